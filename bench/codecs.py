@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
 
-from bench.paired_timing import Comparison, compare
+from bench.paired_timing import Comparison, compare_cpu
 from duetime.adapters.dynamodb.task_items import item_of, task_of
 from duetime.contract.http import request_json
-from duetime.contract.tasks.decoding import task_spec
+from duetime.contract.tasks.decoding import batch_items, task_spec
+from duetime.domain.limits import MAX_BATCH
 from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.creation import new_id, new_task
 
@@ -31,15 +32,22 @@ BODY = json.dumps(
         "tags": {"team": "dba"},
     }
 )
+BATCH = f'{{"tasks": [{", ".join([BODY] * MAX_BATCH)}]}}'
 
 
 def comparisons() -> Iterator[Comparison]:
-    """A request's body, and a record there and back."""
-    yield compare("read a request's body", _repeated(_read_body), "json.loads", _repeated(lambda: json.loads(BODY)))
+    """A request's body, alone and in a batch, and a record there and back."""
+    yield compare_cpu("read a request's body", _repeated(_read_body), "json.loads", _repeated(lambda: json.loads(BODY)))
+    yield compare_cpu(
+        "read a batch of a hundred tasks",
+        lambda: batch_items(request_json.read(BATCH)),
+        "json.loads of it",
+        _load_batch,
+    )
     task = _task()
     item = item_of(task)
     plain = {name: TypeDeserializer().deserialize({**value}) for name, value in item.items()}  # type: ignore[typeddict-item]  # any type's letter
-    yield compare(
+    yield compare_cpu(
         "a record to an item and back",
         _repeated(lambda: task_of(item_of(task))),
         "boto3's serializer and deserializer",
@@ -55,6 +63,10 @@ def _task() -> Task:
 
 def _read_body() -> object:
     return task_spec(request_json.read(BODY))
+
+
+def _load_batch() -> object:
+    return json.loads(BATCH)
 
 
 def _by_boto3(plain: dict[str, object]) -> object:

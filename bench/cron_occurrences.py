@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from croniter import croniter
 
-from bench.paired_timing import Comparison, compare
+from bench.paired_timing import Comparison, compare_cpu
 from duetime.domain.schedules.cron_parser import parse_cron
 from duetime.domain.schedules.definition import ScheduleSpec, Written
 from duetime.domain.schedules.expansion import catch_up, expand
@@ -33,10 +33,10 @@ _EXPRESSIONS = ("*/5 * * * *", "30 1 * * 1-5", "0 0 29 2 *")
 def comparisons() -> Iterator[Comparison]:
     """The next 200 occurrences of some expressions, and a year that was missed."""
     for text in _EXPRESSIONS:
-        yield compare(f"{_TIMES} instants of {text}", _instants(text), "croniter's", _croniters(text), pairs=7)
+        yield compare_cpu(f"{_TIMES} instants of {text}", _instants(text), "croniter's", _croniters(text), pairs=7)
     schedule = _schedule("*/5 * * * *")
     steps = _croniters("*/5 * * * *")
-    yield compare(
+    yield compare_cpu(
         f"{_TIMES} occurrences of */5 with key and note",
         lambda: following(schedule, _NOW, _TIMES),
         f"{_TIMES} of croniter's",
@@ -44,14 +44,14 @@ def comparisons() -> Iterator[Comparison]:
         pairs=7,
     )
     each_second = _schedule("* * * * * *")
-    yield compare(
+    yield compare_cpu(
         "catch up a year of each second",
         lambda: catch_up(each_second, _NOW - 365 * DAY, _NOW),
         f"{_TIMES} of croniter's",
         steps,
         pairs=7,
     )
-    yield compare(
+    yield compare_cpu(
         "a look at 3 minutes of each second",
         lambda: expand(each_second, _NOW, _NOW + 3 * MINUTE),
         f"{_TIMES} of croniter's",

@@ -17,8 +17,24 @@ if TYPE_CHECKING:
 
 DATA, TABLE = "results.json", "RESULTS.md"
 COMMAND = "make bench"
-CELERY = "python -m bench.celery_comparison"
-OTHERWISE = {"requests_vs_celery": CELERY, "cpu_vs_celery": CELERY}
+_KEYS_BY_COMMAND = {
+    "python -m bench.celery_comparison": ("requests_vs_celery", "cpu_vs_celery"),
+    "python -m bench.lateness": (
+        "lateness_p50_ms",
+        "lateness_p99_ms",
+        "lateness_burst_p50_s",
+        "lateness_burst_p99_s",
+    ),
+    "python -m bench.large_topology": (
+        "plan_10000_nodes_s",
+        "plan_10000_nodes_cpu_s",
+        "plan_vs_bare_puts",
+        "get_10000_nodes_first_s",
+        "get_10000_nodes_s",
+        "get_10000_nodes_cpu_s",
+    ),
+}
+OTHERWISE = {key: command for command, keys in _KEYS_BY_COMMAND.items() for key in keys}
 """Figures that another command measures, which `make bench` leaves as they are."""
 NOISE = 1.15
 """A median is worse if it is above the slowest pair of the committed run by this factor; less may be noise."""
@@ -83,6 +99,18 @@ def read(folder: Path) -> dict[str, Any]:
     """The committed figures, or none."""
     path = folder / DATA
     return json.loads(path.read_text()) if path.exists() else {}
+
+
+def keep(folder: Path, figures: Mapping[str, float]) -> None:
+    """Put the figures of another command among the committed ones; `make bench` leaves them as they are.
+
+    Raises:
+        KeyError: one of them is none that another command measures, and `make bench` would drop it.
+    """
+    unknown = figures.keys() - OTHERWISE.keys()
+    if unknown:
+        raise KeyError(*sorted(unknown))
+    (folder / DATA).write_text(json.dumps(read(folder) | dict(figures), indent=2) + "\n")
 
 
 def write(folder: Path, figures: Mapping[str, Any], comparisons: Sequence[Comparison]) -> None:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from bench.paired_timing import Comparison, compare
+from bench.paired_timing import Comparison, compare, compare_cpu
 from duetime import composition
 from duetime.adapters.dynamodb import schema
 from duetime.composition import Platform, composed
@@ -44,9 +44,12 @@ def comparisons() -> Iterator[Comparison]:
         }
         composition.use(Platform(environ={Variable.TABLE: table, Variable.BUCKET: "unused", **urls}))
         REGISTRY[_TYPE] = Registered({"run": lambda _context, _payload: None})
-        bare = _Bare(client, table)
-        yield compare("accept ten tasks in a batch", _accept, "ten bare puts, in threads", bare.put_ten)
-        yield compare("accept and run ten tasks", _accept_and_work, "thirty bare puts, in threads", bare.put_thirty)
+        bare = BareWrites(client, table)
+        ten, thirty = "ten bare puts, in threads", "thirty bare puts, in threads"
+        yield compare("accept ten tasks in a batch", _accept, ten, bare.put_ten)
+        yield compare("accept and run ten tasks", _accept_and_work, thirty, bare.put_thirty)
+        yield compare_cpu("processor time of accepting ten tasks", _accept, ten, bare.put_ten)
+        yield compare_cpu("processor time of accepting and running ten", _accept_and_work, thirty, bare.put_thirty)
 
 
 def create_table(client: DynamoDBClient) -> str:
@@ -64,8 +67,8 @@ def create_table(client: DynamoDBClient) -> str:
     return "bench"
 
 
-class _Bare:
-    """The writes that a batch of ten tasks cannot do without, and nothing else."""
+class BareWrites:
+    """The writes that tasks cannot do without, and nothing else."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
@@ -74,12 +77,16 @@ class _Bare:
 
     def put_ten(self) -> None:
         """Ten records."""
-        list(self._pool.map(self._put, range(_BATCH)))
+        self.put(_BATCH)
 
     def put_thirty(self) -> None:
         """Ten records, ten claims, ten outcomes."""
         for _ in range(3):
             self.put_ten()
+
+    def put(self, count: int) -> None:
+        """So many records, ten at a time."""
+        list(self._pool.map(self._put, range(count)))
 
     def _put(self, _number: int) -> None:
         key = {schema.PARTITION_KEY: {"S": "bench"}, schema.SORT_KEY: {"S": uuid4().hex}}

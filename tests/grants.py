@@ -8,6 +8,7 @@ is looked up there first. What was allowed is kept in `USED`, so that a test can
 from __future__ import annotations
 
 import json
+import re
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from functools import cache
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from botocore import xform_name
 from botocore.exceptions import ClientError
 
+from duetime.domain.tasks.aws_jobs import JOB_SERVICES
 from duetime.domain.tasks.task_options import Priority
 from duetime.environment_variables import QUEUE_VARIABLES, Variable
 
@@ -127,9 +129,11 @@ def check(name: str, environ: Mapping[str, str], service: str, operation: str, r
 
 
 def _of_targets(environ: Mapping[str, str]) -> list[str]:
-    """What tasks call, and the executions of state machines among that."""
+    """What tasks call, and the jobs that are run there."""
     patterns = environ.get(Variable.AWS_TARGETS, "").split()
-    return [*patterns, *(f"{each.replace(':stateMachine:', ':execution:')}:*" for each in patterns)]
+    grants = [grant for row in JOB_SERVICES.values() for grant in row.grants if grant.on != "*"]
+    found = [(re.fullmatch(grant.of, each), grant.on) for each in patterns for grant in grants]
+    return [*patterns, *(match.expand(on) for match, on in found if match is not None)]
 
 
 @contextmanager
@@ -191,7 +195,9 @@ def needed(
         case "sqs":
             yield f"sqs:{action}", queue(_queue_name(environ, request["QueueUrl"]))
         case "lambda":
-            yield "lambda:InvokeFunction", _function_arn(environ, request["FunctionName"])
+            yield _of_function(environ, action, request)
+        case "batch" | "codebuild" | "glue":
+            yield from ((f"{service}:{action}", arn) for arn in _of_job(service, request))
         case "states" | "stepfunctions":
             yield f"states:{action}", _states_arn(environ, request)
         case "apigatewaymanagementapi":
@@ -228,6 +234,26 @@ def _of_objects(environ: Mapping[str, str], action: str, request: Mapping[str, A
     yield f"s3:{action}", f"{bucket}/{request['Key']}"
     if action == "PutObject" and "Tagging" in request:
         yield "s3:PutObjectTagging", f"{bucket}/{request['Key']}"
+
+
+def _of_function(environ: Mapping[str, str], action: str, request: Mapping[str, Any]) -> tuple[str, str]:
+    if "DurableExecutionArn" in request:
+        return f"lambda:{action}", request["DurableExecutionArn"]
+    is_call = action.startswith("Invoke")
+    return f"lambda:{'InvokeFunction' if is_call else action}", _function_arn(environ, request["FunctionName"])
+
+
+def _of_job(service: str, request: Mapping[str, Any]) -> Iterator[str]:
+    """What a call of a service that runs jobs is on; what Batch allows on everything or nothing is on nothing."""
+    place = f"arn:aws:{service}:{PLACE}"
+    if service == "batch":
+        yield from (request[field] for field in ("jobDefinition", "jobQueue") if "jobDefinition" in request)
+        yield from (f"{place}:job/{request[field]}" for field in ("jobId",) if field in request)
+    elif service == "codebuild":
+        builds = request.get("ids") or [request.get("id", "")]
+        yield f"{place}:project/{request.get('projectName') or builds[0].partition(':')[0]}"
+    else:
+        yield f"{place}:job/{request['JobName']}"
 
 
 def _function_arn(environ: Mapping[str, str], name: str) -> str:

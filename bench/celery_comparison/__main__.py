@@ -115,7 +115,7 @@ def main() -> None:
         "requests_vs_celery": round(ours.requests.total() / celery.requests.total(), 3),
         "cpu_vs_celery": round(ours.cpu / celery.cpu, 3),
     }
-    (HERE.parent / results.DATA).write_text(json.dumps(results.read(HERE.parent) | ratios, indent=2) + "\n")
+    results.keep(HERE.parent, ratios)
 
 
 if __name__ == "__main__":

@@ -128,6 +128,7 @@ class TaskEvent(ResponseModel):
     reason: str | None = None
     version: int | None = None
     fields_changed: tuple[str, ...] = Field(default=(), alias="fields")
+    nodes: tuple[str, ...] = ()
     bulk_operation_id: str | None = None
     attempt: int | None = None
     fence: int | None = None

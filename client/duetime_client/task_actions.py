@@ -10,6 +10,8 @@ from duetime_client.responses import reply_of, task_of
 from duetime_client.session import guard, segment
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from duetime_client.task import TargetReply, Task
 
 TASKS = "/v1/tasks"
@@ -107,9 +109,12 @@ def reason_body(reason: str) -> dict[str, object] | None:
     return {"reason": reason} if reason else None
 
 
-def action(path: str, reason: str, if_match: str | None, *, repeatable: bool = False) -> Request[Task]:
+def action(
+    path: str, reason: str, if_match: str | None, *, nodes: Sequence[str] = (), repeatable: bool = False
+) -> Request[Task]:
     """The request for an action on a task or a topology, whose path ends with the action."""
-    return Request("POST", path, task_of, body=reason_body(reason), headers=guard(if_match), repeatable=repeatable)
+    body = {**(reason_body(reason) or {}), **({"nodes": list(nodes)} if nodes else {})}
+    return Request("POST", path, task_of, body=body or None, headers=guard(if_match), repeatable=repeatable)
 
 
 def _action(task_id: str, name: str, reason: str, if_match: str | None) -> Request[Task]:

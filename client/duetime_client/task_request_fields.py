@@ -128,16 +128,18 @@ class AwsTarget(TypedDict):
     """An AWS resource that is called with the task; the deployment's settings say which ones are allowed.
 
     `mode` is for Lambda functions, `detail_type` for event buses, `wait` for state machines; `cluster` and `container`,
-    which are required, and `parameters` are for task definitions of ECS.
+    which are required, are for task definitions of ECS, and `queue` for job definitions of Batch; `parameters` is for
+    these, build projects and Glue jobs.
     """
 
-    kind: Literal["lambda", "sqs", "sns", "eventbridge", "step_functions", "ecs"]
+    kind: Literal["lambda", "sqs", "sns", "eventbridge", "step_functions", "ecs", "batch", "codebuild", "glue"]
     arn: str
-    mode: NotRequired[Literal["sync", "async"]]
+    mode: NotRequired[Literal["sync", "async", "durable"]]
     detail_type: NotRequired[str]
     wait: NotRequired[bool]
     cluster: NotRequired[str]
     container: NotRequired[str]
+    queue: NotRequired[str]
     parameters: NotRequired[Mapping[str, object]]
 
 

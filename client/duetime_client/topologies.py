@@ -26,6 +26,8 @@ from duetime_client.task_actions import action
 from duetime_client.task_request_fields import query_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from duetime_client.changes import Change
     from duetime_client.io_operations import Items
     from duetime_client.task import Task
@@ -40,6 +42,7 @@ class TopologyNode(ResponseModel):
 
     task_id: str | None = None
     type: str
+    is_topology: bool = False
     state: TaskState
     reason: str | None = None
     percent: int = 0
@@ -79,6 +82,15 @@ class DefinitionRun(ResponseModel):
     parameters: Mapping[str, Any] = Field(default_factory=dict)
 
 
+class OuterTopology(ResponseModel):
+    """The topology that another one is a node of, and which node."""
+
+    id: str
+    run: int
+    node: str
+    reason: str | None = None
+
+
 class TopologySummary(ResponseModel):
     """A topology as lists show it: its own task."""
 
@@ -92,6 +104,7 @@ class TopologySummary(ResponseModel):
     requested_action: RequestedAction | None = None
     error: Failure | None = None
     definition: DefinitionRun | None = None
+    topology: OuterTopology | None = None
 
     @property
     def is_terminal(self) -> bool:
@@ -149,9 +162,22 @@ class TopologyOperations(Resource):
         return watch(self._session, f"topology:{task_id}", {})
 
     @Operation
-    def retry(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Request[Task]:
-        """Run a failed topology again; nodes that succeeded are not repeated."""
-        return _action(task_id, "retry", reason, if_match)
+    def retry(
+        self, task_id: str, *, nodes: Sequence[str] = (), reason: str = "", if_match: str | None = None
+    ) -> Request[Task]:
+        """Run a topology again; nodes that succeeded are not repeated.
+
+        Args:
+            task_id: Of the topology.
+            nodes: Names of nodes that run again with all that depends on them, also of a topology that has succeeded.
+            reason: Why, for its history.
+            if_match: The version (ETag) of its task at which alone it is run again.
+
+        Raises:
+            Conflict: It has not ended; or it has succeeded, and no nodes are named.
+            InvalidRequest: It has no node of such a name.
+        """
+        return _action(task_id, "retry", reason, if_match, nodes)
 
     @Operation
     def cancel(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Request[Task]:
@@ -186,9 +212,11 @@ class AsyncTopologies(TopologyOperations, AsyncResource):
     """`client.topologies` of `AsyncClient`."""
 
 
-def _action(task_id: str, name: str, reason: str, if_match: str | None) -> Request[Task]:
-    # What was asked for already stays as it is, so it may be asked again; not under a version, which has changed.
-    return action(f"{_path_of(task_id)}/{name}", reason, if_match, repeatable=if_match is None)
+def _action(task_id: str, name: str, reason: str, if_match: str | None, nodes: Sequence[str] = ()) -> Request[Task]:
+    # What was asked for already stays as it is, so it may be asked again; not under a version, which has changed, and
+    # nodes that were chosen may have succeeded meanwhile.
+    repeatable = if_match is None and not nodes
+    return action(f"{_path_of(task_id)}/{name}", reason, if_match, nodes=nodes, repeatable=repeatable)
 
 
 def _path_of(task_id: str) -> str:

@@ -23,8 +23,10 @@ OF_A_NODE = (_OF_A_TASK - {"due_at", "unique", "debounce"}) | {
     "trigger_rule",
     "inputs",
     "when",
+    "map",
     "expected_seconds",
 }
+_OF_A_GRAPH = frozenset({"nodes", "on_failure", "timeout_seconds", "outputs"})
 OF_A_TOPOLOGY = frozenset(
     {
         "nodes",
@@ -64,18 +66,18 @@ def validate_topology(body: object) -> None:
     Raises:
         TopologyInvalid: names up to twenty errors; a cycle only if there are no others.
     """
-    if faults := [fault for fault, _ in zip(_faults(body), range(_MOST_FAULTS), strict=False)]:
+    if faults := [fault for fault, _ in zip(_faults(body, OF_A_TOPOLOGY), range(_MOST_FAULTS), strict=False)]:
         raise TopologyInvalid(faults)
 
 
-def _faults(body: object) -> Iterator[InvalidField]:
+def _faults(body: object, known: frozenset[str]) -> Iterator[InvalidField]:
     nodes = body.get("nodes") if isinstance(body, dict) else None
     if not isinstance(body, dict) or not isinstance(nodes, dict):
         yield InvalidField("nodes", "should be an object: each node by its name")
         return
     if not 1 <= len(nodes) <= MAX_NODES:
         yield InvalidField("nodes", f"should be 1 to {MAX_NODES}, not {len(nodes)}")
-    yield from _unknown(body, OF_A_TOPOLOGY, "")
+    yield from _unknown(body, known, "")
     yield from _choice_faults("on_failure", body.get("on_failure", "stop"), ON_FAILURE)
     yield from _name_faults("outputs", body.get("outputs", []), nodes, "which is not a node")
     clean = True
@@ -106,6 +108,20 @@ def _node_faults(key: str, node: object, nodes: Mapping[str, Any]) -> Iterator[I
         yield InvalidField(f"{place}.depends_on", "names the node itself")
     yield from _name_faults(f"{place}.inputs", node.get("inputs", []), parents, "which is not among its depends_on")
     yield from _condition_faults(f"{place}.when", node.get("when"))
+    mapped = node.get("map")
+    if mapped is not None:
+        over = mapped.get("over") if isinstance(mapped, dict) else None
+        yield from _condition_faults(f"{place}.map.over", 0 if over is None else over)
+    yield from _subgraph_faults(place, node)
+
+
+def _subgraph_faults(place: str, node: Mapping[str, Any]) -> Iterator[InvalidField]:
+    """What is wrong with the graph of a node that is a topology; that of a definition is checked by the API."""
+    target = node.get("target")
+    if not isinstance(target, dict) or target.get("kind") != "topology" or target.get("definition") is not None:
+        return
+    for fault in _faults(node.get("payload"), _OF_A_GRAPH):
+        yield InvalidField(f"{place}.payload.{fault.field}", fault.reason)
 
 
 def _condition_faults(place: str, condition: object) -> Iterator[InvalidField]:

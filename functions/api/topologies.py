@@ -12,7 +12,8 @@ from duetime.contract.http import page_tokens
 from duetime.contract.http.etags import content_etag
 from duetime.contract.tasks.encoding import json_text
 from duetime.contract.topologies import operations
-from duetime.contract.topologies.decoding import topology_request
+from duetime.contract.topologies.bodies import TopologyRetry
+from duetime.contract.topologies.decoding import retry_request, topology_request
 from duetime.contract.topologies.responses import TopologyPage, topology_entry, topology_response
 from duetime.domain.tasks.creation import Order
 from duetime.domain.tasks.idempotency_keys import IdempotencyKey
@@ -75,9 +76,10 @@ def delete_topology(request: Request) -> Response:
 
 @route(operations.RETRY)
 def retry_topology(request: Request) -> Response:
-    """Retry a failed topology."""
-    retry = composed(TopologyServices).service.retry
-    task = retry(request.owner, request.task_id, request.version, request.attribution)
+    """Run a topology again."""
+    wanted = retry_request(request.document()) if request.has_body else TopologyRetry(nodes=[])
+    retry, by = composed(TopologyServices).service.retry, request.attributed(wanted.reason)
+    task = retry(request.owner, request.task_id, request.version, by, wanted.nodes)
     return control_response(ControlResult(task))
 
 

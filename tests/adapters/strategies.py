@@ -99,18 +99,27 @@ LINES = st.builds(
 )
 
 
+JOBS_ONLY = {AwsService.ECS, AwsService.BATCH, AwsService.CODEBUILD, AwsService.GLUE}
+"""Services whose resources are targets of jobs only."""
+
+
 def aws_targets(service: AwsService) -> st.SearchStrategy[AwsTarget]:
     """Any resource of a service, with any option that the service knows."""
     arns = st.from_regex(arn_pattern(service).removesuffix("$"), fullmatch=True, alphabet=ASCII)
     options: dict[str, st.SearchStrategy[Any]] = {}
     if service is AwsService.LAMBDA:
-        options["waits"] = st.booleans()
+        durable = st.builds(AwsTarget, st.just(service), arns, is_job=st.just(True))  # noqa: FBT003
+        return durable | st.builds(AwsTarget, st.just(service), arns, waits=st.booleans())
     if service is AwsService.EVENTBRIDGE:
         options["detail_type"] = TEXT | st.just("async")
     if service is AwsService.STEP_FUNCTIONS:
         options["is_job"] = st.booleans()
+    if service in JOBS_ONLY:
+        options |= {"is_job": st.just(True), "parameters": st.just("") | TEXT}  # noqa: FBT003
+    if service in {AwsService.ECS, AwsService.BATCH}:
+        options["place"] = TEXT
     if service is AwsService.ECS:
-        options |= {"is_job": st.just(True), "cluster": TEXT, "container": NAMES, "parameters": st.just("") | TEXT}  # noqa: FBT003
+        options["container"] = NAMES
     return st.builds(AwsTarget, st.just(service), arns, **options)
 
 

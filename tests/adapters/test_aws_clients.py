@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, cast
 
 import boto3
+import botocore
 import pytest
+from botocore.awsrequest import AWSResponse
+from botocore.compat import HTTPHeaders
+from botocore.exceptions import ParamValidationError
+from urllib3 import HTTPResponse
 
 from duetime.adapters.aws_clients import Clients
 
@@ -21,7 +27,7 @@ MAKERS: dict[str, Callable[[Clients], object]] = {
     "sns": Clients.sns,
     "events": Clients.events,
     "step functions": Clients.step_functions,
-    "ecs": Clients.ecs,
+    "jobs": lambda clients: clients.jobs("ecs", "eu-west-1"),
     "connections": lambda clients: clients.connections("https://example.com"),
     "secrets": Clients.secrets,
 }
@@ -34,3 +40,37 @@ def test_a_client_comes_with_the_classes_of_its_errors(make: Callable[[Clients],
     client = cast("Any", make(Clients(session)))
     client._load_exceptions = lambda: pytest.fail("the classes of errors are made when they are asked for")
     assert client.exceptions.ClientError
+
+
+def test_a_request_names_duetime_and_the_sdk_in_few_words() -> None:
+    """AWS's logs tell whose request it was, and no request pays for the long text that names all of the SDK's parts."""
+    client, sent = _recorded(Clients.sqs)
+    client.send_message(QueueUrl="https://example.com/queue", MessageBody="{}")
+    (agent,) = [request.headers["User-Agent"].decode() for request in sent]
+    # What marks the text that botocore puts together itself; Powertools and a session of boto3 add some words.
+    assert agent.startswith(f"duetime Botocore/{botocore.__version__}")
+    assert "ua/2.1" not in agent
+
+
+def test_only_the_queues_of_duetime_are_called_without_validation_on_this_side() -> None:
+    """What a user wrote for a target is refused before it is sent; what duetime writes itself is not checked twice."""
+    own, sent = _recorded(Clients.sqs)
+    own.send_message(QueueUrl="https://example.com/queue", MessageBody=5)
+    assert len(sent) == 1
+    targets, sent = _recorded(lambda clients: clients.sqs("eu-west-1"))
+    with pytest.raises(ParamValidationError):
+        targets.send_message(QueueUrl="https://example.com/queue", MessageBody=5)
+    assert sent == []
+
+
+def _recorded(make: Callable[[Clients], object]) -> tuple[Any, list[Any]]:
+    """A client whose requests are recorded, and answered by nothing in particular."""
+    client = cast("Any", make(Clients(boto3.Session("AKIAEXAMPLE", "secret", region_name="eu-west-1"))))
+    sent = []
+
+    def answer(request: object, **_about: object) -> AWSResponse:
+        sent.append(request)
+        return AWSResponse("https://example.com", 200, HTTPHeaders(), HTTPResponse(BytesIO(b"{}")))
+
+    client.meta.events.register("before-send", answer)
+    return client, sent

@@ -55,6 +55,18 @@ def test_a_record_of_a_lambda_event_is_a_delivery() -> None:
     assert delivery_of(record(MessageGroupId="ann"), PRIORITIES) == expected
 
 
+def test_the_end_of_a_job_is_told_by_its_name_or_where_it_is_asked_for() -> None:
+    """The name has the task; a list has what its service needs to know to tell the name."""
+    name = f"duetime-{numbered(1)}-0"
+    message = delivery_of(record(json.dumps({"j": name})), PRIORITIES).message
+    assert (message.task_id, message.ended_job) == (numbered(1), (name,))
+    asked = ["glue", "us-east-1", "report", "jr_1"]
+    assert delivery_of(record(json.dumps({"j": asked})), PRIORITIES).message.ended_job == tuple(asked)
+    for other in ("report-7", asked[:3], [*asked[:3], 7], {"name": name}, None):
+        with pytest.raises(MessageUnreadable):
+            delivery_of(record(json.dumps({"j": other})), PRIORITIES)
+
+
 @pytest.mark.parametrize("sent", ["", "soon", "-1", "9" * 16])
 def test_a_time_of_sending_that_is_none_is_not_known(sent: str) -> None:
     """The message is taken all the same."""

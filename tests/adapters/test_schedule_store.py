@@ -147,6 +147,7 @@ FULL = StoredSchedule(
     expectation=ExpectationState(HOME, HOME + 1, HOME + 2, HOME + 3, 4),
     former_payload=Content(ContentPlace.OBJECT, "payload.w"),
     traceparent="00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+    later_options=(("zz", {"N": "7"}),),
     stopped=(StoppedOccurrence(HOME + 4, numbered(8), 3), StoppedOccurrence(HOME + 5, numbered(9), 0)),
     actions=ScheduleHistory(
         (
@@ -189,6 +190,15 @@ def in_earlier_code(form: list[Any]) -> BackfillRun:
         until, runs_started = at
         at = BackfillCursor(until, runs_started)
     return BackfillRun(name, Backfill(start, end, per_minute, asked_at), size, at, ended_at)
+
+
+def test_options_of_a_task_that_later_code_has_stored_are_kept() -> None:
+    """Whoever writes a schedule in the meantime does not know them, and changes nothing about them."""
+    item = item_of(PLAIN)
+    item["T"]["M"]["zz"] = {"N": "7"}
+    changed = replace(stored_of(PLAIN.owner, item), state=ScheduleState.PAUSED)
+    assert changed.spec == PLAIN.spec
+    assert item_of(changed)["T"] == item["T"]
 
 
 def test_backfills_are_read_by_the_earlier_code_and_from_it() -> None:

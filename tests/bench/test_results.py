@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 from bench.paired_timing import Comparison
-from bench.results import Worsening, document, key_of, read, worsenings, write
+from bench.results import Worsening, document, keep, key_of, read, worsenings, write
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +25,18 @@ def test_figures_that_are_written_are_read_again(tmp_path: Path) -> None:
     page = (tmp_path / "RESULTS.md").read_text()
     assert "| `start_worker` | start worker | start boto3 with one client | 1.25 | 1.10 | 1.40 | 0.5000 |" in page
     assert "| `write_units_per_task` | 4.0 |" in page
+
+
+def test_the_figures_of_another_command_are_put_among_the_others(tmp_path: Path) -> None:
+    """They replace what they were and nothing else; one that `make bench` would not keep is refused by its name."""
+    write(tmp_path, document([START], {"lateness_p99_ms": 9.0}), [START])
+    keep(tmp_path, {"lateness_p99_ms": 1.0})
+    assert {key: read(tmp_path)[key] for key in ("lateness_p99_ms", "start_worker")} == {
+        "lateness_p99_ms": 1.0,
+        "start_worker": 1.25,
+    }
+    with pytest.raises(KeyError, match="lateness_p98_ms"):
+        keep(tmp_path, {"lateness_p98_ms": 1.0})
 
 
 def test_nothing_was_committed_before_the_first_run(tmp_path: Path) -> None:

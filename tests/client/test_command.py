@@ -96,6 +96,22 @@ def test_create_sends_every_option(duetime: Run, deployment: Deployment) -> None
             "--arn=arn:aws:states:r:1:stateMachine:m",
             {"kind": "step_functions", "arn": "arn:aws:states:r:1:stateMachine:m"},
         ),
+        (
+            "--arn=arn:aws:lambda:r:1:function:f:live --job",
+            {"kind": "lambda", "arn": "arn:aws:lambda:r:1:function:f:live", "mode": "durable"},
+        ),
+        (
+            "--arn=arn:aws:batch:r:1:job-definition/d --job-queue=arn:aws:batch:r:1:job-queue/q",
+            {
+                "kind": "batch",
+                "arn": "arn:aws:batch:r:1:job-definition/d",
+                "queue": "arn:aws:batch:r:1:job-queue/q",
+            },
+        ),
+        (
+            '--arn=arn:aws:glue:r:1:job/j --parameters={"WorkerType":"G.1X"}',
+            {"kind": "glue", "arn": "arn:aws:glue:r:1:job/j", "parameters": {"WorkerType": "G.1X"}},
+        ),
     ],
 )
 def test_an_arn_says_what_kind_of_target_it_is(
@@ -112,6 +128,10 @@ def test_an_arn_says_what_kind_of_target_it_is(
         ("--arn=reports", "should be the ARN of a Lambda function"),
         ("--arn=arn:aws:sqs:r:1:q --async", "is for Lambda functions"),
         ("--arn=arn:aws:sqs:r:1:q --detail-type=x", "is for event buses"),
+        ("--arn=arn:aws:sqs:r:1:q --job", "is for state machines and durable functions"),
+        ("--arn=arn:aws:lambda:r:1:function:f --job --async", "not both"),
+        ("--arn=arn:aws:batch:r:1:job-definition/d", "needs --job-queue"),
+        ("--arn=arn:aws:glue:r:1:job/j --parameters=[]", "should be a JSON object"),
         ("--async", "needs --arn"),
         ("--detail-type=x", "needs --arn"),
         ("--arn=arn:aws:sqs:r:1:q --http-url=https://example.org", "not both"),

@@ -85,6 +85,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
         ("type", "mail"),
         {"stopped": True, "max_concurrent": 5, "rate": {"limit": 5, "per_seconds": 60, "burst": 1}, "reason": "why"},
     ),
+    "topologies.retry": (("a",), {"nodes": ["a"], "reason": "why"}),
     "tasks.retry_by_filter": (({"error_type": "Boom"},), _BULK),
     "leases.renew": (("a", 5, "on"), {}),
     "tasks.report_heartbeat": (_TOLD, {}),
@@ -107,7 +108,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     **dict.fromkeys(
         (
             *("topologies.cancel", "tasks.pause", "topologies.pause", "tasks.resume", "topologies.resume"),
-            *("tasks.retry", "topologies.retry", "tasks.rollback", "tasks.run", "tasks.reject"),
+            *("tasks.retry", "tasks.rollback", "tasks.run", "tasks.reject"),
             *("schedules.resume", "schedules.run"),
         ),
         (_ANYTHING, {"reason": "why"}),

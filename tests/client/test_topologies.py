@@ -176,6 +176,15 @@ def test_a_topology_is_shown_watched_and_controlled(duetime: Run, deployment: Gr
     assert json.loads(watched.stdout)["state"] == "succeeded"
 
 
+def test_a_topology_is_run_again_from_chosen_nodes(duetime: Run, deployment: GraphDeployment) -> None:
+    """Each option is a node; without one, nothing is said of nodes."""
+    deployment.begun(BODY, "k")
+    assert duetime("topologies", "retry", ID, "--node", "a", "--node", "b", "--reason", "why").exit_code == 0
+    assert deployment.received[-2].document == {"nodes": ["a", "b"], "reason": "why"}
+    assert duetime("topologies", "retry", ID).exit_code == 0
+    assert deployment.received[-2].body == b""
+
+
 def test_topologies_are_listed_with_filters(duetime: Run, deployment: GraphDeployment) -> None:
     """A table with a row for each, or one array; no topology is said in words."""
     assert "no topologies" in duetime("topologies", "list").stdout

@@ -169,6 +169,17 @@ def test_every_fault_is_named_at_once() -> None:
     ]
 
 
+def test_a_topology_within_another_is_checked_too() -> None:
+    """With the place of the field; that of a definition is not there to be checked."""
+    inner = {"nodes": {"a": task("b")}, "name": "x"}
+    target = {"kind": "topology"}
+    assert refused({"nodes": {"part": {**task(), "target": target, "payload": inner}}}) == [
+        "nodes.part.payload.name: is not a field",
+        "nodes.part.payload.nodes.a.depends_on: names 'b', which is not a node",
+    ]
+    validate_topology({"nodes": {"part": {**task(), "target": {**target, "definition": {"name": "nightly"}}}}})
+
+
 def test_a_cycle_is_named_by_its_path() -> None:
     """Each node of the path is followed by one that depends on it."""
     assert refused({"nodes": {"a": task("c"), "b": task("a"), "c": task("b")}})[0] in {
@@ -234,7 +245,7 @@ def test_the_graphs_of_the_how_to_can_be_run(tmp_path: Path) -> None:
     """Whoever copies a file from the page has one that works."""
     shown = re.findall(r"^```json\n(.*?)^```", HOW_TO.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     sizes = [len(read_topology(written(tmp_path, each))["nodes"]) for each in shown]
-    assert sizes == [5, 4, 3, 3]
+    assert sizes == [5, 4, 3, 3, 3, 3]
 
 
 @pytest.mark.skipif(not WORKFLOWS.is_dir(), reason="the recorded workflows are not beside the checkout")

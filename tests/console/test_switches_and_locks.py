@@ -37,6 +37,22 @@ def test_a_type_is_stopped_with_a_reason_and_started_again(console: Console, wor
     assert world.ask("GET", f"/v1/tasks/{task_id}")["state"] == "succeeded"
 
 
+def test_a_type_is_limited_in_how_many_run_and_how_many_start(console: Console, world: World) -> None:
+    """Both limits of a switch are set with one form, and said in the list."""
+    page = console.open("/switches")
+    page.get_by_role("button", name="Set a switch").click()
+    page.get_by_role("textbox", name="Name").fill(PLAIN)
+    page.get_by_role("spinbutton", name="At most at once").fill("3")
+    page.get_by_role("spinbutton", name="Starts").fill("5")
+    page.get_by_role("spinbutton", name="In seconds").fill("60")
+    console.check_accessibility(page)
+    page.get_by_role("button", name="Limit", exact=True).click()
+    expect(page.locator("tbody tr")).to_contain_text("at most 3 at once; 5 starts in 60 s")
+    (switch,) = world.ask("GET", "/v1/switches")["switches"]
+    assert (switch["stopped"], switch["max_concurrent"]) == (False, 3)
+    assert switch["rate"] == {"limit": 5, "per_seconds": 60, "burst": 0}
+
+
 def test_a_lock_names_the_task_that_holds_it(console: Console, world: World) -> None:
     """The list shows the key, and the holder as a link to its task."""
     page = console.open("/locks")

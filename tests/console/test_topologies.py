@@ -152,6 +152,18 @@ def test_a_rollback_is_shown_in_its_order(console: Console, world: World) -> Non
     expect(page.locator(".rollback li .link")).to_have_text(["second", "first"])
 
 
+def test_a_topology_within_another_is_opened_from_its_node(console: Console, world: World) -> None:
+    """A map is one: its graph has a node for each item, and leads back to the node that it is."""
+    each = {"type": PLAIN, "depends_on": ["first"], "map": {"over": "[`1`, `2`]"}}
+    topology = create(world, {"first": {"type": PLAIN}, "each": each})
+    world.run(60 * SECOND)
+    page = console.open(f"/topologies/{topology}?node=each")
+    page.get_by_role("link", name="Open its graph").click()
+    expect(page.locator(".topology-progress .chip")).to_have_text(["succeeded 2"])
+    page.get_by_role("link", name="node each of another topology").click()
+    expect(page.locator(".crumbs")).to_contain_text(topology)
+
+
 def test_a_part_of_a_graph_is_run_from_a_node(console: Console, world: World) -> None:
     """A node and all that depend on it become a new topology, without what they needed of the others."""
     nodes = NODES | {"other": {"type": PLAIN}, "report": NODES["report"] | {"inputs": ["left"]}}

@@ -251,6 +251,10 @@ BUS = f"arn:aws:events:{PLACE}:event-bus/default"
 MACHINE = f"arn:aws:states:{PLACE}:stateMachine:report"
 TASK_DEFINITION = "arn:aws:ecs:eu-west-1:123456789012:task-definition/report:7"
 CLUSTER = "arn:aws:ecs:eu-west-1:123456789012:cluster/reports"
+JOB_DEFINITION = f"arn:aws:batch:{PLACE}:job-definition/report:7"
+JOB_QUEUE = f"arn:aws:batch:{PLACE}:job-queue/reports"
+PROJECT = f"arn:aws:codebuild:{PLACE}:project/report"
+GLUE_JOB = f"arn:aws:glue:{PLACE}:job/report"
 
 
 @pytest.mark.parametrize(
@@ -276,10 +280,26 @@ CLUSTER = "arn:aws:ecs:eu-west-1:123456789012:cluster/reports"
                 AwsService.ECS,
                 TASK_DEFINITION,
                 is_job=True,
-                cluster=CLUSTER,
+                place=CLUSTER,
                 container="app",
                 parameters='{"a":1}',
             ),
+        ),
+        (
+            {"kind": "lambda", "arn": f"{FUNCTION}:live", "mode": "durable"},
+            AwsTarget(AwsService.LAMBDA, f"{FUNCTION}:live", is_job=True),
+        ),
+        (
+            {"kind": "batch", "arn": JOB_DEFINITION, "queue": JOB_QUEUE, "parameters": {"a": 1}},
+            AwsTarget(AwsService.BATCH, JOB_DEFINITION, is_job=True, place=JOB_QUEUE, parameters='{"a":1}'),
+        ),
+        (
+            {"kind": "codebuild", "arn": PROJECT, "parameters": {}},
+            AwsTarget(AwsService.CODEBUILD, PROJECT, is_job=True),
+        ),
+        (
+            {"kind": "glue", "arn": GLUE_JOB, "parameters": {"a": 1}},
+            AwsTarget(AwsService.GLUE, GLUE_JOB, is_job=True, parameters='{"a":1}'),
         ),
     ],
 )
@@ -309,9 +329,18 @@ def test_a_resource_of_aws_is_a_target(target: dict[str, str], expected: AwsTarg
         ({"kind": "eventbridge", "arn": BUS, "detail_type": "a" * 129}, "target.detail_type"),
         ({"kind": "eventbridge", "arn": BUS, "source": "aws.ec2"}, "target.source"),
         ({"kind": "kinesis", "arn": QUEUE}, "target.kind"),
+        ({"kind": "lambda", "arn": FUNCTION, "mode": "durable"}, "target.mode"),
+        ({"kind": "batch", "arn": JOB_DEFINITION}, "target.queue"),
+        ({"kind": "batch", "arn": JOB_DEFINITION, "queue": JOB_DEFINITION}, "target.queue"),
+        (
+            {"kind": "batch", "arn": JOB_DEFINITION, "queue": JOB_QUEUE, "parameters": {"jobName": 1}},
+            "target.parameters",
+        ),
+        ({"kind": "codebuild", "arn": PROJECT, "parameters": {"idempotencyToken": "a"}}, "target.parameters"),
+        ({"kind": "glue", "arn": GLUE_JOB, "parameters": {"JobRunId": "a"}}, "target.parameters"),
     ],
 )
-def test_a_resource_that_cannot_be_called_is_refused(target: dict[str, str], field: str) -> None:
+def test_a_resource_that_cannot_be_called_is_refused(target: dict[str, Any], field: str) -> None:
     """The fault names the part of the target; options of other kinds are unknown fields."""
     assert list(faults({"type": "report", "target": target})) == [field]
 

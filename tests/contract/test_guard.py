@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import base64
 import json
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from duetime.contract.http.json_parser import faults_in
@@ -75,6 +75,32 @@ def test_nesting_is_allowed_up_to_its_limit_and_no_further() -> None:
     assert faults_of("[" * (MAX_JSON_DEPTH + 1) + "]" * (MAX_JSON_DEPTH + 1)) == {
         "body": "is nested deeper than 64 levels"
     }
+
+
+_NEARLY_BRACKETS = st.text(st.sampled_from(list('[]{}"\\n\ud800é')), max_size=8)
+
+
+def _depth(value: Any) -> int:  # noqa: ANN401 - any JSON
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 0 if parts is None else 1 + max(map(_depth, parts), default=0)
+
+
+@unhurried
+@given(
+    st.recursive(
+        _NEARLY_BRACKETS, lambda parts: st.lists(parts, max_size=3) | st.dictionaries(_NEARLY_BRACKETS, parts)
+    ),
+    st.integers(0, 4),
+)
+@example(["]", [""]], 1)
+@example(['"]"', [""]], 1)
+@example(['\\"]"', [""]], 1)
+@example(["\\", "]", "\\", [""]], 1)
+def test_the_depth_is_that_of_the_value_whatever_its_strings_hold(value: Any, limit: int) -> None:  # noqa: ANN401 - any JSON
+    """A body is too deep exactly if its value is, though strings hold brackets, quotation marks and backslashes."""
+    for is_ascii in (True, False):
+        with pytest.raises(FieldsInvalid) if _depth(value) > limit else nullcontext():
+            read(json.dumps(value, ensure_ascii=is_ascii), depth=limit)
 
 
 def test_many_shallow_containers_are_no_depth() -> None:

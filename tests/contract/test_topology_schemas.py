@@ -9,6 +9,7 @@ def test_the_document_offers_no_due_time_of_a_node() -> None:
     """It is always refused: a node is due when its trigger rule is met."""
     properties = SCHEMAS["TopologyNodeInput"]["properties"]
     assert not {"at", "due_at"} & properties.keys()
-    assert {"delay_seconds", "depends_on", "trigger_rule", "inputs", "when", "expected_seconds"} <= properties.keys()
+    fields = {"delay_seconds", "depends_on", "trigger_rule", "inputs", "when", "map", "expected_seconds"}
+    assert fields <= properties.keys()
     assert fits("TopologyCreate", {"nodes": {"a": {"type": "x", "trigger_rule": "all_done"}}, "timeout_seconds": 60})
     assert not fits("TopologyCreate", {"nodes": {"a": {"type": "x", "at": "2030-01-01T00:00:00Z"}}})

@@ -65,22 +65,26 @@ class Graphs:
         assert made.status == 201, made.body
         return str(made.body["id"])
 
-    def state(self, name: str, topology: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-        """Have a state of the first attempt's run done."""
-        return dict(self.stack.call("topology", {"state": name, "task_id": topology, "fence": 1, **more}))
+    def state(self, name: str, topology: str, fence: int = 1, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+        """Have a state of an attempt's run done, of the first one by default."""
+        return dict(self.stack.call("topology", {"state": name, "task_id": topology, "fence": fence, **more}))
 
     def run(self, nodes: dict[str, Any]) -> str:
         """Run a graph to its end, everything in the minute in which it began."""
         topology = self.submit(nodes)
-        self.work()
-        plan = self.state("plan", topology)
-        for number in (number for chunk in plan["chunks"] for number in chunk):
-            self.state("wait", topology, number=number, token="x" * 600)
-        for _ in range(len(nodes)):
-            self.work()
-        assert self.state("finish", topology)["over"]
-        self.work()
+        self.go_on(topology, len(nodes))
         return topology
+
+    def go_on(self, topology: str, nodes: int, fence: int = 1) -> None:
+        """Do an attempt at a topology to its end: so many of its nodes run, each behind another at most."""
+        self.work()
+        plan = self.state("plan", topology, fence)
+        for number in (number for chunk in plan["chunks"] for number in chunk):
+            self.state("wait", topology, fence, number=number, token="x" * 600)
+        for _ in range(nodes):
+            self.work()
+        assert self.state("finish", topology, fence)["over"]
+        self.work()
 
     def work(self) -> None:
         """Let a worker have what is due."""
@@ -122,6 +126,67 @@ def test_a_node_costs_three_units_more_than_a_task(graphs: Graphs, nodes: dict[s
     assert (graphs.meter.table_units, graphs.meter.index_units) == (wanted, len(nodes) + 1)
     assert graphs.meter.requests["StartExecution"] == 1
     assert graphs.meter.requests["SendTaskSuccess"] == last
+
+
+def test_a_topology_within_another_costs_what_both_cost(graphs: Graphs) -> None:
+    """As a topology, but for what it has in common with a node: record, claim and outcome are written once."""
+    inner = {"type": "part", "target": {"kind": "topology"}, "payload": {"nodes": CHAIN}}
+    topology = graphs.submit({"part": inner})
+    graphs.work()
+    graphs.state("plan", topology)
+    graphs.work()
+    shown = graphs.api.send("GET", f"{PATH}/{topology}").body["nodes"]["part"]["task_id"]
+    for each in (topology, shown):
+        for number in (number for chunk in graphs.state("plan", each)["chunks"] for number in chunk):
+            graphs.state("wait", each, number=number, token="x" * 600)
+    for _ in CHAIN:
+        graphs.work()
+    for each in (shown, topology):
+        assert graphs.state("finish", each)["over"]
+        graphs.work()
+    chain = len(CHAIN) * (NODE + NODE_MORE) + 2 + 1
+    own = OWN_TASK + RUN + END
+    # Its expiry, at the end of the outer one, and its token.
+    assert graphs.meter.table_units == own + own + chain + 2
+    assert graphs.meter.requests["StartExecution"] == 2
+
+
+def test_a_map_costs_what_a_topology_of_its_items_does(graphs: Graphs) -> None:
+    """And its release, for it waits for its parent; items that follow others under a limit have one, too."""
+    each = {"type": "node", "depends_on": ["list"], "map": {"over": "[`1`, `2`, `3`]", "max_parallel": 2}}
+    topology = graphs.submit({"list": {"type": "node"}, "each": each})
+    graphs.work()
+    for number in (number for chunk in graphs.state("plan", topology)["chunks"] for number in chunk):
+        graphs.state("wait", topology, number=number, token="x" * 600)
+    graphs.work()
+    graphs.work()
+    inner = graphs.api.send("GET", f"{PATH}/{topology}").body["nodes"]["each"]["task_id"]
+    for number in (number for chunk in graphs.state("plan", inner)["chunks"] for number in chunk):
+        graphs.state("wait", inner, number=number, token="x" * 600)
+    for _ in range(3):
+        graphs.work()
+    for whole in (inner, topology):
+        assert graphs.state("finish", whole)["over"]
+        graphs.work()
+    own = OWN_TASK + RUN + END
+    release, token, expiry = 1, 1, 1
+    outer = own + NODE + NODE_MORE
+    items = 3 * (NODE + NODE_MORE) + release + 2 * token
+    assert graphs.meter.table_units == outer + own + release + token + expiry + items
+
+
+def test_a_retry_of_chosen_nodes_costs_a_run_of_them(graphs: Graphs) -> None:
+    """One unit reopens it; then it costs what a run of its nodes does, and two for the expiry of each that is kept."""
+    topology = graphs.run(CHAIN)
+    graphs.meter.reset()
+    assert graphs.api.send("POST", f"{PATH}/{topology}/retry", {"nodes": ["third"]}).status == 200
+    assert (graphs.meter.table_units, graphs.meter.requests["GetItem"]) == (1, 2)
+    graphs.meter.reset()
+    fence = composed(TaskServices).reader.get(OWNER, TaskId(topology)).fence + 1
+    graphs.go_on(topology, 1, fence)
+    release, token, kept = 1, 1, 2
+    wanted = OWN_TASK - 1 + RUN + END + NODE + NODE_MORE + release + token + kept * 2
+    assert (graphs.meter.table_units, graphs.meter.index_units) == (wanted, 1)
 
 
 def test_nodes_that_start_together_are_sent_together(graphs: Graphs) -> None:

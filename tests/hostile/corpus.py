@@ -97,7 +97,8 @@ BODIES: Mapping[str, Any] = {
         "lock": None,
     },
     **{key: {"reason": "why"} for key in ("pauseTask", "resumeTask", "runTask", "retryTask", "rollbackTask")},
-    **{key: {"reason": "why"} for key in ("pauseTopology", "resumeTopology", "retryTopology", "cancelTopology")},
+    **{key: {"reason": "why"} for key in ("pauseTopology", "resumeTopology", "cancelTopology")},
+    "retryTopology": {"reason": "why", "nodes": ["a"]},
     **{key: {"reason": "why"} for key in ("resumeSchedule", "runSchedule")},
     "updateOccurrence": {
         "scheduled_at": "2027-01-01T09:00:00Z",
@@ -160,6 +161,7 @@ BODIES: Mapping[str, Any] = {
         "nodes": {
             "a": {"type": "echo"},
             "b": {"type": "echo", "depends_on": ["a"], "when": "parents.a.result.ok"},
+            "c": {"type": "echo", "depends_on": ["a"], "map": {"over": "parents.a.result", "max_parallel": 2}},
         },
         "on_failure": "stop",
         "outputs": ["b"],

@@ -26,7 +26,11 @@ PATTERNS = {
 DEFINITION = f"arn:aws:ecs:{PLACE}:task-definition/report:*"
 CLUSTER = f"arn:aws:ecs:{PLACE}:cluster/reports"
 ROLE = "arn:aws:iam::123456789012:role/report-task"
-TARGETS = (*PATTERNS.values(), DEFINITION, CLUSTER, ROLE)
+JOB_DEFINITION = f"arn:aws:batch:{PLACE}:job-definition/report:*"
+JOB_QUEUE = f"arn:aws:batch:{PLACE}:job-queue/reports"
+PROJECT = f"arn:aws:codebuild:{PLACE}:project/report-?"
+GLUE_JOB = f"arn:aws:glue:{PLACE}:job/report"
+TARGETS = (*PATTERNS.values(), DEFINITION, CLUSTER, ROLE, JOB_DEFINITION, JOB_QUEUE, PROJECT, GLUE_JOB)
 SETTINGS = replace(environment_named("prod"), aws_targets=TARGETS)
 
 
@@ -46,7 +50,9 @@ def test_the_worker_alone_may_call_what_the_settings_name(calling: Synthesis, ac
         if pattern in as_list(statement["Resource"])
     }
     assert granted == {"worker"}
-    (statement,) = [one for one in calling.statements_of("worker") if pattern in as_list(one["Resource"])]
+    on_it = [one for one in calling.statements_of("worker") if pattern in as_list(one["Resource"])]
+    # Of a function it may list the executions, too.
+    (statement,) = [one for one in on_it if as_list(one["Action"]) != ["lambda:ListDurableExecutionsByFunction"]]
     # The CDK writes it into one statement with what is granted of that action besides.
     assert as_list(statement["Action"]) == [action]
     assert [each for each in as_list(statement["Resource"]) if isinstance(each, str)] == [pattern]
@@ -80,7 +86,9 @@ def granted(synthesis: Synthesis, action: str) -> list[dict[str, Any]]:
 
 
 def test_jobs_are_started_read_and_stopped_only_where_the_settings_say(calling: Synthesis) -> None:
-    """Executions of the named state machines; tasks of the named definitions, on the named clusters."""
+    """Executions of the named state machines; tasks of the named definitions, on the named clusters; and so on."""
+    durable = f"arn:aws:lambda:{PLACE}:function:report-*:*/durable-execution/duetime-*/*"
+    jobs = f"arn:aws:batch:{PLACE}:job/*"
     executions = f"arn:aws:states:{PLACE}:execution:report:*"
     containers = f"arn:aws:ecs:{PLACE}:task/reports/*"
     for action, resource in (
@@ -89,8 +97,23 @@ def test_jobs_are_started_read_and_stopped_only_where_the_settings_say(calling: 
         ("states:StopExecution", executions),
         ("ecs:DescribeTasks", containers),
         ("ecs:StopTask", containers),
+        ("lambda:GetDurableExecution", durable),
+        ("lambda:StopDurableExecution", durable),
+        ("lambda:ListDurableExecutionsByFunction", PATTERNS["lambda:InvokeFunction"]),
+        ("batch:TerminateJob", jobs),
+        ("codebuild:StartBuild", PROJECT),
+        ("codebuild:StopBuild", PROJECT),
+        ("codebuild:BatchGetBuilds", PROJECT),
+        ("codebuild:ListBuildsForProject", PROJECT),
+        ("glue:StartJobRun", GLUE_JOB),
+        ("glue:GetJobRun", GLUE_JOB),
+        ("glue:GetJobRuns", GLUE_JOB),
+        ("glue:BatchStopJobRun", GLUE_JOB),
     ):
         assert [one["Resource"] for one in granted(calling, action)] == [[resource]], action
+    assert [one["Resource"] for one in granted(calling, "batch:SubmitJob")] == [[JOB_DEFINITION, JOB_QUEUE]]
+    for action in ("batch:DescribeJobs", "batch:ListJobs"):
+        assert [one["Resource"][-1:] for one in granted(calling, action)] == [["*"]], action
     (run,) = granted(calling, "ecs:RunTask")
     assert (run["Resource"], run["Condition"]) == ([DEFINITION], {"ArnLike": {"ecs:cluster": [CLUSTER]}})
 
@@ -107,7 +130,7 @@ def test_the_ends_of_jobs_are_told_to_the_queue_of_high_priority(calling: Synthe
     rules = {
         rule["EventPattern"]["detail-type"][0]: rule
         for rule in calling.properties("AWS::Events::Rule").values()
-        if rule["EventPattern"]["source"] in (["aws.states"], ["aws.ecs"])
+        if rule.get("EventPattern", {}).get("source", [""])[0].startswith("aws.")
     }
     told = calling.functions()["worker"]["Environment"]["Variables"]
     states, tasks = rules["Step Functions Execution Status Change"], rules["ECS Task State Change"]
@@ -116,12 +139,54 @@ def test_the_ends_of_jobs_are_told_to_the_queue_of_high_priority(calling: Synthe
         "name": [{"prefix": "duetime-"}],
     }
     assert tasks["EventPattern"]["detail"] == {"lastStatus": ["STOPPED"], "startedBy": [{"prefix": "duetime-"}]}
-    for rule, path in ((states, "$.detail.name"), (tasks, "$.detail.startedBy")):
+    durable, batch = rules["Durable Execution Status Change"], rules["Batch Job State Change"]
+    assert durable["EventPattern"]["detail"]["durableExecutionName"] == [{"prefix": "duetime-"}]
+    assert batch["EventPattern"]["detail"] == {"status": ["SUCCEEDED", "FAILED"], "jobName": [{"prefix": "duetime-"}]}
+    for rule, path in (
+        (states, "$.detail.name"),
+        (tasks, "$.detail.startedBy"),
+        (durable, "$.detail.durableExecutionName"),
+        (batch, "$.detail.jobName"),
+    ):
         (target,) = rule["Targets"]
         assert referred(target["Arn"]) == referred(told[Variable.QUEUE_HIGH.value])
         (name,) = target["InputTransformer"]["InputPathsMap"]
         assert target["InputTransformer"]["InputPathsMap"] == {name: path}
         assert target["InputTransformer"]["InputTemplate"] == f'{{"j":<{name}>}}'
+
+
+@pytest.mark.parametrize(
+    ("detail_type", "service", "named", "paths"),
+    [
+        (
+            "CodeBuild Build State Change",
+            "codebuild",
+            {"project-name": [{"wildcard": "report-*"}]},
+            ["$.region", "$.detail.project-name", "$.detail.build-id"],
+        ),
+        (
+            "Glue Job State Change",
+            "glue",
+            {"jobName": [{"wildcard": "report"}]},
+            ["$.region", "$.detail.jobName", "$.detail.jobRunId"],
+        ),
+    ],
+)
+def test_the_end_of_a_job_without_a_name_tells_where_it_is_asked_for(
+    calling: Synthesis, detail_type: str, service: str, named: dict[str, Any], paths: list[str]
+) -> None:
+    """Of what the settings name only."""
+    (rule,) = [
+        each
+        for each in calling.properties("AWS::Events::Rule").values()
+        if each.get("EventPattern", {}).get("detail-type") == [detail_type]
+    ]
+    assert named.items() <= rule["EventPattern"]["detail"].items()
+    (target,) = rule["Targets"]
+    given = target["InputTransformer"]["InputPathsMap"]
+    assert sorted(given.values()) == sorted(paths)
+    told = ",".join(f"<{next(name for name in given if given[name] == path)}>" for path in paths)
+    assert target["InputTransformer"]["InputTemplate"] == f'{{"j":["{service}",{told}]}}'
 
 
 def test_without_jobs_there_are_no_rules(dev: Synthesis) -> None:

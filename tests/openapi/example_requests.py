@@ -249,6 +249,7 @@ def _topologies(account: Recorder) -> None:
     nodes: dict[str, dict[str, object]] = {
         "extract": {"type": PLAIN},
         "load": {"type": PLAIN, "depends_on": ["extract"], "when": "parents.extract.result == 'done'"},
+        "each": {"type": PLAIN, "depends_on": ["extract"], "map": {"over": "[`1`, `2`]", "max_parallel": 1}},
     }
     account.ask("POST", topologies, {"nodes": nodes, "name": "Import"})
     account.target = lambda _phase, _context: "done"
@@ -260,6 +261,8 @@ def _topologies(account: Recorder) -> None:
     account.target = lambda _phase, _context: "done"
     account.ask("GET", topologies)
     account.ask("POST", f"{topologies}/{first}/retry")
+    account.run(5 * MINUTE)
+    account.ask("POST", f"{topologies}/{first}/retry", {"nodes": ["load"], "reason": "other rates"})
     account.run(5 * MINUTE)
     account.ask("POST", f"{topologies}/{first}/cancel")
     only = {"nodes": nodes, "delay_seconds": 3600, "unique": {"key": "import"}}

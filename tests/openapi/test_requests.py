@@ -34,6 +34,9 @@ GOES_WITH: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("reportOutcome", "error"): FAILED,
     ("reportOutcome", "retriable"): FAILED,
     ("renewLease", "message"): {"percent": 5},
+    ("createTopology", "nodes"): {
+        "nodes": {"list": {"type": "echo"}, "a": {"type": "echo", "depends_on": ["list"]}},
+    },
 }
 """What a field needs beside it."""
 BESIDE: Mapping[tuple[str, ...], Mapping[str, Any]] = {("notify_on", "to"): {"failed": True}}

@@ -81,7 +81,7 @@ OF_DEFINITIONS = (
     Operation("put-same", partial(_put, "first")),
     Operation("put-matching", partial(_put, "matching", headers={"If-Match": '"1"'})),
     Operation("put-new-only", partial(_put, "new", headers={"If-None-Match": "*"})),
-    Operation("put-anew", _put_anew, goes_on=True, begun=_delete, repeats=frozenset({0})),
+    Operation("put-anew", _put_anew, goes_on=True, begun=_delete, repeats=frozenset({0}), is_in_parts=True),
     Operation("delete-definition", _delete, is_repeatable=True),
     Operation("run-definition", partial(_run, {})),
     Operation("run-first", partial(_run, {"version": 1})),

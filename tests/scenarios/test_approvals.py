@@ -8,12 +8,19 @@ import pytest
 
 from duetime.handlers import Unretriable
 from tests.scenarios.graphs import PATH, Graphs
-from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, UNDONE
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE
+from tests.scenarios.tasks import ONCE, RECOVERY
 from tests.scenarios.test_topologies import stands
+from tests.simulation.account import LEASE_SECONDS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from duetime.domain.tasks.task import Task
     from duetime.handlers import Context
+    from duetime_testing.simulation.faults import Call
+
+LEASE = LEASE_SECONDS * SECOND
 
 RELEASE: dict[str, dict[str, Any]] = {
     "build": {"type": PLAIN},
@@ -127,3 +134,34 @@ def test_an_approval_has_nothing_to_undo() -> None:
         signal(graphs, graphs.node("approve"), approve=True)
         graphs.run_until_ended()
         assert stands(graphs) == {"approve": "rolled_back", "bad": "rolled_back"}
+
+
+@pytest.mark.parametrize("at", ["the claim", "the end of its time"])
+def test_an_approval_outlives_its_worker(at: str) -> None:
+    """A worker that dies while it holds one has called nothing: that is no attempt, also if only one is allowed."""
+    with Graphs() as graphs:
+        graphs.faulty = True
+        target = {"kind": "approval", "timeout_seconds": 3600, "on_timeout": "approve"}
+        waits = at == "the end of its time"
+        if not waits:
+            graphs.after_call = _dies_after_claim(graphs)
+        made = graphs.ask("POST", "/v1/tasks", {"type": "release", "target": target, "retry": ONCE})
+        graphs.run(RECOVERY + LEASE)
+        task = graphs.record(made.body["id"])
+        assert (task.state, task.waiting_for, task.attempt) == ("waiting", "an approval", 0)
+        if waits:
+            graphs.after_call = _dies_after_claim(graphs)
+        graphs.run(HOUR + RECOVERY + LEASE)
+        assert graphs.record(task.id.text).state == "succeeded"
+        assert graphs.after_call is None
+
+
+def _dies_after_claim(graphs: Graphs) -> Callable[[Call], None]:
+    """The first worker that claims a task dies of it."""
+
+    def die(call: Call) -> None:
+        if call.machine.function == "worker" and call.operation == "update_item":
+            graphs.after_call = None
+            call.machine.die()
+
+    return die

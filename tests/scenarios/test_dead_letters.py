@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,12 +12,14 @@ from duetime.domain.tasks.task_options import Priority
 from duetime.handlers import Accepted
 from duetime_testing.fakes.sqs import Held
 from tests.scenarios.scenario import MINUTE, SECOND
-from tests.scenarios.tasks import Tasks
+from tests.scenarios.tasks import ONCE, Tasks
+from tests.scenarios.test_jobs import MACHINE
 from tests.simulation.account import PULLED
 from tests.simulation.users import LEASE
 
 if TYPE_CHECKING:
     from duetime_testing.fakes.sqs import Queue
+    from duetime_testing.simulation.faults import Call
 
 
 @pytest.fixture
@@ -70,6 +72,30 @@ def test_a_lost_task_with_attempts_left_is_run_again(tasks: Tasks) -> None:
         _give_up(tasks, task_id)
         tasks.run(MINUTE)
         assert tasks.done(task_id).attempt == 2
+
+
+@pytest.mark.parametrize("target", [MACHINE, {"kind": "approval", "on_timeout": "approve"}], ids=["job", "approval"])
+def test_what_outlives_its_worker_is_taken_up_again(tasks: Tasks, target: dict[str, Any]) -> None:
+    """Its last attempt is not over with its worker: the job that it started is found, the approval still waited for."""
+    with tasks:
+
+        def die(call: Call) -> None:
+            last = "start_execution" if target is MACHINE else "update_item"
+            if call.machine.function == "worker" and call.operation == last:
+                tasks.after_call = None
+                call.machine.die()
+
+        tasks.after_call = die
+        task_id = tasks.create(target=target, retry=ONCE)
+        tasks.run(SECOND)
+        tasks.receiving = False
+        tasks.run(2 * LEASE)
+        _give_up(tasks, task_id)
+        tasks.run(MINUTE)
+        task = tasks.record(task_id)
+        assert task.error is None
+        assert task.awaiting_notification is (target is MACHINE)
+        assert task.waiting_for == (None if target is MACHINE else "an approval")
 
 
 def test_a_letter_that_concerns_no_open_work_is_deleted(tasks: Tasks) -> None:

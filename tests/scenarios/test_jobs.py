@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.domain.operating_parameters import SHORTEST_CHECK_INTERVAL
+from duetime_testing.fakes.job_services import FakeBatch, FakeCodeBuild, FakeDurableFunctions, FakeGlue
 from duetime_testing.fakes.stepfunctions import Status
 from tests.scenarios.scenario import HOUR, MINUTE, SECOND
 from tests.scenarios.tasks import ONCE, RECOVERY, Tasks
 from tests.simulation.account import LEASE_SECONDS
-from tests.simulation.endpoints import CLUSTER, JOBS, TASK_DEFINITION
+from tests.simulation.endpoints import CLUSTER, JOB_TARGETS, JOBS, TASK_DEFINITION
 
 if TYPE_CHECKING:
     from duetime_testing.fakes.stepfunctions import Execution
@@ -244,3 +245,147 @@ def test_a_container_waits_for_capacity_without_using_up_attempts(tasks: Jobs) -
         tasks.end_container(0)
         tasks.run(SOON)
         assert tasks.record(task_id).attempt == 1
+
+
+@pytest.fixture(params=JOB_TARGETS)
+def service(request: pytest.FixtureRequest) -> str:
+    """A service that runs jobs, by boto3's name of it."""
+    return str(request.param)
+
+
+def test_the_end_of_a_job_is_the_outcome_of_its_task(tasks: Jobs, service: str) -> None:
+    """Of whatever service; it was given the facts, and its event ends the attempt."""
+    with tasks:
+        task_id = tasks.create_job(JOB_TARGETS[service], payload={"n": 1})
+        jobs = tasks.job_services[service]
+        (job,) = jobs.jobs
+        assert json.loads(jobs.facts[job])["payload"] == {"n": 1}
+        tasks.end_job(jobs, job, well=True)
+        tasks.run(SOON)
+        shown = tasks.ask("GET", f"/v1/tasks/{task_id}").body
+        assert (shown["state"], shown["attempt"]) == ("succeeded", 1)
+        assert shown["job"]["arn"].endswith(job)
+        assert shown["job"]["console_url"].startswith("https://us-east-1.console.aws.amazon.com/")
+        assert (
+            shown["result"]
+            == {
+                "batch": {"job_arn": shown["job"]["arn"], "exit_code": 0},
+                "codebuild": {"build_arn": shown["job"]["arn"], "variables": {"ROWS": "7"}},
+                "glue": {"job_name": "report", "run_id": job},
+                "lambda": {"rows": 7},
+            }[service]
+        )
+
+
+def test_a_job_that_fails_is_tried_again(tasks: Jobs, service: str) -> None:
+    """By another job, with a name of its own; the error says why."""
+    with tasks:
+        task_id = tasks.create_job(JOB_TARGETS[service], retry={"max_attempts": 2, "initial_seconds": 0})
+        jobs = tasks.job_services[service]
+        for _ in range(2):
+            tasks.end_job(jobs, jobs.running()[0], well=False)
+            tasks.run(SOON)
+        task = tasks.record(task_id)
+        assert task.error is not None
+        assert (task.error.type, task.error.message) == {
+            "batch": ("ExitCode", "the container ended with 3: Essential container in task exited"),
+            "codebuild": ("BuildFailed", "BUILD: exit 1"),
+            "glue": ("JobRunFailed", "no table"),
+            "lambda": ("Boom", "why"),
+        }[service]
+        assert tasks.outcomes(task_id) == ["retried", "failed"]
+        assert len(set(jobs.names.values())) == 2
+
+
+def test_a_lost_start_is_found_by_its_name(tasks: Jobs, service: str) -> None:
+    """Services without a token that lasts list the job: no second one is started, and it is the only attempt."""
+    with tasks:
+
+        def die(call: Call) -> None:
+            if call.operation in {"submit_job", "start_build", "start_job_run", "invoke"}:
+                tasks.after_call = None
+                call.machine.die()
+
+        tasks.after_call = die
+        task_id = tasks.create(target=JOB_TARGETS[service], notify_within_seconds=7200, retry=ONCE)
+        tasks.run(RECOVERY + LEASE)
+        jobs = tasks.job_services[service]
+        (job,) = jobs.jobs
+        tasks.end_job(jobs, job, well=True)
+        tasks.run(SOON)
+        assert (tasks.outcomes(task_id), tasks.record(task_id).attempt) == (["succeeded"], 1)
+
+
+def test_a_cancel_stops_the_job_of_any_service(tasks: Jobs, service: str) -> None:
+    """And its end cancels the task."""
+    with tasks:
+        task_id = tasks.create_job(JOB_TARGETS[service])
+        assert tasks.cancel(task_id, force=True).status == 202
+        tasks.run(SOON)
+        assert tasks.state(task_id) == "cancelled"
+        assert not tasks.job_services[service].running()
+        assert (tasks.counts()["worker_errors"], tasks.counts()["jobs_stopped"]) == (0, 1)
+
+
+def test_a_job_that_a_person_stops_fails_its_task_at_once(tasks: Jobs, service: str) -> None:
+    """No other attempt is made of what somebody has stopped."""
+    with tasks:
+        task_id = tasks.create_job(JOB_TARGETS[service], retry={"max_attempts": 3, "initial_seconds": 0})
+        jobs = tasks.job_services[service]
+        (job,) = jobs.jobs
+        match jobs:
+            case FakeBatch():
+                jobs.terminate_job(jobId=job, reason="wrong month")
+            case FakeCodeBuild():
+                jobs.stop_build(id=job)
+            case FakeGlue():
+                jobs.batch_stop_job_run(JobName="report", JobRunIds=[job])
+            case FakeDurableFunctions():
+                jobs.stop_durable_execution(DurableExecutionArn=job, Error={"ErrorMessage": "wrong month"})
+        tasks.run(SOON)
+        error = tasks.record(task_id).error
+        assert (error and error.type, tasks.outcomes(task_id)) == ("JobStopped", ["failed"])
+
+
+@pytest.mark.parametrize("service", ["codebuild", "glue"])
+def test_a_job_that_no_task_has_started_is_nobodys(tasks: Jobs, service: str) -> None:
+    """Its service tells of it as of the others; nothing fails, and the message is deleted."""
+    with tasks:
+        jobs = tasks.job_services[service]
+        if isinstance(jobs, FakeGlue):
+            jobs.jobs["1"] = {"JobName": "report", "JobRunState": "SUCCEEDED"}
+        else:
+            jobs.jobs["report:1"] = {"projectName": "report", "buildStatus": "SUCCEEDED"}
+        (job,) = jobs.jobs
+        for known in (job, job.replace("1", "2")):
+            tasks.send_job_event([service, "us-east-1", "report", known])
+        tasks.run(SOON)
+        assert (tasks.messages(), tasks.counts()["worker_errors"]) == ([], 0)
+
+
+@pytest.mark.parametrize("service", ["codebuild", "glue"])
+def test_a_service_with_too_many_jobs_costs_no_attempt(tasks: Jobs, service: str) -> None:
+    """The task waits, and says for what."""
+    with tasks:
+        jobs = tasks.job_services[service]
+        jobs.has_capacity = False
+        task_id = tasks.create(target=JOB_TARGETS[service], retry=ONCE)
+        tasks.run(MINUTE)
+        assert "too many" in (tasks.record(task_id).waiting_for or "")
+        jobs.has_capacity = True
+        tasks.run(2 * MINUTE)
+        assert (tasks.record(task_id).awaiting_notification, tasks.record(task_id).attempt) == (True, 1)
+
+
+def test_a_job_is_one_start_of_its_rate(tasks: Jobs) -> None:
+    """Neither the checks of a job that runs nor its end use another: the next one starts when its rate allows."""
+    with tasks:
+        rate = {"key": "crm", "limit": 1, "per_seconds": 600}
+        made = [tasks.create(target=MACHINE, notify_within_seconds=7200, rate=rate) for _ in range(3)]
+        tasks.run(15 * MINUTE)
+        for execution in tasks.executions_of_tasks.running():
+            tasks.end_execution(execution, Status.SUCCEEDED)
+        tasks.run(10 * MINUTE)
+        began = [each.began // SECOND for each in tasks.executions]
+        assert [at - began[0] for at in began] == [0, 600, 1200]
+        assert [tasks.state(each) for each in made] == ["succeeded", "succeeded", "running"]

@@ -16,6 +16,7 @@ from tests.simulation.endpoints import (
     CALLBACK_URL,
     CLUSTER,
     CONFLICT,
+    JOB_RESOURCES,
     JOBS,
     NOTICE_URL,
     RETRY_AFTER,
@@ -40,7 +41,7 @@ class Account(account.Account):
 
     handlers_package = works.__name__
     pulled_types = (PULLED,)
-    aws_targets = f"{SINK} {JOBS} {TASK_DEFINITION} {CLUSTER}"
+    aws_targets = f"{SINK} {JOBS} {TASK_DEFINITION} {CLUSTER} " + " ".join(JOB_RESOURCES)
 
     @cached_property
     def callback_bodies(self) -> list[bytes]:

@@ -32,7 +32,7 @@ MOVES: Mapping[str, str] = {
     "running": "cancelled failed paused waiting preparing rolling_back running succeeded",
     "waiting": "cancelled failed paused waiting running scheduled succeeded",
     "paused": "cancelled paused scheduled",
-    "succeeded": "rolling_back succeeded",
+    "succeeded": "rolling_back scheduled succeeded",
     "failed": "failed rolling_back scheduled",
     "rolling_back": "failed rolled_back rolling_back",
     "rolled_back": "rolled_back",

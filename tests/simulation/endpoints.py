@@ -18,6 +18,19 @@ JOBS = "arn:aws:states:us-east-1:123456789012:stateMachine:jobs"
 """The state machine whose executions tasks wait for."""
 TASK_DEFINITION = "arn:aws:ecs:us-east-1:123456789012:task-definition/report:7"
 CLUSTER = "arn:aws:ecs:us-east-1:123456789012:cluster/reports"
+JOB_DEFINITION = "arn:aws:batch:us-east-1:123456789012:job-definition/report:7"
+JOB_QUEUE = "arn:aws:batch:us-east-1:123456789012:job-queue/reports"
+PROJECT = "arn:aws:codebuild:us-east-1:123456789012:project/report"
+GLUE_JOB = "arn:aws:glue:us-east-1:123456789012:job/report"
+DURABLE_FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:report:live"
+JOB_TARGETS = {
+    "batch": {"kind": "batch", "arn": JOB_DEFINITION, "queue": JOB_QUEUE},
+    "codebuild": {"kind": "codebuild", "arn": PROJECT},
+    "glue": {"kind": "glue", "arn": GLUE_JOB},
+    "lambda": {"kind": "lambda", "arn": DURABLE_FUNCTION, "mode": "durable"},
+}
+"""Targets whose jobs run in services that a simulated account has one fake each of, by boto3's names of these."""
+JOB_RESOURCES = (JOB_DEFINITION, JOB_QUEUE, PROJECT, GLUE_JOB, DURABLE_FUNCTION)
 SINK = "arn:aws:sqs:us-east-1:123456789012:sink"
 """A queue that tasks send messages to."""
 SINK_URL = "https://sqs.us-east-1.amazonaws.com/123456789012/sink"

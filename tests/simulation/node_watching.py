@@ -97,16 +97,18 @@ class NodeWatching:
         is_held = held_at is not None and claimed_at > held_at and name not in self._resumed
         self._check(not is_held, f"{what} after its topology was paused")
         failed_at = self._failed_at.get((topology, node_ref.run))
-        is_stop = graph.on_failure is not OnFailure.CONTINUE
+        is_stop = graph.on_failure is not OnFailure.CONTINUE and not graph.tolerated_failures
         is_late = is_stop and failed_at is not None and claimed_at > failed_at
         self._check(not is_late, f"{what} after a failure had stopped its topology")
 
     def _check_undone_below(self, task: Task, whole: Task, graph: Graph) -> None:
         """What depends on a node is undone before it is."""
         node_ref, run_state = task.node_ref, self._account.topologies.store.read(whole.id)
-        if node_ref is None or run_state is None or whole.state is not State.RUNNING:
+        if node_ref is None or run_state is None or run_state.task_id(node_ref.key) != task.id:
             return
-        if graph.on_failure is not OnFailure.ROLLBACK or run_state.task_id(node_ref.key) != task.id:
+        is_rolled_back = whole.state is State.RUNNING and graph.on_failure is OnFailure.ROLLBACK
+        # By a topology that it is a node of.
+        if not (is_rolled_back or whole.state is State.ROLLING_BACK):
             return
         for edge in graph.edges_out[node_ref.key]:
             child = self._account.watching.record(run_state.task_id(edge.child).text)

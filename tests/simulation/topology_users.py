@@ -6,13 +6,14 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from duetime.domain.limits import MAX_TOPOLOGY_LEVELS
 from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND, Millis
 from duetime.domain.topologies.trigger_rules import TriggerRule
 from tests.simulation import works
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tests.simulation.fault_simulation import FaultSimulation
     from tests.simulation.users import Users
@@ -23,6 +24,11 @@ _DEFINITION, _DEFINED = "simulated", 3
 """What definitions are called, and which topologies are runs of one: every third."""
 _LARGE = 0.03
 """How many of the topologies have a hundred nodes or so."""
+_FEW = 10
+_NESTED = 0.15
+"""How many of the nodes but the first are topologies themselves."""
+_MAPPED = 0.1
+"""How many of the others with parents are run for each item of a list."""
 _TYPES = [works.PLAIN, works.PLAIN, works.UNDONE, works.PHASED]
 IF_SUCCEEDED, NEVER, BROKEN = "parents.{}.outcome == 'succeeded'", "parents.{}.result == 'never'", "parents.{}.outcome"
 CONDITIONS = (IF_SUCCEEDED, IF_SUCCEEDED, NEVER, BROKEN)
@@ -47,7 +53,7 @@ class TopologyUsers:
             if not self.made or (self.random.random() < 0.5 and len(self.made) < 4):
                 self._create()
             else:
-                self._control(self.random.choice(self.made))
+                self._control(self._one_of(self.random.choice(self.made)))
 
     def _create(self) -> None:
         number = next(self._keys)
@@ -82,12 +88,22 @@ class TopologyUsers:
 
     def _body(self) -> dict[str, Any]:
         pick = self.random.choice
-        nodes: dict[str, Any] = {}
         on_failure = pick(["stop", "continue", "continue", "rollback"])
         # What cannot be undone ends a rollback.
         types = [works.UNDONE, works.UNDONE, works.PHASED] if on_failure == "rollback" else _TYPES
         is_large = self.random.random() < _LARGE
-        for number in range(self.random.randint(60, 120) if is_large else self.random.randint(3, 8)):
+        size = self.random.randint(60, 120) if is_large else self.random.randint(3, 8)
+        return {
+            **self._graph(on_failure, types, size),
+            "timeout_seconds": pick([None, None, None, 240]),
+            "delay_seconds": pick([0, 0, 30]),
+        }
+
+    def _graph(self, on_failure: str, types: Sequence[str], size: int, level: int = 1) -> dict[str, Any]:
+        """A graph of so many nodes, some of which may be topologies themselves."""
+        pick, is_large = self.random.choice, size > _FEW
+        nodes: dict[str, Any] = {}
+        for number in range(size):
             parents = [key for key in nodes if self.random.random() < (0.02 if is_large else 0.4)]
             nodes[f"n{number}"] = {
                 "type": pick(types),
@@ -103,15 +119,28 @@ class TopologyUsers:
                 on_timeout = pick(["fail", "reject", "approve"])
                 nodes[f"n{number}"]["target"] = {"kind": "approval", "timeout_seconds": 60, "on_timeout": on_timeout}
                 nodes[f"n{number}"]["type"] = "approval"
+            elif number and level < MAX_TOPOLOGY_LEVELS and self.random.random() < _NESTED:
+                graph = self._graph(on_failure, types, self.random.randint(1, 4), level + 1)
+                nodes[f"n{number}"] |= {"target": {"kind": "topology"}, "type": "part", "inputs": [], "payload": graph}
+                nodes[f"n{number}"].pop("notify_within_seconds")
+            elif parents and level < MAX_TOPOLOGY_LEVELS and self.random.random() < _MAPPED:
+                rule = pick([TriggerRule.ALL_SUCCESS, TriggerRule.ALL_DONE, TriggerRule.NONE_FAILED]).value
+                nodes[f"n{number}"] |= {"map": self._map(pick(parents)), "inputs": [], "trigger_rule": rule}
             # A node that starts whatever its parents do has nothing to ask.
             if parents and nodes[f"n{number}"]["trigger_rule"] != TriggerRule.ALWAYS and self.random.random() < 0.25:
                 nodes[f"n{number}"]["when"] = pick(CONDITIONS).format(pick(parents))
-        return {
-            "nodes": nodes,
-            "on_failure": on_failure,
-            "timeout_seconds": pick([None, None, None, 240]),
-            "delay_seconds": pick([0, 0, 30]),
-        }
+        return {"nodes": nodes, "on_failure": on_failure}
+
+    def _map(self, parent: str) -> dict[str, Any]:
+        """A map over three items, or sometimes over what is no list."""
+        pick, outcome = self.random.choice, f"parents.{parent}.outcome"
+        over = pick([f"[{outcome}, `2`, `3`]"] * 5 + [outcome])
+        return {"over": over, "max_parallel": pick([None, 1, 2]), "tolerated_failures": pick([0, 0, 1])}
+
+    def _one_of(self, topology: str) -> str:
+        """A topology, or one that is a node of it."""
+        inner = sorted(self.simulation.topologies.inner_topologies_of(topology))
+        return self.random.choice(inner) if inner and self.random.random() < 0.3 else topology
 
     def _control(self, topology: str) -> None:
         path = f"{PATH}/{topology}"
@@ -139,7 +168,7 @@ class TopologyUsers:
         """Delete it, which one that runs refuses; nothing is left of it or of its nodes."""
         nodes = self.simulation.topologies.nodes_of(topology)
         answer = self.users.ask("DELETE", f"/v1/tasks/{topology}")
-        if answer is None or answer.status not in {204, 404}:
+        if answer is None or answer.status not in {204, 404} or topology not in self.made:
             return
         self.made.remove(topology)
         if not answer.goes_on:
@@ -167,15 +196,20 @@ class TopologyUsers:
             self.users.ask("GET", f"{PATH}/{topology}")
 
     def _retry(self, topology: str) -> None:
-        """Run it again; what was answered 200 must run."""
-        runs = self.simulation.topologies.runs_of(topology)
+        """Run it again, sometimes from chosen nodes; what was answered 200 must run."""
+        topologies = self.simulation.topologies
+        runs, keys = topologies.runs_of(topology), topologies.keys_of(topology)
         self.simulation.nodes.let_go(topology)
         before = self.simulation.watching.record(topology)
+        nodes = self.random.sample(keys, min(len(keys), 2)) if keys and self.random.random() < 0.5 else []
         # One that was retried already, and has not failed since, is left as it is.
-        is_needed = before is not None and before.state in {State.FAILED, State.CANCELLED}
-        answer = self.users.ask("POST", f"{PATH}/{topology}/retry")
+        ended = {State.FAILED, State.CANCELLED} | ({State.SUCCEEDED} if nodes else set())
+        is_needed = before is not None and before.state in ended
+        answer = self.users.ask("POST", f"{PATH}/{topology}/retry", {"nodes": nodes} if nodes else None)
         if answer is not None and answer.status == 200 and is_needed:
-            self.simulation.topologies.retries[topology] = runs + 1
+            topologies.retries[topology] = runs + 1
+            for key in nodes:
+                topologies.reruns[topology, key] = runs + 1
 
     def resume_all(self) -> None:
         """Let go on whatever is paused."""

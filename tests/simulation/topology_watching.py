@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.tasks.task import Task
     from duetime.domain.topologies.graph import Graph, Node
+    from duetime.domain.topologies.run_state import RunState
     from tests.simulation.fault_simulation import FaultSimulation
 
 _ENDED_BADLY = frozenset({State.FAILED, State.ROLLED_BACK, State.ROLLING_BACK, State.CANCELLED})
@@ -46,6 +47,7 @@ class TopologyWatching:
         successes: how often each node's task has succeeded.
         controlled: the topologies that a user has held, cancelled or run again.
         retries: how many runs a topology must have had, by the retries that were answered 200.
+        reruns: the run in which a node must have run, or a later one, by the retries that chose it.
         retried: the tasks that their users have had tried again: what followed from their first end stands.
         deleted: the nodes of the topologies that a user has deleted.
         signalled: the nodes that users have asked to approve, or to reject (false).
@@ -58,6 +60,7 @@ class TopologyWatching:
     graphs: dict[str, Graph] = field(default_factory=dict)
     controlled: set[str] = field(default_factory=set)
     retries: dict[str, int] = field(default_factory=dict)
+    reruns: dict[tuple[str, str], int] = field(default_factory=dict)
     retried: set[str] = field(default_factory=set)
     deleted: dict[str, set[str]] = field(default_factory=dict)
     signalled: set[tuple[str, bool]] = field(default_factory=set)
@@ -104,10 +107,15 @@ class TopologyWatching:
         check = self.account.watching.check
         check((is_decided and is_asked) or is_over, f"{task.id} is {task.state}, and nobody has decided that")
 
-    def reopened(self, name: str) -> None:
-        """A failed task is tried again by its user: also one that had succeeded, and could not be rolled back."""
-        self.successes[name] = 0
-        self.retried.add(name)
+    def reopened(self, before: State, task: Task) -> None:
+        """A failed task is tried again by its user: also one that had succeeded, and could not be rolled back.
+
+        Of those that have succeeded, only topologies run again, from the nodes that their users have chosen.
+        """
+        is_rerun = isinstance(task.target, TopologyTarget) and bool(task.rerun_nodes)
+        self.account.watching.check(before is State.FAILED or is_rerun, f"{task.id} had succeeded, and is to run again")
+        self.successes[task.id.text] = 0
+        self.retried.add(task.id.text)
 
     def began(self, task: Task, phase: str) -> None:
         """The target of a node is called: its rule must hold of its parents as they are now."""
@@ -161,10 +169,25 @@ class TopologyWatching:
         run_state = self.store.read(TaskId(name))
         return run_state.number if run_state else 0
 
+    def keys_of(self, name: str) -> list[str]:
+        """The names of a topology's nodes; none if it is gone."""
+        whole = self.account.watching.record(name)
+        is_there = whole is not None and not whole.erased and isinstance(whole.target, TopologyTarget)
+        return sorted(self._graph(whole).by_key) if whole is not None and is_there else []
+
     def nodes_of(self, name: str) -> set[str]:
-        """The tasks of a topology's nodes, in all of its runs."""
-        tasks = self.account.watching.tasks()
-        return {task.id.text for task in tasks if task.node_ref is not None and task.node_ref.topology.text == name}
+        """The tasks of a topology's nodes, in all of its runs, and of the nodes of those that are topologies."""
+        found = {
+            task.id.text
+            for task in self.account.watching.tasks()
+            if task.node_ref is not None and task.node_ref.topology.text == name
+        }
+        return found.union(*map(self.nodes_of, found))
+
+    def inner_topologies_of(self, name: str) -> set[str]:
+        """Those of a topology's nodes that are topologies themselves."""
+        found = {each: self.account.watching.record(each) for each in self.nodes_of(name)}
+        return {each for each, task in found.items() if task is not None and task.is_topology}
 
     def _check_deleted(self, name: str, nodes: set[str]) -> None:
         """Nothing is left of a topology that was deleted."""
@@ -175,8 +198,15 @@ class TopologyWatching:
         check(left <= self.retried, f"{name} was deleted, and {sorted(left)} are left")
 
     def _is_undisturbed(self, whole: Task) -> bool:
-        """Whether nothing should hold it up: no fault, and no user."""
-        return not self.account.faulty and whole.id.text not in self.controlled
+        """Whether nothing should hold it up: no fault, and no user of it or of the topology that it is a node of."""
+        outer = None if whole.node_ref is None else self.account.watching.record(whole.node_ref.topology.text)
+        is_alone = outer is None or self._is_undisturbed(outer)
+        return is_alone and not self.account.faulty and whole.id.text not in self.controlled
+
+    def _has_effects(self, node: Task) -> bool:
+        """Whether a rollback of all had to undo this node, and has not."""
+        is_ended = node.state is State.SUCCEEDED or (node.state is State.FAILED and node.started_at is not None)
+        return is_ended and node.id.text not in self.retried
 
     def _graph(self, whole: Task) -> Graph:
         name = whole.id.text
@@ -209,6 +239,7 @@ class TopologyWatching:
             run_state.number < self.retries.get(whole.id.text, 0) and whole.error and whole.error.type == "NodesFailed"
         )
         check(not is_lost, f"{whole.id} was to be run again, and ended as its last run had")
+        self._check_rerun(whole, graph, run_state)
         nodes = {key: self.account.watching.record(run_state.task_id(key).text) for key in graph.by_key}
         states = {key: node.state if node else None for key, node in nodes.items()}
         told = f"{whole.id} is {whole.state}, its nodes are " + ", ".join(f"{k} {s}" for k, s in states.items())
@@ -220,14 +251,32 @@ class TopologyWatching:
             check(
                 not is_skipped or (node is not None and node.started_at is None), f"{key} was skipped, and ran: {told}"
             )
+        for node in nodes.values():
+            if node is not None and node.is_topology:
+                self._check_whole(node)
         bad = [key for key, node in nodes.items() if node is None or _is_bad(node)]
         if whole.state is State.SUCCEEDED:
-            check(not bad or graph.on_failure is OnFailure.CONTINUE, told)
+            check(len(bad) <= graph.tolerated_failures or graph.on_failure is OnFailure.CONTINUE, told)
             check(all(node is not None and node.finished_at for node in nodes.values()), f"{told}; not all have ended")
             late = (whole.finished_at or 0) - max(node.finished_at or 0 for node in nodes.values() if node)
             check(late <= _PROMPT or not self._is_undisturbed(whole), f"{whole.id} ended {late} ms after its nodes")
+        elif whole.state is State.ROLLED_BACK:
+            left = [key for key, node in nodes.items() if node is not None and self._has_effects(node)]
+            check(not left, f"{told}; {left} are not rolled back")
         elif whole.state is State.FAILED and whole.error is not None and whole.error.type == "NodesFailed":
-            check(bool(bad) or any(run_state.task_id(key).text in self.retried for key in nodes), told)
+            is_by_hand = any(run_state.task_id(key).text in self.retried for key in nodes)
+            check(len(bad) > graph.tolerated_failures or is_by_hand, told)
+
+    def _check_rerun(self, whole: Task, graph: Graph, run_state: RunState) -> None:
+        """What was chosen has run again, and after it all that depends on it."""
+        runs = {key: self.reruns.get((whole.id.text, key), 0) for key in graph.order}
+        for key in graph.order:
+            runs[key] = max([runs[key], *(runs[parent] for parent in graph.by_key[key].depends_on)])
+            # A retry that its user cancelled before its plan has made no run.
+            is_there = run_state.number_of(key) >= min(runs[key], run_state.number)
+            self.account.watching.check(
+                is_there, f"{whole.id}, node {key}, is of run {run_state.number_of(key)}, not {runs[key]}"
+            )
 
 
 def _is_bad(node: Task) -> bool:

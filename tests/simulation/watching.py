@@ -179,8 +179,8 @@ class Watching:
             self.check(not others, f"{name} succeeded while {others} goes on")
             if _NODE_REF in new:
                 self.account.topologies.succeeded(name)
-        if before is State.FAILED and after is State.SCHEDULED:
-            self.account.topologies.reopened(name)
+        if before in {State.FAILED, State.SUCCEEDED} and after is State.SCHEDULED:
+            self.account.topologies.reopened(before, task_of(new))
             self.retried[name] += task_of(old).callback_url is not None
         self.outcomes[name] += after in TERMINAL and before not in TERMINAL
         self.account.topologies.moved(before, after, new)

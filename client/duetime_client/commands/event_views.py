@@ -81,6 +81,7 @@ def details(event: TaskEvent) -> str:
         event.attempt and f"attempt {event.attempt}",
         event.error and f"{event.error.type}: {event.error.message}".removesuffix(": "),
         ", ".join(event.fields_changed),
+        event.nodes and f"from {', '.join(event.nodes)}",
         event.bulk_operation_id and f"bulk {event.bulk_operation_id}",
     ]
     return ", ".join(str(part) for part in parts if part)

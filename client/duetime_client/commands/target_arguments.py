@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
@@ -81,14 +81,18 @@ def _pair(text: str, option: str, form: str) -> tuple[str, str]:
 
 
 _OF_SERVICE = {
-    "--async": ("lambda", "Lambda functions"),
-    "--detail-type": ("events", "event buses"),
-    "--job": ("states", "state machines"),
-    "--cluster": ("ecs", "task definitions"),
-    "--container": ("ecs", "task definitions"),
-    "--parameters": ("ecs", "task definitions"),
+    "--async": (("lambda",), "Lambda functions"),
+    "--detail-type": (("events",), "event buses"),
+    "--job": (("states", "lambda"), "state machines and durable functions"),
+    "--cluster": (("ecs",), "task definitions"),
+    "--container": (("ecs",), "task definitions"),
+    "--job-queue": (("batch",), "job definitions"),
+    "--parameters": (
+        ("ecs", "batch", "codebuild", "glue"),
+        "task definitions, job definitions, build projects and Glue jobs",
+    ),
 }
-"""Options of one kind of AWS resource: the service in its ARN, and what it is called."""
+"""Options of some kinds of AWS resources: the services in their ARNs, and what they are called."""
 
 
 def _aws_options(options: TaskOptions) -> dict[str, object]:
@@ -99,6 +103,7 @@ def _aws_options(options: TaskOptions) -> dict[str, object]:
         "--job": options.job or None,
         "--cluster": options.cluster,
         "--container": options.container,
+        "--job-queue": options.job_queue,
         "--parameters": options.parameters,
     }
     return {option: value for option, value in every.items() if value is not None}
@@ -109,14 +114,12 @@ def _aws_target(arn: str, options: TaskOptions) -> AwsTarget:
     segments = arn.split(":", _ARN_SEGMENTS - 1)
     service = segments[2] if len(segments) == _ARN_SEGMENTS else ""
     for option in _aws_options(options):
-        of_service, name = _OF_SERVICE[option]
-        if service != of_service:
-            raise typer.BadParameter(f"is for {name}", param_hint=option)
+        services, names = _OF_SERVICE[option]
+        if service not in services:
+            raise typer.BadParameter(f"is for {names}", param_hint=option)
     match service:
         case "lambda":
-            return (
-                {"kind": "lambda", "arn": arn, "mode": "async"} if options.notifies else {"kind": "lambda", "arn": arn}
-            )
+            return _lambda_target(arn, options)
         case "sqs" | "sns":
             return {"kind": service, "arn": arn}
         case "events":
@@ -128,21 +131,35 @@ def _aws_target(arn: str, options: TaskOptions) -> AwsTarget:
                 if options.job
                 else {"kind": "step_functions", "arn": arn}
             )
-        case "ecs":
-            return _ecs_target(arn, options)
+        case "ecs" | "batch" | "codebuild" | "glue":
+            target = _job_target(service, arn, options)
+            parameters = options.parameters
+            return target if parameters is None else {**target, "parameters": _json_object(parameters)}
     raise typer.BadParameter(
-        "should be the ARN of a Lambda function, SQS queue, SNS topic, event bus, state machine or task definition",
+        "should be the ARN of a Lambda function, SQS queue, SNS topic, event bus, state machine, task definition, job"
+        " definition, build project or Glue job",
         param_hint="--arn",
     )
 
 
-def _ecs_target(arn: str, options: TaskOptions) -> AwsTarget:
-    if options.cluster is None or options.container is None:
-        raise typer.BadParameter("of a task definition needs --cluster and --container", param_hint="--arn")
-    target: AwsTarget = {"kind": "ecs", "arn": arn, "cluster": options.cluster, "container": options.container}
-    if options.parameters is not None:
-        target["parameters"] = _json_object(options.parameters)
-    return target
+def _lambda_target(arn: str, options: TaskOptions) -> AwsTarget:
+    if options.notifies and options.job:
+        raise typer.BadParameter("give either --async or --job, not both")
+    if options.job:
+        return {"kind": "lambda", "arn": arn, "mode": "durable"}
+    return {"kind": "lambda", "arn": arn, "mode": "async"} if options.notifies else {"kind": "lambda", "arn": arn}
+
+
+def _job_target(service: Literal["ecs", "batch", "codebuild", "glue"], arn: str, options: TaskOptions) -> AwsTarget:
+    if service == "ecs":
+        if options.cluster is None or options.container is None:
+            raise typer.BadParameter("of a task definition needs --cluster and --container", param_hint="--arn")
+        return {"kind": "ecs", "arn": arn, "cluster": options.cluster, "container": options.container}
+    if service == "batch":
+        if options.job_queue is None:
+            raise typer.BadParameter("of a job definition needs --job-queue", param_hint="--arn")
+        return {"kind": "batch", "arn": arn, "queue": options.job_queue}
+    return {"kind": service, "arn": arn}
 
 
 def _json_object(text: str) -> dict[str, object]:

@@ -136,7 +136,7 @@ class TaskOptions:
         bool,
         typer.Option(
             "--job",
-            help="Wait for the end of the state machine's execution. Needs --arn.",
+            help="Wait for the end of the state machine's or durable function's execution. Needs --arn.",
             rich_help_panel=TARGET,
         ),
     ] = False
@@ -152,10 +152,16 @@ class TaskOptions:
             rich_help_panel=TARGET,
         ),
     ] = None
+    job_queue: Annotated[
+        str | None,
+        typer.Option(metavar="ARN", help="Queue of the Batch job. Needs --arn.", rich_help_panel=TARGET),
+    ] = None
     parameters: Annotated[
         str | None,
         typer.Option(
-            metavar="JSON", help="Further fields of the ECS request RunTask. Needs --arn.", rich_help_panel=TARGET
+            metavar="JSON",
+            help="Further fields of the request that starts the job. Needs --arn.",
+            rich_help_panel=TARGET,
         ),
     ] = None
     pull: Annotated[

@@ -139,6 +139,30 @@ def list_(  # noqa: PLR0913 - a command's options are its parameters
         show_topologies(found[:limit], context.ensure_object(Clock), more=len(found) > limit)
 
 
+@app.command()
+@examples("duetime topologies retry ID", "duetime topologies retry ID --node load --node report")
+def retry(
+    context: typer.Context,
+    topology_id: Id,
+    *,
+    deployment: Deployment,
+    node: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--node", metavar="NAME", help="Also run this node again, with all that depends on it. Repeatable."
+        ),
+    ] = None,
+    reason: Reason = "",
+    if_match: IfMatch = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a topology again: what has failed, and chosen nodes; other nodes that succeeded are not repeated."""
+    with connected(context, deployment) as client:
+        client.topologies.retry(topology_id, nodes=node or (), reason=reason, if_match=if_match)
+        topology = client.topologies.get(topology_id)
+    _show(topology, context.ensure_object(Clock), as_json=as_json)
+
+
 def _action(name: str, help_text: str, act: Callable[[Client], Callable[..., object]]) -> None:
     """Add a command that does one thing with a topology and shows the topology."""
 
@@ -159,11 +183,6 @@ def _action(name: str, help_text: str, act: Callable[[Client], Callable[..., obj
         _show(topology, context.ensure_object(Clock), as_json=as_json)
 
 
-_action(
-    "retry",
-    "Run a failed topology again; nodes that succeeded are not repeated.",
-    lambda client: client.topologies.retry,
-)
 _action(
     "cancel",
     "Cancel the nodes that have not started, and request the running ones to stop.",

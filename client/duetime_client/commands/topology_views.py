@@ -61,7 +61,7 @@ class Picture:
         ]
 
     def _headline(self) -> Text:
-        topology = self.topology
+        topology, outer = self.topology, self.topology.topology
         took = self._took()
         return Text.assemble(
             printable(topology.name or topology.id, "bold"),
@@ -71,6 +71,7 @@ class Picture:
             f"  {took:.1f} s" if took is not None else "",
             printable(f"  {topology.requested_action} requested", "yellow") if topology.requested_action else "",
             printable(f"  {topology.id}", "dim") if topology.name else "",
+            printable(f"  node {outer.node} of {outer.id}", "dim") if outer else "",
         )
 
     def _bar(self, width: int) -> Text:
@@ -99,7 +100,8 @@ class Picture:
             yield printable(f"{self.topology.error.type}: {self.topology.error.message}", "red")
         failed = ((key, node) for key, node in self.topology.nodes.items() if node.state == "failed")
         for key, node in islice(failed, _MOST_FAILED):
-            yield printable(f"{key}: duetime tasks get {node.task_id}", "red")
+            command = "topologies show" if node.is_topology else "tasks get"
+            yield printable(f"{key}: duetime {command} {node.task_id}", "red")
 
     def _took(self) -> float | None:
         """Seconds from its start to its end, or until now."""

@@ -9,8 +9,9 @@ function who(actor: ScheduleEvent["actor"] | null, worker?: string | null): stri
   return actor.kind === "system" ? "duetime" : `${actor.kind} ${actor.name ?? ""}`;
 }
 
-const named = (event: { type: string; fields?: readonly string[] | null }): string => {
+const named = (event: { type: string; fields?: readonly string[] | null; nodes?: readonly string[] | null }): string => {
   const name = event.type.replaceAll("_", " ");
+  if (event.nodes?.length) return `${name} from ${event.nodes.join(", ")}`;
   return event.fields?.length ? `${name}: ${event.fields.join(", ")}` : name;
 };
 

@@ -124,12 +124,20 @@ function Setting({ close, done }: { close: () => void; done: () => void }) {
   const scope = useSignal("type");
   const name = useSignal("");
   const most = useSignal("");
+  const starts = useSignal("");
+  const seconds = useSignal("1");
+  const burst = useSignal("0");
   const reason = useSignal("");
   const { busy, problem, send } = useSending();
+  const limited = scope.value !== "all" && !!(most.value || starts.value);
   const submit = async (event: Event) => {
     event.preventDefault();
-    const limit = most.value ? { max_concurrent: Number(most.value) } : { stopped: true };
-    const body = { ...limit, reason: reason.value.trim() };
+    const body = {
+      ...(limited ? {} : { stopped: true }),
+      ...(limited && most.value ? { max_concurrent: Number(most.value) } : {}),
+      ...(limited && starts.value ? { rate: { limit: Number(starts.value), per_seconds: Number(seconds.value), burst: Number(burst.value) } } : {}),
+      reason: reason.value.trim(),
+    };
     await send({ method: "PUT", path: pathOf(scope.value, scope.value === "all" ? "all" : name.value), body });
     if (problem.value) return;
     close();
@@ -151,9 +159,22 @@ function Setting({ close, done }: { close: () => void; done: () => void }) {
           </Field>
         )}
         {scope.value !== "all" && (
-          <Field label="At most at once" hint="Empty: none begins. Running tasks continue.">
+          <Field label="At most at once" hint="Empty, with no limit of starts: none begins. Running tasks continue.">
             <input type="number" min="1" value={most.value} onInput={(event) => (most.value = event.currentTarget.value)} />
           </Field>
+        )}
+        {scope.value !== "all" && (
+          <div class="fields">
+            <Field label="Starts" hint="Empty: as many as there are.">
+              <input type="number" min="1" value={starts.value} onInput={(event) => (starts.value = event.currentTarget.value)} />
+            </Field>
+            <Field label="In seconds">
+              <input type="number" min="1" required value={seconds.value} onInput={(event) => (seconds.value = event.currentTarget.value)} />
+            </Field>
+            <Field label="More at once">
+              <input type="number" min="0" required value={burst.value} onInput={(event) => (burst.value = event.currentTarget.value)} />
+            </Field>
+          </div>
         )}
         <Field label="Reason" hint="Shown on every page, and on each task that is held back.">
           <input value={reason.value} maxLength={200} onInput={(event) => (reason.value = event.currentTarget.value)} />
@@ -164,7 +185,7 @@ function Setting({ close, done }: { close: () => void; done: () => void }) {
             Cancel
           </button>
           <button type="submit" class="danger" disabled={busy.value}>
-            {most.value && scope.value !== "all" ? "Limit" : "Stop"}
+            {limited ? "Limit" : "Stop"}
           </button>
         </footer>
       </form>

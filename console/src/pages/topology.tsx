@@ -40,7 +40,7 @@ export function TopologyPage({ subject: id }: { subject: string }) {
           {view === "times" && <Gantt {...shared} selected={selected} />}
           {view === "nodes" && <NodeTable {...shared} />}
         </section>
-        {selected && <NodePanel key={selected} topology={id} name={selected} nodes={nodes} done={() => void reload()} />}
+        {selected && <NodePanel key={selected} topology={read} name={selected} nodes={nodes} done={() => void reload()} />}
       </div>
       <Rollback topology={read} graph={graph.value} nodes={nodes.value} />
     </>
@@ -65,7 +65,7 @@ const POLICIES: Record<Topology["on_failure"], string> = {
 };
 
 function Head({ topology, done }: { topology: Topology; done: () => void }) {
-  const { id, name, type, state, run, on_failure, requested_action } = topology;
+  const { id, name, type, state, run, on_failure, requested_action, topology: outer } = topology;
   return (
     <div class="page-head">
       <div>
@@ -77,7 +77,8 @@ function Head({ topology, done }: { topology: Topology; done: () => void }) {
         </h1>
         <p class="muted">
           due <Time at={topology.due_at} /> (<Relative at={topology.due_at} />) · {POLICIES[on_failure]}
-          {run > 1 && <> · run {run}</>} · <a href={href(["tasks", id])}>its own task</a>
+          {run > 1 && <> · run {run}</>}
+          {outer && <> · <a href={href(["topologies", outer.id], { node: outer.node })}>node {outer.node} of another topology</a></>} · <a href={href(["tasks", id])}>its own task</a>
         </p>
       </div>
       <TopologyActions topology={topology} done={done} />

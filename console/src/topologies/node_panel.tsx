@@ -2,7 +2,7 @@
 import type { ReadonlySignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { useResource } from "../api/resource";
-import type { Task, TopologyNode } from "../api/types";
+import type { Task, Topology, TopologyNode } from "../api/types";
 import { Facts, ProblemBox, StateChip, Time, Took } from "../components/basics";
 import { TaskActions } from "../components/task_actions";
 import { href, setQuery } from "../router";
@@ -10,11 +10,12 @@ import { now } from "../time";
 import { CreateTopology } from "./create_topology";
 import { RULES, decisive, whyOf } from "./explanation";
 import { statusOf, type Nodes } from "./live_topology";
+import { RunAgainFrom } from "./topology_actions";
 
 const MOST_NEIGHBOURS = 12;
 
 interface NodePanelProps {
-  topology: string;
+  topology: Topology;
   name: string;
   nodes: ReadonlySignal<Nodes>;
   done: () => void;
@@ -40,7 +41,8 @@ export function NodePanel({ topology, name, nodes, done }: NodePanelProps) {
       {node && (
         <>
           <p aria-live="polite">
-            <StateChip state={statusOf(node)} /> {node.task_id && <a href={href(["tasks", node.task_id])}>Open its task</a>}
+            <StateChip state={statusOf(node)} /> {node.task_id && <a href={href(["tasks", node.task_id])}>Open its task</a>}{" "}
+            {node.is_topology && node.task_id && <a href={href(["topologies", node.task_id])}>Open its graph</a>}
           </p>
           <Why node={node} nodes={nodes.value} task={task.data.value} />
           <About node={node} />
@@ -58,7 +60,8 @@ export function NodePanel({ topology, name, nodes, done }: NodePanelProps) {
                 }}
               />
             )}
-            <CreateTopology from={topology} node={name} />
+            <RunAgainFrom topology={topology} node={name} done={done} />
+            <CreateTopology from={topology.id} node={name} />
           </div>
         </>
       )}

@@ -43,6 +43,32 @@ const OFFERS: readonly Offer[] = [
   },
 ];
 
+/** Running a node again with all that depends on it: what has failed elsewhere runs again, too. */
+export function RunAgainFrom({ topology, node, done }: { topology: Topology; node: string; done: () => void }) {
+  const isOpen = useSignal(false);
+  if (topology.state !== "succeeded" && topology.state !== "failed") return null;
+  const action: Action = {
+    title: `Run again from ${node}`,
+    text: "The node and all that depend on it run again, as new tasks, and so does what has failed. Other nodes keep their results.",
+    verb: "Run again",
+    reason: true,
+    call: (reason) => ({
+      method: "POST",
+      path: `/v1/topologies/${topology.id}/retry`,
+      body: { nodes: [node], ...(reason ? { reason } : {}) },
+      command: command("topologies", "retry", topology.id, "--node", node, ...(reason ? ["--reason", reason] : [])),
+    }),
+  };
+  return (
+    <>
+      <button type="button" onClick={() => (isOpen.value = true)}>
+        Run again from here
+      </button>
+      {isOpen.value && <ActionDialog action={action} close={() => (isOpen.value = false)} done={done} />}
+    </>
+  );
+}
+
 export function TopologyActions({ topology, done }: { topology: Topology; done: () => void }) {
   const chosen = useSignal<{ action: Action; after: () => void } | null>(null);
   const path = `/v1/topologies/${topology.id}`;

@@ -228,7 +228,8 @@ class Environment:
 
     aws_targets: tuple[str, ...] = ()
     """ARNs of the AWS resources that tasks may call, with `*` and `?`; the worker is granted exactly these.
-    For tasks of ECS: task definitions, the clusters that they run on, and the roles that their containers are given."""
+    For tasks of ECS: task definitions, the clusters that they run on, and the roles that their containers are given;
+    for jobs of Batch: job definitions and job queues."""
 
     intake_owner: str = ""
     """Who owns the tasks that are made of events: an identity as owners are named. Empty: there is no intake."""
@@ -397,7 +398,8 @@ class Environment:
             if not is_target and not is_role(pattern):
                 raise UnsafeEnvironment(
                     f"environment {self.name!r}: {pattern!r} is no ARN of a function, queue, topic, event bus, state"
-                    " machine, task definition, cluster or role whose service and account are named"
+                    " machine, task or job definition, cluster, job queue, build project, Glue job or role whose"
+                    " service and account are named"
                 )
 
 

@@ -13,6 +13,10 @@ from duetime.domain.tasks.aws_jobs import JOB_PREFIX, JOB_SERVICES
 from duetime.domain.tasks.task_options import Priority
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.domain.tasks.arns import AwsService
+    from duetime.domain.tasks.aws_jobs import JobService
     from duetime_cdk.environments import Environment
     from duetime_cdk.queues import Queues
 
@@ -27,7 +31,6 @@ class JobEvents(Construct):
             if service not in services:
                 continue
             field, ends = row.event_states
-            message = {"j": events.EventField.from_path(f"$.detail.{row.event_name}")}
             events.Rule(
                 self,
                 service.value,
@@ -35,11 +38,28 @@ class JobEvents(Construct):
                 event_pattern=events.EventPattern(
                     source=[row.event_source],
                     detail_type=[row.event_type],
-                    detail={field: list(ends), row.event_name: [{"prefix": JOB_PREFIX}]},
+                    detail={field: list(ends), **_ours(service, row, environment.aws_targets)},
                 ),
                 targets=[
                     targets.SqsQueue(
-                        queues.of_priority[Priority.HIGH], message=events.RuleTargetInput.from_object(message)
+                        queues.of_priority[Priority.HIGH],
+                        message=events.RuleTargetInput.from_object({"j": _job(service, row)}),
                     )
                 ],
             )
+
+
+def _ours(service: AwsService, row: JobService, patterns: Sequence[str]) -> dict[str, list[dict[str, str]]]:
+    """Which events may be of jobs of tasks: by the job's name, or by the name of what is started."""
+    if isinstance(row.event_job, str):
+        return {row.event_job: [{"prefix": JOB_PREFIX}]}
+    names = [each.rpartition("/")[2] for each in patterns if service_of(each) is service]
+    return {row.event_job[0]: [{"wildcard": name.replace("?", "*")} for name in names]}
+
+
+def _job(service: AwsService, row: JobService) -> str | list[str]:
+    """What the message says of the job: its name, or where its service can be asked for that."""
+    if isinstance(row.event_job, str):
+        return events.EventField.from_path(f"$.detail.{row.event_job}")
+    named = [events.EventField.from_path(f"$.detail.{field}") for field in row.event_job]
+    return [service.value, events.EventField.from_path("$.region"), *named]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from aws_cdk import Acknowledgment, Validations
@@ -20,6 +21,10 @@ _ACTIONS = {
     AwsService.SNS: "sns:Publish",
     AwsService.EVENTBRIDGE: "events:PutEvents",
     AwsService.STEP_FUNCTIONS: JOB_SERVICES[AwsService.STEP_FUNCTIONS].start,
+    # A job definition may be submitted to the queues that are named beside it.
+    AwsService.BATCH: JOB_SERVICES[AwsService.BATCH].start,
+    AwsService.CODEBUILD: JOB_SERVICES[AwsService.CODEBUILD].start,
+    AwsService.GLUE: JOB_SERVICES[AwsService.GLUE].start,
 }
 _CLUSTER = ":cluster/"
 
@@ -33,11 +38,12 @@ def grant_target_calls(function: LambdaFunction, patterns: Sequence[str]) -> Non
         if of_service := _of(service, patterns):
             function.allow([action], of_service)
     for service, row in JOB_SERVICES.items():
-        if places := [each.replace(*row.segments) for each in _of(service, patterns) if row.segments[0] in each]:
-            jobs = [_jobs_at(place) for place in places]
-            function.allow(list(row.follow), jobs)
-            for each in jobs:
-                _acknowledge(function, each, "What a job is called is not known before it runs")
+        for grant in row.grants:
+            found = [re.fullmatch(grant.of, each) for each in _of(service, patterns)]
+            if resources := sorted({each.expand(grant.on) for each in found if each is not None}):
+                function.allow(list(grant.actions), resources)
+                for each in resources:
+                    _acknowledge(function, each, "What a job is called is not known before it runs")
     _grant_containers(function, patterns)
     for pattern in patterns:
         if set(pattern) & set("*?"):
@@ -61,13 +67,6 @@ def _grant_containers(function: LambdaFunction, patterns: Sequence[str]) -> None
     function.allow([JOB_SERVICES[AwsService.ECS].start], definitions, on_clusters)
     if roles:
         function.allow(["iam:PassRole"], roles, to_containers)
-
-
-def _jobs_at(place: str) -> str:
-    """The ARNs of the jobs of a state machine, whatever its version, or on a cluster."""
-    *segments, resource = place.split(":", 5)
-    kind, sign, name = resource.partition(":" if resource.startswith("execution") else "/")
-    return ":".join([*segments, f"{kind}{sign}{name.partition(':')[0]}{sign}*"])
 
 
 def _acknowledge(function: LambdaFunction, pattern: str, reason: str) -> None:

@@ -15,6 +15,7 @@ from duetime_testing.fakes.connections import FakeConnections
 from duetime_testing.fakes.dynamodb import FakeDynamoDB
 from duetime_testing.fakes.ecs import FakeEcs
 from duetime_testing.fakes.errors import Exceptions
+from duetime_testing.fakes.job_services import FakeBatch, FakeCodeBuild, FakeDurableFunctions, FakeGlue, FakeJobs
 from duetime_testing.fakes.s3 import FakeS3
 from duetime_testing.fakes.sqs import FakeSQS, Held, Queue
 from duetime_testing.fakes.stepfunctions import Execution, FakeStepFunctions, Status
@@ -188,6 +189,14 @@ class Account:
         self.executions_of_tasks.begin = self.begin_execution
         self.ecs = FakeEcs(self.time.now)
         self.ecs.begin, self.ecs.over = self.begin_container, self.send_job_event
+        self.job_services: dict[str, FakeJobs] = {
+            "batch": FakeBatch(),
+            "codebuild": FakeCodeBuild(),
+            "glue": FakeGlue(),
+            "lambda": FakeDurableFunctions(),
+        }
+        for service in self.job_services.values():
+            service.begin, service.over = self.begin_job, self._tell_of_job
         self._pollers: dict[str, Strand] = {}
         self._listeners: dict[str, list[tuple[Strand, int]]] = {}
         self._deploy(most_receives)
@@ -433,6 +442,18 @@ class Account:
     def begin_container(self, arn: str) -> None:
         """Begin a container that a task has started; it runs until somebody ends it."""
 
+    def begin_job(self, service: FakeJobs, job: str) -> None:
+        """Begin a job of another service that a task has started; it runs until somebody ends it."""
+
+    def end_job(self, service: FakeJobs, job: str, *, well: bool) -> None:
+        """End such a job, and have its event sent."""
+        if service.is_running(job):
+            service.end(job, well=well)
+            self._tell_of_job(service, job)
+
+    def _tell_of_job(self, service: FakeJobs, job: str) -> None:
+        self.send_job_event(service.event(job))
+
     def end_execution(self, execution: Execution, status: Status, output: str = "") -> None:
         """End an execution that a task has started, and have its event sent."""
         if execution.status is Status.RUNNING:
@@ -440,7 +461,7 @@ class Account:
             execution.end(status, self.time.now(), "" if status is Status.SUCCEEDED else "Boom")
             self.send_job_event(execution.name)
 
-    def send_job_event(self, name: str) -> None:
+    def send_job_event(self, name: str | list[str]) -> None:
         """Send what a rule of EventBridge makes of the event of a job's end; it may be lost, late, or come twice."""
         body = json.dumps({"j": name})
         url = self.environ[QUEUE_VARIABLES[Priority.HIGH]]

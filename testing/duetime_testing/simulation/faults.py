@@ -27,6 +27,9 @@ _THROTTLES = {
     "lambda": "TooManyRequestsException",
     "states": "ThrottlingException",
     "ecs": "ThrottlingException",
+    "batch": "TooManyRequestsException",
+    "codebuild": "ThrottlingException",
+    "glue": "ThrottlingException",
     "apigatewaymanagementapi": "LimitExceededException",
 }
 _DIES_MEANWHILE = 0.5

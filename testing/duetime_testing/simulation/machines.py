@@ -145,10 +145,12 @@ class Clients:
         account = self.machine.account
         return FaultyClient(self.machine, account.states if region is None else account.executions_of_tasks, "states")
 
-    def ecs(self, region: str | None = None) -> Any:  # noqa: ANN401 - same
-        """A client of ECS."""
+    def jobs(self, service: str, region: str) -> Any:  # noqa: ANN401 - same
+        """A client of a service that runs jobs."""
         del region
-        return FaultyClient(self.machine, self.machine.account.ecs, "ecs")
+        account = self.machine.account
+        client = account.ecs if service == "ecs" else account.job_services[service]
+        return FaultyClient(self.machine, client, service)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """Clients of other services: nothing in a simulation calls them."""

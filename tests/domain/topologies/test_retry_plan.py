@@ -52,18 +52,35 @@ def test_chosen_nodes_run_again_with_what_depends_on_them() -> None:
     assert retry_plan(found, ended, ["b"]) == RetryPlan(again=("b", "c"), kept=("a", "d"))
 
 
-@pytest.mark.parametrize(
-    ("chosen", "words"), [(["x"], "there is no node 'x' to run again"), ([], "have all succeeded; name those")]
-)
-def test_a_retry_of_nothing_is_refused(chosen: list[str], words: str) -> None:
-    """An unknown name, or nothing that failed: the request names the field."""
+def test_all_that_depends_on_a_chosen_node_runs_again_also_what_needs_it_no_more() -> None:
+    """Directly or not, and whatever its rule: what another parent sufficed for, too; what is beside it is kept."""
+    found = graph(
+        "a",
+        "b",
+        node("either", "a", "b", trigger_rule=TriggerRule.ONE_SUCCESS),
+        node("free", "a", trigger_rule=TriggerRule.ALWAYS),
+        "after: either",
+        "beside: b",
+    )
+    plan = retry_plan(found, dict.fromkeys(found.by_key, SUCCEEDED), ["a"])
+    assert set(plan.again) == {"a", "either", "free", "after"}
+    assert set(plan.kept) == {"b", "beside"}
+
+
+def test_what_has_failed_runs_again_beside_what_was_chosen() -> None:
+    """Else the run would fail again for the same reason."""
+    found = graph("a", "b: a", "c", "d: c")
+    ended = {"a": SUCCEEDED, "b": SUCCEEDED, "c": FAILED, "d": UPSTREAM}
+    assert retry_plan(found, ended, ["b"]) == RetryPlan(again=("c", "b", "d"), kept=("a",))
+
+
+def test_an_unknown_node_is_refused_by_name() -> None:
+    """The request names the field."""
     found = graph("a")
-    with pytest.raises(FieldInvalid, match=f"nodes: {words}"):
-        retry_plan(found, {"a": SUCCEEDED}, chosen)
+    with pytest.raises(FieldInvalid, match="nodes: there is no node 'x' to run again"):
+        retry_plan(found, {"a": SUCCEEDED}, ["a", "x"])
 
 
-def test_after_a_rollback_everything_runs_again() -> None:
-    """Nothing is left of what had succeeded."""
-    found = graph("a", "b: a")
-    undone = NodeStatus(State.ROLLED_BACK, started_at=1)
-    assert retry_plan(found, {"a": undone, "b": undone}).kept == ()
+def test_of_a_run_without_a_failure_everything_is_kept_unless_nodes_are_chosen() -> None:
+    """What has failed was perhaps put right by hand."""
+    assert retry_plan(graph("a", "b: a"), dict.fromkeys("ab", SUCCEEDED)) == RetryPlan(again=(), kept=("a", "b"))

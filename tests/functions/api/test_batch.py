@@ -59,7 +59,7 @@ def test_a_task_of_a_batch_may_be_as_deep_as_a_single_one(api: Gateway) -> None:
 def test_a_task_that_is_too_deep_stops_no_other(api: Gateway) -> None:
     """It is refused by its own name; the batch around it is accepted."""
     payload: list[object] = []
-    for _ in range(80):
+    for _ in range(63):
         payload = [payload]
     results = api.send("POST", PATH, {"tasks": [{"type": "a"}, {"type": "a", "payload": payload}]}).body["results"]
     assert [result["status"] for result in results] == [201, 422]

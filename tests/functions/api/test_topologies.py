@@ -57,7 +57,7 @@ def test_a_topology_is_a_task_whose_payload_is_the_graph(api: Gateway) -> None:
         ({"nodes": {"a": {"type": "x", "depends_on": ["b"]}, "b": {"type": "x", "depends_on": ["a"]}}}, "nodes"),
         ({"nodes": {"a": {"type": "x", "trigger_rule": "perhaps"}}}, "nodes.a.trigger_rule"),
         ({"nodes": {"a": {"type": "x", "due_at": "2030-01-01T00:00:00Z"}}}, "nodes.a.due_at"),
-        ({"nodes": {"a": {"type": "x", "target": {"kind": "topology"}}}}, "nodes.a.target"),
+        ({"nodes": {"a": {"type": "x", "target": {"kind": "topology"}}}}, "nodes.a.payload"),
         ({"nodes": {"a": {"type": "x", "target": {"kind": "pull"}}}}, "nodes.a.target"),
         ({"nodes": {"a": {"type": "x", "when": "parents.a.result"}}}, "nodes.a.when"),
         ({"nodes": {"a": {"type": "x"}, "b": {"type": "x", "depends_on": ["a"], "when": "a >"}}}, "nodes.b.when"),

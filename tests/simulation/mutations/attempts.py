@@ -120,7 +120,7 @@ MUTANTS = (
     Mutant(
         "a lost attempt is made again beyond what is allowed",
         "services/worker/attempt_phases.py",
-        "if task.attempt > task.retry.max_attempts and not is_job(task.target):\n            return lost_attempts",
+        "if _is_spent(task):\n            return lost_attempts",
         "if task.attempt > task.retry.max_attempts + 1:\n            return lost_attempts",
     ),
     Mutant(

@@ -36,6 +36,18 @@ MUTANTS = (
         "return not (run_state.dissolved or (run_state.ended and task.attempt == 1))",
     ),
     Mutant(
+        "what depends on a node that was chosen to run again is kept if it needs it no more",
+        "domain/topologies/retry_plan.py",
+        "    wanted = _with_descendants(graph, chosen)\n",
+        "    wanted = frozenset(chosen)\n",
+    ),
+    Mutant(
+        "the nodes that a retry chose are forgotten by its plan",
+        "services/topologies/state_machine_steps.py",
+        "retry_plan(graph, statuses, task.rerun_nodes).kept",
+        "retry_plan(graph, statuses).kept",
+    ),
+    Mutant(
         "a node expires by its own end, not by its topology's",
         "services/outcomes/outcome.py",
         'sets["expires_at"] = None if task.node_ref is not None else ended_at + self.retention',
@@ -47,6 +59,30 @@ MUTANTS = (
         "            if not self.reconciler.dissolve(task):\n"
         "                self.reconciler.retention.let_expire(task.id)\n",
         "            self.reconciler.dissolve(task)\n",
+    ),
+    Mutant(
+        "a map fails with the last failure that it tolerates",
+        "domain/topologies/next_actions.py",
+        "failures > graph.tolerated_failures\n",
+        "failures >= max(graph.tolerated_failures, 1)\n",
+    ),
+    Mutant(
+        "nodes of a topology within another expire by its end, not by that of the outer one",
+        "services/topologies/retention.py",
+        "        return is_its and outer is not None and outer.is_present and self.is_needed(outer)\n",
+        "        return False\n",
+    ),
+    Mutant(
+        "a cancel does not reach the nodes of a topology within another",
+        "services/topologies/node_requests.py",
+        "        if task.is_topology and task.state in LEASED:\n",
+        "        if task.is_topology and task.state in LEASED and False:\n",
+    ),
+    Mutant(
+        "a topology within another is rolled back before its nodes are",
+        "services/topologies/rollback.py",
+        "        if found.state is State.ROLLED_BACK:\n",
+        "        if found.state is not State.FAILED:\n",
     ),
     Mutant(
         "a node begins although its topology was stopped",
@@ -82,7 +118,7 @@ MUTANTS = (
     Mutant(
         "a failure does not stop a topology that is to stop",
         "domain/topologies/next_actions.py",
-        "return graph.on_failure is not OnFailure.CONTINUE and any(status.is_failure for status in statuses.values())",
+        "return graph.on_failure is not OnFailure.CONTINUE and failures > graph.tolerated_failures",
         "return False",
     ),
     Mutant(

@@ -14,7 +14,7 @@ from duetime.adapters.targets.topology_target import TopologyRunner
 from duetime.canary_task import BUILT_IN
 from duetime.composition.core import CoreServices
 from duetime.composition.deferred_imports import deferred
-from duetime.composition.deferred_topologies import topology_services
+from duetime.composition.deferred_topologies import topology_rollback, topology_services
 from duetime.composition.http_calls import HttpServices
 from duetime.composition.root import Part
 from duetime.composition.start_gates import StartGateServices
@@ -28,7 +28,9 @@ class TargetServices(Part):
     @cached_property
     def targets(self) -> Targets:
         """What tasks call."""
-        topologies = TopologyRunner(deferred(lambda: topology_services(self).state_machine))
+        topologies = TopologyRunner(
+            deferred(lambda: topology_services(self).state_machine), deferred(lambda: topology_rollback(self))
+        )
         package = self.part(StartGateServices).handlers_package
         # Imported before its first task, while Lambda gives a starting process more of a processor.
         package.why_broken()

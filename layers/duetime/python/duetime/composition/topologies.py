@@ -17,6 +17,7 @@ from duetime.services.topologies.conditions import Conditions
 from duetime.services.topologies.inputs import NodeInputs
 from duetime.services.topologies.joins import Joins
 from duetime.services.topologies.node_finished import NodeFinished
+from duetime.services.topologies.node_requests import NodeRequests
 from duetime.services.topologies.node_tasks import NodeTasks
 from duetime.services.topologies.node_transitions import NodeActions
 from duetime.services.topologies.reconciler import TopologyReconciler
@@ -63,7 +64,7 @@ class TopologyServices(Part):
             topology_repository=self.outlines,
             nodes=self._nodes,
             retention=Retention(self.outlines, stores, self.runtime, period),
-            task_control=self.part(TaskServices).control,
+            node_requests=NodeRequests(self.part(TaskServices).control, self.part(BulkServices).operations),
             runtime=self.runtime,
             bulk_operations=self.part(BulkServices).operations,
         )
@@ -71,8 +72,7 @@ class TopologyServices(Part):
     @cached_property
     def eraser(self) -> TopologyEraser:
         """Erases tasks, topologies with their nodes among them."""
-        # Few requests delete something: no other waits for the import.
-        from duetime.services.topologies.deletion import TopologyEraser  # noqa: PLC0415 - see the line above
+        from duetime.services.topologies.deletion import TopologyEraser  # noqa: PLC0415 - few requests delete something
 
         stores, operations = self.part(CoreServices).stores, self.part(BulkServices).operations
         return TopologyEraser(self.part(TaskServices).eraser, self.node_eraser, stores, self.runtime, operations)

@@ -154,13 +154,16 @@ MAX_CALENDAR_BYTES = 1_048_576
 MAX_CALENDAR_RULES = 100
 """Recurring events in one iCalendar file."""
 MAX_NODES = 10_000
-"""Nodes of one topology."""
+"""Nodes of one topology, with those of its sub-topologies."""
+MAX_TOPOLOGY_LEVELS = 4
+"""Topologies within each other, the outermost included."""
 MAX_EDGES = 50_000
 """Dependencies among the nodes of one topology; each is a write of its own."""
 MAX_GRAPH_BYTES = 2_097_152
-"""Size of a graph, in bytes of JSON in UTF-8: a response with the graph and the states of its nodes must fit into
-6 MB (Source: AWS Lambda quotas)."""
+"""Bytes of a graph as JSON: with the states of its nodes, a response has 6 MB at most (Source: AWS Lambda quotas)."""
 MAX_NODE_KEY_LENGTH = 128
+MAX_RERUN_NODES = 20
+"""Nodes that a retry of a topology can name; what depends on them runs again without being named."""
 MAX_EXPECTED_SECONDS = 2_592_000
 """Longest expected duration of a node: thirty days, as long as an asynchronous attempt can take."""
 MAX_DEFINITION_BYTES = 300_000
@@ -195,13 +198,11 @@ MAX_SWITCH_REASON_LENGTH = 128
 MAX_HOST_LENGTH = 253
 """Characters of a host's name (Source: RFC 1035, 2.3.4, as text)."""
 MAX_LEASES = 10
-"""Tasks that one request of a pull worker can lease: the limit of one SQS receive (Source: SQS API Reference,
-ReceiveMessage)."""
+"""Tasks that a request of a pull worker can lease, as one SQS receive (Source: SQS API Reference, ReceiveMessage)."""
 MAX_PULLED_TYPES = 10
 """Types in one request of a pull worker."""
 MAX_PULL_WAIT_SECONDS = 20
-"""Longest time that a request of a pull worker waits for tasks: the limit of SQS (Source: SQS API Reference,
-ReceiveMessage)."""
+"""Longest wait of a pull worker's request, as of an SQS receive (Source: SQS API Reference, ReceiveMessage)."""
 MIN_LEASE_SECONDS = 5
 """Shortest lease of a pull worker: it leaves time for a heartbeat every third of it."""
 MAX_LEASE_SECONDS = 900

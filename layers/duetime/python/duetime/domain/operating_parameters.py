@@ -69,6 +69,8 @@ JOB_STOP_CHECK = MINUTE
 """How long after it was told to stop a job is checked again."""
 TOPOLOGY_RETRY_PAUSE = MINUTE
 """How long a retried topology waits before it checks again whether the nodes of its last run have ended."""
+ROLLBACK_CHECK_PAUSE = 5 * SECOND
+"""How long the rollback of a topology within another waits before it checks its nodes again."""
 NODE_MARGIN = 2 * DAY
 """How much longer than their topology nodes are kept. TTL removes items within two days (Source: DynamoDB Developer
 Guide, "Using time to live"), so a topology that can still be read or retried has all its nodes."""

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from duetime.domain.dispatch.message_deletion import DeleteMessage, RedeliverMessage
-    from duetime.domain.ids import TaskId
     from duetime.domain.locks import LockClaim
     from duetime.domain.tasks.attempt_results import Postponed, Skipped
     from duetime.domain.tasks.task import Task
@@ -80,8 +79,11 @@ class TopologyChecker(Protocol):
 class JobChecker(Protocol):
     """Sees to it that jobs which AWS runs for tasks end their attempts."""
 
-    def take_event(self, task_id: TaskId) -> DeleteMessage | RedeliverMessage:
+    def take_event(self, ended_job: tuple[str, ...]) -> DeleteMessage | RedeliverMessage:
         """Take the event of a job's end.
+
+        Args:
+            ended_job: as of `Message`.
 
         Raises:
             Unavailable: it is to be taken again.

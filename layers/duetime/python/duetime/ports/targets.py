@@ -57,6 +57,10 @@ class TargetRunner(Protocol):
 class Jobs(Protocol):
     """The jobs that AWS runs for tasks. Every method raises `Unavailable` if the service did not answer."""
 
+    def name(self, ended_job: tuple[str, ...]) -> str:
+        """The name of a job that an event tells of, as `Message` has it; empty if tasks did not start it."""
+        ...
+
     def ending(self, task: Task) -> Succeeded | Failed | None:
         """How the job of a task's present attempt has ended; `None` while it runs."""
         ...

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.ids import TaskId
     from duetime.domain.resource_generations import Incarnation
+    from duetime.domain.tasks.attempt_results import Ending
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.domain.topologies.definitions import Definition, VersionInfo
@@ -136,6 +137,25 @@ class TopologyStore(Protocol):
 
     def read_token(self, node: TaskId) -> str | None:
         """The token of a node, read consistently; `None` while there is none."""
+        ...
+
+
+class TopologyRollback(Protocol):
+    """Rolls back topologies that are nodes of others."""
+
+    def step(self, task: Task, until: Millis) -> Ending:
+        """Have the nodes rolled back that may be now, as far as there is time.
+
+        Args:
+            task: the topology's, under the lease of its rollback.
+            until: when there is no more time.
+
+        Returns:
+            `Succeeded` once all are, `Failed` if one cannot be, and else when it is worth another step (`Postponed`).
+
+        Raises:
+            Unavailable: a store did not answer; it is to be done again.
+        """
         ...
 
 

@@ -56,18 +56,25 @@ def _line(value: ActionRecord) -> list[str]:
     by = value.by
     version = "" if value.version is None else f"{value.version:x}"
     head = f"{_ACTIONS[value.action]}{_ACTORS[by.actor]}{value.at:x} {version}"
-    line = [head, by.reason, by.name, ",".join(value.fields), "" if by.operation is None else by.operation.text]
+    operation = "" if by.operation is None else by.operation.text
+    # Neither the name of a field nor that of a node holds a comma.
+    line = [head, by.reason, by.name, ",".join(value.fields), operation, ",".join(value.nodes)]
     while not line[-1]:
         line.pop()
     return line
 
 
 def _read_line(value: list[str]) -> ActionRecord:
-    head, reason, name, fields, operation = [*value, "", "", "", ""][:5]
+    head, reason, name, fields, operation, nodes = [*value, "", "", "", "", ""][:6]
     at, _, version = head[2:].partition(" ")
     by = Attribution(_ACTOR_LETTERS[head[1]], name, reason, TaskId(operation) if operation else None)
-    named = tuple(fields.split(",")) if fields else ()
-    return ActionRecord(_LETTERS[head[0]], int(at, 16), by, int(version, 16) if version else None, named)
+    return ActionRecord(
+        _LETTERS[head[0]], int(at, 16), by, int(version, 16) if version else None, _names(fields), _names(nodes)
+    )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split(",")) if text else ()
 
 
 def _compact(value: object) -> bytes:

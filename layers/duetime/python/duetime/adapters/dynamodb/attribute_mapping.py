@@ -116,6 +116,7 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("expires_at", schema.TTL, attribute_values.expiry, attribute_values.read_expiry),
         Attribute("attempt_history", "L", attempt_codecs.attempt_history, attempt_codecs.read_attempt_history),
         Attribute("reopened_fence", "J", attribute_values.number, attribute_values.integer),
+        Attribute("rerun_nodes", "rn", field_codecs.nodes, field_codecs.read_nodes),
         Attribute("reopened_at", "ra", attribute_values.number, attribute_values.integer),
         Attribute("traceparent", "V", field_codecs.traceparent, field_codecs.read_traceparent),
         Attribute("erased", "Z", attribute_values.flag, attribute_values.truth),
@@ -124,6 +125,7 @@ ATTRIBUTES: dict[str, Attribute] = {
     )
 }
 """Every field of `Task` but `id` and `owner`, which are the keys."""
+_BY_NAME = {attribute.name: attribute for attribute in ATTRIBUTES.values()}
 
 
 COMPANIONS: dict[str, Companion] = {
@@ -153,7 +155,23 @@ def decoded(item: StoredItem, fields: Iterable[str]) -> dict[str, Any]:
         attribute = ATTRIBUTES[field]
         if (stored := item.get(attribute.name)) is not None:
             found[field] = attribute.decode(stored)
-        companion = COMPANIONS.get(field)
-        if companion is not None and (more := item.get(companion.name)) is not None:
-            found[field] = companion.merged(found.get(field), more)
+        if field in COMPANIONS:
+            _add_companion(found, item, field)
     return found
+
+
+def decoded_record(item: StoredItem) -> dict[str, Any]:
+    """The values of all fields that the item has; a record has about a third of them."""
+    found = {}
+    for name, stored in item.items():
+        if (attribute := _BY_NAME.get(name)) is not None:
+            found[attribute.field] = attribute.decode(stored)
+    for field in COMPANIONS:
+        _add_companion(found, item, field)
+    return found
+
+
+def _add_companion(found: dict[str, Any], item: StoredItem, field: str) -> None:
+    companion = COMPANIONS[field]
+    if (more := item.get(companion.name)) is not None:
+        found[field] = companion.merged(found.get(field), more)

@@ -182,6 +182,16 @@ def read_tags(value: Value) -> dict[str, str]:
     return {key: tag["S"] for key, tag in value["M"].items()}
 
 
+def nodes(value: tuple[str, ...]) -> Value | None:
+    """Names of nodes; nothing for none."""
+    return {"L": [{"S": name} for name in value]} if value else None
+
+
+def read_nodes(value: Value) -> tuple[str, ...]:
+    """Read names of nodes."""
+    return tuple(str(each["S"]) for each in value["L"])
+
+
 def progress(value: Progress) -> Value:
     """How far an attempt has come."""
     return {"S": f"{value.percent} {value.message}"}

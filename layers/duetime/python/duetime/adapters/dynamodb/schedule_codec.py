@@ -35,6 +35,7 @@ _FORMER_ENDS = 20
 """Ends of revisions that earlier code kept."""
 _HANDLER = "handler"
 """Of a template: a handler was requested, not left to the type."""
+_TEMPLATE_ATTRIBUTES = {_HANDLER} | {name for each in _TEMPLATE_FIELDS for _, name, _ in stored_forms(each, None)}
 _LISTS = ("calendars", "extra_dates", "excluded_dates")
 _PLAIN = ("on_excluded", "spread_seconds", "jitter_seconds", "start_at", "end_at", "remaining_runs", "overlap")
 _RULES = ("catch_up_seconds", "catch_up_mode", "pause_on_failure", "expect_success_by", "expect_every_seconds")
@@ -85,14 +86,19 @@ def read_spec(name: str, form: dict[str, Any], template: StoredItem) -> Schedule
     )
 
 
-def template_form(task: TaskSpec) -> Value:
+def template_form(task: TaskSpec, later_options: tuple[tuple[str, Any], ...]) -> Value:
     """The task of a schedule's occurrences, by the attributes of tasks; its payload stands elsewhere."""
-    form: dict[str, Any] = {}
+    form: dict[str, Any] = dict(later_options)
     for field in _TEMPLATE_FIELDS:
         form |= {name: stored for _, name, stored in stored_forms(field, getattr(task, field)) if stored is not None}
     if isinstance(task.target, HandlerTarget):
         form[_HANDLER] = {"BOOL": True}
     return {"M": form}
+
+
+def later_options(template: StoredItem) -> tuple[tuple[str, Value], ...]:
+    """Options of a schedule's task that this code does not know: while a new version is deployed, both write."""
+    return tuple((name, stored) for name, stored in template.items() if name not in _TEMPLATE_ATTRIBUTES)
 
 
 def _template(form: StoredItem) -> TaskSpec:

@@ -11,6 +11,7 @@ from duetime.adapters.dynamodb.schedule_codec import (
     ends_form,
     expectation_form,
     former_ends_form,
+    later_options,
     packed,
     read_ends,
     read_expectation,
@@ -93,7 +94,7 @@ def item_of(stored: StoredSchedule) -> Item:
         _GENERATION: attribute_values.number(stored.generation),
         _DONE: attribute_values.number(stored.done),
         _SPEC: packed(spec_form(stored.spec)),
-        _TEMPLATE: template_form(stored.spec.task),
+        _TEMPLATE: template_form(stored.spec.task, stored.later_options),
         _PAYLOAD: field_codecs.content(stored.payload),
         _COURSE: packed(_next_action(stored)),
     }
@@ -174,6 +175,7 @@ def stored_of(owner: str, item: StoredItem) -> StoredSchedule:
         actions=read_schedule_actions(item[_ACTIONS]) if _ACTIONS in item else NO_SCHEDULE_ACTIONS,
         former_payload=field_codecs.read_content("payload", item[_FORMER_PAYLOAD]) if _FORMER_PAYLOAD in item else None,
         traceparent=field_codecs.read_traceparent(item[_TRACEPARENT]) if _TRACEPARENT in item else None,
+        later_options=later_options(item[_TEMPLATE]["M"]),
     )
 
 

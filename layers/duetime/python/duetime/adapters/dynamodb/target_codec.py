@@ -169,7 +169,7 @@ def _read_aws_target(text: str) -> AwsTarget:
 
 
 def _packed_job(value: AwsTarget) -> Value:
-    form = {"c": value.cluster, "n": value.container, "p": value.parameters}
+    form = {"c": value.place, "n": value.container, "p": value.parameters}
     given = {name: text for name, text in form.items() if text}
     return packed(json.dumps(given, ensure_ascii=False, separators=(",", ":")).encode())
 
@@ -180,7 +180,7 @@ def _read_job(arn: str, value: Value) -> AwsTarget:
         AwsService(service_of(arn) or ""),
         arn,
         is_job=True,
-        cluster=form.get("c", ""),
+        place=form.get("c", ""),
         container=form.get("n", ""),
         parameters=form.get("p", ""),
     )

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from duetime.adapters.dynamodb import attribute_values, schema
-from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, decoded, stored_forms
+from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, decoded_record, stored_forms
 from duetime.domain.errors import RecordUnreadable
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.states import State
@@ -44,7 +44,9 @@ def item_of(task: Task) -> Item:
     if task.state is State.FAILED:
         item[schema.FAILED_KEY] = owner
     for field in ATTRIBUTES:
-        for _, name, stored in stored_forms(field, getattr(task, field)):
+        if (value := getattr(task, field)) is None:
+            continue
+        for _, name, stored in stored_forms(field, value):
             if stored is not None:
                 item[name] = stored
     return item
@@ -59,7 +61,7 @@ def task_of(item: StoredItem) -> Task:
     """
     require_readable(item)
     with unreadable_as_error(item):
-        return Task(id=TaskId(item[schema.SORT_KEY]["S"]), owner=owner_of(item), **decoded(item, ATTRIBUTES))
+        return Task(id=TaskId(item[schema.SORT_KEY]["S"]), owner=owner_of(item), **decoded_record(item))
 
 
 def require_readable(item: StoredItem) -> None:

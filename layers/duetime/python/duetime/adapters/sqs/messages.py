@@ -1,6 +1,7 @@
 """A message as SQS carries it: the body is `{"i": task id, "t": generation, "d": due}`; `"l"` has a check for lateness.
 
-`{"j": job name}` is from a rule of EventBridge: the job that AWS ran for a task has ended.
+`{"j": job name}` is from a rule of EventBridge: the job that AWS ran for a task has ended. So is a list in its place,
+`[service, region, name of what was started, job]`, of a service that knows no names.
 
 Its queue says the priority or the pulled type, its group the owner.
 """
@@ -28,6 +29,10 @@ _SENT = re.compile(r"[0-9]{1,15}")
 """When a message was sent, in milliseconds (Source: SQS API Reference, ReceiveMessage, SentTimestamp)."""
 _HASHED = "sha256:"
 _MOST_TURNS = 1 << 53
+_UNKNOWN = TaskId("0" * 26)
+"""Stands for the task of a job that has to be asked for its name."""
+_UNNAMED = ("service", "region", "resource", "job")
+"""What identifies such a job."""
 
 
 class MessageUnreadable(ValueError):
@@ -98,10 +103,7 @@ class Place(NamedTuple):
 def _parsed(body: str, place: Place) -> Message:
     fields = json.loads(body)
     if "j" in fields:
-        task_id = task_of_job(fields["j"])
-        if task_id is None:
-            raise ValueError
-        return Message(TaskId.parse(task_id), 0, 0, *place, job_ended=True)
+        return _ended_job(fields["j"], place)
     generation, due, late_at = fields["t"], fields["d"], fields.get("l")
     if type(generation) is not int or type(due) is not int or type(late_at or 0) is not int:
         raise TypeError
@@ -109,3 +111,12 @@ def _parsed(body: str, place: Place) -> Message:
     if not (0 <= generation < _MOST_TURNS and 0 <= due <= LAST_INSTANT):
         raise ValueError
     return Message(TaskId.parse(fields["i"]), generation, due, *place, late_at)
+
+
+def _ended_job(job: object, place: Place) -> Message:
+    if isinstance(job, list) and len(job) == len(_UNNAMED) and all(isinstance(each, str) for each in job):
+        return Message(_UNKNOWN, 0, 0, *place, ended_job=tuple(job))
+    task_id = task_of_job(job)
+    if task_id is None:
+        raise ValueError
+    return Message(TaskId.parse(task_id), 0, 0, *place, ended_job=(str(job),))

@@ -43,9 +43,9 @@ class Targets:
                 return self.handlers.phases(task)
             case HttpTarget(phases=phases):
                 return phases | {Phase.RUN}
-            case ApprovalTarget():
+            case ApprovalTarget() | TopologyTarget():
                 return frozenset({Phase.RUN, Phase.ROLLBACK})
-            case PullTarget() | AwsTarget() | TopologyTarget() | CallbackTarget():
+            case PullTarget() | AwsTarget() | CallbackTarget():
                 return frozenset({Phase.RUN})
 
     def run(self, work: Work) -> TargetEnding:

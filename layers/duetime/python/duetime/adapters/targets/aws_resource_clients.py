@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from mypy_boto3_stepfunctions import SFNClient
 
     from duetime.adapters.aws_clients import Clients
-    from duetime.adapters.ecs_client import EcsClient
 
 C = TypeVar("C")
 
@@ -26,7 +26,7 @@ class Resources:
     def __init__(self, clients: Clients) -> None:
         self._clients = clients
         self._lock = Lock()
-        self._made: dict[tuple[str, str], object] = {}
+        self._made: dict[tuple[str, str, str], object] = {}
 
     def lambdas(self, arn: str) -> LambdaClient:
         """A client for a function, which waits for it and calls it only once."""
@@ -48,13 +48,13 @@ class Resources:
         """A client for a state machine."""
         return self._client(self._clients.step_functions, arn)
 
-    def ecs(self, arn: str) -> EcsClient:
-        """A client for a task definition, or a task of one."""
-        return self._client(self._clients.ecs, arn)
+    def jobs(self, service: str, arn: str) -> Any:  # noqa: ANN401 - boto3's own
+        """A client of a service that runs jobs, by boto3's name of it."""
+        return self._client(partial(self._clients.jobs, service), arn, "jobs")
 
-    def _client(self, make: Callable[[str], C], arn: str) -> C:
+    def _client(self, make: Callable[[str], C], arn: str, use: str = "") -> C:
         _, _, service, region, *_ = arn.split(":")
         with self._lock:
-            if (service, region) not in self._made:
-                self._made[service, region] = make(region)
-            return self._made[service, region]  # type: ignore[return-value]  # a service is made by one function only
+            if (service, region, use) not in self._made:
+                self._made[service, region, use] = make(region)
+            return self._made[service, region, use]  # type: ignore[return-value]  # made by one function only

@@ -11,8 +11,8 @@ from botocore.exceptions import ClientError, ParamValidationError
 
 from duetime.adapters.aws_clients import is_throttled, is_transient
 from duetime.adapters.sqs.messages import group_of
-from duetime.adapters.targets.aws_jobs import UNRETRIABLE, JobRunner, start_execution
-from duetime.adapters.targets.envelope import compact, envelope, result_of
+from duetime.adapters.targets.aws_jobs import JobRunner
+from duetime.adapters.targets.envelope import UNRETRIABLE, compact, envelope, result_of
 from duetime.adapters.targets.http_messages import TIMEOUT
 from duetime.domain.tasks.arns import EVENT_SOURCE, AwsService, service_of
 from duetime.domain.tasks.attempt_results import Deferred, Ending, Failed, NotSent, Succeeded, TargetEnding, failure
@@ -27,17 +27,22 @@ if TYPE_CHECKING:
     from duetime.ports.targets import Work
 
 _MIB = 1_048_576
+_OF_CONTAINERS = 7_168
 _MOST_BYTES = {
     AwsService.LAMBDA: 6_000_000,
     AwsService.SQS: _MIB,
     AwsService.SNS: _MIB,
     AwsService.EVENTBRIDGE: 1_000_000,
     AwsService.STEP_FUNCTIONS: 262_144,
-    AwsService.ECS: 7_168,
+    AwsService.ECS: _OF_CONTAINERS,
+    AwsService.BATCH: _OF_CONTAINERS,
+    AwsService.CODEBUILD: _OF_CONTAINERS,
+    AwsService.GLUE: _OF_CONTAINERS,
 }
 """Source: Lambda API Reference, Invoke; SQS, SendMessage; SNS, Publish (256 KiB unless the topic allows more);
 EventBridge, PutEvents (entries of one request, less than 1 MB); Step Functions, StartExecution; ECS, TaskOverride: 8192
-characters, of which other overrides may take some."""
+characters, of which other overrides may take some; Batch runs tasks of ECS, and for variables of CodeBuild
+and arguments of Glue it is our own limit."""
 _MOST_BYTES_UNWAITED = 1_000_000
 """Source: Lambda API Reference, Invoke, asynchronous: 1 MB."""
 _PASSES_WITH_TIME = frozenset(
@@ -71,7 +76,7 @@ class AwsRunner:
 
     def run(self, target: AwsTarget, work: Work) -> TargetEnding:
         """Call the resource, within the task's timeout. Never raises: whatever goes wrong is a `Failed`."""
-        for arn in filter(None, (target.arn, target.cluster)):
+        for arn in filter(None, (target.arn, target.place)):
             if self._callable_arns.allow(arn):
                 continue
             message = f"the settings do not let tasks call {arn}"
@@ -79,7 +84,8 @@ class AwsRunner:
         if target.is_job:
             work = _for_its_job(work)
         body = envelope(work)
-        most = _MOST_BYTES[target.service] if target.waits else _MOST_BYTES_UNWAITED
+        is_unwaited = target.service is AwsService.LAMBDA and (target.is_job or not target.waits)
+        most = _MOST_BYTES_UNWAITED if is_unwaited else _MOST_BYTES[target.service]
         if len(body) > most:
             message = f"with the facts of its task the payload has {len(body)} bytes; {target.service} takes {most}"
             return failure("PayloadTooLarge", message, retriable=False)
@@ -129,11 +135,9 @@ class AwsRunner:
             case AwsService.EVENTBRIDGE:
                 return self._put(target, task, body)
             case AwsService.STEP_FUNCTIONS:
-                # The one execution of a task: a later attempt finds it by its name, which is the task's id.
-                client = self._resources.step_functions(target.arn)
-                return _told("execution_arn", start_execution(client, target.arn, task.id.text, body))
-            case AwsService.ECS:
-                raise AssertionError("tasks of ECS are jobs")
+                return self._execute(target.arn, task, body)
+            case AwsService.ECS | AwsService.BATCH | AwsService.CODEBUILD | AwsService.GLUE:
+                raise AssertionError(f"what {target.service} runs are jobs")
 
     def _invoke(self, target: AwsTarget, body: bytes) -> Ending:
         client = self._resources.lambdas(target.arn)
@@ -157,6 +161,14 @@ class AwsRunner:
         options = _in_order(task) if arn.endswith(".fifo") else {}
         answer = self._resources.sns(arn).publish(TopicArn=arn, Message=body.decode(), **options, **_trace(task))
         return _told("message_id", answer["MessageId"])
+
+    def _execute(self, arn: str, task: Task, body: bytes) -> Ending:
+        """The one execution of a task: a later attempt finds it by its name, which is the task's id."""
+        # Few tasks start one: no other waits for the import.
+        from duetime.adapters.targets.execution_jobs import start_execution  # noqa: PLC0415 - see the line above
+
+        client = self._resources.step_functions(arn)
+        return _told("execution_arn", start_execution(client, arn, task.id.text, body))
 
     def _put(self, target: AwsTarget, task: Task, body: bytes) -> Ending:
         answer = self._resources.events(target.arn).put_events(

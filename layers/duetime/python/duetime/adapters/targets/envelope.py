@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.ports.targets import Work
 
+UNRETRIABLE = "Unretriable"
+"""Name of the error by which a function or state machine says that another attempt would not help."""
+
 
 def envelope(work: Work) -> bytes:
     """The same facts as a Python handler's context, as JSON; the payload stands in it as it came."""

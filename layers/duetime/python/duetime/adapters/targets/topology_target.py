@@ -1,4 +1,4 @@
-"""Topologies: the run of one is run by the state machine, which will notify of its end."""
+"""Topologies: the state machine runs a run and will notify of its end; a rollback goes step by step."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import Unavailable
 from duetime.domain.tasks.attempt_results import Deferred, NotSent
+from duetime.domain.tasks.targets import Phase
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.attempt_results import TargetEnding
     from duetime.ports.targets import Work
-    from duetime.ports.topologies import StateMachine
+    from duetime.ports.topologies import StateMachine, TopologyRollback
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +20,22 @@ class TopologyRunner:
     """Starts the state machine's run of an attempt."""
 
     machine: StateMachine
+    rollback: TopologyRollback
 
     def run(self, work: Work) -> TargetEnding:
         """Start the run; it is deferred until the state machine notifies.
 
+        Of a topology within another, a rollback does a step.
+
         A start that cannot be had is no attempt. Should it have begun all the same, it finds that another attempt has.
         """
+        if work.phase is Phase.ROLLBACK:
+            return self.rollback.step(work.task, work.deadline)
+        # Few tasks are topologies, and functions start without it.
+        from duetime.domain.topologies.maps import ending_without_items  # noqa: PLC0415 - see the line above
+
+        if (ending := ending_without_items(work.payload)) is not None:
+            return ending
         try:
             self.machine.start(work.task.id, work.task.fence)
         except Unavailable as error:

@@ -14,7 +14,7 @@ from duetime.domain.limits import (
     MAX_TAG_KEY_LENGTH,
     MAX_TYPE_LENGTH,
 )
-from duetime.domain.tasks.arns import AwsService, arn_pattern, cluster_pattern
+from duetime.domain.tasks.arns import AwsService, arn_pattern, cluster_pattern, job_queue_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,6 +34,9 @@ _RESOURCES = {
     AwsService.EVENTBRIDGE: "an event bus, such as arn:aws:events:eu-west-1:123456789012:event-bus/orders",
     AwsService.STEP_FUNCTIONS: "a state machine, such as arn:aws:states:eu-west-1:123456789012:stateMachine:orders",
     AwsService.ECS: "a task definition, such as arn:aws:ecs:eu-west-1:123456789012:task-definition/orders:7",
+    AwsService.BATCH: "a job definition, such as arn:aws:batch:eu-west-1:123456789012:job-definition/orders:7",
+    AwsService.CODEBUILD: "a build project, such as arn:aws:codebuild:eu-west-1:123456789012:project/orders",
+    AwsService.GLUE: "a Glue job, such as arn:aws:glue:eu-west-1:123456789012:job/orders",
 }
 _WORDS: Mapping[str, str] = {
     DATE_PATTERN: "should be a date such as 2026-12-25",
@@ -44,6 +47,8 @@ _WORDS: Mapping[str, str] = {
     },
     **{arn_pattern(service): f"should be the ARN of {resource}" for service, resource in _RESOURCES.items()},
     cluster_pattern(): "should be the ARN of a cluster, such as arn:aws:ecs:eu-west-1:123456789012:cluster/orders",
+    job_queue_pattern(): "should be the ARN of a job queue, such as "
+    "arn:aws:batch:eu-west-1:123456789012:job-queue/orders",
     CONTAINER_PATTERN: "should be 1 to 255 characters: letters A to Z, digits, _ and -",
 }
 

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.contract.http.json_paths import BODY, path_of
+from duetime.contract.http.json_paths import path_of
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.request_json import reject_invalid_values
 from duetime.contract.http.validation_errors import validated
 from duetime.contract.tasks.bodies import BatchEnvelope, TaskCreate
 from duetime.contract.tasks.field_decoding import ROOT, Place, fields_spec
 from duetime.contract.tasks.target_bodies import TopologyTarget
-from duetime.domain.errors import FieldInvalid
-from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_JSON_DEPTH
+from duetime.domain.limits import MAX_JSON_DEPTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from duetime.contract.http.request_json import Document
     from duetime.domain.tasks.task_spec import TaskSpec
-    from duetime.domain.topologies.graph import Graph
+
+
+_CONTAINERS = (dict, list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +86,10 @@ def _reject_deep(value: object, place: Place) -> None:
     """Refuse one task of a batch that is nested too deeply; the guard has bounded the batch as a whole."""
     level = [value]
     for _ in range(MAX_JSON_DEPTH):
-        level = [part for whole in level for part in _parts(whole)]
-    if any(isinstance(part, dict | list) for part in level):
-        raise FieldsInvalid(
-            [Fault(path_of(place), f"is nested deeper than {MAX_JSON_DEPTH} levels", FaultCode.TOO_DEEP)]
-        )
+        level = [part for whole in level for part in _parts(whole) if isinstance(part, _CONTAINERS)]
+        if not level:
+            return
+    raise FieldsInvalid([Fault(path_of(place), f"is nested deeper than {MAX_JSON_DEPTH} levels", FaultCode.TOO_DEEP)])
 
 
 def _parts(value: object) -> Iterable[object]:
@@ -109,38 +109,9 @@ def spec_of(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
     Raises:
         FieldsInvalid: it contradicts itself, its payload is too large, or it is no graph although it should be one.
     """
-    spec = fields_spec(body, place)
     if not isinstance(body.target, TopologyTarget):
-        return spec
-    if body.target.definition is not None:
-        return _run_spec(body, spec, place)
-    graph = _graph(body.payload, (*place, "payload"))
-    # The attempt lasts as long as its graph may; a shorter time that is asked for by name is the client's own.
-    return (
-        spec if "notify_within_seconds" in body.model_fields_set else spec.of_graph(spec.payload, graph.lasts_seconds)
-    )
-
-
-def _run_spec(body: TaskCreate, spec: TaskSpec, place: Place) -> TaskSpec:
-    """The run of a definition, whose graph is still to be read: it says how long the attempt lasts."""
-    if body.payload is not None:
-        reason = "cannot be given together with target.definition, whose graph is the payload"
-        raise FieldsInvalid([Fault(path_of((*place, "payload")), reason, FaultCode.CONFLICT)])
-    if "notify_within_seconds" in body.model_fields_set:
-        return spec
-    return replace(spec, notify_within_seconds=MAX_DEADLINE_SECONDS)
-
-
-def _graph(payload: object, place: Place) -> Graph:
-    """The graph that is a topology's payload; one that cannot be run is refused."""
+        return fields_spec(body, place)
     # Imported when it is needed: few tasks are topologies, and functions that create tasks start without it.
-    from duetime.contract.topologies.decoding import graph_of  # noqa: PLC0415 - see the line above
+    from duetime.contract.topologies.decoding import topology_spec  # noqa: PLC0415 - see the line above
 
-    try:
-        return graph_of(payload)
-    except FieldInvalid as refusal:
-        raise FieldsInvalid([Fault(f"{path_of(place)}.{refusal.field}", refusal.reason, refusal.code)]) from None
-    except FieldsInvalid as refusal:
-        where = path_of(place)
-        faults = [Fault(where if f.field == BODY else f"{where}.{f.field}", f.reason, f.code) for f in refusal.faults]
-        raise FieldsInvalid(faults) from None
+    return topology_spec(body, place)

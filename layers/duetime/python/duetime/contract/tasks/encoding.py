@@ -19,12 +19,14 @@ from duetime.contract.tasks.responses import (
 from duetime.contract.tasks.target_responses import (
     ApprovalTargetResponse,
     AwsTargetResponse,
+    BatchTargetResponse,
     CallbackTargetResponse,
     DefinitionRunResponse,
     EcsTargetResponse,
     EventBridgeTargetResponse,
     HandlerTargetResponse,
     HttpTargetResponse,
+    JobTargetResponse,
     LambdaTargetResponse,
     PullTargetResponse,
     StepFunctionsTargetResponse,
@@ -42,7 +44,7 @@ from duetime.domain.times import to_iso
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from duetime.contract.tasks.target_responses import TargetResponse
+    from duetime.contract.tasks.target_responses import LambdaMode, TargetResponse
     from duetime.domain.tasks.attempt_records import TaskError
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.task import Task
@@ -207,7 +209,8 @@ def definition_run_response(ref: targets.DefinitionRef) -> DefinitionRunResponse
 def _aws_target(target: targets.AwsTarget) -> TargetResponse:
     match target.service:
         case AwsService.LAMBDA:
-            return LambdaTargetResponse(kind="lambda", arn=target.arn, mode="sync" if target.waits else "async")
+            mode: LambdaMode = "durable" if target.is_job else "sync" if target.waits else "async"
+            return LambdaTargetResponse(kind="lambda", arn=target.arn, mode=mode)
         case AwsService.EVENTBRIDGE:
             return EventBridgeTargetResponse(kind="eventbridge", arn=target.arn, detail_type=target.detail_type or None)
         case AwsService.SQS:
@@ -216,8 +219,23 @@ def _aws_target(target: targets.AwsTarget) -> TargetResponse:
             return AwsTargetResponse(kind="sns", arn=target.arn)
         case AwsService.STEP_FUNCTIONS:
             return StepFunctionsTargetResponse(kind="step_functions", arn=target.arn, wait=target.is_job)
+        case AwsService.ECS | AwsService.BATCH | AwsService.CODEBUILD | AwsService.GLUE as service:
+            return _job_target(target, service)
+
+
+def _job_target(
+    target: targets.AwsTarget,
+    service: Literal[AwsService.ECS, AwsService.BATCH, AwsService.CODEBUILD, AwsService.GLUE],
+) -> TargetResponse:
+    parameters = json.loads(target.parameters or "{}")
+    match service:
         case AwsService.ECS:
-            parameters = json.loads(target.parameters or "{}")
             return EcsTargetResponse(
-                kind="ecs", arn=target.arn, cluster=target.cluster, container=target.container, parameters=parameters
+                kind="ecs", arn=target.arn, cluster=target.place, container=target.container, parameters=parameters
             )
+        case AwsService.BATCH:
+            return BatchTargetResponse(kind="batch", arn=target.arn, queue=target.place, parameters=parameters)
+        case AwsService.CODEBUILD:
+            return JobTargetResponse(kind="codebuild", arn=target.arn, parameters=parameters)
+        case AwsService.GLUE:
+            return JobTargetResponse(kind="glue", arn=target.arn, parameters=parameters)

@@ -49,6 +49,10 @@ class TaskHistoryEventResponse(TypedDict):
     reason: Annotated[str | None, Field(description="Why, as the actor said; null if nothing was said.")]
     version: Annotated[int | None, Field(description="Version of the task after it, where that is known.")]
     fields: Annotated[Sequence[str], Field(description="Of an update: the names of the fields that were changed.")]
+    nodes: Annotated[
+        Sequence[str],
+        Field(description="Of a retry of a topology: the names of the nodes that were chosen to run again."),
+    ]
     bulk_operation_id: Annotated[
         str | None,
         Field(description="The bulk operation that did it. One that was completed at once is not stored by itself."),
@@ -92,6 +96,7 @@ def _event(event: TaskEvent, task: Task) -> TaskHistoryEventResponse:
         reason=(by.reason or None) if by else None,
         version=event.version,
         fields=list(event.fields),
+        nodes=list(event.nodes),
         bulk_operation_id=by.operation.text if by and by.operation else None,
         attempt=None if part is None else part.attempt,
         fence=None if part is None else part.fence,

@@ -14,8 +14,11 @@ from duetime.contract.tasks.bodies import TaskCreate, TaskFields  # noqa: TC001 
 from duetime.contract.tasks.http_request_mapping import request_of
 from duetime.contract.tasks.target_bodies import (
     ApprovalTarget,
+    BatchTarget,
+    CodeBuildTarget,
     EcsTarget,
     EventBridgeTarget,
+    GlueTarget,
     HandlerTarget,
     HttpTarget,
     LambdaTarget,
@@ -26,14 +29,14 @@ from duetime.contract.tasks.target_bodies import (
 from duetime.domain.limits import MAX_PAYLOAD_BYTES
 from duetime.domain.tasks import placeholders, targets, task_options
 from duetime.domain.tasks.arns import AwsService
-from duetime.domain.tasks.retry import RetryPolicy
+from duetime.domain.tasks.retry import DEFAULT_RETRY, RetryPolicy
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
     from duetime.contract.tasks.bodies import Lock, NotifyOn, Rate, Retry
     from duetime.contract.tasks.patch_bodies import TaskPatch
-    from duetime.contract.tasks.target_bodies import AwsTarget, DefinitionRun, Target
+    from duetime.contract.tasks.target_bodies import AwsTarget, DefinitionRun, JobTarget, Target
     from duetime.contract.tasks.unique_bodies import Debounce, Unique
     from duetime.domain.times import Millis
 
@@ -74,7 +77,7 @@ def plain_fields(body: TaskFields) -> dict[str, Any]:
     return {
         **{name: getattr(body, name) for name in _KEPT_AS_IT_IS},
         "target": _target(body.target) if "target" in body.model_fields_set else None,
-        "retry": _retry(body.retry),
+        "retry": _retry(body.retry) if "retry" in body.model_fields_set else DEFAULT_RETRY,
         "lock": _lock(body.lock),
         "rate": _rate(body.rate),
         "notify_on": _notify_on(body.notify_on),
@@ -136,7 +139,8 @@ def payload_bytes(body: TaskFields | TaskPatch, place: Place) -> bytes:
     if len(payload) > MAX_PAYLOAD_BYTES:
         reason = f"is larger than {MAX_PAYLOAD_BYTES} bytes"
         raise FieldsInvalid([Fault(path_of((*place, "payload")), reason, FaultCode.TOO_LONG)])
-    if placeholders.holds_any(payload):
+    # Those in a graph are of its nodes, which are read by themselves.
+    if placeholders.holds_any(payload) and not isinstance(body.target, TopologyTarget):
         _reject_bad_placeholders(body.payload, (*place, "payload"))
     return payload
 
@@ -180,17 +184,29 @@ def _definition(body: DefinitionRun | None) -> targets.DefinitionRef | None:
 
 
 def _aws_target(body: AwsTarget) -> targets.AwsTarget:
-    if isinstance(body, EcsTarget):
-        parameters = compact(body.parameters).decode() if body.parameters else ""
-        job = targets.AwsTarget(AwsService.ECS, body.arn, is_job=True, cluster=body.cluster, container=body.container)
-        return replace(job, parameters=parameters)
+    if isinstance(body, LambdaTarget):
+        return _lambda_target(body)
+    if isinstance(body, EcsTarget | BatchTarget | CodeBuildTarget | GlueTarget):
+        return _job_target(body)
     return targets.AwsTarget(
         AwsService(body.kind),
         body.arn,
-        waits=not isinstance(body, LambdaTarget) or body.mode == "sync",
         detail_type=(body.detail_type or "") if isinstance(body, EventBridgeTarget) else "",
         is_job=isinstance(body, StepFunctionsTarget) and body.wait,
     )
+
+
+def _job_target(body: JobTarget) -> targets.AwsTarget:
+    parameters = compact(body.parameters).decode() if body.parameters else ""
+    job = targets.AwsTarget(AwsService(body.kind), body.arn, is_job=True, parameters=parameters)
+    if isinstance(body, EcsTarget):
+        return replace(job, place=body.cluster, container=body.container)
+    return replace(job, place=body.queue) if isinstance(body, BatchTarget) else job
+
+
+def _lambda_target(body: LambdaTarget) -> targets.AwsTarget:
+    is_durable = body.mode == "durable"
+    return targets.AwsTarget(AwsService.LAMBDA, body.arn, waits=body.mode != "async", is_job=is_durable)
 
 
 def _lock(body: Lock | None) -> task_options.LockSpec | None:

@@ -34,9 +34,9 @@ from duetime.contract.tasks.target_fields import (
     ApprovalSeconds,
     CallbackUrl,
     DetailType,
+    JobParameters,
     LambdaMode,
     OfferedQueries,
-    RunTaskParameters,
     TargetKind,
     TargetPhases,
     TargetUrl,
@@ -157,9 +157,10 @@ class TargetPatch(Body):
     wait: Annotated[WaitsForEnd | None, Field(description="Of a state machine.")] = None
     cluster: Annotated[str | None, Field(description="Of an ECS task.")] = None
     container: Annotated[str | None, Field(description="Of an ECS task.")] = None
-    parameters: Annotated[
-        RunTaskParameters | None, Field(description="Of an ECS task, replaced as a whole; null for none.")
-    ] = None
+    queue: Annotated[str | None, Field(description="Of a Batch job.")] = None
+    parameters: Annotated[JobParameters | None, Field(description="Of a job, replaced as a whole; null for none.")] = (
+        None
+    )
     timeout_seconds: Annotated[ApprovalSeconds | None, Field(description="Of an approval.")] = None
     on_timeout: Annotated[Literal["fail", "reject", "approve"] | None, Field(description="Of an approval.")] = None
 

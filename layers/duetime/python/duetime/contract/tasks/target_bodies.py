@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from duetime.contract.http.request_model import Body
 from duetime.contract.tasks.http_request_fields import (
@@ -25,12 +25,19 @@ from duetime.contract.tasks.target_fields import (
     DetailType,
     EventBusArn,
     FunctionArn,
+    GlueJobArn,
+    JobDefinitionArn,
+    JobQueueArn,
     LambdaMode,
     OfferedQueries,
+    ProjectArn,
     QueueArn,
     RunParameters,
     RunTaskParameters,
+    StartBuildParameters,
+    StartJobRunParameters,
     StateMachineArn,
+    SubmitJobParameters,
     TargetPhases,
     TargetUrl,
     TaskDefinitionArn,
@@ -38,6 +45,9 @@ from duetime.contract.tasks.target_fields import (
     WaitsForEnd,
 )
 from duetime.domain.limits import DEFAULT_APPROVAL_SECONDS
+from duetime.domain.tasks.arns import is_qualified
+
+_ANY_VERSION = "arn:aws:lambda:eu-west-1:123456789012:function:report:1"
 
 
 class HandlerTarget(Body):
@@ -111,6 +121,14 @@ class LambdaTarget(Body):
     arn: FunctionArn
     mode: LambdaMode = "sync"
 
+    @field_validator("mode")
+    @classmethod
+    def _names_a_version(cls, mode: str, info: ValidationInfo) -> str:
+        """Refuse a durable execution of no certain version: Lambda does."""
+        if mode == "durable" and not is_qualified(info.data.get("arn", _ANY_VERSION)):
+            raise ValueError("`durable` needs an ARN with a version or an alias")
+        return mode
+
 
 class SqsTarget(Body):
     """An SQS queue: a message is sent."""
@@ -152,7 +170,34 @@ class EcsTarget(Body):
     parameters: RunTaskParameters = {}  # noqa: RUF012 - pydantic copies defaults
 
 
-AwsTarget = LambdaTarget | SqsTarget | SnsTarget | EventBridgeTarget | StepFunctionsTarget | EcsTarget
+class BatchTarget(Body):
+    """A Batch job definition: a job of it is submitted, and its end is waited for."""
+
+    kind: Literal["batch"]
+    arn: JobDefinitionArn
+    queue: JobQueueArn
+    parameters: SubmitJobParameters = {}  # noqa: RUF012 - pydantic copies defaults
+
+
+class CodeBuildTarget(Body):
+    """A CodeBuild project: a build is started, and its end is waited for."""
+
+    kind: Literal["codebuild"]
+    arn: ProjectArn
+    parameters: StartBuildParameters = {}  # noqa: RUF012 - pydantic copies defaults
+
+
+class GlueTarget(Body):
+    """A Glue job: a run of it is started, and its end is waited for."""
+
+    kind: Literal["glue"]
+    arn: GlueJobArn
+    parameters: StartJobRunParameters = {}  # noqa: RUF012 - pydantic copies defaults
+
+
+JobTarget = EcsTarget | BatchTarget | CodeBuildTarget | GlueTarget
+"""What is always waited for."""
+AwsTarget = LambdaTarget | SqsTarget | SnsTarget | EventBridgeTarget | StepFunctionsTarget | JobTarget
 Target = Annotated[
     HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget | ApprovalTarget,
     Field(

@@ -19,10 +19,23 @@ from duetime.domain.limits import (
     MAX_URL_LENGTH,
 )
 from duetime.domain.tasks import placeholders
-from duetime.domain.tasks.arns import AwsService, arn_pattern, cluster_pattern
+from duetime.domain.tasks.arns import AwsService, arn_pattern, cluster_pattern, job_queue_pattern
 
 TargetKind = Literal[
-    "handler", "http", "pull", "topology", "approval", "lambda", "sqs", "sns", "eventbridge", "step_functions", "ecs"
+    "handler",
+    "http",
+    "pull",
+    "topology",
+    "approval",
+    "lambda",
+    "sqs",
+    "sns",
+    "eventbridge",
+    "step_functions",
+    "ecs",
+    "batch",
+    "codebuild",
+    "glue",
 ]
 ApprovalSeconds = Annotated[
     int, Field(ge=1, le=MAX_DEADLINE_SECONDS, description="How long after it is due it waits for a decision.")
@@ -118,8 +131,12 @@ StateMachineArn = Annotated[
     str, _arn(AwsService.STEP_FUNCTIONS, "arn:aws:states:eu-west-1:123456789012:stateMachine:report")
 ]
 LambdaMode = Annotated[
-    Literal["sync", "async"],
-    Field(description="`sync`: the function's result is the outcome. `async`: the function reports its outcome later."),
+    Literal["sync", "async", "durable"],
+    Field(
+        description="`sync`: the function's result is the outcome. `async`: the function reports its outcome later. "
+        "`durable`: the end of its durable execution is the outcome, within `notify_within_seconds`; the ARN has a "
+        "version or an alias."
+    ),
 ]
 DetailType = Annotated[
     str,
@@ -154,6 +171,18 @@ ClusterArn = Annotated[
         examples=["arn:aws:ecs:eu-west-1:123456789012:cluster/reports"],
     ),
 ]
+JobDefinitionArn = Annotated[str, _arn(AwsService.BATCH, "arn:aws:batch:eu-west-1:123456789012:job-definition/report")]
+JobQueueArn = Annotated[
+    str,
+    Field(
+        max_length=MAX_ARN_LENGTH,
+        pattern=job_queue_pattern(),
+        description="ARN of the job queue; it must match a pattern in the deployment's settings.",
+        examples=["arn:aws:batch:eu-west-1:123456789012:job-queue/reports"],
+    ),
+]
+ProjectArn = Annotated[str, _arn(AwsService.CODEBUILD, "arn:aws:codebuild:eu-west-1:123456789012:project/report")]
+GlueJobArn = Annotated[str, _arn(AwsService.GLUE, "arn:aws:glue:eu-west-1:123456789012:job/report")]
 CONTAINER_PATTERN = "^[A-Za-z0-9_-]{1,255}$"
 ContainerName = Annotated[
     str,
@@ -170,23 +199,40 @@ WaitsForEnd = Annotated[
         description="Whether the execution's end is the outcome, within `notify_within_seconds`; if not, its start is."
     ),
 ]
-_OURS = frozenset({"cluster", "taskDefinition", "startedBy", "clientToken", "count"})
 
 
-def _parameters(value: dict[str, Any]) -> dict[str, Any]:
-    """Refuse what the request has from elsewhere, and what is too large for a record."""
-    if ours := sorted(_OURS & value.keys()):
-        raise ValueError(f"cannot have {ours[0]!r}, which duetime sets")
-    if len(json.dumps(value).encode()) > MAX_REQUEST_BYTES:
-        raise ValueError(f"has more than {MAX_REQUEST_BYTES} bytes")
-    return value
+def _of_request(request: str, example: dict[str, Any]) -> Any:  # noqa: ANN401 - what stands behind a field's type
+    return Field(description=f"Further fields of the request {request}, under its names.", examples=[example])
+
+
+def _without(*ours: str) -> Any:  # noqa: ANN401 - same
+    def check(value: dict[str, Any]) -> dict[str, Any]:
+        """Refuse what the request has from elsewhere, and what is too large for a record."""
+        if given := sorted(value.keys() & ours):
+            raise ValueError(f"cannot have {given[0]!r}, which duetime sets")
+        if len(json.dumps(value).encode()) > MAX_REQUEST_BYTES:
+            raise ValueError(f"has more than {MAX_REQUEST_BYTES} bytes")
+        return value
+
+    return AfterValidator(check)
 
 
 RunTaskParameters = Annotated[
     dict[str, Any],
-    Field(
-        description="Further fields of the request `RunTask` of ECS, under its names.",
-        examples=[{"launchType": "FARGATE"}],
-    ),
-    AfterValidator(_parameters),
+    _of_request("`RunTask` of ECS", {"launchType": "FARGATE"}),
+    _without("cluster", "taskDefinition", "startedBy", "clientToken", "count"),
 ]
+SubmitJobParameters = Annotated[
+    dict[str, Any],
+    _of_request("`SubmitJob` of Batch", {"parameters": {"month": "2026-11"}}),
+    _without("jobName", "jobQueue", "jobDefinition"),
+]
+StartBuildParameters = Annotated[
+    dict[str, Any],
+    _of_request("`StartBuild` of CodeBuild", {"sourceVersion": "main"}),
+    _without("projectName", "idempotencyToken"),
+]
+StartJobRunParameters = Annotated[
+    dict[str, Any], _of_request("`StartJobRun` of Glue", {"WorkerType": "G.1X"}), _without("JobName", "JobRunId")
+]
+JobParameters = Annotated[dict[str, Any], Field(description="Further fields of the request that starts a job.")]

@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
+LambdaMode = Literal["sync", "async", "durable"]
+
 
 class HandlerTargetResponse(TypedDict):
     """The Python handler that is registered for the task's type."""
@@ -106,7 +108,7 @@ class LambdaTargetResponse(TypedDict):
 
     kind: Literal["lambda"]
     arn: str
-    mode: Literal["sync", "async"]
+    mode: LambdaMode
 
 
 class EventBridgeTargetResponse(TypedDict):
@@ -142,6 +144,25 @@ class EcsTargetResponse(TypedDict):
     parameters: Annotated[dict[str, Any], Field(description="Further fields of the request `RunTask`.")]
 
 
+class BatchTargetResponse(TypedDict):
+    """A Batch job definition."""
+
+    kind: Literal["batch"]
+    arn: str
+    queue: str
+    parameters: Annotated[dict[str, Any], Field(description="Further fields of the request `SubmitJob`.")]
+
+
+class JobTargetResponse(TypedDict):
+    """A CodeBuild project or a Glue job."""
+
+    kind: Literal["codebuild", "glue"]
+    arn: str
+    parameters: Annotated[
+        dict[str, Any], Field(description="Further fields of the request `StartBuild` or `StartJobRun`.")
+    ]
+
+
 TargetResponse = (
     HandlerTargetResponse
     | HttpTargetResponse
@@ -152,6 +173,8 @@ TargetResponse = (
     | AwsTargetResponse
     | StepFunctionsTargetResponse
     | EcsTargetResponse
+    | BatchTargetResponse
+    | JobTargetResponse
     | TopologyTargetResponse
     | ApprovalTargetResponse
 )

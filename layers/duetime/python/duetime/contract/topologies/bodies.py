@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from duetime.contract.http.request_model import Body
+from duetime.contract.tasks.action_bodies import TaskAction
 from duetime.contract.tasks.bodies import TaskCreate, TaskLabels
-from duetime.contract.tasks.fields import At, DelaySeconds, TaskType
+from duetime.contract.tasks.fields import At, DelaySeconds, TaskType, each_once
 from duetime.contract.tasks.queries import ListedQuery
 from duetime.contract.tasks.target_fields import DefinitionName  # noqa: TC001 - pydantic reads the annotations
 from duetime.contract.tasks.unique_bodies import TaskUniqueness, without_uniqueness
@@ -17,7 +18,10 @@ from duetime.domain.limits import (
     MAX_CONDITION_LENGTH,
     MAX_DEADLINE_SECONDS,
     MAX_EXPECTED_SECONDS,
+    MAX_NODE_KEY_LENGTH,
+    MAX_NODES,
     MAX_OUTPUTS,
+    MAX_RERUN_NODES,
     MAX_RESULT_BYTES,
 )
 from duetime.domain.topologies.graph import OnFailure
@@ -27,21 +31,43 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.filters import TaskFilter
 
 TYPE = "topology"
+NodeName: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_NODE_KEY_LENGTH)]
 _NODE_EXAMPLE = {"fetch": {"type": "fetch"}, "report": {"type": "report", "depends_on": ["fetch"], "inputs": ["fetch"]}}
 
 
 def _as_node(schema: dict[str, Any]) -> None:
-    """A node has no due time, and is no topology: what is given all the same is refused with the reason."""
+    """A node has no due time: what is given all the same is refused with the reason."""
     for name in ("at", "due_at"):
         schema["properties"].pop(name, None)
     without_uniqueness(schema)
-    target = schema["properties"]["target"]
-    topology = target["discriminator"]["mapping"].pop("topology")
-    target["oneOf"] = [kind for kind in target["oneOf"] if kind["$ref"] != topology]
+
+
+class NodeMap(Body):
+    """The list for each item of which a node is run."""
+
+    over: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=MAX_CONDITION_LENGTH,
+            description=f"The list, of at most {MAX_NODES} items, in JMESPath, about `parents.NAME.result`, `.outcome` "
+            "and `.error`. If it gives no list, the node fails.",
+            examples=["parents.list.result"],
+        ),
+    ]
+    max_parallel: Annotated[
+        int | None, Field(ge=1, le=MAX_NODES, description="How many items are worked on at once; null for all.")
+    ] = None
+    tolerated_failures: Annotated[
+        int, Field(ge=0, le=MAX_NODES, description="How many items can fail without failing the node.")
+    ] = 0
 
 
 class TopologyNode(TaskCreate):
-    """A node of a topology: a task without a due time, and the nodes that it depends on."""
+    """A node of a topology: a task without a due time, and the nodes that it depends on.
+
+    With the target `topology` it is a topology itself, whose graph is its payload, or is of a definition.
+    """
 
     model_config = ConfigDict(json_schema_extra=_as_node)
 
@@ -60,6 +86,13 @@ class TopologyNode(TaskCreate):
             description="Condition under which it runs once its trigger rule is met, in JMESPath, about "
             "`parents.NAME.outcome`, `.result` and `.error`. If it is false, the node is skipped; if it is neither "
             "true nor false, the node fails.",
+        ),
+    ] = None
+    map: Annotated[
+        NodeMap | None,
+        Field(
+            description="Runs the node for each item of a list, as the nodes of a topology: `<duetime.item>` and "
+            "`<duetime.index>` stand for the item and its place, from 0. The result is the list of their results."
         ),
     ] = None
     expected_seconds: Annotated[
@@ -112,6 +145,21 @@ class TopologyCreate(TaskLabels, TaskUniqueness, TopologyGraph):
         At, Field(description="When it is due; a time in the past means now. Cannot be given with `delay_seconds`.")
     ] = None
     delay_seconds: DelaySeconds = 0
+
+
+class TopologyRetry(TaskAction):
+    """Runs a topology again; the body can be left out."""
+
+    nodes: Annotated[
+        list[NodeName],
+        Field(
+            default_factory=list,
+            max_length=MAX_RERUN_NODES,
+            description="Nodes that run again with all that depend on them, directly or not, besides what has failed; "
+            "also of a topology that has succeeded. Empty for what has failed only.",
+        ),
+        AfterValidator(each_once),
+    ]
 
 
 class TopologyListQuery(ListedQuery):

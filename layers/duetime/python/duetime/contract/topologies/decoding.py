@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from duetime.contract.http.json_paths import BODY
 from duetime.contract.http.request_errors import FaultCode, FieldsInvalid
 from duetime.contract.http.validation_errors import read_body, validated
 from duetime.contract.tasks.bodies import TaskCreate
 from duetime.contract.tasks.field_decoding import compact, fields_spec, reject_uniqueness
+from duetime.contract.tasks.target_bodies import TopologyTarget
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_GRAPH_BYTES
 from duetime.domain.topologies.graph import GRAPH_FIELDS, Graph, Node
+from duetime.domain.topologies.maps import ITEMS, NodeMap, graph_of_map, is_map, with_sample_items
 from duetime.domain.topologies.validation import checked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.contract.http.request_json import Document
+    from duetime.contract.tasks.field_decoding import Place
     from duetime.domain.tasks.task_spec import TaskSpec
 
-from duetime.contract.topologies.bodies import TYPE, TopologyCreate, TopologyGraph, TopologyNode
+from duetime.contract.topologies.bodies import TopologyCreate, TopologyGraph, TopologyNode, TopologyRetry
+from duetime.contract.topologies.topology_specs import definition_spec, graph_spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,7 @@ def topology_request(document: Document) -> TopologyRequest:
         FieldsInvalid: some fields cannot be accepted.
         FieldInvalid: one of them cannot.
     """
-    body = read_body(TopologyCreate, document)
+    body = read_body(TopologyCreate, replace(document, value=with_sample_items(document.value)))
     graph = graph_from(body)
     value = document.value if isinstance(document.value, dict) else {}
     own = {name: value[name] for name in body.model_fields_set if name not in GRAPH_FIELDS}
@@ -52,8 +56,17 @@ def topology_request(document: Document) -> TopologyRequest:
     return TopologyRequest(fields_spec(task).of_graph(payload, graph.lasts_seconds), graph)
 
 
+def retry_request(document: Document) -> TopologyRetry:
+    """What the body of a retry asks for.
+
+    Raises:
+        FieldsInvalid: some fields cannot be accepted.
+    """
+    return read_body(TopologyRetry, document)
+
+
 def read_graph(payload: bytes) -> Graph:
-    """The graph that a payload holds which is to become a topology's.
+    """The graph that a payload holds which is to become a topology's, with those of the definitions that it names.
 
     Raises:
         FieldInvalid: it holds none.
@@ -75,7 +88,8 @@ def read_stored_graph(payload: bytes) -> Graph:
 
 def _read(payload: bytes, prepared: Callable[[object], object]) -> Graph:
     try:
-        return graph_of(prepared(json.loads(payload)))
+        value = prepared(json.loads(payload))
+        return _map_graph(value) if is_map(value) else _with_graphs(value)
     except ValueError:
         raise FieldInvalid("payload", "should be a graph", FaultCode.WRONG_TYPE) from None
     except FieldsInvalid as refusal:
@@ -90,26 +104,38 @@ def graph_of(value: object) -> Graph:
         FieldsInvalid: some fields cannot be accepted.
         FieldInvalid: one of them cannot.
     """
-    return graph_from(validated(TopologyGraph, value))
+    return graph_from(validated(TopologyGraph, with_sample_items(value)))
 
 
-def graph_from(body: TopologyGraph) -> Graph:
+def _with_graphs(value: object) -> Graph:
+    """The graph that JSON describes in which each definition that is named has its graph beside its name."""
+    return graph_from(validated(TopologyGraph, with_sample_items(value)), has_graphs=True)
+
+
+def _map_graph(value: Any) -> Graph:  # noqa: ANN401 - as a map's payload has it
+    """The graph of a map's run; of one whose items are not known yet, or that has none, it has no nodes."""
+    graph = _with_graphs(graph_of_map(value)) if value[ITEMS] else Graph(())
+    return replace(graph, is_map=True, tolerated_failures=value["tolerated_failures"])
+
+
+def graph_from(body: TopologyGraph, *, has_graphs: bool = False) -> Graph:
     """The graph that a body describes.
+
+    Args:
+        body: the fields of a graph.
+        has_graphs: whether each definition that is named has its graph beside its name; a request has none.
 
     Raises:
         FieldsInvalid: some fields cannot be accepted.
         FieldInvalid: one of them cannot.
     """
-    nodes = [_node(key, node) for key, node in body.nodes.items()]
+    nodes = [_node(key, node, has_graphs=has_graphs) for key, node in body.nodes.items()]
     return checked(nodes, body.on_failure, body.timeout_seconds, tuple(body.outputs))
 
 
-def _node(key: str, body: TopologyNode) -> Node:
-    if body.target.kind == TYPE:
-        reason = "cannot be a topology: a graph has one level"
-        raise FieldInvalid(f"nodes.{key}.target", reason, FaultCode.NOT_ALLOWED)
+def _node(key: str, body: TopologyNode, *, has_graphs: bool) -> Node:
     reject_uniqueness(body, ("nodes", key), "belongs to no node: the topology as a whole can have a key")
-    spec = fields_spec(body, ("nodes", key))
+    spec, subgraph = _spec(body, ("nodes", key), has_graphs=has_graphs)
     return Node(
         key=key,
         spec=spec,
@@ -118,4 +144,25 @@ def _node(key: str, body: TopologyNode) -> Node:
         inputs=tuple(body.inputs),
         expected_seconds=body.expected_seconds,
         when=body.when,
+        map=None if body.map is None else NodeMap.of(body.map.model_dump()),
+        subgraph=subgraph,
     )
+
+
+def topology_spec(body: TaskCreate, place: Place) -> TaskSpec:
+    """The topology that a body, or the part of one at a place, asks for by the target of its task.
+
+    Raises:
+        FieldsInvalid: it contradicts itself, or its payload is no graph that can be run.
+    """
+    is_definition = isinstance(body.target, TopologyTarget) and body.target.definition is not None
+    return definition_spec(body, place) if is_definition else graph_spec(body, place, graph_of)[0]
+
+
+def _spec(body: TopologyNode, place: Place, *, has_graphs: bool) -> tuple[TaskSpec, Graph | None]:
+    """The task of a node; of one that is a topology itself also its graph, unless that is still to be read."""
+    if not isinstance(body.target, TopologyTarget):
+        return fields_spec(body, place), None
+    if body.target.definition is None or has_graphs:
+        return graph_spec(body, place, _with_graphs if has_graphs else graph_of)
+    return definition_spec(body, place), None

@@ -20,6 +20,7 @@ from duetime.contract.topologies.definition_bodies import (
 )
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_GRAPH_BYTES
+from duetime.domain.topologies.maps import with_sample_items
 from duetime.domain.topologies.parameters import Parameter, misplaced, with_values
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def definition_content(document: Document, name: str) -> tuple[bytes, Graph]:
     value = document.value
     if isinstance(value, dict) and isinstance(nodes := value.get("nodes"), dict):
         value = {**value, "nodes": _with_samples(nodes, _declared(value))}
-    body = read_body(TopologyDefinitionFields, replace(document, value=value))
+    body = read_body(TopologyDefinitionFields, replace(document, value=with_sample_items(value)))
     if body.name not in {None, name}:
         raise FieldsInvalid([Fault("name", f"should be {name!r}, as in the path, or be left out", FaultCode.CONFLICT)])
     graph = graph_from(body)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from duetime.contract.http.operation import IF_MATCH, KEY, KEY_LIFE, TRACEPARENT, Operation, Returns
 from duetime.contract.tasks.action_bodies import TaskAction
 from duetime.contract.tasks.operations import CHANGED, KEPT_TASK, TASK
-from duetime.contract.topologies.bodies import TopologyCreate, TopologyListQuery
+from duetime.contract.topologies.bodies import TopologyCreate, TopologyListQuery, TopologyRetry
 from duetime.contract.topologies.responses import TopologyPage, TopologyResponse
 from duetime.domain import errors
 from duetime.domain.limits import MAX_EXAMINED
@@ -81,12 +81,17 @@ def _action(
     )
 
 
-RETRY = _action(
-    "retry",
-    "Retry a failed topology",
-    "Nodes that succeeded are kept with their results; nodes that failed, and those that waited for them, run again "
-    "as new tasks. Repeating the request changes nothing, unless it has failed again.",
-    also=(errors.ContentExpired, errors.UniqueKeyHeld),
+RETRY = replace(
+    _action(
+        "retry",
+        "Retry a topology",
+        "Nodes that succeeded are kept with their results; nodes that failed, and those that waited for them, run "
+        "again as new tasks. With `nodes`, those run again, too, with all that depends on them, also if the topology "
+        "has succeeded. Repeating the request changes nothing while it runs; without `nodes` also later, unless it has "
+        "failed again. Repeat one with `nodes` under `If-Match`.",
+        also=(errors.ContentExpired, errors.UniqueKeyHeld),
+    ),
+    body=TopologyRetry,
 )
 CANCEL = _action(
     "cancel",

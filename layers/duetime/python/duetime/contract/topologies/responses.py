@@ -9,11 +9,13 @@ from pydantic import Field
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
 from duetime.contract.bulk.responses import BulkOperationResponse, bulk_response
+from duetime.contract.tasks import reference_encoding
 from duetime.contract.tasks.encoding import definition_run_response, error_response, instant
 from duetime.contract.tasks.responses import (  # noqa: TC001 - pydantic reads the annotations
     AppliedList,
     Instant,
     TaskErrorResponse,
+    TopologyReferenceResponse,
 )
 from duetime.contract.tasks.target_responses import DefinitionRunResponse  # noqa: TC001 - same
 from duetime.domain.tasks.states import State  # noqa: TC001 - pydantic reads the annotations
@@ -38,6 +40,9 @@ class NodeResponse(TypedDict):
 
     task_id: Annotated[str | None, Field(description="Id of its task; null before the topology has started.")]
     type: str
+    is_topology: Annotated[
+        bool, Field(description="Whether it is a topology itself: `GET /v1/topologies/{task_id}` shows its nodes.")
+    ]
     state: State
     reason: Annotated[
         str | None,
@@ -85,6 +90,9 @@ class TopologySummary(TypedDict):
     definition: Annotated[
         DefinitionRunResponse | None, Field(description="The definition that it is a run of; null if it is none.")
     ]
+    topology: Annotated[
+        TopologyReferenceResponse | None, Field(description="The topology that it is a node of; null if it is none.")
+    ]
     version: int
 
 
@@ -130,6 +138,7 @@ def topology_entry(task: Task) -> TopologySummary:
         requested_action=task.requested_action,
         error=error_response(task.error),
         definition=None if (ref := definition_of(task.target)) is None else definition_run_response(ref),
+        topology=reference_encoding.topology_response(task.node_ref),
         version=task.version,
     )
 
@@ -159,6 +168,7 @@ def _node_response(node: Node, task_id: TaskId | None, status: NodeStatus) -> No
     return NodeResponse(
         task_id=None if task_id is None else task_id.text,
         type=node.spec.type,
+        is_topology=node.is_topology,
         state=status.state,
         reason=status.reason,
         percent=status.percent,

@@ -61,7 +61,8 @@ class Message:
         pull_queue: the pulled type on whose queue it is; empty for the queue of its priority.
         late_at: the time by which the task has not started, if that is to be told; else the task is to be run.
         traceparent: the task's creation context, as far as its sender knows it; no queue carries it.
-        job_ended: AWS tells that a job of the task has ended; nothing else of the message is known then.
+        ended_job: AWS tells that a job has ended: its name, or its service, its region and what identifies it there;
+            nothing else of the message is known then, nor is the task if there is no name.
     """
 
     task_id: TaskId
@@ -72,7 +73,7 @@ class Message:
     pull_queue: str = ""
     late_at: Millis | None = None
     traceparent: str | None = None
-    job_ended: bool = False
+    ended_job: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,14 +60,14 @@ class StoredSchedule:
         done: the instant up to which its occurrences were placed, or why not was remarked.
         remaining_runs: how many may still run after those that were placed.
         last_run: the latest occurrence that was placed.
-        owed: a missed occurrence that was decided to run, or one whose instant a pause covered and that is due after
-            it; it may not have been placed yet.
+        owed: an occurrence that was missed or is due after a pause, and is to run; it may not have been placed yet.
         log: the latest remarks, oldest first.
         runs_started: how many occurrences were placed, over its whole life, but for those that a change took back.
         runs_skipped: how many were not.
         former_payload: that of before the last change of it, which must expire; `None` if there is none.
         expectation: how far what is expected of it was looked into; `None` if nothing is, or not yet.
         traceparent: the trace in which it was created, which its runs link to; `None` if nobody named one.
+        later_options: options of its task that later code has stored, which this code keeps as they are.
     """
 
     owner: str
@@ -98,6 +98,7 @@ class StoredSchedule:
     actions: ScheduleHistory = NO_SCHEDULE_ACTIONS
     former_payload: Content | None = None
     traceparent: str | None = None
+    later_options: tuple[tuple[str, object], ...] = ()
 
     @property
     def name(self) -> str:

@@ -29,7 +29,7 @@ class Action(StrEnum):
         PAUSE_REQUESTED: a pause of its running attempt was requested.
         RESUMED: it was resumed, or a request to pause was withdrawn.
         RUN_REQUESTED: it was to run at once.
-        RETRIED: it had failed, and was to be tried again.
+        RETRIED: it had ended, and was to be tried again.
         ROLLBACK_REQUESTED: it had ended, and was to be rolled back.
         CANCELLED: it was cancelled before it started.
         CANCEL_REQUESTED: a stop of its running attempt was requested.
@@ -95,6 +95,7 @@ class ActionRecord:
         at: when, by the clock of whoever carried it out.
         version: of the record after it; `None` if it was written without a look at the record.
         fields: of an update, what was changed.
+        nodes: of a retry of a topology, the nodes that were chosen to run again.
     """
 
     action: Action
@@ -102,11 +103,12 @@ class ActionRecord:
     by: Attribution
     version: int | None = None
     fields: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
         """About how many bytes of the record it takes before compression."""
-        texts = (self.by.name, self.by.reason, *self.fields)
+        texts = (self.by.name, self.by.reason, *self.fields, *self.nodes)
         return _FIXED_BYTES + sum(len(text.encode()) + 1 for text in texts)
 
 

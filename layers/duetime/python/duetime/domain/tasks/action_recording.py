@@ -15,20 +15,23 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 
-def recorded(task: Task, action: Action, by: Attribution, at: Millis, fields: Iterable[str] = ()) -> TaskChanges:
+def recorded(
+    task: Task, action: Action, by: Attribution, at: Millis, fields: Iterable[str] = (), nodes: tuple[str, ...] = ()
+) -> TaskChanges:
     """What a write that only applies to this version of a record sets, so that it tells of the action."""
-    record = ActionRecord(action, at, by, task.version + 1, tuple(sorted(fields)))
+    record = ActionRecord(action, at, by, task.version + 1, tuple(sorted(fields)), nodes)
     return {"actions": task.actions.plus(record)}
 
 
-def is_repeated(task: Task, action: Action, version: int | None, by: Attribution) -> bool:
+def is_repeated(task: Task, action: Action, version: int | None, by: Attribution, nodes: tuple[str, ...] = ()) -> bool:
     """Whether an action was carried out on the very version that a request for it names.
 
     Then it is the same request, sent again since the answer to the first one was lost.
     """
     if version is None:
         return False
-    return any((each.action, each.version, each.by) == (action, version + 1, by) for each in task.actions.records)
+    wanted = action, version + 1, by, nodes
+    return any((each.action, each.version, each.by, each.nodes) == wanted for each in task.actions.records)
 
 
 def by_topology(topology: Task) -> Attribution:

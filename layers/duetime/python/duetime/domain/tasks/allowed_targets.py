@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_REQUEST_BYTES, MAX_TIMEOUT_SECONDS
 from duetime.domain.tasks.allowed_secrets import HttpSecrets
-from duetime.domain.tasks.arns import ArnPatterns, service_of
+from duetime.domain.tasks.arns import ArnPatterns, AwsService, service_of
 from duetime.domain.tasks.http_requests import BODILESS, AuthScheme
 from duetime.domain.tasks.targets import (
     AwsTarget,
@@ -84,8 +84,9 @@ class TargetRules:
             )
         if isinstance(target, AwsTarget) and not self.callable_arns.allow(target.arn):
             raise FieldInvalid("target.arn", _NOT_CALLABLE, FaultCode.NOT_ALLOWED)
-        if isinstance(target, AwsTarget) and target.cluster and not self.callable_arns.allow(target.cluster):
-            raise FieldInvalid("target.cluster", _NOT_CALLABLE, FaultCode.NOT_ALLOWED)
+        if isinstance(target, AwsTarget) and target.place and not self.callable_arns.allow(target.place):
+            where = "cluster" if target.service is AwsService.ECS else "queue"
+            raise FieldInvalid(f"target.{where}", _NOT_CALLABLE, FaultCode.NOT_ALLOWED)
         if isinstance(target, HttpTarget):
             self._check_http(target)
         if spec.callback_url is not None:

@@ -24,6 +24,9 @@ class AwsService(StrEnum):
     EVENTBRIDGE = "eventbridge"
     STEP_FUNCTIONS = "step_functions"
     ECS = "ecs"
+    BATCH = "batch"
+    CODEBUILD = "codebuild"
+    GLUE = "glue"
 
 
 _SEGMENT_OF = {
@@ -33,6 +36,9 @@ _SEGMENT_OF = {
     AwsService.EVENTBRIDGE: "events",
     AwsService.STEP_FUNCTIONS: "states",
     AwsService.ECS: "ecs",
+    AwsService.BATCH: "batch",
+    AwsService.CODEBUILD: "codebuild",
+    AwsService.GLUE: "glue",
 }
 _SERVICE_OF = {segment: service for service, segment in _SEGMENT_OF.items()}
 _RESOURCES = {
@@ -42,10 +48,15 @@ _RESOURCES = {
     AwsService.EVENTBRIDGE: r"event-bus/[A-Za-z0-9_./-]{1,256}",
     AwsService.STEP_FUNCTIONS: r"stateMachine:[A-Za-z0-9_-]{1,80}(:[A-Za-z0-9_.-]{1,80})?",
     AwsService.ECS: r"task-definition/[A-Za-z0-9_-]{1,255}(:[0-9]{1,9})?",
+    AwsService.BATCH: r"job-definition/[A-Za-z0-9_-]{1,128}(:[0-9]{1,9})?",
+    AwsService.CODEBUILD: r"project/[A-Za-z0-9_-]{2,255}",
+    AwsService.GLUE: r"job/[A-Za-z0-9_.-]{1,255}",
 }
 """Source: the services' API references, for names; a function and a state machine may have a version or alias, and a
-task definition a revision."""
+task definition and a job definition a revision."""
 _CLUSTER = r"cluster/[A-Za-z0-9_-]{1,255}"
+_JOB_QUEUE = r"job-queue/[A-Za-z0-9_-]{1,128}"
+_QUALIFIED = re.compile(r"[^:]*(:[^:]*){5}:[^:]+:[^:]+")
 _ROLE = re.compile(r"arn:aws(-[a-z]+)*:iam::[0-9]{12}:role/[A-Za-z0-9+=,.@_/*?-]{1,128}")
 
 
@@ -57,6 +68,16 @@ def arn_pattern(service: AwsService) -> str:
 def cluster_pattern() -> str:
     """The form of the ARNs of ECS clusters."""
     return _pattern(AwsService.ECS, _CLUSTER)
+
+
+def job_queue_pattern() -> str:
+    """The form of the ARNs of job queues of Batch."""
+    return _pattern(AwsService.BATCH, _JOB_QUEUE)
+
+
+def is_qualified(arn: str) -> bool:
+    """Whether the ARN of a function names a version or an alias of it."""
+    return _QUALIFIED.fullmatch(arn) is not None
 
 
 def is_role(arn: str) -> bool:

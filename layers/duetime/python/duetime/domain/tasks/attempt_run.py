@@ -15,7 +15,8 @@ from duetime.domain.record_limits import (
 )
 from duetime.domain.tasks.attempt_records import FORGOTTEN, QUEUED, RECEIVED, AttemptOutcome, AttemptRecord, Wait
 from duetime.domain.tasks.attempt_results import shortened
-from duetime.domain.tasks.states import LEASED, Move
+from duetime.domain.tasks.states import LEASED, Move, State
+from duetime.domain.tasks.targets import outlives_workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -189,6 +190,9 @@ class Run:
 def claim_undone(task: Task) -> TaskChanges:
     """What takes a claim back whose target was not called: it was no attempt."""
     sets: TaskChanges = {"attempt": task.attempt - 1}
+    if outlives_workers(task.target) and task.state is not State.ROLLING_BACK:
+        # Nor were the claims of workers that were lost meanwhile.
+        sets["attempt"] = attempts_told_of(task.attempt_history)
     if task.started_at == task.run_at and not task.awaiting_notification:
         # The claim entered it; nothing has started.
         sets["started_at"] = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from duetime.domain.tasks.arns import AwsService
 from duetime.domain.tasks.targets import AwsTarget
@@ -24,7 +25,27 @@ JOB_STOPPED = "JobStopped"
 JOB_UNKNOWN = "JobUnknown"
 """Class of the error of an attempt whose job its service does not know, so that nobody knows how it ended."""
 TASK_VARIABLE = "DUETIME_TASK"
-"""The environment variable by which a container is given the facts of its task."""
+"""The variable, or argument, by which a job is given the facts of its task."""
+NAME_VARIABLE = "DUETIME_JOB"
+"""The variable, or argument, that has the name of a job whose service gives it none of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobGrant:
+    """Actions on the jobs of what the settings name.
+
+    Attributes:
+        actions: all of them.
+        of: a regular expression; an ARN, or a pattern of ARNs, that it does not match gives no grant.
+        on: what the actions are granted on, with the groups of that.
+    """
+
+    actions: tuple[str, ...]
+    of: str
+    on: str
+
+
+_FUNCTION = r"(.*):function:([^:]*).*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,54 +54,108 @@ class JobService:
 
     Attributes:
         start: the action that starts one, of the resource that the target names.
-        follow: the actions that read and stop one.
-        segments: how the ARN of the resource that says where jobs are becomes the pattern of theirs: a text of it, and
-            what replaces it; what is behind it stays.
-        where: the target's field with that resource; empty if it is the one that is started.
+        grants: what finds, reads and stops those that run.
         event_source: source of the event that tells of a job's end.
         event_type: its detail type.
         event_states: the field of its detail with the job's state, and those that are ends.
-        event_name: the field of its detail with the job's name.
-        console: the page of a job in the AWS console, with `region`, `arn` and `path`, the last segment of the ARN.
+        event_job: the field of its detail with the job's name. If there is none: the field with the name of what was
+            started, and the one that identifies the job.
+        console: the page of a job in the AWS console, with `region`, `account`, `arn`, and as `parts` what its ARN
+            has behind the account, without colons and slashes.
     """
 
     start: str
-    follow: tuple[str, str]
-    segments: tuple[str, str]
-    where: str
+    grants: tuple[JobGrant, ...]
     event_source: str
     event_type: str
     event_states: tuple[str, tuple[str, ...]]
-    event_name: str
+    event_job: str | tuple[str, str]
     console: str
 
 
 JOB_SERVICES = {
     AwsService.STEP_FUNCTIONS: JobService(
         start="states:StartExecution",
-        follow=("states:DescribeExecution", "states:StopExecution"),
-        segments=(":stateMachine:", ":execution:"),
-        where="",
+        grants=(
+            JobGrant(
+                ("states:DescribeExecution", "states:StopExecution"),
+                of=r"(.*):stateMachine:([^:]*).*",
+                on=r"\1:execution:\2:*",
+            ),
+        ),
         event_source="aws.states",
         event_type="Step Functions Execution Status Change",
         event_states=("status", ("SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")),
-        event_name="name",
+        event_job="name",
         console="https://{region}.console.aws.amazon.com/states/home?region={region}#/v2/executions/details/{arn}",
     ),
     AwsService.ECS: JobService(
         start="ecs:RunTask",
-        follow=("ecs:DescribeTasks", "ecs:StopTask"),
-        segments=(":cluster/", ":task/"),
-        where="cluster",
+        grants=(JobGrant(("ecs:DescribeTasks", "ecs:StopTask"), of=r"(.*):cluster/(.*)", on=r"\1:task/\2/*"),),
         event_source="aws.ecs",
         event_type="ECS Task State Change",
         event_states=("lastStatus", ("STOPPED",)),
-        event_name="startedBy",
-        console="https://{region}.console.aws.amazon.com/ecs/v2/clusters/{path}/logs?region={region}",
+        event_job="startedBy",
+        console="https://{region}.console.aws.amazon.com/ecs/v2/clusters/{parts[1]}/tasks/{parts[2]}/logs"
+        "?region={region}",
+    ),
+    AwsService.LAMBDA: JobService(
+        start="lambda:InvokeFunction",
+        grants=(
+            JobGrant(
+                ("lambda:GetDurableExecution", "lambda:StopDurableExecution"),
+                of=_FUNCTION,
+                on=rf"\1:function:\2:*/durable-execution/{JOB_PREFIX}*/*",
+            ),
+            JobGrant(("lambda:ListDurableExecutionsByFunction",), of=_FUNCTION, on=r"\1:function:\2"),
+        ),
+        event_source="aws.lambda",
+        event_type="Durable Execution Status Change",
+        event_states=("status", ("SUCCEEDED", "FAILED", "TIMED_OUT", "STOPPED")),
+        event_job="durableExecutionName",
+        console="https://{region}.console.aws.amazon.com/lambda/home?region={region}#/functions/{parts[1]}",
+    ),
+    AwsService.BATCH: JobService(
+        start="batch:SubmitJob",
+        grants=(
+            JobGrant(("batch:TerminateJob",), of=r"(.*):job-queue/.*", on=r"\1:job/*"),
+            # These are granted on everything, or not at all.
+            JobGrant(("batch:DescribeJobs", "batch:ListJobs"), of=r".*:job-queue/.*", on="*"),
+        ),
+        event_source="aws.batch",
+        event_type="Batch Job State Change",
+        event_states=("status", ("SUCCEEDED", "FAILED")),
+        event_job="jobName",
+        console="https://{region}.console.aws.amazon.com/batch/home?region={region}#jobs/detail/{parts[1]}",
+    ),
+    AwsService.CODEBUILD: JobService(
+        start="codebuild:StartBuild",
+        grants=(
+            JobGrant(
+                ("codebuild:BatchGetBuilds", "codebuild:ListBuildsForProject", "codebuild:StopBuild"),
+                of="(.*:project/.*)",
+                on=r"\1",
+            ),
+        ),
+        event_source="aws.codebuild",
+        event_type="CodeBuild Build State Change",
+        event_states=("build-status", ("SUCCEEDED", "FAILED", "FAULT", "TIMED_OUT", "STOPPED")),
+        event_job=("project-name", "build-id"),
+        console="https://{region}.console.aws.amazon.com/codesuite/codebuild/{account}/projects/{parts[1]}/build/"
+        "{parts[1]}%3A{parts[2]}/log?region={region}",
+    ),
+    AwsService.GLUE: JobService(
+        start="glue:StartJobRun",
+        grants=(JobGrant(("glue:GetJobRun", "glue:GetJobRuns", "glue:BatchStopJobRun"), of="(.*:job/.*)", on=r"\1"),),
+        event_source="aws.glue",
+        event_type="Glue Job State Change",
+        event_states=("state", ("SUCCEEDED", "FAILED", "TIMEOUT", "STOPPED")),
+        event_job=("jobName", "jobRunId"),
+        console="https://{region}.console.aws.amazon.com/gluestudio/home?region={region}#/job/{parts[1]}/run/{parts[2]}",
     ),
 }
-"""Sources: the services' API references; Service Authorization Reference; EventBridge event references of Step
-Functions and ECS."""
+"""Sources: the services' API references and Service Authorization References; EventBridge event references; AWS Lambda
+Developer Guide, "Monitoring durable functions" and "Security and permissions for Lambda durable functions"."""
 
 
 def is_job(target: Target | None) -> bool:
@@ -94,8 +169,16 @@ def job_name(task: Task) -> str:
     It names the last attempt that has ended, not the present one: whoever claims the task after a worker that was lost
     finds the job that the worker may have started.
     """
-    ended = task.attempt_history[-1].fence if task.attempt_history else 0
-    return f"{JOB_PREFIX}{task.id}-{ended}"
+    return f"{JOB_PREFIX}{task.id}-{_last_ended(task)}"
+
+
+def may_have_begun(task: Task) -> bool:
+    """Whether the job of a task that was just claimed may run already: not if this is its attempt's first claim."""
+    return task.fence > _last_ended(task) + 1
+
+
+def _last_ended(task: Task) -> int:
+    return task.attempt_history[-1].fence if task.attempt_history else 0
 
 
 def task_of_job(name: object) -> str | None:
@@ -110,6 +193,9 @@ def job_page(arn: str) -> str:
     Raises:
         KeyError: it is no job's.
     """
-    service = next(each for each, row in JOB_SERVICES.items() if f":{row.start.partition(':')[0]}:" in arn)
-    path = arn.split(":", 5)[5].partition("/")[2].replace("/", "/tasks/", 1)
-    return JOB_SERVICES[service].console.format(region=arn.split(":")[3], arn=arn, path=path)
+    _, _, service, region, account, resource = arn.split(":", 5)
+    row = next((row for row in JOB_SERVICES.values() if row.start.partition(":")[0] == service), None)
+    if row is None:
+        raise KeyError(arn)
+    parts = [quote(part, safe="") for part in re.split("[:/]", resource)]
+    return row.console.format(region=region, account=account, arn=arn, parts=parts)

@@ -25,6 +25,7 @@ DONE: dict[Move, str] = {
     Move.RESUME: "resumed",
     Move.EXPEDITE: "run now",
     Move.REOPEN: "retried",
+    Move.RERUN: "retried",
     Move.REQUEST_ROLLBACK: "rolled back",
     Move.CANCEL: "cancelled",
     Move.CHANGE: "resumed",
@@ -51,16 +52,18 @@ class ControlRequest:
         version: the only version of the record that is meant; `None` for any.
         by: who asks, and why.
         sets_of: what that sets in the record as it was last read.
+        nodes: of a retry of a topology, the nodes that were chosen to run again.
     """
 
     action: Action
     version: int | None
     by: Attribution
     sets_of: Callable[[Task], TaskChanges]
+    nodes: tuple[str, ...] = ()
 
     def changes(self, task: Task, now: Millis) -> TaskChanges:
         """All that its write sets: the record of the action, too."""
-        return {**self.sets_of(task), **recorded(task, self.action, self.by, now)}
+        return {**self.sets_of(task), **recorded(task, self.action, self.by, now, nodes=self.nodes)}
 
     def after_rejection(self, task: Task) -> Task:
         """The task as it is, if this request was carried out before its write was sent again.
@@ -68,7 +71,7 @@ class ControlRequest:
         Raises:
             VersionMismatch: it was not.
         """
-        if is_repeated(task, self.action, self.version, self.by):
+        if is_repeated(task, self.action, self.version, self.by, self.nodes):
             return task
         raise VersionMismatch(task)
 

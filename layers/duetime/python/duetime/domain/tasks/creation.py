@@ -74,6 +74,11 @@ class Order:
     graph: Graph | None = None
     traceparent: str | None = None
 
+    @property
+    def place_of_graph(self) -> str:
+        """What names the place of its graph in the request, before the names of the graph's fields."""
+        return "payload." if self.graph is None else ""
+
 
 class FieldMerge(Protocol):
     """What a client wants changed of fields, of which it may name parts only."""

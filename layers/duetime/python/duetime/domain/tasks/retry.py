@@ -50,3 +50,7 @@ class RetryPolicy:
     def allows_after(self, attempt: int) -> bool:
         """Whether another attempt may follow the given one."""
         return attempt < self.max_attempts
+
+
+DEFAULT_RETRY = RetryPolicy()
+"""That of a task which names none."""

@@ -94,6 +94,7 @@ class Move(StrEnum):
     RESUME = "resume"
     REQUEST_STOP = "ask"
     REOPEN = "reopen"
+    RERUN = "rerun"
     REQUEST_ROLLBACK = "request_rollback"
     REPLACE = "replace"
     GIVE_UP = "give_up"
@@ -140,6 +141,11 @@ LEGAL: dict[Move, Rule] = {
     Move.RESUME: Rule(frozenset({State.PAUSED}), State.SCHEDULED, "its user lets it go on"),
     Move.REQUEST_STOP: Rule(_ATTEMPTED, None, "its user asks the running attempt to pause or to stop"),
     Move.REOPEN: Rule(frozenset({State.FAILED}), State.SCHEDULED, "its user had the failed task tried again"),
+    Move.RERUN: Rule(
+        frozenset({State.SUCCEEDED, State.FAILED}),
+        State.SCHEDULED,
+        "its user had chosen nodes of the ended topology run again",
+    ),
     Move.REQUEST_ROLLBACK: Rule(
         frozenset({State.SUCCEEDED, State.FAILED}), State.ROLLING_BACK, "its user had the ended task undone"
     ),

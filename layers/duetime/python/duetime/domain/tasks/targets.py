@@ -83,9 +83,9 @@ class AwsTarget:
         waits: whether the end of a Lambda function is waited for; without that it notifies of its end.
         detail_type: of the event that is put on an event bus; empty for the task's type.
         is_job: whether AWS runs it for as long as it takes, and its end is waited for: see `aws_jobs`.
-        cluster: of an ECS task: the ARN of the cluster that it runs on.
+        place: where a job runs: the ARN of the cluster of an ECS task, or of the queue of a Batch job.
         container: of an ECS task: the container that is given the task's facts.
-        parameters: of an ECS task: what else the request that runs it says; a JSON object as text, or nothing.
+        parameters: of a job: what else the request that starts it says; a JSON object as text, or nothing.
     """
 
     service: AwsService
@@ -93,7 +93,7 @@ class AwsTarget:
     waits: bool = True
     detail_type: str = ""
     is_job: bool = False
-    cluster: str = ""
+    place: str = ""
     container: str = ""
     parameters: str = ""
 
@@ -162,6 +162,19 @@ Target = HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget | 
 def definition_of(target: Target | None) -> DefinitionRef | None:
     """The definition that a topology is a run of; `None` for anything else that is called."""
     return target.definition if isinstance(target, TopologyTarget) else None
+
+
+def names_definitions(payload: bytes) -> bool:
+    """Whether nodes of the graph in a payload may name definitions; asked first, it takes no time."""
+    return b'"definition"' in payload
+
+
+def outlives_workers(target: Target | None) -> bool:
+    """Whether an attempt whose worker was lost goes on with the next claim, and is no attempt that was used up.
+
+    A job that the worker may have started is found by its name; an approval calls nothing.
+    """
+    return isinstance(target, ApprovalTarget) or (isinstance(target, AwsTarget) and target.is_job)
 
 
 def pull_queue_of(task_type: str, target: Target | None, state: State) -> str:

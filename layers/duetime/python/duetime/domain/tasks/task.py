@@ -73,6 +73,7 @@ class Task(TaskOptions):
         attempt_history: the last attempts, oldest first.
         reopened_fence: of a topology: the fence at which it was last retried after its end. Runs that were begun under
             it or an older one are over. `None` if it never was, or was by a version that did not write this down.
+        rerun_nodes: of a topology: the nodes that its last retry named, to run again with all that depends on them.
         reopened_at: when it was last to be tried again after its end; its attempts and its waits count anew from then.
         traceparent: the trace in which it was created, which its attempts continue; `None` if the request named none.
         erased: its user had it deleted: to users it is not there any more, to all else it has ended.
@@ -118,6 +119,7 @@ class Task(TaskOptions):
     expires_at: Millis | None = None
     attempt_history: tuple[AttemptRecord, ...] = ()
     reopened_fence: int | None = None
+    rerun_nodes: tuple[str, ...] = ()
     reopened_at: Millis | None = None
     traceparent: str | None = None
     erased: bool = False

@@ -61,6 +61,7 @@ class TaskChanges(TypedDict, total=False):
     expires_at: Millis | None
     attempt_history: tuple[AttemptRecord, ...]
     reopened_fence: int | None
+    rerun_nodes: tuple[str, ...]
     reopened_at: Millis | None
     erased: bool
     actions: ActionHistory

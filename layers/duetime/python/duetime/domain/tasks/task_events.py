@@ -69,6 +69,7 @@ class TaskEvent:
         by: who did it; `None` for what an attempt did.
         version: of the record after it, where that is known.
         fields: of an update, what was changed.
+        nodes: of a retry of a topology, the nodes that were chosen to run again.
         state: of the end, the state that it ended in.
     """
 
@@ -77,6 +78,7 @@ class TaskEvent:
     by: Attribution | None = None
     version: int | None = None
     fields: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
     attempt: AttemptPart | None = None
     state: State | None = None
 
@@ -117,7 +119,8 @@ def _creation(task: Task) -> TaskEvent:
 
 
 def _event_of(record: ActionRecord) -> TaskEvent:
-    return TaskEvent(EventType(record.action.value), record.at, record.by, record.version, record.fields)
+    kind = EventType(record.action.value)
+    return TaskEvent(kind, record.at, record.by, record.version, record.fields, record.nodes)
 
 
 def _attempt_events(task: Task, ended: Iterable[AttemptRecord]) -> Iterator[tuple[TaskEvent, int]]:

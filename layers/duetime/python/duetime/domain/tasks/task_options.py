@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.tasks.retry import RetryPolicy
+from duetime.domain.tasks.retry import DEFAULT_RETRY, RetryPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -157,7 +157,7 @@ class TaskOptions:
     """
 
     priority: Priority = Priority.NORMAL
-    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    retry: RetryPolicy = DEFAULT_RETRY
     timeout_seconds: int = 60
     notify_within_seconds: int = 3600
     rollback_on_failure: bool = False

@@ -13,12 +13,14 @@ import jmespath
 from jmespath.exceptions import JMESPathError
 from jmespath.functions import Functions
 
-from duetime.domain.limits import MAX_CONDITION_LENGTH
+from duetime.domain.limits import MAX_CONDITION_LENGTH, MAX_NODES
+from duetime.domain.topologies.maps import MapFailed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from duetime.domain.tasks.attempt_records import TaskError
+    from duetime.domain.topologies.maps import NodeMap
     from duetime.domain.topologies.trigger_rules import Outcome
 
 PARENTS = "parents"
@@ -105,14 +107,39 @@ def holds(expression: str, parents: Mapping[str, ParentEnd]) -> bool:
     Raises:
         ConditionFailed: it is neither true nor false, or cannot be evaluated with these results.
     """
-    document = {PARENTS: {name: end.document for name, end in parents.items()}}
-    try:
-        value = jmespath.compile(expression).search(document)
-    except Exception as error:  # the library lets through whatever Python raises about a value of another type
-        raise ConditionFailed(f"{expression} cannot be evaluated: {' '.join(str(error).split())}") from error
+    value = _value(expression, parents, ConditionFailed)
     if value is True or value is False:
         return value
     raise ConditionFailed(f"{expression} gives {_WORDS.get(type(value), 'a number')}, not true or false")
+
+
+def items_of(node_map: NodeMap, parents: Mapping[str, ParentEnd]) -> Sequence[Any]:
+    """The items that a map is run for.
+
+    Raises:
+        MapFailed: there is no list, or it has too many.
+    """
+    items = _value(node_map.over, parents, MapFailed)
+    if not isinstance(items, list):
+        raise MapFailed(f"{node_map.over} gives no list")
+    if len(items) > MAX_NODES:
+        raise MapFailed(f"{node_map.over} gives {len(items)} items; {MAX_NODES} are allowed")
+    return items
+
+
+def _value(expression: str, parents: Mapping[str, ParentEnd], failed: type[Exception]) -> Any:  # noqa: ANN401 - any JSON
+    """What an expression gives.
+
+    Args:
+        expression: one that was not refused.
+        parents: how those have ended that it is about.
+        failed: what is raised if it cannot be evaluated with these results.
+    """
+    document = {PARENTS: {name: end.document for name, end in parents.items()}}
+    try:
+        return jmespath.compile(expression).search(document)
+    except Exception as error:  # the library lets through whatever Python raises about a value of another type
+        raise failed(f"{expression} cannot be evaluated: {' '.join(str(error).split())}") from error
 
 
 def _functions(tree: _Tree) -> Iterator[_Tree]:

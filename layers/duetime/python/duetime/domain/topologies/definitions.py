@@ -10,6 +10,7 @@ from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_GRAPH_BYTES
 from duetime.domain.tasks.targets import DefinitionRef, TopologyTarget
 from duetime.domain.topologies.graph import GRAPH_FIELDS
+from duetime.domain.topologies.node_placeholders import compact_json
 from duetime.domain.topologies.parameters import parameters_of, values_of, with_values
 
 if TYPE_CHECKING:
@@ -70,16 +71,25 @@ class Definition:
         Raises:
             FieldInvalid: the parameters do not fit, or make the graph too large.
         """
-        document = self.document
-        values = values_of(parameters_of(document), given)
-        graph = {name: document[name] for name in GRAPH_FIELDS if name in document}
-        payload = _compact({**graph, "nodes": with_values(document["nodes"], values)})
+        graph, values = self.graph_with(given)
+        payload = compact_json(graph)
         if len(payload) > MAX_GRAPH_BYTES:
             reason = f"make a graph of {len(payload)} bytes; {MAX_GRAPH_BYTES} are allowed"
             raise FieldInvalid("parameters", reason, FaultCode.TOO_LONG)
-        lasts_seconds = min(spec.notify_within_seconds, document.get("timeout_seconds") or MAX_DEADLINE_SECONDS)
-        target = TopologyTarget(DefinitionRef(self.name, self.version, _compact(values).decode()))
+        lasts_seconds = min(spec.notify_within_seconds, graph.get("timeout_seconds") or MAX_DEADLINE_SECONDS)
+        target = TopologyTarget(DefinitionRef(self.name, self.version, compact_json(values).decode()))
         return spec.of_graph(payload, lasts_seconds, target)
+
+    def graph_with(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The graph of a run, as JSON, and the values of all of its parameters.
+
+        Raises:
+            FieldInvalid: the parameters do not fit.
+        """
+        document = self.document
+        values = values_of(parameters_of(document), given)
+        graph = {name: document[name] for name in GRAPH_FIELDS if name in document}
+        return {**graph, "nodes": with_values(document["nodes"], values)}, values
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +124,3 @@ def differences(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> It
 
 def _canonical(content: bytes) -> str:
     return json.dumps(json.loads(content), sort_keys=True)
-
-
-def _compact(value: object) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()

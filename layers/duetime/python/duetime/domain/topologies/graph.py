@@ -9,12 +9,14 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import MAX_DEADLINE_SECONDS
+from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.topologies.trigger_rules import TriggerRule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.domain.tasks.task_spec import TaskSpec
+    from duetime.domain.topologies.maps import NodeMap
 
 
 GRAPH_FIELDS = ("nodes", "on_failure", "timeout_seconds", "outputs")
@@ -47,6 +49,8 @@ class Node:
         inputs: the parents whose results it is given.
         expected_seconds: how long it is expected to run; `None` if nobody knows.
         when: its condition (`conditions`), asked once its rule holds: if it is false, the node is skipped.
+        map: what it is run for, if it is run for each item of a list: it is a topology of such nodes then.
+        subgraph: of a node that is a topology itself; `None` for any other, and where it was not read.
     """
 
     key: str
@@ -56,6 +60,18 @@ class Node:
     inputs: tuple[str, ...] = ()
     expected_seconds: float | None = None
     when: str | None = None
+    map: NodeMap | None = None
+    subgraph: Graph | None = None
+
+    @property
+    def is_topology(self) -> bool:
+        """Whether it is a topology itself."""
+        return self.map is not None or isinstance(self.spec.target, TopologyTarget)
+
+    @property
+    def levels(self) -> int:
+        """How many topologies are within each other in it; none in a node that is no topology."""
+        return (self.map is not None) + (0 if self.subgraph is None else self.subgraph.levels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +94,31 @@ class Graph:
     Attributes:
         timeout_seconds: how long after its start the run may take; `None` for as long as it needs.
         outputs: the nodes whose results are a part of the run's.
+        tolerated_failures: how many nodes may fail before the run does, and is stopped: of a map.
+        is_map: whether its nodes are the items of a map, whose results are the run's in their order.
     """
 
     nodes: tuple[Node, ...]
     on_failure: OnFailure = OnFailure.STOP
     timeout_seconds: int | None = None
     outputs: tuple[str, ...] = ()
+    tolerated_failures: int = 0
+    is_map: bool = False
 
     @property
     def lasts_seconds(self) -> int:
         """How long the attempt at its topology's task lasts: as long as the run may take."""
         return self.timeout_seconds or MAX_DEADLINE_SECONDS
+
+    @cached_property
+    def levels(self) -> int:
+        """How many topologies are within each other, this one included."""
+        return 1 + max((node.levels for node in self.nodes), default=0)
+
+    @cached_property
+    def size(self) -> int:
+        """How many nodes it has, with those of its sub-topologies."""
+        return len(self.nodes) + sum(node.subgraph.size for node in self.nodes if node.subgraph is not None)
 
     @cached_property
     def by_key(self) -> Mapping[str, Node]:

@@ -7,6 +7,7 @@ A worker that ends a node needs neither: what stands in the payload of a topolog
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from decimal import ROUND_CEILING, Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.graph import Graph, Node, OnFailure
+from duetime.domain.topologies.maps import NodeMap, graph_of_map, is_map
 from duetime.domain.topologies.trigger_rules import TriggerRule
 
 if TYPE_CHECKING:
@@ -30,10 +32,12 @@ _KNOWN = 8
 @lru_cache(_KNOWN)
 def outline_of(payload: bytes) -> Graph:
     """The graph of a topology that has begun; of its nodes' templates only the type and the delay."""
-    body = json.loads(payload)
+    value = json.loads(payload)
+    body = graph_of_map(value) if is_map(value) else value
     nodes = tuple(_node(key, node) for key, node in body["nodes"].items())
     timeout = body.get("timeout_seconds", body.get(FORMER_NAMES["timeout_seconds"]))
-    return Graph(nodes, OnFailure(body.get("on_failure", OnFailure.STOP)), timeout, tuple(body.get("outputs", ())))
+    graph = Graph(nodes, OnFailure(body.get("on_failure", OnFailure.STOP)), timeout, tuple(body.get("outputs", ())))
+    return replace(graph, is_map=True, tolerated_failures=value["tolerated_failures"]) if is_map(value) else graph
 
 
 def _node(key: str, body: Mapping[str, Any]) -> Node:
@@ -46,4 +50,5 @@ def _node(key: str, body: Mapping[str, Any]) -> Node:
         inputs=tuple(body.get("inputs", ())),
         expected_seconds=body.get("expected_seconds"),
         when=body.get("when"),
+        map=NodeMap.of(body.get("map")),
     )

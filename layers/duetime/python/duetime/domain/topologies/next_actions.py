@@ -18,7 +18,7 @@ from duetime.domain.topologies.trigger_rules import WHATEVER_HAPPENED, Outcome
 
 if TYPE_CHECKING:
     from duetime.domain.topologies.graph import Graph
-    from duetime.domain.topologies.node_status import Statuses
+    from duetime.domain.topologies.node_status import NodeStatus, Statuses
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class NextAction:
         cancel: nodes to be cancelled, with the reason `stopped`; children before parents, so that the end of one
             starts no other.
         stop: nodes that run, and whose stop has not been requested yet.
-        pause: nodes that wait for their time and are to be paused.
+        pause: nodes that wait for their time and are to be paused, and topologies that run.
         undo: nodes to be rolled back now.
     """
 
@@ -70,15 +70,17 @@ def next_action(
     if at_once or is_stopped(graph, statuses):
         return _closing(graph, statuses, requested_action, at_once=at_once)
     if ended:
-        return NextAction(State.FAILED if unhandled(graph, statuses) else State.SUCCEEDED)
+        is_failed = len(unhandled(graph, statuses)) > graph.tolerated_failures
+        return NextAction(State.FAILED if is_failed else State.SUCCEEDED)
     if requested_action is RequestedAction.PAUSE:
-        return NextAction(State.PAUSED, pause=tuple(key for key in graph.order if statuses[key].state in STARTABLE))
+        return NextAction(State.PAUSED, pause=tuple(key for key in graph.order if _is_to_pause(statuses[key])))
     return NextAction(State.RUNNING)
 
 
 def is_stopped(graph: Graph, statuses: Statuses) -> bool:
     """Whether a failure has stopped the run: from then on nothing of it may be started."""
-    return graph.on_failure is not OnFailure.CONTINUE and any(status.is_failure for status in statuses.values())
+    failures = sum(status.is_failure for status in statuses.values())
+    return graph.on_failure is not OnFailure.CONTINUE and failures > graph.tolerated_failures
 
 
 def unhandled(graph: Graph, statuses: Statuses) -> tuple[str, ...]:
@@ -113,10 +115,17 @@ def _closing(
         stop = tuple(key for key in running if at_once and not statuses[key].is_stopping)
         return NextAction(State.RUNNING, cancel=cancel, stop=stop)
     if graph.on_failure is OnFailure.ROLLBACK and requested_action is not RequestedAction.CANCEL:
-        return _rolling_back(graph, statuses)
+        return rollback_action(graph, statuses)
     if any(status.state is State.ROLLING_BACK for status in statuses.values()):
         return NextAction(State.ROLLING_BACK)
     return NextAction(State.CANCELLED if requested_action is RequestedAction.CANCEL else State.FAILED)
+
+
+def _is_to_pause(status: NodeStatus) -> bool:
+    """Whether a pause of the run holds this node: it waits for its time, or is a topology whose own nodes are held."""
+    if status.is_topology and status.state is State.RUNNING:
+        return not (status.is_pausing or status.is_stopping)
+    return status.state in STARTABLE
 
 
 def _was_taken_back(statuses: Statuses) -> bool:
@@ -130,8 +139,13 @@ def _is_settled(statuses: Statuses) -> bool:
     return all(status.has_ended or status.state is State.ROLLING_BACK for status in statuses.values())
 
 
-def _rolling_back(graph: Graph, statuses: Statuses) -> NextAction:
-    """The next step of a rollback. It goes no further up once a node's rollback has failed for good."""
+def rollback_action(graph: Graph, statuses: Statuses) -> NextAction:
+    """The next step of a rollback. It goes no further up once a node's rollback has failed for good.
+
+    Nothing is undone before all nodes have ended: those of a run whose own task has ended may still be stopping.
+    """
+    if not _is_settled(statuses):
+        return NextAction(State.ROLLING_BACK)
     is_stuck = any(status.rollback_failed for status in statuses.values())
     undo = () if is_stuck else undone_next(graph, statuses)
     if undo or any(status.state is State.ROLLING_BACK for status in statuses.values()):

@@ -43,6 +43,8 @@ class NodeStatus:
         expires_at: when its task may be removed: nothing while its topology may need it.
         is_missing: it has no task: none was made yet, or it was removed with its run's records.
         is_stopping: a stop of its running attempt has been requested.
+        is_pausing: a pause of its running attempt has been requested.
+        is_topology: it is a topology itself.
     """
 
     state: State = State.BLOCKED
@@ -56,6 +58,8 @@ class NodeStatus:
     expires_at: Millis | None = None
     is_missing: bool = False
     is_stopping: bool = False
+    is_pausing: bool = False
+    is_topology: bool = False
 
     @property
     def outcome(self) -> Outcome | None:

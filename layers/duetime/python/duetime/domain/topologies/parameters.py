@@ -1,32 +1,34 @@
 """Parameters of a topology definition: what they may be, and where their values go.
 
 A parameter is written as a placeholder, `<duetime.parameters.region>`, where the placeholders of a run's facts may
-stand: in a node's payload, and in the URL, the headers, the query and the body of an HTTP target. It is replaced when
-a run is created, so that the graph of a run says all that its nodes do.
+stand: in a node's payload, and in the URL, the headers, the query and the body of an HTTP target; and in the parameters
+of a definition that a node runs. It is replaced when a run is created, so that the graph of a run says all that its
+nodes do.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_PARAMETERS_BYTES
 from duetime.domain.tasks.placeholders import PREFIX, refusal, texts_of
+from duetime.domain.topologies.node_placeholders import DEFINITION, OF_A_TARGET, PARAMETERS, Replacement, json_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     Place = tuple[str | int, ...]
 
 PARAMETER_PREFIX = f"{PREFIX}parameters."
 _PLACEHOLDER = re.compile(rf"(<?){re.escape(PARAMETER_PREFIX)}([^<>]*)>")
-_URL, _BODY = "url", "body"
-_OF_A_TARGET = frozenset({_URL, _BODY, "headers", "query"})
+_MISPLACED = (
+    "cannot hold a parameter: the payload can, and of a target url, headers, query, body and the parameters of a "
+    "definition"
+)
 
 
 class ParameterType(StrEnum):
@@ -98,8 +100,8 @@ class Parameter:
         is_other = isinstance(value, bool) is not (self.type is ParameterType.BOOLEAN)
         if is_other or not isinstance(value, _PYTHON[self.type]):
             return f"should be of the type {self.type.value}", FaultCode.WRONG_TYPE
-        if self.enum is not None and _json(value) not in map(_json, self.enum):
-            return f"should be one of {', '.join(map(_json, self.enum))}", FaultCode.NOT_ALLOWED
+        if self.enum is not None and json_text(value) not in map(json_text, self.enum):
+            return f"should be one of {', '.join(map(json_text, self.enum))}", FaultCode.NOT_ALLOWED
         for _, text, _ in texts_of(value, ()):
             if (reason := refusal(text)) is not None:
                 return reason, FaultCode.INVALID
@@ -129,7 +131,7 @@ def values_of(declared: Mapping[str, Parameter], given: Mapping[str, Any]) -> di
         values[name] = given.get(name, parameter.default)
         if name in given and (fault := parameter.fault(values[name])) is not None:
             raise FieldInvalid(f"parameters.{name}", *fault)
-    if (size := len(_json(values).encode())) > MAX_PARAMETERS_BYTES:
+    if (size := len(json_text(values).encode())) > MAX_PARAMETERS_BYTES:
         reason = f"have {size} bytes together; {MAX_PARAMETERS_BYTES} are allowed"
         raise FieldInvalid("parameters", reason, FaultCode.TOO_LONG)
     return values
@@ -144,10 +146,7 @@ def misplaced(nodes: Mapping[str, Any], declared: Mapping[str, Parameter]) -> It
                     # A key with any placeholder is refused with all other keys.
                     continue
                 if not _may_hold_parameters(place[2:]):
-                    yield (
-                        place,
-                        "cannot hold a parameter: the payload can, and url, headers, query and body of a target",
-                    )
+                    yield place, _MISPLACED
                 elif name not in declared:
                     there_are = f"has {', '.join(declared)}" if declared else "declares none"
                     yield (
@@ -162,67 +161,12 @@ def with_values(nodes: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str
     A text in a payload, or in a JSON body, that is nothing but a placeholder becomes the value itself, of whatever
     type. Anywhere else a value becomes a part of the text; in a URL it is percent-encoded.
     """
-    return {key: _node(node, values) for key, node in nodes.items()}
-
-
-def _node(node: Any, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON
-    if not isinstance(node, dict):
-        return node
-    found = dict(node)
-    if "payload" in node:
-        found["payload"] = _replaced(node["payload"], lambda text: _typed(text, values))
-    target = node.get("target")
-    if isinstance(target, dict):
-        found["target"] = {name: _of_target(name, each, values) for name, each in target.items()}
-    return found
-
-
-def _of_target(name: str, value: Any, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON
-    if name not in _OF_A_TARGET:
-        return value
-    if name == _BODY and isinstance(value, dict):
-        return {
-            form: _replaced(each, lambda text: _typed(text, values))
-            if form == "json"
-            else _replaced(each, lambda text: _inside(text, values, str))
-            for form, each in value.items()
-        }
-    encode: Callable[[str], str] = (lambda text: quote(text, safe="")) if name == _URL else str
-    return _replaced(value, lambda text: _inside(text, values, encode))
-
-
-def _replaced(value: Any, replace: Callable[[str], Any]) -> Any:  # noqa: ANN401 - any JSON
-    if isinstance(value, str):
-        return replace(value) if PARAMETER_PREFIX in value else value
-    if isinstance(value, list):
-        return [_replaced(each, replace) for each in value]
-    if isinstance(value, dict):
-        return {key: _replaced(each, replace) for key, each in value.items()}
-    return value
-
-
-def _typed(text: str, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON
-    whole = _PLACEHOLDER.fullmatch(text)
-    if whole is not None and not whole[1] and whole[2] in values:
-        return values[whole[2]]
-    return _inside(text, values, str)
-
-
-def _inside(text: str, values: Mapping[str, Any], encode: Callable[[str], str]) -> str:
-    def value(found: re.Match[str]) -> str:
-        escaped, name = found.groups()
-        if escaped or name not in values:
-            return found[0]
-        given = values[name]
-        return encode(given if isinstance(given, str) else _json(given))
-
-    return _PLACEHOLDER.sub(value, text)
+    found = Replacement(_PLACEHOLDER, PARAMETER_PREFIX, values)
+    return {key: found.in_node(node) for key, node in nodes.items()}
 
 
 def _may_hold_parameters(place: Place) -> bool:
     """Whether placeholders are replaced in this part of a node."""
-    return place[:1] == ("payload",) or (place[:1] == ("target",) and place[1:2] != () and place[1] in _OF_A_TARGET)
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    if place[:3] == ("target", DEFINITION, PARAMETERS):
+        return True
+    return place[:1] == ("payload",) or (place[:1] == ("target",) and place[1:2] != () and place[1] in OF_A_TARGET)

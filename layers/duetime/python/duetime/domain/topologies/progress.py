@@ -75,7 +75,7 @@ def critical_path(graph: Graph, seconds: Mapping[str, float] | None = None) -> C
         binding = _binding(graph.by_key[key], ends)
         waits_for[key] = binding
         ends[key] = takes[key] + (ends[binding] if binding is not None else 0.0)
-    last: str | None = max(graph.order, key=ends.__getitem__)
+    last: str | None = max(graph.order, key=ends.__getitem__, default=None)
     whole = ends[last] if last is not None else 0.0
     path: list[str] = []
     while last is not None:

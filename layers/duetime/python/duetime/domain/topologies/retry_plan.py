@@ -1,4 +1,4 @@
-"""Running a topology again from its failed nodes."""
+"""Running a topology again, from its failed nodes or from chosen ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from duetime.domain.topologies.node_status import counts_for
 from duetime.domain.topologies.trigger_rules import Outcome, Verdict, verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
     from duetime.domain.topologies.graph import Graph, Node
     from duetime.domain.topologies.node_status import Statuses
@@ -38,37 +38,44 @@ def retry_plan(graph: Graph, statuses: Statuses, chosen: Collection[str] = ()) -
     Kept is a node that succeeded or was skipped, and whose rule says the same when only kept parents count. So
     everything runs again that did not succeed, and of what succeeded only that which had waited for a failure: what
     tidies up (`all_done`) or steps in (`one_failed`) after a node that runs again. What one kept parent sufficed for
-    (`one_success`) stays.
+    (`one_success`) stays, unless it depends on a chosen node.
 
     Args:
         graph: the topology's.
         statuses: how its nodes have ended.
-        chosen: nodes that shall run again in any case, with what depends on them.
+        chosen: nodes that run again in any case, with all that depends on them.
 
     Raises:
-        FieldInvalid: a chosen name is no node, or there is nothing to run again.
+        FieldInvalid: a chosen name is no node.
     """
-    for name in chosen:
-        if name not in graph.by_key:
-            raise FieldInvalid("nodes", f"there is no node {name!a} to run again", FaultCode.NOT_ALLOWED)
-    wanted = frozenset(chosen)
+    require_nodes(graph, chosen)
+    wanted = _with_descendants(graph, chosen)
     kept: set[str] = set()
     for key in graph.order:
         if key not in wanted and _stands(graph.by_key[key], statuses, kept):
             kept.add(key)
     again = tuple(key for key in graph.order if key not in kept)
-    if not again:
-        raise FieldInvalid("nodes", "have all succeeded; name those that shall run again")
     return RetryPlan(again, tuple(key for key in graph.order if key in kept))
 
 
-def kept_by_retry(graph: Graph, statuses: Statuses) -> tuple[str, ...]:
-    """The nodes that a retry of what has failed keeps; all of them, if nothing has."""
-    try:
-        return retry_plan(graph, statuses).kept
-    except FieldInvalid:
-        # Everything has succeeded, by what was done by hand, or the task did not get to hear of it.
-        return graph.order
+def require_nodes(graph: Graph, names: Iterable[str]) -> None:
+    """Refuse names that are no nodes.
+
+    Raises:
+        FieldInvalid: one is not.
+    """
+    for name in names:
+        if name not in graph.by_key:
+            raise FieldInvalid("nodes", f"there is no node {name!a} to run again", FaultCode.NOT_ALLOWED)
+
+
+def _with_descendants(graph: Graph, chosen: Collection[str]) -> frozenset[str]:
+    """Nodes, and all that depend on them, directly or not."""
+    wanted = set(chosen)
+    for key in graph.order if wanted else ():
+        if key in wanted:
+            wanted.update(edge.child for edge in graph.edges_out[key])
+    return frozenset(wanted)
 
 
 def _stands(node: Node, statuses: Statuses, kept: Collection[str]) -> bool:

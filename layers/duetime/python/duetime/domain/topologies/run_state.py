@@ -90,7 +90,8 @@ def is_of_present_run(run_state: RunState, task: Task) -> bool:
     A retried topology keeps its last run's head until the next run is planned. Before that, nothing of the last run may
     be taken for the next one's.
     """
-    if task.is_terminal or run_state.fence == task.fence:
+    if task.is_terminal or task.state is State.ROLLING_BACK or run_state.fence == task.fence:
+        # What is rolled back is the run that ended, under whatever fence.
         return True
     if task.reopened_fence is not None:
         return run_state.fence > task.reopened_fence
@@ -103,8 +104,16 @@ def goes_on(task: Task) -> bool:
     return not task.is_terminal and task.state is not State.PAUSED and task.requested_action is None
 
 
-def was_retried(task: Task) -> bool:
-    """Whether a topology's task was retried and has not failed since: asked for that again, it stays as it is."""
+def was_retried(task: Task, nodes: tuple[str, ...] = ()) -> bool:
+    """Whether a topology's task was retried and has not failed since: asked for that again, it stays as it is.
+
+    Args:
+        task: the topology's.
+        nodes: those that shall run again; empty for what has failed. That they ran again and succeeded does not mean
+            that they shall not run once more.
+    """
+    if nodes:
+        return task.rerun_nodes == nodes and not task.is_terminal
     return task.reopened_fence is not None and task.state not in {State.FAILED, State.CANCELLED}
 
 
@@ -124,6 +133,8 @@ def status_of(task: Task | None) -> NodeStatus:
         has_result=task.result is not None,
         expires_at=task.expires_at,
         is_stopping=task.requested_action is RequestedAction.CANCEL,
+        is_pausing=task.requested_action is RequestedAction.PAUSE,
+        is_topology=task.is_topology,
     )
 
 

@@ -7,7 +7,14 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FaultCode, FieldInvalid
-from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_EDGES, MAX_EXPECTED_SECONDS, MAX_NODE_KEY_LENGTH, MAX_NODES
+from duetime.domain.limits import (
+    MAX_DEADLINE_SECONDS,
+    MAX_EDGES,
+    MAX_EXPECTED_SECONDS,
+    MAX_NODE_KEY_LENGTH,
+    MAX_NODES,
+    MAX_TOPOLOGY_LEVELS,
+)
 from duetime.domain.topologies.conditions import ConditionInvalid, reject_condition
 from duetime.domain.topologies.cycles import cycle_in, shown
 from duetime.domain.topologies.graph import Graph, Node, OnFailure
@@ -19,6 +26,7 @@ if TYPE_CHECKING:
 NODE_KEY_PATTERN = rf"[A-Za-z0-9_][A-Za-z0-9_.:/-]{{0,{MAX_NODE_KEY_LENGTH - 1}}}"
 _KEY = re.compile(NODE_KEY_PATTERN)
 _CONFLICT = FaultCode.CONFLICT
+TOO_MANY_LEVELS = f"makes more than {MAX_TOPOLOGY_LEVELS} levels of topologies within each other"
 
 
 def checked(
@@ -33,7 +41,7 @@ def checked(
         FieldInvalid: it has no node, too many of them or too many edges; a name is unfit or given twice; a node
             depends on an unknown node, on itself, on one twice, or through others on itself; it asks for a result of
             a node that it does not depend on; a condition cannot be asked; a time is out of bounds; an output is no
-            node, or given twice.
+            node, or given twice; too many topologies are within each other, or have too many nodes together.
     """
     given = tuple(nodes)
     _reject_size(given)
@@ -46,6 +54,7 @@ def checked(
     graph = Graph(given, on_failure, timeout_seconds, outputs)
     if cycle := cycle_in(graph):
         raise FieldInvalid("nodes", f"depend on each other in a cycle: {shown(cycle)}", FaultCode.CONFLICT)
+    _reject_nesting(graph)
     return graph
 
 
@@ -54,6 +63,15 @@ def _reject_size(nodes: tuple[Node, ...]) -> None:
         raise FieldInvalid("nodes", f"should be 1 to {MAX_NODES}, not {len(nodes)}", FaultCode.OUT_OF_RANGE)
     if (edges := sum(len(node.depends_on) for node in nodes)) > MAX_EDGES:
         raise FieldInvalid("nodes", f"have {edges} dependencies; {MAX_EDGES} are allowed", FaultCode.OUT_OF_RANGE)
+
+
+def _reject_nesting(graph: Graph) -> None:
+    for node in graph.nodes:
+        if node.levels >= MAX_TOPOLOGY_LEVELS:
+            raise FieldInvalid(f"nodes.{node.key}.payload", TOO_MANY_LEVELS, FaultCode.TOO_DEEP)
+    if graph.size > MAX_NODES:
+        reason = f"should be 1 to {MAX_NODES}, not {graph.size} with those of sub-topologies"
+        raise FieldInvalid("nodes", reason, FaultCode.OUT_OF_RANGE)
 
 
 def _names(nodes: tuple[Node, ...]) -> Collection[str]:
@@ -87,6 +105,9 @@ def _reject_node(node: Node, known: Collection[str]) -> None:
         if times > 1:
             reject("inputs", f"names {name!r} {times} times", FaultCode.DUPLICATE)
     _reject_condition(node, reject)
+    _reject_map(node, reject)
+    if node.inputs and node.is_topology:
+        reject("inputs", "cannot be passed to a topology: its nodes take the results of their own parents", _CONFLICT)
     if node.spec.due_at is not None:
         reason = "cannot be given: a node is due when its trigger rule is met; use delay_seconds for an extra wait"
         reject("due_at", reason, FaultCode.NOT_ALLOWED)
@@ -114,6 +135,17 @@ def _reject_condition(node: Node, reject: Callable[[str, str, FaultCode], None])
         reject_condition(node.when, node.depends_on)
     except ConditionInvalid as fault:
         reject("when", str(fault), FaultCode.PATTERN)
+
+
+def _reject_map(node: Node, reject: Callable[[str, str, FaultCode], None]) -> None:
+    if node.map is None:
+        return
+    if not node.depends_on or node.trigger_rule is TriggerRule.ALWAYS:
+        reject("map", "is about parents that have ended: give depends_on, and another rule than always", _CONFLICT)
+    try:
+        reject_condition(node.map.over, node.depends_on)
+    except ConditionInvalid as fault:
+        reject("map.over", str(fault), FaultCode.PATTERN)
 
 
 def _short(name: str) -> str:

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.message_deletion import DeleteMessage, RedeliverMessage
 from duetime.domain.errors import RequestError, Unavailable
+from duetime.domain.ids import InvalidTaskId, TaskId
 from duetime.domain.operating_parameters import JOB_STOP_CHECK, SHORTEST_CHECK_INTERVAL
 from duetime.domain.tasks.attempt_results import Failed, Stopped, failure
-from duetime.domain.tasks.aws_jobs import JOB_STOPPED, JOB_UNKNOWN, is_job
+from duetime.domain.tasks.aws_jobs import JOB_STOPPED, JOB_UNKNOWN, is_job, task_of_job
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.watchdog_times import job_deadline, reminders
 
 if TYPE_CHECKING:
-    from duetime.domain.ids import TaskId
     from duetime.domain.tasks.attempt_results import Succeeded
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
@@ -44,13 +44,17 @@ class JobWatcher:
     enqueuer: Enqueuer
     runtime: Runtime
 
-    def take_event(self, task_id: TaskId) -> DeleteMessage | RedeliverMessage:
+    def take_event(self, ended_job: tuple[str, ...]) -> DeleteMessage | RedeliverMessage:
         """Take the event of a job's end.
 
+        Args:
+            ended_job: as of `Message`.
+
         Raises:
-            Unavailable: the store did not answer; it is to be taken again.
+            Unavailable: the store or the job's service did not answer; it is to be taken again.
         """
-        task = self.tasks.read(task_id)
+        task_id = _task_of(self.jobs.name(ended_job))
+        task = None if task_id is None else self.tasks.read(task_id)
         if task is None or not is_job(task.target) or task.state is not State.RUNNING:
             return DeleteMessage("no attempt waits for the job")
         now = self.runtime.now()
@@ -102,6 +106,14 @@ class JobWatcher:
             self.runtime.telemetry.note("a job could not be stopped", task=task.id.text, error=str(error))
         else:
             self.runtime.telemetry.count("jobs_stopped")
+
+
+def _task_of(name: str) -> TaskId | None:
+    """The task that a job was started for; whoever else starts one may call it anything."""
+    text = task_of_job(name)
+    with suppress(InvalidTaskId):
+        return None if text is None else TaskId.parse(text)
+    return None
 
 
 def _is_too_young(task: Task, ending: Succeeded | Failed, now: Millis) -> bool:

@@ -134,8 +134,22 @@ class TaskControl:
         request = ControlRequest(Action.RUN_REQUESTED, version, by, lambda seen: {**self._resuming(seen), **NO_EXPIRY})
         return self._placed(task, Move.EXPEDITE, lambda _task: now, request)
 
-    def retry(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
+    def retry(
+        self,
+        owner: str,
+        task_id: TaskId,
+        version: int | None = None,
+        by: Attribution = BY_SYSTEM,
+        nodes: tuple[str, ...] = (),
+    ) -> Task:
         """Have a failed task tried again from its first attempt on; one that is tried again already is left as it is.
+
+        Args:
+            owner: whose task it is.
+            task_id: its id.
+            version: the version at which alone its user wants that; `None` for any.
+            by: who wants it, and why.
+            nodes: of a topology: those that run again with what depends on them, even if it has succeeded.
 
         Raises:
             ContentExpired: also if its payload is gone.
@@ -143,7 +157,7 @@ class TaskControl:
         """
         for _ in range(_TRIES if version is None else 1):
             task = self._read(owner, task_id)
-            if is_repeated(task, Action.RETRIED, version, by):
+            if is_repeated(task, Action.RETRIED, version, by, nodes):
                 return task
             require_version(task, version)
             if is_tried_again(task):
@@ -151,10 +165,11 @@ class TaskControl:
             sets: TaskChanges = {"result": None, "error": None, "attempt_history": reported_history(task), **NO_EXPIRY}
             sets["reopened_at"] = self.runtime.now()
             if isinstance(task.target, TopologyTarget):
-                sets["reopened_fence"] = task.fence
+                sets |= {"reopened_fence": task.fence, "rerun_nodes": nodes}
+            move = Move.RERUN if nodes else Move.REOPEN
             with suppress(VersionMismatch):
                 # What is set is of this version: another one has another attempt history and fence.
-                return self.reopener.reopen(replace(task, result=None), Move.REOPEN, sets, task.version, by)
+                return self.reopener.reopen(replace(task, result=None), move, sets, task.version, by)
         raise VersionMismatch(self._read(owner, task_id))
 
     def roll_back(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:

@@ -135,7 +135,7 @@ class TaskCreator:
     def _write(self, owner: str, order: Order) -> Accepted[Task]:
         """Make the record exist; says whether it was this call that wrote it."""
         try:
-            spec = self.rules.resolved(owner, order.spec)
+            spec = self.rules.resolved(owner, order.spec, order.place_of_graph)
         except FieldInvalid:
             if (repeated := self._answered(owner, order)) is None:
                 raise

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from duetime.domain.errors import FaultCode, FieldInvalid
-from duetime.domain.tasks.targets import TopologyTarget, definition_of
+from duetime.domain.tasks.targets import TopologyTarget, definition_of, names_definitions
 from duetime.domain.tasks.task_spec import TaskSpec
 
 if TYPE_CHECKING:
@@ -29,6 +29,14 @@ class DefinitionReader(Protocol):
 
         Raises:
             FieldInvalid: there is no such definition or version, or the parameters do not fit.
+        """
+        ...
+
+    def with_graphs(self, owner: str, payload: bytes) -> bytes:
+        """The graph in a payload, with those of the definitions that its nodes name.
+
+        Raises:
+            FieldInvalid: there is no such definition or version, or the parameters do not fit; or it is too large.
         """
         ...
 
@@ -57,13 +65,25 @@ class CreationRules:
     read_graph: GraphReader
     definitions: DefinitionReader
 
-    def resolved(self, owner: str, spec: TaskSpec) -> TaskSpec:
-        """A task with the graph of the definition that it names, if it names one.
+    def resolved(self, owner: str, spec: TaskSpec, place: str = f"{PAYLOAD}.") -> TaskSpec:
+        """A task with the graphs of the definitions that it names: it, or its nodes.
+
+        Args:
+            owner: of the definitions.
+            spec: the task.
+            place: of its graph, in the request.
 
         Raises:
             FieldInvalid: there is no such definition or version, or the parameters do not fit.
         """
-        return spec if definition_of(spec.target) is None else self.definitions.resolved(owner, spec)
+        if definition_of(spec.target) is not None:
+            return self.definitions.resolved(owner, spec)
+        if not isinstance(spec.target, TopologyTarget) or not names_definitions(spec.payload):
+            return spec
+        try:
+            return replace(spec, payload=self.definitions.with_graphs(owner, spec.payload))
+        except FieldInvalid as refusal:
+            raise FieldInvalid(f"{place}{refusal.field}", refusal.reason, refusal.code) from None
 
     def resolved_change(self, task: Task, wanted: TaskChange) -> TaskChange:
         """A change of a task, with the graph of the definition that it names, if it names another run of one.
@@ -73,7 +93,7 @@ class CreationRules:
         """
         target = wanted.fields.get("target", task.target)
         if definition_of(target) is None:
-            return wanted
+            return self._with_graphs(task.owner, target, wanted)
         if wanted.payload is not None:
             if "target" not in wanted.fields:
                 raise FieldInvalid(PAYLOAD, "is the graph of a definition: change `target`", FaultCode.CONFLICT)
@@ -82,6 +102,13 @@ class CreationRules:
             return wanted
         spec = self.resolved(task.owner, TaskSpec(task.type, target=target))
         return replace(wanted, payload=spec.payload, fields={**wanted.fields, "target": spec.target or target})
+
+    def _with_graphs(self, owner: str, target: Target | None, wanted: TaskChange) -> TaskChange:
+        """A change that gives a graph, with those of the definitions that its nodes name."""
+        if wanted.payload is None:
+            return wanted
+        spec = self.resolved(owner, TaskSpec("", wanted.payload, target=target))
+        return replace(wanted, payload=spec.payload)
 
     def accept(self, spec: TaskSpec, graph: Graph | None = None) -> Target:
         """What a task calls that is asked for now.
@@ -95,7 +122,8 @@ class CreationRules:
         """
         target = self.targets.accept(spec)
         if graph is not None:
-            self.accept_nodes(graph)
+            # Of one whose nodes name definitions, the request did not have all.
+            self.accept_nodes(self.read_graph(spec.payload) if names_definitions(spec.payload) else graph)
         elif isinstance(target, TopologyTarget):
             self.graph_of(spec.payload)
         return target
@@ -123,5 +151,13 @@ class CreationRules:
         for node in graph.nodes:
             try:
                 self.targets.accept(node.spec)
+                if node.subgraph is not None:
+                    self._accept_subgraph(node.subgraph)
             except FieldInvalid as refusal:
                 raise refusal.inside(f"nodes.{node.key}") from None
+
+    def _accept_subgraph(self, graph: Graph) -> None:
+        try:
+            self.accept_nodes(graph)
+        except FieldInvalid as refusal:
+            raise refusal.inside(PAYLOAD) from None

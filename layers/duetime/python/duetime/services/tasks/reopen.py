@@ -10,7 +10,7 @@ from duetime.domain.errors import StateConflict
 from duetime.domain.tasks.action_history import Action
 from duetime.domain.tasks.content_expiry import unless_referenced
 from duetime.domain.tasks.control_changes import DONE, ControlRequest, require_legal
-from duetime.domain.tasks.states import LEGAL, Move
+from duetime.domain.tasks.states import LEGAL, Move, State
 from duetime.domain.tasks.task_options import unique_of
 from duetime.services.content_retention import extend, retain_open
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from duetime.services.enqueue import Enqueuer
 
 _TRIES = 5
-_ACTIONS = {Move.REOPEN: Action.RETRIED, Move.REQUEST_ROLLBACK: Action.ROLLBACK_REQUESTED}
+_ACTIONS = {Move.REOPEN: Action.RETRIED, Move.RERUN: Action.RETRIED, Move.REQUEST_ROLLBACK: Action.ROLLBACK_REQUESTED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class TaskReopener:
 
         Args:
             task: the record as it was read.
-            move: `REOPEN` or `REQUEST_ROLLBACK`.
+            move: `REOPEN`, `RERUN` or `REQUEST_ROLLBACK`.
             sets: what else it changes.
             version: the version at which alone its user wants that; `None` for any.
             by: who wants it, and why.
@@ -52,6 +52,9 @@ class TaskReopener:
             UniqueKeyHeld: another task holds its unique key by now.
         """
         require_legal(task, move)
+        if move is Move.RERUN and task.node_ref is not None and task.state is State.SUCCEEDED:
+            # Its children have begun with its result.
+            raise StateConflict(task, f"{DONE[move]} by itself: name its node in a retry of the topology that it is in")
         if task.finished_at is None:
             raise StateConflict(task, f"{DONE[move]} before what follows its end is done")
         expiry = unless_referenced(self.runtime.now())
@@ -69,7 +72,8 @@ class TaskReopener:
             "requested_action": None,
             "lease_expires_at": None,
         }
-        request = ControlRequest(_ACTIONS[move], version, by, lambda _task: {**opened, **sets})
+        nodes = sets.get("rerun_nodes", ())
+        request = ControlRequest(_ACTIONS[move], version, by, lambda _task: {**opened, **sets}, nodes)
         for _ in range(_TRIES):
             if version not in (None, task.version):
                 break

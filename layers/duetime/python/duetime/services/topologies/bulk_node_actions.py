@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.tasks.states import LEASED
-from duetime.domain.tasks.task import RequestedAction
 from duetime.services.bulk.executor import Replaced
+from duetime.services.topologies.node_requests import KINDS
 
 if TYPE_CHECKING:
     from duetime.domain.bulk.operation import BulkOperation, BulkProgress
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from duetime.services.topologies.reconciler import TopologyReconciler, Work
     from duetime.services.topologies.repository import TopologyRepository, TopologyRun
 
-STOP_REQUESTS = {BulkKind.PAUSE: RequestedAction.PAUSE, BulkKind.CANCEL: RequestedAction.CANCEL, BulkKind.RESUME: None}
+STOP_REQUESTS = {kind: requested_action for requested_action, kind in KINDS.items()}
 """What must be asked of the topology's task for an operation to be wanted."""
 
 

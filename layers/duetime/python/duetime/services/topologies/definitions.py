@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FaultCode, FieldInvalid, Unavailable
 from duetime.domain.limits import MAX_DEFINITION_VERSIONS, MAX_PAGE
 from duetime.domain.operating_parameters import DELETION_MARKER_LIFE
-from duetime.domain.tasks.targets import definition_of
+from duetime.domain.tasks.targets import definition_of, names_definitions
 from duetime.domain.topologies.definitions import Definition, VersionInfo
 from duetime.domain.topologies.errors import (
     DefinitionExists,
@@ -17,6 +18,7 @@ from duetime.domain.topologies.errors import (
     DefinitionUsed,
     DefinitionVersionMismatch,
 )
+from duetime.domain.topologies.nested_definitions import DEFINITION, NestedDefinitions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,8 +29,6 @@ if TYPE_CHECKING:
     from duetime.ports.topologies import DefinitionStore
 
 _TRIES = 10
-_PLACE = "target.definition"
-"""Where a task names a definition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,12 +197,27 @@ class TopologyDefinitions:
         if (ref := definition_of(spec.target)) is None:
             return spec
         try:
-            return self.get(owner, ref.name, ref.version).run_of(spec, json.loads(ref.parameters))
-        except DefinitionNotFound as refusal:
-            field = "name" if ref.version is None else "version"
-            raise FieldInvalid(f"{_PLACE}.{field}", str(refusal), FaultCode.NOT_ALLOWED) from None
+            run = self._find(owner, ref.name, ref.version).run_of(spec, json.loads(ref.parameters))
+            return replace(run, payload=self.with_graphs(owner, run.payload))
         except FieldInvalid as refusal:
-            raise refusal.inside(_PLACE) from None
+            raise refusal.inside(DEFINITION) from None
+
+    def with_graphs(self, owner: str, payload: bytes) -> bytes:
+        """The graph in a payload, with those of the definitions that its nodes name.
+
+        Raises:
+            FieldInvalid: there is no such definition or version, or the parameters do not fit; or it is too large.
+        """
+        if not names_definitions(payload):
+            return payload
+        return NestedDefinitions(partial(self._find, owner)).replaced_in(payload)
+
+    def _find(self, owner: str, name: str, version: int | None) -> Definition:
+        try:
+            return self.get(owner, name, version)
+        except DefinitionNotFound as refusal:
+            field = "name" if version is None else "version"
+            raise FieldInvalid(field, str(refusal), FaultCode.NOT_ALLOWED) from None
 
 
 def _busy(name: str) -> Unavailable:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from duetime.ports.stores import Stores
     from duetime.services.bulk.manage import BulkOperations
     from duetime.services.tasks.erase import TaskEraser
-    from duetime.services.topologies.repository import TopologyRepository
+    from duetime.services.topologies.repository import TopologyRepository, TopologyRun
 
 _PAGE = 100
 """Nodes that one request reads (Source: DynamoDB API Reference, BatchGetItem)."""
@@ -55,11 +55,20 @@ class NodeEraser:
             StateConflict: some of them have not ended.
         """
         topology_run = self.topology_repository.read(task.id)
-        if topology_run is None:
-            return
+        if topology_run is not None:
+            self._require_ended(task, topology_run)
+            self._note_names(topology_run)
+
+    def _require_ended(self, task: Task, topology_run: TopologyRun) -> None:
         statuses = self.topology_repository.statuses(topology_run)
         if any(status.finished_at is None for status in statuses.values() if not status.is_missing):
             raise StateConflict(task, "deleted before all of its nodes have ended")
+        inner = (key for key, status in statuses.items() if status.is_topology)
+        for found in map(self.topology_repository.read, map(topology_run.run_state.task_id, inner)):
+            if found is not None:
+                self._require_ended(task, found)
+
+    def _note_names(self, topology_run: TopologyRun) -> None:
         keys = topology_run.graph.by_key
         self.topology_repository.save(
             topology_run.run_state,
@@ -82,9 +91,19 @@ class NodeEraser:
             if self.runtime.now() >= until:
                 return False
             found = self.stores.tasks.read_many(ids[first : first + _PAGE], consistent=True)
+            if not all(self._erase_inner(node, until) for node in found.values()):
+                return False
             self.runtime.executor.map(erase, found.values())
         self.topology_repository.save(run_state, lambda known: replace(known, ran={}))
         return True
+
+    def _erase_inner(self, node: Task, until: Millis) -> bool:
+        """Erase the nodes of a node that is a topology, before its own record says no more that it is one."""
+        if not node.is_topology or node.erased or not node.is_terminal:
+            return True
+        if (topology_run := self.topology_repository.read(node.id)) is not None:
+            self._note_names(topology_run)
+        return self.erase(node.id, until)
 
     def _erase_one(self, kept_until: Millis, node: Task) -> None:
         if node.is_terminal and not node.erased:
@@ -133,13 +152,13 @@ class TopologyEraser:
         self.erase(owner, topology, version)
 
     def _prepare(self, task: Task) -> None:
-        if isinstance(task.target, TopologyTarget):
-            self.node_eraser.remember(task)
         if task.node_ref is not None:
             topology = self.stores.tasks.read(task.node_ref.topology)
             if topology is not None and not topology.erased:
                 # Its topology may be retried, or shown, and needs it then.
                 raise StateConflict(task, "deleted by itself: delete its topology, which deletes all of its nodes")
+        if isinstance(task.target, TopologyTarget):
+            self.node_eraser.remember(task)
 
     def _erase_nodes(self, owner: str, topology: TaskId) -> None:
         if not self.node_eraser.erase(topology, self.runtime.now() + BULK_INLINE):

@@ -62,7 +62,7 @@ class NodeFinished:
             return False
         self._tell_all(task, task.node_ref, topology_run)
         # As it was read after the node had ended: if the topology ends later, its own follow-up finds the node.
-        return not topology_run.task.is_terminal
+        return self.reconciler.retention.is_needed(topology_run)
 
     def _tell_all(self, task: Task, node_ref: NodeRef, topology_run: TopologyRun | None) -> None:
         key, status = node_ref.key, status_of(task)

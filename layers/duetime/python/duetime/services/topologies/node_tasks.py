@@ -6,10 +6,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from duetime.domain.limits import MAX_DEADLINE_SECONDS
 from duetime.domain.tasks.creation import new_task
 from duetime.domain.tasks.parent_references import NodeRef
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import HandlerTarget
+from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.topologies.maps import map_payload
 from duetime.domain.topologies.run_plan import creation_order, starts_at_once
 from duetime.services.tasks.creation_rules import PAYLOAD
 from duetime.services.topologies.repository import TopologyRun
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.allowed_targets import TargetRules
     from duetime.domain.tasks.targets import Target
     from duetime.domain.tasks.task import Task
-    from duetime.domain.tasks.task_spec import TaskSpec
+    from duetime.domain.topologies.maps import NodeMap
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
@@ -108,7 +111,7 @@ class NodeTasks:
     def _blocked(self, topology_run: TopologyRun, target: Callable[[TaskSpec], Target], key: str) -> Task:
         """The task of a node that waits for others. What it is about lies outside of it already, if it is large."""
         node, begun = topology_run.graph.by_key[key], topology_run.run_state.begun_at
-        spec = replace(node.spec, target=target(node.spec))
+        spec = replace(node.spec, target=target(node.spec)) if node.map is None else _map_spec(node.spec, node.map)
         task_id = topology_run.run_state.task_id(key)
         content = self.stores.contents.keep(task_id, PAYLOAD, spec.payload)
         task = new_task(task_id, spec, topology_run.task.owner, begun, begun, content)
@@ -118,7 +121,13 @@ class NodeTasks:
             state=State.BLOCKED,
             name=spec.name or key,
             node_ref=node_ref,
-            topology_schedule_ref=topology_run.task.schedule_ref,
+            topology_schedule_ref=topology_run.task.schedule_run,
             traceparent=topology_run.task.traceparent,
             nonce=self.runtime.nonce(),
         )
+
+
+def _map_spec(item: TaskSpec, node_map: NodeMap) -> TaskSpec:
+    """The task of a map, whose items are not known yet; what is not said here is about the task of each item."""
+    whole = TaskSpec(item.type, name=item.name, tags=item.tags, priority=item.priority)
+    return whole.of_graph(map_payload(node_map, {}, None), MAX_DEADLINE_SECONDS)

@@ -18,6 +18,7 @@ from duetime.domain.tasks.states import LEGAL, NOT_STARTED, Move, State
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.conditions import ConditionFailed
 from duetime.domain.topologies.join_counters import chunk_of, chunks_for, reports
+from duetime.domain.topologies.maps import MapFailed
 from duetime.domain.topologies.node_status import Reason
 from duetime.domain.topologies.trigger_rules import Verdict
 from duetime.services.content_retention import extend, retain_open
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from duetime.services.topologies.repository import TopologyRepository, TopologyRun
 
 _TRIES = 5
+_MAP_PAYLOAD = "payload.items"
 _REASONS = {Verdict.SKIPPED: Reason.SKIPPED, Verdict.UPSTREAM_FAILED: Reason.UPSTREAM_FAILED}
 
 
@@ -147,10 +149,11 @@ class NodeActions:
         if task.state is not State.BLOCKED or not topology_run.starts_nodes:
             return None
         try:
-            if self.conditions.hold(topology_run, topology_run.graph.by_key[key]):
-                return self._release(topology_run, key, task)
-        except ConditionFailed as failed:
-            error = failure("ConditionFailed", str(failed)).error
+            node = topology_run.graph.by_key[key]
+            if self.conditions.hold(topology_run, node):
+                return self._release(topology_run, key, task, self.conditions.map_payload(topology_run, node))
+        except (ConditionFailed, MapFailed) as failed:
+            error = failure(type(failed).__name__, str(failed)).error
             self._end(
                 topology_run, key, Move.FAIL_CONDITION, NOT_STARTED, lambda _: {"error": error, "finished_at": None}
             )
@@ -178,7 +181,14 @@ class NodeActions:
                 return
         raise Unavailable(f"the node {key} was written by others again and again")
 
-    def _release(self, topology_run: TopologyRun, key: str, task: Task | None) -> Task | None:
+    def _release(
+        self, topology_run: TopologyRun, key: str, task: Task | None, map_payload: bytes | None
+    ) -> Task | None:
+        sets: TaskChanges = {}
+        if map_payload is not None:
+            # Whoever releases it again has the same items.
+            task_id = topology_run.run_state.task_id(key)
+            sets["payload"] = self.stores.contents.keep(task_id, _MAP_PAYLOAD, map_payload)
         for _ in range(_TRIES):
             if task is None or task.state is not State.BLOCKED or not topology_run.starts_nodes:
                 return None
@@ -186,7 +196,7 @@ class NodeActions:
             if task.due_at != task.created_at:
                 # Its user has set another time while it was blocked.
                 due = max(due, task.due_at)
-            result = self.enqueuer.write(task, Move.RELEASE, due, Guard(version=task.version), {"due_at": due})
+            result = self.enqueuer.write(task, Move.RELEASE, due, Guard(version=task.version), {**sets, "due_at": due})
             if isinstance(result, Applied):
                 return result.task
             # Somebody has released, held, cancelled or changed it just now.

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from duetime.domain.errors import RequestError
 from duetime.domain.operating_parameters import BULK_INLINE_NODES
-from duetime.domain.tasks.action_recording import by_topology
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.topologies.graph import OnFailure
@@ -21,13 +18,12 @@ from duetime.domain.topologies.trigger_rules import Verdict
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from duetime.domain.ids import TaskId
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.domain.topologies.node_status import NodeStatus, Statuses
     from duetime.ports.runtime import Runtime
     from duetime.services.bulk.manage import BulkOperations
-    from duetime.services.tasks.control import TaskControl
+    from duetime.services.topologies.node_requests import NodeRequests
     from duetime.services.topologies.node_transitions import NodeActions
     from duetime.services.topologies.repository import TopologyRepository, TopologyRun
     from duetime.services.topologies.retention import Retention
@@ -50,7 +46,7 @@ class TopologyReconciler:
     topology_repository: TopologyRepository
     nodes: NodeActions
     retention: Retention
-    task_control: TaskControl
+    node_requests: NodeRequests
     runtime: Runtime
     bulk_operations: BulkOperations
 
@@ -87,13 +83,11 @@ class TopologyReconciler:
         found, statuses = self._next_action(topology_run)
         if not statuses:
             return ()
-        task, run_state = topology_run.task, topology_run.run_state
-        resume = partial(self.task_control.resume, by=by_topology(task))
-        paused = [key for key, status in statuses.items() if status.state is State.PAUSED]
+        paused = [key for key, status in statuses.items() if _is_held(status)]
         return [
             *self._work(topology_run, found, statuses),
             *self._repairs(topology_run, found, statuses),
-            *(partial(_unless_refused, resume, task.owner, run_state.task_id(key)) for key in paused),
+            *(partial(self.node_requests.resume, topology_run, key) for key in paused),
         ]
 
     def do(self, work: Work, until: Millis | None = None) -> int:
@@ -146,7 +140,8 @@ class TopologyReconciler:
 
     def hand_over(self, topology_run: TopologyRun, status: NodeStatus) -> None:
         """Have a bulk operation do what the end of a node means for all of a large topology."""
-        if status.is_failure and topology_run.graph.on_failure is not OnFailure.CONTINUE:
+        stops_at_once = topology_run.graph.on_failure is not OnFailure.CONTINUE
+        if status.is_failure and stops_at_once and not topology_run.graph.tolerated_failures:
             # First of all: a stop must be known before a child of this node may start.
             self.topology_repository.save(topology_run.run_state, lambda run_state: replace(run_state, stopped=True))
         # What was only stopped with the others tells nothing new; nor does an end under a pause, which has its own.
@@ -193,12 +188,10 @@ class TopologyReconciler:
         if found.cancel or found.stop or is_stopped(topology_run.graph, statuses):
             # Before any of them is cancelled: what ends meanwhile must not start others.
             self.topology_repository.save(topology_run.run_state, lambda run_state: replace(run_state, stopped=True))
-        owner, run_state, by = topology_run.task.owner, topology_run.run_state, by_topology(topology_run.task)
-        stop, pause = partial(self.task_control.stop, by=by), partial(self.task_control.pause, by=by)
         return [
             *(partial(self.nodes.dismiss, topology_run, key, Reason.STOPPED) for key in found.cancel),
-            *(partial(_unless_refused, stop, owner, run_state.task_id(key)) for key in found.stop),
-            *(partial(_unless_refused, pause, owner, run_state.task_id(key)) for key in found.pause),
+            *(partial(self.node_requests.stop, topology_run, key) for key in found.stop),
+            *(partial(self.node_requests.pause, topology_run, key) for key in found.pause),
             # Of the others, something that follows their ends is still to be done.
             *(
                 partial(self.nodes.undo, topology_run, key)
@@ -228,8 +221,7 @@ class TopologyReconciler:
 
     def _hold(self, topology_run: TopologyRun, key: str) -> None:
         if not self.nodes.hold(topology_run, key):
-            pause = partial(self.task_control.pause, by=by_topology(topology_run.task))
-            _unless_refused(pause, topology_run.task.owner, topology_run.run_state.task_id(key))
+            self.node_requests.pause(topology_run, key)
 
     def _do(self, until: Millis | None, part: Callable[[], object]) -> None:
         # Asked for each: a process that stood still must not do now what was wanted then.
@@ -237,6 +229,6 @@ class TopologyReconciler:
             part()
 
 
-def _unless_refused(ask: Callable[[str, TaskId], object], owner: str, task_id: TaskId) -> None:
-    with suppress(RequestError):
-        ask(owner, task_id)
+def _is_held(status: NodeStatus) -> bool:
+    """Whether a node was paused, or is a topology whose nodes were."""
+    return status.state is State.PAUSED or (status.is_topology and status.is_pausing)

@@ -1,4 +1,4 @@
-"""How long nodes are kept: as long as their topology.
+"""How long nodes are kept: as long as their topology, and that of a topology within another as long as the outermost.
 
 A node that has ended has no expiry while its topology may still need it: as the parent of a node that is given its
 result, in the state of the run, or to be rolled back. The end of the run gives all its nodes their expiry, and a
@@ -48,9 +48,17 @@ class Retention:
         """Keep the nodes of a run that goes on, if any of them would expire: those that a retry keeps do."""
         ids = [topology_run.run_state.task_id(key) for key, status in statuses.items() if status.expires_at is not None]
         if ids:
+            for key, status in statuses.items():
+                if status.is_topology and status.expires_at is not None:
+                    # First of all: while the node itself would expire, a crash has this done again.
+                    self._keep_inner(topology_run.run_state.task_id(key))
             self._set(ids, None)
             # If it has ended meanwhile, what its end has set was perhaps just taken away.
             self.let_expire(topology_run.task.id)
+
+    def _keep_inner(self, topology: TaskId) -> None:
+        if (inner := self.topology_repository.read(topology)) is not None:
+            self.keep(inner, self.topology_repository.statuses(inner))
 
     def let_expire(self, topology: TaskId) -> None:
         """Let the nodes of a topology that has ended expire, after the topology itself.
@@ -58,14 +66,30 @@ class Retention:
         A node that ends later sees that the topology has ended, and is given its expiry by its own worker.
         """
         topology_run = self.topology_repository.read(topology)
-        if topology_run is None or not topology_run.task.is_terminal:
-            return
-        ids = [topology_run.run_state.task_id(key) for key in topology_run.graph.by_key]
-        self._set(ids, (topology_run.task.expires_at or self.runtime.now() + self.period) + NODE_MARGIN)
+        if topology_run is not None and not self.is_needed(topology_run):
+            self._let_expire(topology_run, topology_run.task.expires_at or self.runtime.now() + self.period)
 
-    def _set(self, ids: Collection[TaskId], expires_at: Millis | None) -> None:
+    def is_needed(self, topology_run: TopologyRun) -> bool:
+        """Whether a topology may still need its nodes: it goes on, or it is a node of one that does."""
+        node_ref = topology_run.task.node_ref
+        if not topology_run.task.is_terminal or node_ref is None:
+            return not topology_run.task.is_terminal
+        outer = self.topology_repository.read(node_ref.topology)
+        is_its = outer is not None and outer.run_state.task_id(node_ref.key) == topology_run.task.id
+        return is_its and outer is not None and outer.is_present and self.is_needed(outer)
+
+    def _let_expire(self, topology_run: TopologyRun, expires_at: Millis) -> None:
+        ids = [topology_run.run_state.task_id(key) for key in topology_run.graph.by_key]
+        for task in self._set(ids, expires_at + NODE_MARGIN):
+            inner = self.topology_repository.read(task.id) if task.is_topology and task.is_terminal else None
+            if inner is not None:
+                self._let_expire(inner, inner.task.expires_at or expires_at + NODE_MARGIN)
+
+    def _set(self, ids: Collection[TaskId], expires_at: Millis | None) -> Collection[Task]:
+        """Set it of those that have ended; returns all, as they were."""
         found = self.stores.tasks.read_many(list(ids), consistent=True)
         self.runtime.executor.map(lambda task: self._set_one(task, expires_at), found.values())
+        return found.values()
 
     def _set_one(self, task: Task | None, expires_at: Millis | None) -> None:
         for _ in range(_TRIES):

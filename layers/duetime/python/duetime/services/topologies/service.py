@@ -12,12 +12,15 @@ from duetime.domain.tasks.action_history import BY_SYSTEM
 from duetime.domain.tasks.content import ContentPlace
 from duetime.domain.tasks.states import LEASED
 from duetime.domain.tasks.targets import TopologyTarget
-from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.topologies.node_status import NodeStatus
+from duetime.domain.topologies.retry_plan import require_nodes
 from duetime.domain.topologies.run_state import goes_on, was_retried
 from duetime.domain.topologies.view import View, shown_statuses
+from duetime.services.topologies.node_requests import KINDS
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from duetime.domain.bulk.operation import BulkOperation
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.action_history import Attribution
@@ -29,9 +32,6 @@ if TYPE_CHECKING:
     from duetime.services.tasks.read import TaskReader
     from duetime.services.topologies.reconciler import TopologyReconciler
     from duetime.services.topologies.repository import TopologyRepository
-
-_KINDS = {None: BulkKind.RESUME, RequestedAction.PAUSE: BulkKind.PAUSE, RequestedAction.CANCEL: BulkKind.CANCEL}
-"""What is done about the nodes, by what is requested of the topology's task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +78,34 @@ class TopologyService:
             operation,
         )
 
-    def retry(self, owner: str, topology: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
-        """Run a failed topology again: what succeeded is kept. One that was retried and has not failed since stays."""
-        self._task(owner, topology)
+    def retry(
+        self,
+        owner: str,
+        topology: TaskId,
+        version: int | None = None,
+        by: Attribution = BY_SYSTEM,
+        nodes: Collection[str] = (),
+    ) -> Task:
+        """Run a failed topology again: what succeeded is kept. One that was retried and has not failed since stays.
+
+        Args:
+            owner: whose topology it is.
+            topology: its id.
+            version: the version of its task at which alone its user wants that; `None` for any.
+            by: who wants it, and why.
+            nodes: those that run again with all that depends on them, also if the topology has succeeded.
+
+        Raises:
+            FieldInvalid: it has no node of such a name.
+        """
+        task = self._task(owner, topology)
+        wanted = tuple(sorted(nodes))
+        if wanted:
+            require_nodes(self.topology_repository.graph_of(task), wanted)
         try:
-            return self.task_control.retry(owner, topology, version, by)
+            return self.task_control.retry(owner, topology, version, by, wanted)
         except StateConflict as refusal:
-            if not was_retried(refusal.task):
+            if not was_retried(refusal.task, wanted):
                 raise
             return refusal.task
 
@@ -123,7 +144,7 @@ class TopologyService:
         if not isinstance(task.target, TopologyTarget) or task.state not in LEASED:
             return ControlResult(task)
         until = self.clock.now() + BULK_INLINE
-        kind = _KINDS[task.requested_action]
+        kind = KINDS[task.requested_action]
         earlier = self.bulk_operations.replace_other(task.id, kind)
         if earlier is not None and earlier.is_running:
             return ControlResult(task, earlier)

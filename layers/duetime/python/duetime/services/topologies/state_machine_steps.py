@@ -18,7 +18,7 @@ from duetime.domain.tasks.attempt_results import Postponed, Stopped, failure
 from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.node_status import NodeStatus
-from duetime.domain.topologies.retry_plan import kept_by_retry
+from duetime.domain.topologies.retry_plan import retry_plan
 from duetime.domain.topologies.run_plan import arrivals, is_awaited, opening
 from duetime.domain.topologies.run_state import Begun, RunState, is_of_present_run, status_of
 from duetime.domain.topologies.watchdog_times import pause_before_check
@@ -213,7 +213,7 @@ class StateMachineSteps:
         statuses = self.topology_repository.statuses(TopologyRun(task, graph, run_state))
         if any(status.is_open for status in statuses.values()):
             return None
-        ran = {key: run_state.number_of(key) for key in kept_by_retry(graph, statuses)}
+        ran = {key: run_state.number_of(key) for key in retry_plan(graph, statuses, task.rerun_nodes).kept}
         further = RunState(task.id, (*run_state.runs, begun), task.fence, ran, join_group=EDGES_PER_GROUP)
         return self.topology_repository.save(run_state, lambda known: replace(further, version=known.version))
 

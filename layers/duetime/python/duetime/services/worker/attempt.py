@@ -122,8 +122,8 @@ class AttemptRunner:
 
     def _disposition(self, delivery_state: DeliveryState, watch: Watch) -> DeleteMessage | RedeliverMessage:
         message = delivery_state.delivery.message
-        if message.job_ended:
-            return self.job_checker.take_event(message.task_id)
+        if message.ended_job:
+            return self.job_checker.take_event(message.ended_job)
         if message.late_at is not None:
             self.late_notices.send(message, message.late_at)
             return DeleteMessage("told")

@@ -9,10 +9,9 @@ from duetime.domain.conditional_writes import ConditionFailed, WriteResult
 from duetime.domain.errors import Unavailable
 from duetime.domain.tasks.attempt_results import Deferred, Ending, Failed, Stopped, Succeeded, Yielded, failure
 from duetime.domain.tasks.attempt_run import Run, has_unreported_error
-from duetime.domain.tasks.aws_jobs import is_job
 from duetime.domain.tasks.expiry import expired, lock_wait
 from duetime.domain.tasks.states import Move, State
-from duetime.domain.tasks.targets import Phase
+from duetime.domain.tasks.targets import Phase, outlives_workers
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.tasks.task_options import LockScope
 from duetime.domain.topologies.watchdog_times import deferred_until
@@ -56,8 +55,7 @@ class AttemptPhases:
     def work(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> WriteResult:
         """Make one attempt at a task: prepare and run, and write down how it ended."""
         phases = self.caller.targets.phases(task)
-        # The job of a worker that was lost may still run: it is found by the name that it has, and waited for.
-        if task.attempt > task.retry.max_attempts and not is_job(task.target):
+        if _is_spent(task):
             return lost_attempts.fail_claimed(self.outcome_writer, task, phases)
         self.lease.begin(delivery_state, task)
         self.runtime.clock.sleep_until(task.next_at)
@@ -78,7 +76,7 @@ class AttemptPhases:
 
     def roll_back(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> WriteResult:
         """Make one attempt at a task's rollback, and write down how it ended."""
-        if task.attempt > task.retry.max_attempts:
+        if _is_spent(task):
             return self.rollback_writer.give_up(task)
         self.lease.begin(delivery_state, task)
         offers = Phase.ROLLBACK in self.caller.targets.phases(task)
@@ -164,6 +162,11 @@ class AttemptPhases:
         if self.locks.renew(delivery_state, task, until) or deferred.job:
             return deferred
         return failure("LockLost", "a lock was lost before the target's acceptance could be written down")
+
+
+def _is_spent(task: Task) -> bool:
+    """Whether a worker was lost in the last attempt that is allowed."""
+    return task.attempt > task.retry.max_attempts and not outlives_workers(task.target)
 
 
 def _requested(task: Task) -> Ending | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.conditional_writes import Applied, Guard
 from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE, MAX_DELAY
 from duetime.domain.tasks.states import LEASED, STARTABLE, Move, State
+from duetime.domain.tasks.targets import outlives_workers
 from duetime.domain.times import SECOND
 from duetime.ports.queues import Outgoing
 from duetime.services.enqueue import message_for
@@ -67,7 +68,7 @@ class DeadLetterService:
     def _leased(self, task: Task) -> bool:
         now = self.runtime.now()
         over_at = self._lease_over_at(task)
-        spent = not task.retry.allows_after(task.attempt)
+        spent = not task.retry.allows_after(task.attempt) and not outlives_workers(task.target)
         if over_at <= now and spent and not task.rollback_on_failure and task.state is not State.ROLLING_BACK:
             return self._give_up(task)
         # A fresh message, with its receive count at nothing, takes the task over after the lease. What may have to

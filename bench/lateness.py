@@ -1,0 +1,92 @@
+"""How late tasks start on a local stack: each at a random millisecond, and many in the same one.
+
+python -m bench.lateness [TASKS]
+
+What is measured is what each task says: `lateness_ms`, from its due time to the start of its first attempt. The
+stack is warm: some tasks run before, and are not counted. Run it on a quiet machine; the figures go to `results.json`.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from statistics import quantiles
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from bench import results
+from duetime_client import Client, NewTask, Task
+from duetime_local import stack
+from duetime_local.terminal import Display
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SPREAD_TASKS, SPREAD_SECONDS = 300, 30
+BURST_TASKS = 1_000
+AHEAD_SECONDS = 15
+"""From the creation to the first due time: long enough for the last request of a burst on a slow machine."""
+_WARM_TASKS = 20
+_TYPE = "duetime.probe"
+_PAGE, _PAUSE, _UNDISTURBED, _PATIENCE = 100, 0.5, 10.0, 300.0
+_SEED = 7
+
+
+def main(burst_tasks: int = BURST_TASKS) -> None:
+    """Measure both, print them, and write them down."""
+    with stack.running(Display(Console(quiet=True)), port=0) as running, Client(running.ready.api_url) as client:
+        _lateness(client, [timedelta()] * _WARM_TASKS)
+        chance = random.Random(_SEED)  # noqa: S311 - due times, not secrets
+        spread = _lateness(client, [timedelta(seconds=SPREAD_SECONDS * chance.random()) for _ in range(SPREAD_TASKS)])
+        burst = _lateness(client, [timedelta()] * burst_tasks)
+    figures = figures_of(spread, burst)
+    results.keep(Path(__file__).parent, figures)
+    Console().print_json(data=figures)
+
+
+def figures_of(spread: Sequence[int], burst: Sequence[int]) -> dict[str, float]:
+    """The figures of `results.json`.
+
+    Args:
+        spread: milliseconds of lateness of tasks that are due one after the other.
+        burst: those of tasks that are due in the same millisecond.
+    """
+    alone, together = (quantiles(values, n=100, method="inclusive") for values in (spread, burst))
+    return {
+        "lateness_p50_ms": round(alone[49], 1),
+        "lateness_p99_ms": round(alone[98], 1),
+        "lateness_burst_p50_s": round(together[49] / 1_000, 2),
+        "lateness_burst_p99_s": round(together[98] / 1_000, 2),
+    }
+
+
+def _lateness(client: Client, offsets: Sequence[timedelta]) -> list[int]:
+    """Create tasks that are due at these times from a common one, and wait until all have run.
+
+    Raises:
+        TimeoutError: some have not ended in time.
+    """
+    first = datetime.now(UTC) + timedelta(seconds=AHEAD_SECONDS)
+    created = client.tasks.create_batch(NewTask(type=_TYPE, due_at=first + offset) for offset in offsets)
+    open_ids = {task.id for task in created if isinstance(task, Task)}
+    late: list[int] = []
+    # Nothing is asked while they start: an answer would take the processor from them.
+    time.sleep((first - datetime.now(UTC) + max(offsets)).total_seconds() + _UNDISTURBED)
+    end = time.monotonic() + _PATIENCE
+    while len(late) < len(offsets):
+        if time.monotonic() > end:
+            raise TimeoutError(f"{len(offsets) - len(late)} of {len(offsets)} tasks have not ended")
+        time.sleep(_PAUSE)
+        for task in client.tasks.list(ids=sorted(open_ids)[:_PAGE]):
+            if task.is_terminal and task.lateness_ms is not None:
+                open_ids.discard(task.id)
+                late.append(task.lateness_ms)
+    return late
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else BURST_TASKS)

@@ -1,0 +1,67 @@
+"""Durable executions of Lambda functions as jobs.
+
+Source: Lambda API Reference, Invoke and GetDurableExecution; Developer Guide, "Idempotency" of durable functions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duetime.adapters.targets.envelope import UNRETRIABLE, result_of
+from duetime.adapters.targets.job_calls import WHY_STOPPED, JobCalls, JobEnding, NoCapacity, NoJob
+from duetime.domain.tasks.attempt_results import Succeeded, failure
+from duetime.domain.tasks.aws_jobs import JOB_STOPPED, JOB_UNKNOWN
+
+if TYPE_CHECKING:
+    from duetime.adapters.targets.aws_resource_clients import Resources
+    from duetime.domain.tasks.targets import AwsTarget
+
+_ENDS = frozenset({"FAILED", "TIMED_OUT"})
+
+
+def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> str:
+    """Of one name there is one execution of a function; the facts of a second try differ, and are then rejected."""
+    client = resources.jobs("lambda", target.arn)
+    try:
+        answer = client.invoke(FunctionName=target.arn, InvocationType="Event", DurableExecutionName=name, Payload=body)
+    except client.exceptions.DurableExecutionAlreadyStartedException:
+        function = ":".join(target.arn.split(":")[:7])
+        # Of all its versions: an alias may have moved since.
+        listed = client.list_durable_executions_by_function(FunctionName=function, DurableExecutionName=name)
+        executions = listed.get("DurableExecutions")
+        if not executions:
+            raise NoCapacity("Lambda: the execution that was started is not listed yet") from None
+        return str(executions[0]["DurableExecutionArn"])
+    if "DurableExecutionArn" not in answer:
+        raise NoJob("the function is not durable: it was invoked, and nobody is told how that ends")
+    return str(answer["DurableExecutionArn"])
+
+
+def _ending(resources: Resources, target: AwsTarget, job: str) -> JobEnding | None:
+    client = resources.jobs("lambda", target.arn)
+    try:
+        found = client.get_durable_execution(DurableExecutionArn=job)
+    except client.exceptions.ResourceNotFoundException:
+        return failure(JOB_UNKNOWN, "Lambda does not know the execution, or not any more")
+    error = found.get("Error", {})
+    told = error.get("ErrorMessage", "")
+    match found["Status"]:
+        case "SUCCEEDED":
+            return Succeeded(result_of(found.get("Result", "null").encode()))
+        case "STOPPED":
+            return failure(JOB_STOPPED, told or "the execution was stopped", retriable=False)
+        case "DELETING":
+            return failure(JOB_UNKNOWN, "the execution was deleted")
+        case status if status in _ENDS:
+            kind = error.get("ErrorType") or ("Timeout" if status == "TIMED_OUT" else "ExecutionFailed")
+            return failure(kind, told or f"the execution ended {status}", retriable=kind != UNRETRIABLE)
+        case _:
+            return None
+
+
+def _stop(resources: Resources, target: AwsTarget, job: str) -> None:
+    error = {"ErrorType": JOB_STOPPED, "ErrorMessage": WHY_STOPPED}
+    resources.jobs("lambda", target.arn).stop_durable_execution(DurableExecutionArn=job, Error=error)
+
+
+CALLS = JobCalls(_start, _ending, _stop)

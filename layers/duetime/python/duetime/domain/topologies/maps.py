@@ -1,0 +1,135 @@
+"""Maps: a node that is a topology with a node for each item of a list.
+
+The list is known once the parents have ended. What a map's task has for its payload says all that its run does: the
+items, and one node as its user wrote it. Whoever reads it makes the same graph.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from duetime.domain.limits import MAX_GRAPH_BYTES
+from duetime.domain.tasks.attempt_results import Succeeded, failure
+from duetime.domain.tasks.placeholders import PREFIX
+from duetime.domain.topologies.node_placeholders import Replacement, compact_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from duetime.domain.tasks.attempt_results import Ending
+
+MAP, ITEMS = "map", "items"
+_PLACEHOLDER = re.compile(rf"(<?){re.escape(PREFIX)}(item|index)>")
+_OF_THE_MAP = frozenset({MAP, "depends_on", "trigger_rule", "inputs", "when", "expected_seconds", "delay_seconds"})
+"""Fields of a node that are about the map as a whole, not about its items."""
+_SAMPLE: Mapping[str, Any] = {"item": "x", "index": 0}
+_EMPTY, _UNKNOWN = b'{"items":[],', b'{"items":null,'
+_RELEASED_EARLY = "another version of the code let it start before its items were known: retry its topology"
+
+
+class MapFailed(Exception):
+    """There is no list of items, or too many of them; the message says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeMap:
+    """What a node is run for.
+
+    Attributes:
+        over: a JMESPath expression about the parents, as a condition is; it gives the list of items.
+        max_parallel: how many items may be worked on at once; `None` for all.
+        tolerated_failures: how many may fail before the map fails.
+    """
+
+    over: str
+    max_parallel: int | None = None
+    tolerated_failures: int = 0
+
+    @classmethod
+    def of(cls, written: Mapping[str, Any] | None) -> NodeMap | None:
+        """A map as it is written in a node."""
+        if written is None:
+            return None
+        return cls(written["over"], written.get("max_parallel"), written.get("tolerated_failures") or 0)
+
+
+def map_payload(node_map: NodeMap, node: Mapping[str, Any], items: Sequence[Any] | None) -> bytes:
+    """The payload of a map's task; the same for the same items.
+
+    Args:
+        node_map: the map.
+        node: as its user wrote it.
+        items: what it is run for; `None` while they are not known.
+
+    Raises:
+        MapFailed: it is too large, or holds an infinite number.
+    """
+    template = {name: value for name, value in node.items() if name not in _OF_THE_MAP}
+    rest = {"max_parallel": node_map.max_parallel, "node": template, "tolerated_failures": node_map.tolerated_failures}
+    try:
+        payload = compact_json({ITEMS: items, **rest})
+    except ValueError as error:
+        raise MapFailed("the items hold a number that JSON has not") from error
+    if len(payload) > MAX_GRAPH_BYTES:
+        raise MapFailed(f"the items and their node have {len(payload)} bytes; {MAX_GRAPH_BYTES} are allowed")
+    return payload
+
+
+def ending_without_items(payload: bytes) -> Ending | None:
+    """How an attempt at a topology ends that is a map without items, as none is run; `None` for any other."""
+    if payload.startswith(_EMPTY):
+        return Succeeded(b"[]")
+    if payload.startswith(_UNKNOWN):
+        return failure("MapFailed", _RELEASED_EARLY, retriable=False)
+    return None
+
+
+def is_map(payload: object) -> bool:
+    """Whether the parsed payload of a topology's task is that of a map, and no graph that its user wrote."""
+    return isinstance(payload, dict) and ITEMS in payload
+
+
+def graph_of_map(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """The graph of a map's run, as JSON: the nodes are named by the places of their items, from 0.
+
+    With a limit, each node follows the one as many places before it, however that has ended.
+    """
+    limit, template = payload["max_parallel"], payload["node"]
+    nodes = {}
+    for index, item in enumerate(payload[ITEMS] or ()):
+        node = _with_item(template, item, index)
+        if limit is not None and index >= limit:
+            node |= {"depends_on": [str(index - limit)], "trigger_rule": "all_done"}
+        nodes[str(index)] = node
+    return {"nodes": nodes, "on_failure": "stop"}
+
+
+def with_sample_items(graph: object) -> object:
+    """A graph, as JSON, whose maps have a sample in place of their items: by that, it is checked."""
+    nodes = graph.get("nodes") if isinstance(graph, dict) else None
+    if not isinstance(graph, dict) or not isinstance(nodes, dict):
+        return graph
+    return {**graph, "nodes": {key: _with_sample(node) for key, node in nodes.items()}}
+
+
+def _with_sample(node: Any) -> Any:  # noqa: ANN401 - any JSON
+    is_of_a_map = isinstance(node, dict) and node.get(MAP) is not None
+    return Replacement(_PLACEHOLDER, PREFIX, _SAMPLE).in_node(node) if is_of_a_map else node
+
+
+def _with_item(template: Mapping[str, Any], item: Any, index: int) -> dict[str, Any]:  # noqa: ANN401 - any JSON
+    values = {"item": _escaped(item), "index": index}
+    return dict(Replacement(_PLACEHOLDER, PREFIX, values).in_node(template))
+
+
+def _escaped(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    """A value whose texts stay what they are when the placeholders around them are replaced in each attempt."""
+    if isinstance(value, str):
+        return value.replace(PREFIX, f"<{PREFIX}")
+    if isinstance(value, list):
+        return [_escaped(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _escaped(each) for key, each in value.items()}
+    return value

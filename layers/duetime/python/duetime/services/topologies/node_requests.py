@@ -1,0 +1,61 @@
+"""Requests to nodes: pause, resume, stop. Those of a node that is a topology itself are passed on to its own nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.bulk.operation import BulkKind
+from duetime.domain.errors import RequestError
+from duetime.domain.tasks.action_recording import by_topology
+from duetime.domain.tasks.states import LEASED
+from duetime.domain.tasks.task import RequestedAction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.action_history import Attribution
+    from duetime.domain.tasks.task import Task
+    from duetime.services.bulk.manage import BulkOperations
+    from duetime.services.tasks.control import TaskControl
+    from duetime.services.topologies.repository import TopologyRun
+
+KINDS = {None: BulkKind.RESUME, RequestedAction.PAUSE: BulkKind.PAUSE, RequestedAction.CANCEL: BulkKind.CANCEL}
+"""What is done about the nodes, by what is requested of the topology's task."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRequests:
+    """Asks nodes what their topology requires of them; what a node refuses by now is not asked of it."""
+
+    task_control: TaskControl
+    bulk_operations: BulkOperations
+
+    def pause(self, topology_run: TopologyRun, key: str) -> None:
+        """Have a node held."""
+        self._ask(self.task_control.pause, topology_run, key)
+
+    def resume(self, topology_run: TopologyRun, key: str) -> None:
+        """Have a node go on."""
+        self._ask(self.task_control.resume, topology_run, key)
+
+    def stop(self, topology_run: TopologyRun, key: str) -> None:
+        """Have a node that runs stop."""
+        self._ask(self.task_control.stop, topology_run, key)
+
+    def _ask(self, ask: Callable[[str, TaskId, None, Attribution], Task], topology_run: TopologyRun, key: str) -> None:
+        owner, task_id = topology_run.task.owner, topology_run.run_state.task_id(key)
+        try:
+            task = ask(owner, task_id, None, by_topology(topology_run.task))
+        except RequestError:
+            return
+        if task.is_topology and task.state in LEASED:
+            self._pass_on(task)
+
+    def _pass_on(self, task: Task) -> None:
+        """Have a bulk operation do with the nodes of a topology what was requested of it, however many there are."""
+        kind = KINDS[task.requested_action]
+        earlier = self.bulk_operations.replace_other(task.id, kind)
+        if earlier is None or not earlier.is_running:
+            self.bulk_operations.start_on(task.owner, task.id, kind, earlier)

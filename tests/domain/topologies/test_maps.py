@@ -1,0 +1,39 @@
+"""Maps as JSON and as graphs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from duetime.domain.tasks.attempt_results import Failed, Succeeded
+from duetime.domain.topologies.graph_outline import outline_of
+from duetime.domain.topologies.maps import MapFailed, NodeMap, ending_without_items, graph_of_map, map_payload
+
+NODE = {"type": "echo", "payload": ["<duetime.item>", "<<duetime.item>", "<duetime.task-id>"], "depends_on": ["list"]}
+
+
+def test_each_item_is_a_node_and_those_of_a_lane_follow_each_other() -> None:
+    """By the places of the items; what is about the map as a whole is in no node."""
+    payload = map_payload(NodeMap("parents", max_parallel=2), NODE, ["a", {"b": 1}, "<duetime.node>"])
+    nodes = graph_of_map(json.loads(payload))["nodes"]
+    assert {key: node.get("depends_on", []) for key, node in nodes.items()} == {"0": [], "1": [], "2": ["0"]}
+    assert nodes["1"]["payload"] == [{"b": 1}, "<<duetime.item>", "<duetime.task-id>"]
+    assert nodes["2"]["payload"][0] == "<<duetime.node>"
+    assert outline_of(payload).order == ("0", "1", "2")
+
+
+def test_a_map_without_items_runs_nothing() -> None:
+    """It succeeds if there are none, and fails if nobody has said which there are."""
+    assert ending_without_items(map_payload(NodeMap("parents"), NODE, [])) == Succeeded(b"[]")
+    unknown = ending_without_items(map_payload(NodeMap("parents"), {}, None))
+    assert isinstance(unknown, Failed)
+    assert unknown.error.type == "MapFailed"
+    assert ending_without_items(map_payload(NodeMap("parents"), NODE, [1])) is None
+
+
+def test_what_cannot_be_kept_is_no_map() -> None:
+    """Too large, or no JSON."""
+    for items in (["x" * 2_100_000], [float("inf")]):
+        with pytest.raises(MapFailed):
+            map_payload(NodeMap("parents"), NODE, items)

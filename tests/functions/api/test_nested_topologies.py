@@ -1,0 +1,167 @@
+"""Topologies whose nodes are topologies, over REST: what is accepted, and what is refused by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.domain.limits import MAX_NODES, MAX_TOPOLOGY_LEVELS
+
+if TYPE_CHECKING:
+    from tests.functions.api.gateway import Gateway
+
+PATH = "/v1/topologies"
+DEFINITIONS = f"{PATH}/definitions"
+LEAF: dict[str, Any] = {"nodes": {"a": {"type": "report"}}}
+
+
+def within(graph: dict[str, Any], **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    """A graph of one node, which is a topology of this graph."""
+    return {"nodes": {"part": {"type": "part", "target": {"kind": "topology"}, "payload": graph, **fields}}}
+
+
+def running(name: str, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    """A graph of one node, which runs a definition."""
+    return {"nodes": {"part": {"type": "part", "target": {"kind": "topology", "definition": {"name": name, **fields}}}}}
+
+
+def nested(levels: int) -> dict[str, Any]:
+    """A graph with so many levels of topologies."""
+    return LEAF if levels == 1 else within(nested(levels - 1))
+
+
+def test_topologies_are_within_each_other_as_deep_as_is_allowed(api: Gateway) -> None:
+    """And the answer says which nodes are topologies."""
+    made = api.send("POST", PATH, nested(MAX_TOPOLOGY_LEVELS))
+    assert made.status == 201, made.body
+    assert api.send("GET", f"{PATH}/{made.body['id']}").body["nodes"]["part"]["is_topology"]
+
+
+MANY = {"nodes": {f"n{number}": {"type": "report"} for number in range(MAX_NODES // 2)}}
+TWO = {"nodes": {f"part{number}": within(MANY)["nodes"]["part"] for number in range(2)}}
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        pytest.param(nested(MAX_TOPOLOGY_LEVELS + 1), "nodes.part.payload", id="levels"),
+        pytest.param(TWO, "nodes", id="nodes"),
+        pytest.param(
+            within({"nodes": {"a": {"type": "x", "depends_on": ["b"]}}}),
+            "nodes.part.payload.nodes.a.depends_on",
+            id="graph",
+        ),
+        pytest.param(
+            within({"nodes": {"a": {"type": "x", "target": {"kind": "pull"}}}}),
+            "nodes.part.payload.nodes.a.target",
+            id="target",
+        ),
+        pytest.param(within(LEAF, rollback_on_failure=True), "nodes.part.rollback_on_failure", id="rollback"),
+        pytest.param(
+            {"nodes": {**LEAF["nodes"], **within(LEAF, depends_on=["a"], inputs=["a"])["nodes"]}},
+            "nodes.part.inputs",
+            id="inputs",
+        ),
+        pytest.param(running("nowhere"), "nodes.part.target.definition.name", id="definition"),
+        pytest.param(
+            {"nodes": {"part": {**running("leaf")["nodes"]["part"], "payload": LEAF}}}, "nodes.part.payload", id="both"
+        ),
+    ],
+)
+def test_what_cannot_run_within_a_topology_is_refused_by_name(api: Gateway, body: Any, field: str) -> None:  # noqa: ANN401 - JSON
+    """Nothing is created."""
+    refused = api.send("POST", PATH, body)
+    assert refused.status == 422
+    assert field in refused.faults
+    assert api.listed() == []
+
+
+def test_a_node_runs_a_definition_with_parameters_of_the_definition_around_it(api: Gateway) -> None:
+    """In the version that is the latest when the run is created; the graph of the run says all that its nodes do."""
+    region = {"region": {"type": "string"}}
+    payload = {"to": "<duetime.parameters.region>"}
+    api.send(
+        "PUT", f"{DEFINITIONS}/leaf", {"parameters": region, "nodes": {"a": {"type": "report", "payload": payload}}}
+    )
+    around = running("leaf", parameters={"region": "<duetime.parameters.region>"})
+    assert api.send("PUT", f"{DEFINITIONS}/around", {"parameters": region, **around}).status == 201
+    made = api.send("POST", f"{DEFINITIONS}/around/runs", {"parameters": {"region": "eu"}})
+    assert made.status == 201, made.body
+    part = made.body["payload"]["nodes"]["part"]
+    assert part["target"]["definition"] == {"name": "leaf", "version": 1, "parameters": {"region": "eu"}}
+    assert part["payload"] == {"nodes": {"a": {"type": "report", "payload": {"to": "eu"}}}}
+    missing = api.send("POST", PATH, running("leaf"))
+    assert list(missing.faults) == ["nodes.part.target.definition.parameters.region"]
+
+
+MAPPED = {
+    "list": {"type": "report"},
+    "each": {
+        "type": "report",
+        "depends_on": ["list"],
+        "payload": {"item": "<duetime.item>", "place": "<duetime.index>"},
+        "map": {"over": "parents.list.result", "max_parallel": 5, "tolerated_failures": 1},
+    },
+}
+
+
+def each(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    """The graph with a map, some of whose fields are others."""
+    return {"nodes": {**MAPPED, "each": {**MAPPED["each"], **fields}}}
+
+
+def test_a_map_is_kept_as_it_was_written(api: Gateway) -> None:
+    """Of a request, of a definition, and with an HTTP target whose URL holds the item; it is shown as a topology."""
+    made = api.send("POST", PATH, {"nodes": MAPPED})
+    assert (made.status, made.body["payload"]) == (201, {"nodes": MAPPED})
+    assert api.send("GET", f"{PATH}/{made.body['id']}").body["nodes"]["each"]["is_topology"]
+    called = each(target={"kind": "http", "url": "https://example.com/<duetime.item>"})
+    assert api.send("PUT", f"{DEFINITIONS}/mapped", called).status == 201
+    assert api.send("POST", f"{DEFINITIONS}/mapped/runs", {}).status == 201
+    assert api.send("POST", PATH, running("mapped")).status == 201
+    assert api.send("POST", PATH, within({"nodes": MAPPED})).status == 201
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        pytest.param(each(depends_on=[]), "nodes.each.map", id="no parents"),
+        pytest.param(each(trigger_rule="always"), "nodes.each.map", id="always"),
+        pytest.param(each(inputs=["list"]), "nodes.each.inputs", id="inputs"),
+        pytest.param(each(map={"over": "parents.other.result"}), "nodes.each.map.over", id="no parent"),
+        pytest.param(each(map={"over": "parents.["}), "nodes.each.map.over", id="no expression"),
+        pytest.param(each(map={"over": "parents", "max_parallel": 0}), "nodes.each.map.max_parallel", id="parallel"),
+        pytest.param(each(map={}), "nodes.each.map.over", id="no list"),
+        pytest.param(each(map=None), "nodes.each.payload.item", id="item without map"),
+        pytest.param(
+            each(target={"kind": "topology"}, payload=nested(MAX_TOPOLOGY_LEVELS - 1)),
+            "nodes.each.payload",
+            id="levels",
+        ),
+    ],
+)
+def test_a_map_that_cannot_run_is_refused_by_name(api: Gateway, body: Any, field: str) -> None:  # noqa: ANN401 - JSON
+    """Nothing is created."""
+    refused = api.send("POST", PATH, body)
+    assert refused.status == 422
+    assert field in refused.faults
+
+
+def test_a_definition_that_names_itself_is_refused_when_it_is_run(api: Gateway) -> None:
+    """By the place where one level more would begin, through the names of all levels before."""
+    assert api.send("PUT", f"{DEFINITIONS}/loop", running("loop")).status == 201
+    refused = api.send("POST", "/v1/tasks", {"type": "t", "target": {"kind": "topology"}, "payload": running("loop")})
+    assert refused.status == 422
+    ((place, reason),) = refused.faults.items()
+    assert place == "payload." + "nodes.part.payload." * (MAX_TOPOLOGY_LEVELS - 1) + "nodes.part.target.definition"
+    assert "levels" in reason
+
+
+def test_another_graph_may_name_definitions(api: Gateway) -> None:
+    """As the first one may, also in a change of a task that has not started."""
+    api.send("PUT", f"{DEFINITIONS}/leaf", LEAF)
+    task = api.create({"type": "t", "target": {"kind": "topology"}, "payload": LEAF, "delay_seconds": 60})
+    changed = api.send("PATCH", f"/v1/tasks/{task['id']}", {"payload": running("leaf")})
+    assert changed.status == 200, changed.body
+    assert changed.body["payload"]["nodes"]["part"]["payload"] == LEAF

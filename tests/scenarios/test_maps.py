@@ -1,0 +1,138 @@
+"""A node that is run for each item of a list that its parents give."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from duetime.domain.limits import MAX_NODES
+from duetime.handlers import Unretriable
+from tests.scenarios.graphs import PATH, Graphs
+from tests.scenarios.scenario import MINUTE, PLAIN, SECOND
+
+if TYPE_CHECKING:
+    from duetime.domain.tasks.task import Task
+
+ONCE = {"max_attempts": 1}
+
+
+class Maps(Graphs):
+    """A scenario about the node `list`, whose result is a list, and the node `each`, a map over it; then `last`.
+
+    Attributes:
+        items: the list.
+        payloads: of the items that were worked on, in order.
+        most: how many were worked on at once at most.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.items: Any = []
+        self.payloads: list[Any] = []
+        self.failing: tuple[Any, ...] = ()
+        self.seconds = self.list_seconds = 0
+        self.most = self._now = 0
+        self.given: Any = None
+
+    def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - as a handler has it
+        """Give the list, or work on an item."""
+        super().act(phase, context, payload)
+        key = self.key_of(context.task_id)
+        if key == "list":
+            self.take(self.list_seconds * SECOND)
+            return self.items
+        if key == "last":
+            self.given = context.inputs["each"]
+            return None
+        self.payloads.append(payload)
+        self._now += 1
+        self.most = max(self.most, self._now)
+        self.take(self.seconds * SECOND)
+        self._now -= 1
+        if payload["item"] in self.failing:
+            raise Unretriable
+        return [key, payload["item"]]
+
+    def run_map(self, items: Any, **fields: Any) -> Task:  # noqa: ANN401 - JSON
+        """Run the graph to its end."""
+        self.items = items
+        self.submit_map(**fields)
+        return self.run_until_ended()
+
+    def submit_map(self, **fields: Any) -> None:  # noqa: ANN401 - JSON
+        """Create the graph."""
+        each = {"type": PLAIN, "retry": ONCE, "depends_on": ["list"], "map": {"over": "parents.list.result", **fields}}
+        payload = {"item": "<duetime.item>", "text": "no. <duetime.index>: <duetime.item>", "node": "<duetime.node>"}
+        nodes = {"list": {"type": PLAIN}, "each": {**each, "payload": payload, "timeout_seconds": 800}}
+        self.submit({**nodes, "last": {"type": PLAIN, "depends_on": ["each"], "inputs": ["each"]}})
+
+    def shown(self) -> dict[str, Any]:
+        """The map as a topology."""
+        found = self.ask("GET", f"{PATH}/{self.node('each').id}")
+        assert found.status == 200, found.body
+        return dict(found.body)
+
+
+def test_a_node_runs_for_each_item_and_its_result_is_the_list_of_theirs() -> None:
+    """In the order of the items, whatever their order of ends; placeholders stand for the item and its place."""
+    with Maps() as graphs:
+        ended = graphs.run_map(["a", {"b": 1}, "<duetime.task-id>"])
+        assert ended.state == "succeeded", ended
+        assert graphs.given == [["0", "a"], ["1", {"b": 1}], ["2", "<duetime.task-id>"]]
+        by_node = {each["node"]: each for each in graphs.payloads}
+        assert by_node["0"] == {"item": "a", "text": "no. 0: a", "node": "0"}
+        assert by_node["1"]["text"] == 'no. 1: {"b":1}'
+        assert by_node["2"]["item"] == "<duetime.task-id>"
+        shown = graphs.shown()
+        assert (shown["counts"], shown["topology"]["node"]) == ({"succeeded": 3}, "each")
+
+
+def test_no_more_items_are_worked_on_at_once_than_is_allowed() -> None:
+    """And all of them are in the end."""
+    with Maps() as graphs:
+        graphs.seconds = 20
+        assert graphs.run_map(list(range(7)), max_parallel=2).state == "succeeded"
+        assert graphs.most == 2
+        assert graphs.given == [[str(number), number] for number in range(7)]
+
+
+def test_a_map_over_nothing_succeeds_at_once() -> None:
+    """With an empty list, and no execution of its own."""
+    with Maps() as graphs:
+        assert graphs.run_map([]).state == "succeeded"
+        assert graphs.given == []
+        assert (graphs.shown()["counts"], len(graphs.executions())) == ({}, 1)
+
+
+def test_failures_are_tolerated_up_to_the_number_given() -> None:
+    """Their results are null; with one more, the map fails, and starts no more items."""
+    with Maps() as graphs:
+        graphs.failing = (1, 2)
+        assert graphs.run_map(list(range(4)), tolerated_failures=2, max_parallel=1).state == "succeeded"
+        assert graphs.given == [["0", 0], None, None, ["3", 3]]
+    with Maps() as graphs:
+        graphs.failing = (1, 2)
+        ended = graphs.run_map(list(range(6)), tolerated_failures=1, max_parallel=1)
+        assert (ended.state, ended.error and ended.error.message) == ("failed", "the node each failed")
+        assert [each["item"] for each in graphs.payloads] == [0, 1, 2]
+
+
+def test_what_is_no_list_fails_the_node_and_says_so() -> None:
+    """So does a list with too many items."""
+    for items, words in (({"a": 1}, "gives no list"), (list(range(MAX_NODES + 1)), "10001 items; 10000 are allowed")):
+        with Maps() as graphs:
+            graphs.run_map(items)
+            error = graphs.node("each").error
+            assert error is not None
+            assert (error.type, words in error.message) == ("MapFailed", True)
+
+
+def test_a_map_can_be_read_and_cancelled_before_its_items_are_known() -> None:
+    """It has no nodes then."""
+    with Maps() as graphs:
+        graphs.list_seconds = 40
+        graphs.submit_map()
+        graphs.run(SECOND // 2)
+        assert graphs.run_until(lambda: graphs.has_node("each"), MINUTE, SECOND // 10)
+        assert graphs.shown()["nodes"] == {}
+        graphs.until_answered("cancel")
+        assert (graphs.run_until_ended().state, graphs.node("each").state) == ("cancelled", "cancelled")

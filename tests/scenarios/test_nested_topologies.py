@@ -1,0 +1,190 @@
+"""Topologies within topologies: they run, stop, pause and are rolled back with the outer one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from duetime.domain.times import DAY
+from duetime.handlers import Unretriable
+from tests.scenarios.graphs import PATH, Graphs
+from tests.scenarios.scenario import MINUTE, PLAIN, SECOND, UNDONE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.domain.tasks.task import Task
+    from duetime.handlers import Context
+
+TOPOLOGY = {"kind": "topology"}
+
+
+def chain(*keys: str, task_type: str = PLAIN, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    """A graph of nodes each of which depends on the one before."""
+    once = {"max_attempts": 1}
+    nodes = {
+        key: {"type": task_type, "retry": once, "timeout_seconds": 800, "depends_on": [before] if before else []}
+        for key, before in zip(keys, ("", *keys), strict=False)
+    }
+    return {"nodes": nodes, **fields}
+
+
+def outer(graph: Mapping[str, Any], task_type: str = PLAIN) -> dict[str, Any]:
+    """The nodes `first`, then `inner`, which is a topology, then `last`."""
+    nodes: dict[str, Any] = chain("first", "inner", "last", task_type=task_type)["nodes"]
+    nodes["inner"] |= {"type": "part", "target": TOPOLOGY, "payload": graph}
+    nodes["last"]["inputs"] = ["inner"]
+    return nodes
+
+
+class Nested(Graphs):
+    """A scenario about a topology, one of whose nodes is another."""
+
+    def inner(self) -> Task:
+        """The task of the node that is a topology."""
+        return self.node("inner")
+
+    def inner_node(self, key: str, of: Task | None = None) -> Task:
+        """The task of one of that one's nodes."""
+        run_state = self.topologies.store.read((of or self.inner()).id)
+        assert run_state is not None
+        return self.record(run_state.task_id(key).text)
+
+    def until_runs(self, key: str) -> None:
+        """Let time pass until a node's target is called."""
+        assert self.run_until(lambda: key in self.ran, 10 * MINUTE, SECOND), self.ran
+
+    def ends_after(self, seconds: int, *failing: str) -> None:
+        """Have each node take so many seconds; these fail then."""
+
+        def behave(phase: str, context: Context) -> str:
+            if phase != "run":
+                return "undone"
+            self.take(seconds * SECOND)
+            if self.key_of(context.task_id) in failing:
+                raise Unretriable
+            return "done"
+
+        self.target = behave
+
+
+def test_a_topology_within_another_runs_between_its_parents_and_children() -> None:
+    """Its outputs are its result, which its child is given; each shows the other."""
+    with Nested() as graphs:
+        given: list[Any] = []
+
+        def behave(_phase: str, context: Context) -> str:
+            given.append(context.inputs)
+            return graphs.key_of(context.task_id)
+
+        graphs.target = behave
+        graphs.submit(outer(chain("a", "b", outputs=["b"])))
+        assert graphs.run_until_ended().state == "succeeded"
+        assert graphs.ran == ["first", "a", "b", "last"]
+        assert given[-1]["inner"]["outputs"] == {"b": "b"}
+        shown = graphs.ask("GET", f"{PATH}/{graphs.topology}").body["nodes"]["inner"]
+        assert (shown["is_topology"], shown["state"]) == (True, "succeeded")
+        inner = graphs.ask("GET", f"{PATH}/{shown['task_id']}").body
+        assert (inner["counts"], inner["topology"]["id"], inner["topology"]["node"]) == (
+            {"succeeded": 2},
+            graphs.topology,
+            "inner",
+        )
+
+
+def test_a_failure_within_fails_the_outer_one() -> None:
+    """What depends on the inner topology does not start."""
+    with Nested() as graphs:
+        graphs.ends_after(0, "a")
+        graphs.submit(outer(chain("a", "b")))
+        ended = graphs.run_until_ended()
+        assert (ended.state, ended.error and ended.error.message) == ("failed", "the node inner failed")
+        assert graphs.ran == ["first", "a"]
+
+
+def test_a_cancel_reaches_the_nodes_within() -> None:
+    """The node that runs within is asked to stop, the next one does not start, and both topologies end cancelled."""
+    with Nested() as graphs:
+        graphs.ends_after(200)
+        graphs.submit(outer(chain("a", "b")))
+        graphs.until_runs("a")
+        graphs.until_answered("cancel")
+        assert graphs.run_until_ended().state == "cancelled"
+        assert (graphs.inner().state, graphs.inner_node("b").state) == ("cancelled", "cancelled")
+        assert "b" not in graphs.ran
+
+
+def test_a_timeout_of_the_outer_one_stops_the_nodes_within() -> None:
+    """Long before the inner topology would end by itself."""
+    with Nested() as graphs:
+        graphs.ends_after(300)
+        graphs.submit(outer(chain("a", "b")), timeout_seconds=400)
+        ended = graphs.run_until_ended()
+        assert (ended.state, ended.error and ended.error.type) == ("failed", "DeadlineExceeded")
+        assert "b" not in graphs.ran
+
+
+def test_a_pause_holds_the_nodes_within_until_it_is_resumed() -> None:
+    """What runs within goes on to its end; what follows waits, and goes on with the outer topology."""
+    with Nested() as graphs:
+        graphs.ends_after(30)
+        graphs.submit(outer(chain("a", "b")))
+        graphs.until_runs("a")
+        graphs.until_answered("pause")
+        graphs.topologies.controlled.add(graphs.topology)
+        graphs.run(10 * MINUTE)
+        assert (graphs.ran[-1], graphs.inner().state, graphs.inner().requested_action) == ("a", "running", "pause")
+        graphs.until_answered("resume")
+        assert graphs.run_until_ended().state == "succeeded"
+        assert graphs.ran == ["first", "a", "b", "last"]
+
+
+def test_a_rollback_undoes_the_nodes_within_before_what_they_depend_on() -> None:
+    """Children before parents, through the inner topology, which ends rolled back itself."""
+    with Nested() as graphs:
+        graphs.ends_after(0, "last")
+        graphs.submit(outer(chain("a", "b", task_type=UNDONE), task_type=UNDONE), on_failure="rollback")
+        assert graphs.run_until_ended().state == "failed"
+        assert graphs.undone == ["last", "b", "a", "first"]
+        assert (graphs.inner().state, graphs.inner_node("a").state) == ("rolled_back", "rolled_back")
+
+
+def test_a_retry_runs_a_failed_topology_within_again_from_its_beginning() -> None:
+    """As a new one, for the outer topology keeps what had succeeded of its own nodes only."""
+    with Nested() as graphs:
+        graphs.ends_after(0, "b")
+        graphs.submit(outer(chain("a", "b")))
+        graphs.run_until_ended()
+        before = graphs.inner().id
+        graphs.ends_after(0)
+        assert graphs.ask("POST", f"{PATH}/{graphs.topology}/retry").status == 200
+        assert graphs.run_until_ended().state == "succeeded"
+        assert graphs.inner().id != before
+        assert graphs.ran == ["first", "a", "b", "a", "b", "last"]
+
+
+def test_nodes_within_are_kept_as_long_as_the_outermost_topology() -> None:
+    """None has an expiry while that goes on; then each outlives the topology that it belongs to."""
+    with Nested() as graphs:
+        graphs.submit(outer(chain("a")))
+        assert graphs.run_until(lambda: "last" in graphs.ran, 5 * MINUTE, SECOND // 10)
+        assert (graphs.inner().expires_at, graphs.inner_node("a").expires_at) == (None, None)
+        ended = graphs.run_until_ended()
+        graphs.run(MINUTE)
+        inner, node = graphs.inner(), graphs.inner_node("a")
+        assert ended.expires_at is not None
+        assert inner.expires_at is not None
+        assert inner.expires_at >= ended.expires_at + DAY
+        assert (node.expires_at or 0) >= inner.expires_at + DAY
+
+
+def test_a_deleted_topology_takes_the_nodes_within_with_it() -> None:
+    """Nothing is left of what any of them was about."""
+    with Nested() as graphs:
+        graphs.submit(outer(chain("a")))
+        graphs.run_until_ended()
+        graphs.run(MINUTE)
+        inner, node = graphs.inner(), graphs.inner_node("a")
+        assert graphs.ask("DELETE", f"{PATH}/{inner.id}").status == 409
+        assert graphs.ask("DELETE", f"{PATH}/{graphs.topology}").status == 204
+        assert graphs.record(inner.id.text).erased
+        assert graphs.record(node.id.text).erased

@@ -1,0 +1,201 @@
+"""A retry of a topology that names nodes runs them again with all that depends on them; everything else is kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.scenarios.graphs import PATH, Graphs
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
+from tests.scenarios.test_topology_retries import died_before, failed, failing, not_started, refused, slowed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.simulation.users import Reply
+
+NODES: dict[str, dict[str, Any]] = {
+    "load": {"type": PLAIN},
+    "beside": {"type": PLAIN},
+    "sum": {"type": PLAIN, "depends_on": ["load", "beside"], "inputs": ["load", "beside"]},
+    "send": {"type": PLAIN, "depends_on": ["sum"]},
+    "last": {"type": PLAIN, "depends_on": ["send"]},
+}
+
+
+class Reruns(Graphs):
+    """A scenario whose nodes return their names and how often they ran.
+
+    Attributes:
+        inputs: what the node `sum` was given, each time.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inputs: list[Any] = []
+
+    def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - as a handler has it
+        """Return the name of the node, and how often it ran."""
+        super().act(phase, context, payload)
+        key = self.key_of(context.task_id)
+        if key == "sum":
+            self.inputs.append(context.inputs)
+        return f"{key} {self.ran.count(key)}"
+
+    def rerun(self, *nodes: str, **headers: str) -> Reply:
+        """Ask for a retry of some nodes."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.ask("POST", f"{PATH}/{self.topology}/retry", {"nodes": list(nodes)}, headers=named)
+
+    def etag(self) -> str:
+        """The version of the topology's task."""
+        return f'"{self.whole().version}"'
+
+
+def succeeded(graphs: Reruns) -> None:
+    """Run a topology to its end, and forget what ran."""
+    graphs.submit(NODES, outputs=["sum"])
+    assert graphs.run_until_ended().state == "succeeded"
+    graphs.run(MINUTE)
+    graphs.ran.clear()
+    # What runs again begins long after its parents have ended.
+    graphs.topologies.controlled.add(graphs.topology)
+
+
+def test_chosen_nodes_of_a_topology_that_succeeded_run_again() -> None:
+    """With all that depends on them, as another run; the others keep their tasks, and their results are given on."""
+    with Reruns() as graphs:
+        succeeded(graphs)
+        before = {key: graphs.node(key).id for key in NODES}
+        assert graphs.rerun("sum").status == 200
+        assert graphs.run_until_ended().state == "succeeded"
+        assert graphs.ran == ["sum", "send", "last"]
+        assert {key for key in NODES if graphs.node(key).id == before[key]} == {"load", "beside"}
+        assert graphs.inputs[-1] == {"load": "load 1", "beside": "beside 1"}
+        shown = graphs.ask("GET", f"{PATH}/{graphs.topology}").body
+        assert (shown["run"], shown["counts"]) == (2, {"succeeded": 5})
+        assert graphs.ask("GET", f"/v1/tasks/{graphs.topology}").body["result"]["outputs"] == {"sum": "sum 1"}
+
+
+def test_nodes_of_several_runs_stand_side_by_side() -> None:
+    """What a run keeps of the run before, the next one keeps, too: each result is of the run that made it last."""
+    with Reruns() as graphs:
+        succeeded(graphs)
+        for first in ("send", "load"):
+            assert graphs.rerun(first).status == 200
+            assert graphs.run_until_ended().state == "succeeded"
+            graphs.run(MINUTE)
+        assert graphs.ran == ["send", "last", "load", "sum", "send", "last"]
+        assert graphs.inputs[-1]["beside"] == "beside 1"
+        assert {graphs.node(key).node_ref.run for key in ("beside", "sum")} == {1, 3}  # type: ignore[union-attr]  # nodes have one
+
+
+def test_what_has_failed_runs_again_beside_the_chosen_nodes() -> None:
+    """A failed topology: the failed node and what waited for it, and the chosen one although it had succeeded."""
+    nodes: dict[str, dict[str, Any]] = {
+        "a": {"type": PLAIN, "retry": {"max_attempts": 1}},
+        "b": {"type": PLAIN, "depends_on": ["a"]},
+        "good": {"type": PLAIN},
+        "after": {"type": PLAIN, "depends_on": ["good"]},
+        "kept": {"type": PLAIN},
+    }
+    with Reruns() as graphs:
+        failed(graphs, nodes)
+        assert graphs.rerun("good").status == 200
+        assert graphs.run_until_ended().state == "succeeded"
+        assert sorted(graphs.ran) == ["a", "after", "b", "good"]
+
+
+def test_the_history_names_the_chosen_nodes() -> None:
+    """With who asked and why; a plain retry names none."""
+    with Reruns() as graphs:
+        succeeded(graphs)
+        body = {"nodes": ["send", "sum"], "reason": "wrong rates"}
+        assert graphs.ask("POST", f"{PATH}/{graphs.topology}/retry", body).status == 200
+        (event,) = (
+            each
+            for each in graphs.ask("GET", f"/v1/tasks/{graphs.topology}/events").body["events"]
+            if each["type"] == "retried"
+        )
+        assert (event["nodes"], event["reason"], event["fields"]) == (["send", "sum"], "wrong rates", [])
+
+
+@pytest.mark.parametrize(
+    ("nodes", "field"),
+    [
+        (["sum", "nobody"], "nodes"),
+        (["sum", "sum"], "nodes"),
+        ([""], "nodes[0]"),
+        ([f"n{i}" for i in range(21)], "nodes"),
+    ],
+    ids=["unknown", "twice", "empty", "many"],
+)
+def test_a_name_that_is_no_node_is_refused_by_its_field(nodes: list[str], field: str) -> None:
+    """An unknown, repeated or empty name, or too many: nothing runs."""
+    with Reruns() as graphs:
+        succeeded(graphs)
+        refused_with = graphs.rerun(*nodes)
+        assert (refused_with.status, refused_with.body["errors"][0]["field"]) == (422, field)
+        assert graphs.whole().state == "succeeded"
+
+
+def test_a_run_that_goes_on_is_not_run_again_from_a_node() -> None:
+    """Before and while it runs, and after it was cancelled: a conflict, as without nodes."""
+    with Reruns() as graphs:
+        graphs.target = lambda _phase, _context: graphs.take(30 * SECOND)
+        graphs.submit(NODES, delay_seconds=60)
+        assert graphs.rerun("sum").status == 409
+        graphs.run(MINUTE + 10 * SECOND)
+        assert graphs.whole().state == "running"
+        assert graphs.rerun("sum").status == 409
+        assert graphs.ask("POST", f"{PATH}/{graphs.topology}/cancel").status < 300
+        graphs.run_until_ended()
+        assert graphs.rerun("sum").status == 409
+
+
+def test_a_request_that_is_sent_again_runs_the_nodes_once() -> None:
+    """While they run, the same request changes nothing and another one is refused; its version tells it afterwards."""
+    with Reruns() as graphs:
+        succeeded(graphs)
+        tag = graphs.etag()
+        statuses = [graphs.rerun("sum", If_Match=tag).status for _ in range(2)]
+        statuses += [graphs.rerun("sum").status, graphs.rerun("send").status]
+        assert statuses == [200, 200, 200, 409]
+        graphs.run_until_ended()
+        graphs.run(MINUTE)
+        assert graphs.rerun("sum", If_Match=tag).status == 200
+        assert graphs.rerun("send", If_Match=tag).status == 412
+        graphs.run(MINUTE)
+        assert graphs.ran == ["sum", "send", "last"]
+
+
+def test_a_plain_retry_forgets_the_nodes_that_were_chosen_before() -> None:
+    """Only what has failed runs again."""
+    with Reruns() as graphs:
+        succeeded(graphs)
+        failing(graphs, "last")
+        assert graphs.rerun("sum").status == 200
+        assert graphs.run_until_ended(HOUR).state == "failed"
+        graphs.run(MINUTE)
+        failing(graphs)
+        graphs.ran.clear()
+        assert graphs.ask("POST", f"{PATH}/{graphs.topology}/retry").status == 200
+        assert graphs.run_until_ended().state == "succeeded"
+        assert graphs.ran == ["last"]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [died_before, not_started, slowed, *(refused(times) for times in (1, 9, 12))],
+    ids=["died", "not_started", "slowed", *(f"refused_{times}" for times in (1, 9, 12))],
+)
+def test_chosen_nodes_run_whatever_happens_before_their_plan(fault: Callable[[Graphs], None]) -> None:
+    """The choice is written with the retry: whoever plans the run, and however often, finds it."""
+    with Reruns() as graphs:
+        succeeded(graphs)
+        fault(graphs)
+        assert graphs.rerun("send").status == 200
+        ended = graphs.run_until_ended(6 * HOUR)
+        graphs.run(10 * MINUTE)
+        assert (ended.state, graphs.ran) == ("succeeded", ["send", "last"])
