@@ -67,6 +67,13 @@ def _schedule(cron: str, world: World) -> Reply | None:
     return world.ask("POST", "/v1/schedules", {"name": SCHEDULE, "cron": cron, "task": task})
 
 
+def _schedule_soon(world: World) -> Reply | None:
+    """The same, in each minute from now on."""
+    world.schedules.made(SCHEDULE, world.time.now())
+    world.schedules.disturbed.add(SCHEDULE)
+    return _schedule("* * * * *", world)
+
+
 def _runs_or_is_paused(world: World, _replies: Sequence[Reply | None]) -> None:
     """A schedule may be created while its definition is deleted; it is then paused, and does not stay without runs."""
     stored, _ = world.schedules.store.read(OWNER, SCHEDULE)
@@ -86,9 +93,7 @@ OF_DEFINITIONS = (
     Operation("run-definition", partial(_run, {})),
     Operation("run-first", partial(_run, {"version": 1})),
 )
-SCHEDULE_SOON = Operation(
-    "schedule-definition", partial(_schedule, "* * * * *"), goes_on=True, promise=_runs_or_is_paused
-)
+SCHEDULE_SOON = Operation("schedule-definition", _schedule_soon, goes_on=True, promise=_runs_or_is_paused)
 OF_THEIR_SCHEDULES = (
     Operation("run-schedule", lambda world: world.ask("POST", f"{_SCHEDULE}/run"), goes_on=True),
     Operation("resume-schedule", lambda world: world.ask("POST", f"{_SCHEDULE}/resume"), goes_on=True),
