@@ -60,7 +60,12 @@ class Maps(Graphs):
 
     def submit_map(self, **fields: Any) -> None:  # noqa: ANN401 - JSON
         """Create the graph."""
-        each = {"type": PLAIN, "retry": ONCE, "depends_on": ["list"], "map": {"over": "parents.list.result", **fields}}
+        each: dict[str, Any] = {
+            "type": PLAIN,
+            "retry": ONCE,
+            "depends_on": ["list"],
+            "map": {"over": "parents.list.result", **fields},
+        }
         payload = {"item": "<duetime.item>", "text": "no. <duetime.index>: <duetime.item>", "node": "<duetime.node>"}
         nodes = {"list": {"type": PLAIN}, "each": {**each, "payload": payload, "timeout_seconds": 800}}
         self.submit({**nodes, "last": {"type": PLAIN, "depends_on": ["each"], "inputs": ["each"]}})

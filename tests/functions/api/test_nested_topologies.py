@@ -95,7 +95,7 @@ def test_a_node_runs_a_definition_with_parameters_of_the_definition_around_it(ap
     assert list(missing.faults) == ["nodes.part.target.definition.parameters.region"]
 
 
-MAPPED = {
+MAPPED: dict[str, Any] = {
     "list": {"type": "report"},
     "each": {
         "type": "report",

@@ -80,6 +80,9 @@ class NodeFinished:
             topology_run = self._whole_of(task.id, node_ref)
             if topology_run is None:
                 return
+        if topology_run.task.state is State.ROLLING_BACK and not self.reconciler.is_large(topology_run):
+            # The next step would be taken later, by the rollback's own checks, too.
+            self.reconciler.roll_back(topology_run)
         edges = topology_run.graph.edges_out[key]
         for first in range(0, len(edges), _AT_ONCE):
             self.joins.follow(topology_run, key, task, edges[first : first + _AT_ONCE])

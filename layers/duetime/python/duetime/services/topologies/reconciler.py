@@ -10,7 +10,7 @@ from duetime.domain.operating_parameters import BULK_INLINE_NODES
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.topologies.graph import OnFailure
-from duetime.domain.topologies.next_actions import NextAction, is_stopped, next_action
+from duetime.domain.topologies.next_actions import NextAction, is_stopped, next_action, rollback_action
 from duetime.domain.topologies.node_status import Reason, decided
 from duetime.domain.topologies.run_state import Begun, RunState
 from duetime.domain.topologies.trigger_rules import Verdict
@@ -160,6 +160,13 @@ class TopologyReconciler:
         self.do(self._repairs(topology_run, found, statuses))
         return found, statuses
 
+    def roll_back(self, topology_run: TopologyRun, until: Millis | None = None) -> tuple[NextAction, Statuses]:
+        """Have the nodes rolled back that may be now, of a topology that is rolled back as a node of another."""
+        statuses = self.topology_repository.statuses(topology_run)
+        found = rollback_action(topology_run.graph, statuses)
+        self.do(self._undone(topology_run, found, statuses), until)
+        return found, statuses
+
     def go_on(self, topology_run: TopologyRun) -> None:
         """Let what was paused with the run go on."""
         self.do(self.resumption(topology_run))
@@ -192,13 +199,13 @@ class TopologyReconciler:
             *(partial(self.nodes.dismiss, topology_run, key, Reason.STOPPED) for key in found.cancel),
             *(partial(self.node_requests.stop, topology_run, key) for key in found.stop),
             *(partial(self.node_requests.pause, topology_run, key) for key in found.pause),
-            # Of the others, something that follows their ends is still to be done.
-            *(
-                partial(self.nodes.undo, topology_run, key)
-                for key in found.undo
-                if statuses[key].finished_at is not None
-            ),
+            *self._undone(topology_run, found, statuses),
         ]
+
+    def _undone(self, topology_run: TopologyRun, found: NextAction, statuses: Statuses) -> Work:
+        # Of the others, something that follows their ends is still to be done.
+        ready = (key for key in found.undo if statuses[key].finished_at is not None)
+        return [partial(self.nodes.undo, topology_run, key) for key in ready]
 
     def _repairs(self, topology_run: TopologyRun, found: NextAction, statuses: Statuses) -> Work:
         if found.state is not State.RUNNING or not topology_run.run_state.opened or not statuses:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 from duetime.domain.operating_parameters import ROLLBACK_CHECK_PAUSE
 from duetime.domain.tasks.attempt_results import Postponed, Succeeded, failure
 from duetime.domain.tasks.states import State
-from duetime.domain.topologies.next_actions import rollback_action
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.attempt_results import Ending
@@ -32,14 +30,10 @@ class TopologyRollback:
         if topology_run is None:
             # Its run never began.
             return Succeeded(b"null")
-        statuses = self.reconciler.topology_repository.statuses(topology_run)
-        found = rollback_action(topology_run.graph, statuses)
+        found, statuses = self.reconciler.roll_back(topology_run, until)
         if found.state is State.ROLLED_BACK:
             return Succeeded(b"null")
         if found.state is State.FAILED:
             stuck = next(key for key in topology_run.graph.order if statuses[key].rollback_failed)
             return failure("RollbackFailed", f"the node {stuck} could not be rolled back", retriable=False)
-        # Of the others, something that follows their ends is still to be done.
-        ready = (key for key in found.undo if statuses[key].finished_at is not None)
-        self.reconciler.do([partial(self.reconciler.nodes.undo, topology_run, key) for key in ready], until)
         return Postponed(self.reconciler.runtime.now() + ROLLBACK_CHECK_PAUSE, _GOES_ON)
