@@ -34,6 +34,12 @@ export const PAGES: readonly Page[] = [
       id ? (await import("./pages/topology")).TopologyPage : (await import("./pages/topologies")).Topologies,
   },
   {
+    name: "definitions",
+    title: "Definitions",
+    load: async ([name]) =>
+      name ? (await import("./pages/definition")).DefinitionDetail : (await import("./pages/definitions")).Definitions,
+  },
+  {
     name: "locks",
     title: "Locks",
     load: async ([key]) => (key ? (await import("./pages/lock")).LockDetail : (await import("./pages/locks")).Locks),

@@ -33,7 +33,7 @@ export const QUALIFIERS: Record<string, string> = {
 
 const { schedule: _schedule, parent: _parent, error: _error, ...ofTopologies } = QUALIFIERS;
 /** Those of the list of topologies. */
-export const TOPOLOGY_QUALIFIERS: Record<string, string> = ofTopologies;
+export const TOPOLOGY_QUALIFIERS: Record<string, string> = { ...ofTopologies, definition: "runs of a definition" };
 
 export interface Search {
   terms: { qualifier: string; value: string; text: string }[];

@@ -92,6 +92,19 @@ def test_create_sends_every_option(duetime: Run, deployment: Deployment) -> None
             {"kind": "eventbridge", "arn": "arn:aws:events:r:1:event-bus/b", "detail_type": "due"},
         ),
         ("--pull", {"kind": "pull"}),
+        ("--definition=nightly", {"kind": "topology", "definition": {"name": "nightly"}}),
+        (
+            "--definition=nightly@3 -p region=eu --parameter=days=2",
+            {
+                "kind": "topology",
+                "definition": {"name": "nightly", "version": 3, "parameters": {"region": "eu", "days": 2}},
+            },
+        ),
+        ("--approval=60", {"kind": "approval", "timeout_seconds": 60}),
+        (
+            "--approval=3600 --on-timeout=reject",
+            {"kind": "approval", "timeout_seconds": 3600, "on_timeout": "reject"},
+        ),
         (
             "--arn=arn:aws:states:r:1:stateMachine:m",
             {"kind": "step_functions", "arn": "arn:aws:states:r:1:stateMachine:m"},
@@ -114,10 +127,10 @@ def test_create_sends_every_option(duetime: Run, deployment: Deployment) -> None
         ),
     ],
 )
-def test_an_arn_says_what_kind_of_target_it_is(
-    duetime: Run, deployment: Deployment, options: str, target: dict[str, str]
+def test_an_option_says_what_kind_of_target_it_is(
+    duetime: Run, deployment: Deployment, options: str, target: dict[str, object]
 ) -> None:
-    """One option for all resources of AWS; whether the name is right is for the API to say."""
+    """One for all resources of AWS; whether a name is right is for the API to say."""
     duetime("tasks", "create", "report", *options.split())
     assert deployment.received[0].document["target"] == target
 
@@ -137,6 +150,13 @@ def test_an_arn_says_what_kind_of_target_it_is(
         ("--arn=arn:aws:sqs:r:1:q --http-url=https://example.org", "not both"),
         ("--pull --http-url=https://example.org", "--http-url or --pull"),
         ("--topology=/nowhere/at/all", "--topology"),
+        ("--definition=nightly@latest", "should be NAME or NAME@VERSION"),
+        ("--definition=@3", "should be NAME or NAME@VERSION"),
+        ("--definition=nightly --parameter=region", "should be NAME=VALUE"),
+        ("--parameter=region=eu", "needs --definition"),
+        ("--definition=nightly --pull", "--pull or --definition"),
+        ("--on-timeout=reject", "needs --approval"),
+        ("--approval=60 --http-url=https://example.org", "--http-url or --approval"),
     ],
 )
 def test_options_of_another_kind_of_target_are_refused(

@@ -61,6 +61,7 @@ def fill(world: World) -> dict[str, str]:
     world.do(lambda live: setattr(live, "act", lambda *told: _act(live, *told)))
     _calendars(world)
     _schedules(world)
+    _definitions(world)
     for number in range(28):
         world.create(
             type=REPORT, name=f"month-{number % 12 + 1:02d}", tags={"team": "finance"}, delay_seconds=number * 7
@@ -91,6 +92,19 @@ def fill(world: World) -> dict[str, str]:
     world.ask("PUT", f"/v1/switches/type/{MAIL}", {"max_concurrent": 20, "reason": "the provider allows 20 at once"})
     world.run(20 * SECOND)
     return {"topology": topology, "retried": retried, "running": first, "waiting": waiting}
+
+
+def _definitions(world: World) -> None:
+    """A definition with two versions, of which there are no runs yet."""
+    load = {"type": IMPORT, "payload": {"from": "s3://<duetime.parameters.region>/in"}}
+    report = {"type": REPORT, "depends_on": ["load"], "when": "parameters.full"}
+    parameters = {
+        "region": {"type": "string", "enum": ["eu", "us"], "default": "eu", "description": "Whose data"},
+        "full": {"type": "boolean", "default": True},
+    }
+    body = {"description": "Imports and reports", "parameters": parameters, "nodes": {"load": load, "report": report}}
+    world.ask("PUT", "/v1/topologies/definitions/nightly", body)
+    world.ask("PUT", "/v1/topologies/definitions/nightly", {**body, "timeout_seconds": 600, "outputs": ["report"]})
 
 
 def _calendars(world: World) -> None:

@@ -25,6 +25,8 @@ PAGES = [
     "/dead-letters",
     "/calendars",
     "/calendars/uk-holidays",
+    "/definitions",
+    "/definitions/nightly?version=2&from=1",
     "/locks/ledger",
     "/workers",
     "/settings",

@@ -169,7 +169,7 @@ def test_a_part_of_a_graph_is_run_from_a_node(console: Console, world: World) ->
     nodes = NODES | {"other": {"type": PLAIN}, "report": NODES["report"] | {"inputs": ["left"]}}
     topology = create(world, nodes, delay_seconds=LATER)
     page = console.open(f"/topologies/{topology}?node=right")
-    page.get_by_role("button", name="Run from here…").click()
+    page.get_by_role("button", name="New topology from here…").click()
     page.get_by_role("button", name="Create").click()
     expect(page.locator(".crumbs")).not_to_contain_text(topology)
     made = page.locator(".crumbs code").inner_text()

@@ -10,6 +10,7 @@ import pytest
 from duetime.adapters.dynamodb import schema
 from duetime.composition import composed
 from duetime.composition.core import CoreServices
+from duetime.composition.topology_definitions import DefinitionServices
 from duetime.domain.dispatch.enqueue_plan import Timer
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.states import State
@@ -18,6 +19,7 @@ from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, to_iso
 from duetime.environment_variables import Variable
 from duetime.handlers import REGISTRY, Registered
 from duetime.ports.tasks import ListQuery
+from duetime.services.topologies.definitions import Precondition
 from tests.minutes import items_of
 
 if TYPE_CHECKING:
@@ -138,6 +140,28 @@ def test_a_redelivered_event_is_the_same_task_whenever_it_comes(intake: Stack) -
         assert take(intake, record) == []
     assert tasks_of() == [done]
     assert sum(intake.waiting(Priority.NORMAL).values()) == 0
+
+
+@pytest.mark.parametrize("becomes", ["gone", "other"])
+def test_a_redelivered_event_is_its_run_whatever_becomes_of_the_definition(intake: Stack, becomes: str) -> None:
+    """It is deleted, or asks for a parameter by now: nothing is rejected, and the run has the graph that it had."""
+    definitions, owner = composed(DefinitionServices).definitions, EVENTS
+    graph = {"nodes": {"a": {"type": "report"}}}
+    definitions.put(owner, "nightly", json.dumps(graph).encode(), "", Precondition())
+    body = {"type": "topology", "target": {"kind": "topology", "definition": {"name": "nightly"}}}
+    record = message(intake, event(intake, body))
+    assert take(intake, record) == []
+    (made,) = tasks_of()
+    if becomes == "gone":
+        definitions.delete(owner, "nightly")
+    else:
+        asking = {**graph, "parameters": {"region": {}}}
+        definitions.put(owner, "nightly", json.dumps(asking).encode(), "", Precondition())
+    intake.clock.at += HOUR
+    assert take(intake, record) == []
+    assert (rejected(intake), tasks_of()) == ([], [made])
+    take(intake, message(intake, event(intake, body)))
+    assert (len(rejected(intake)), len(tasks_of())) == (1, 1)
 
 
 def test_a_redelivered_event_with_a_large_payload_leaves_the_payload_alone(intake: Stack) -> None:

@@ -46,6 +46,7 @@ from duetime.domain.limits import (
 from duetime.domain.operating_parameters import CIRCUIT_THRESHOLD
 from duetime.domain.record_limits import INLINE_CONTENT_BYTES
 from duetime.domain.switches import Switch, SwitchKey, SwitchScope
+from duetime.domain.tasks.action_history import BY_SYSTEM
 from duetime.domain.tasks.arns import ArnPatterns, AwsService
 from duetime.domain.tasks.attempt_results import Postponed, Succeeded, failure
 from duetime.domain.tasks.creation import Order, TaskChange
@@ -54,7 +55,7 @@ from duetime.domain.tasks.http_requests import BodyKind, HttpRequest, RequestBod
 from duetime.domain.tasks.idempotency_keys import IdempotencyKey
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.targets import AwsTarget, HttpTarget
+from duetime.domain.tasks.targets import ApprovalTarget, AwsTarget, HttpTarget
 from duetime.domain.tasks.task_options import LockSpec, NotifyOn, Priority
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import MINUTE, SECOND
@@ -62,6 +63,7 @@ from duetime.environment_variables import Variable
 from duetime.handlers import REGISTRY, Context, Registered
 from duetime.ports.queues import Outgoing
 from duetime.services.enqueue import message_for
+from duetime.services.tasks.approvals import Decision
 from duetime_testing.fakes.stepfunctions import FakeStepFunctions, Status
 from tests.adapters.clouds import Cloud
 from tests.adapters.targets.works import work
@@ -268,6 +270,25 @@ def test_a_deferred_task_costs_its_deadline_and_its_notification(
     composed(TaskServices).attempt_reports.notify(OWNER, task.id, 1, Succeeded(b"1"))
     assert stack.work(Priority.NORMAL) == []
     assert (meter.table_units, meter.index_units) == (2 + 2 + 1 + 3, 1)
+
+
+@pytest.mark.parametrize(("end", "units", "listed"), [("approved", 4, 0), ("timed_out", 2, 1)])
+def test_an_approval_costs_its_wait_and_the_decision(
+    metered: tuple[Stack, Meter], end: str, units: int, listed: int
+) -> None:
+    """Record, claim, wait, timer; then the decision and a worker's follow-up, or a claim and a failure."""
+    stack, meter = metered
+    task = create(stack, target=ApprovalTarget(timeout_seconds=600))
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units) == (4, 1)
+    if end == "approved":
+        composed(TaskServices).approvals.decide(OWNER, task.id, Decision(approve=True), None, BY_SYSTEM)
+    else:
+        stack.clock.at += 600 * SECOND
+        waiting = composed(TaskServices).reader.get(OWNER, task.id)
+        composed(CoreServices).queues.send([Outgoing(message_for(waiting), 0)])
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units) == (4 + units, 1 + listed)
 
 
 class _States:

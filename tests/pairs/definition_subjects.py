@@ -5,13 +5,15 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from duetime.domain.schedules.schedule import ScheduleState
 from tests.pairs.invariants import DEFINITION
-from tests.pairs.operations import ACCEPTED, SCHEDULE, TRIGGER, WORKER, Operation, by_status
+from tests.pairs.operations import ACCEPTED, SCHEDULE, TRIGGER, Operation, by_status
 from tests.pairs.subjects import Subject, answered
 from tests.simulation import works
+from tests.simulation.schedule_watching import OWNER
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from tests.pairs.world import World
     from tests.simulation.users import Reply
@@ -58,11 +60,26 @@ def _put_anew(world: World) -> None:
     _put("anew", world)
 
 
-def _schedule(world: World) -> Reply | None:
-    """Have a schedule run it, in a year."""
+def _schedule(cron: str, world: World) -> Reply | None:
+    """Have a schedule run it."""
     target = {"kind": "topology", "definition": {"name": DEFINITION}}
     task = {"type": "import", "target": target}
-    return world.ask("POST", "/v1/schedules", {"name": SCHEDULE, "cron": "0 0 1 1 *", "task": task})
+    return world.ask("POST", "/v1/schedules", {"name": SCHEDULE, "cron": cron, "task": task})
+
+
+def _schedule_soon(world: World) -> Reply | None:
+    """The same, in each minute from now on."""
+    world.schedules.made(SCHEDULE, world.time.now())
+    world.schedules.disturbed.add(SCHEDULE)
+    return _schedule("* * * * *", world)
+
+
+def _runs_or_is_paused(world: World, _replies: Sequence[Reply | None]) -> None:
+    """A schedule may be created while its definition is deleted; it is then paused, and does not stay without runs."""
+    stored, _ = world.schedules.store.read(OWNER, SCHEDULE)
+    has_run = any(task.schedule_ref is not None for task in world.watching.tasks())
+    is_paused = stored is None or stored.state is ScheduleState.PAUSED
+    world.watching.check(has_run or is_paused, "a schedule of a definition neither runs nor is paused")
 
 
 OF_DEFINITIONS = (
@@ -71,12 +88,12 @@ OF_DEFINITIONS = (
     Operation("put-same", partial(_put, "first")),
     Operation("put-matching", partial(_put, "matching", headers={"If-Match": '"1"'})),
     Operation("put-new-only", partial(_put, "new", headers={"If-None-Match": "*"})),
-    Operation("put-anew", _put_anew, goes_on=True, begun=_delete, repeats=frozenset({0})),
+    Operation("put-anew", _put_anew, goes_on=True, begun=_delete, repeats=frozenset({0}), is_in_parts=True),
     Operation("delete-definition", _delete, is_repeatable=True),
     Operation("run-definition", partial(_run, {})),
     Operation("run-first", partial(_run, {"version": 1})),
-    Operation("schedule-definition", _schedule, goes_on=True),
 )
+SCHEDULE_SOON = Operation("schedule-definition", _schedule_soon, goes_on=True, promise=_runs_or_is_paused)
 OF_THEIR_SCHEDULES = (
     Operation("run-schedule", lambda world: world.ask("POST", f"{_SCHEDULE}/run"), goes_on=True),
     Operation("resume-schedule", lambda world: world.ask("POST", f"{_SCHEDULE}/resume"), goes_on=True),
@@ -99,7 +116,7 @@ def defined_scheduled(world: World) -> None:
     reply = world.do(partial(_put, "second", world))
     assert reply is not None
     assert reply.status == 200, reply
-    made = world.do(partial(_schedule, world))
+    made = world.do(partial(_schedule, "0 0 1 1 *", world))
     assert made is not None
     assert made.status == 201, made
 
@@ -113,6 +130,8 @@ def undefined(world: World) -> None:
 
 SUBJECTS = (
     Subject("defined", defined, OF_DEFINITIONS),
+    # That a schedule is created while its definition is deleted is no order of the two.
+    Subject("defined-used", defined, (SCHEDULE_SOON, *OF_DEFINITIONS, TRIGGER), is_compared=False),
     Subject("undefined", undefined, OF_DEFINITIONS),
-    Subject("defined-scheduled", defined_scheduled, (*OF_DEFINITIONS, *OF_THEIR_SCHEDULES, TRIGGER, WORKER)),
+    Subject("defined-scheduled", defined_scheduled, (*OF_DEFINITIONS, *OF_THEIR_SCHEDULES, TRIGGER)),
 )

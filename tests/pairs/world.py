@@ -149,7 +149,7 @@ class Saved:
 
 _WATCHED = ("cancelled", "accepted", "events", "accepted_topologies", "taken_up", "claimed_at", "attempts")
 _OF_TOPOLOGIES = ("controlled", "successes", "retries")
-_OF_RATES = ("starts", "_begun")
+_OF_RATES = ("starts", "largest", "_begun")
 _SCHEDULED = ("disturbed", "names", "seen", "revisions", "held_at")
 
 

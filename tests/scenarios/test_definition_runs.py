@@ -74,3 +74,31 @@ def test_a_schedule_whose_definition_asks_for_more_is_paused_with_the_reason() -
         assert found["state"] == "paused"
         assert "target.definition.parameters" in found["paused_reason"]
         assert set(scenario.versions()) == {(1, "before")}
+
+
+def test_a_condition_asks_the_parameters_of_its_run() -> None:
+    """Alone and beside the results of parents: each run of one version goes by its own values, a sub-topology, too."""
+    with DefinitionRuns() as scenario:
+        nodes = {
+            "load": {"type": PLAIN},
+            "clean": {"type": PLAIN, "depends_on": ["load"], "when": "parameters.full"},
+            "send": {"type": PLAIN, "depends_on": ["load"], "when": "parents.load.result == parameters.wanted"},
+        }
+        parameters = {"full": {"type": "boolean", "default": False}, "wanted": {"default": "done"}}
+        stored = scenario.ask("PUT", DEFINITION, {"nodes": nodes, "parameters": parameters})
+        assert stored.status == 201, stored.body
+        scenario.target = lambda _phase, _context: "done"
+        ran = []
+        for values in ({}, {"full": True, "wanted": "other"}):
+            made = scenario.ask("POST", f"{DEFINITION}/runs", {"parameters": values}).body["id"]
+            scenario.run(MINUTE)
+            shown = scenario.ask("GET", f"/v1/topologies/{made}").body
+            assert shown["state"] == "succeeded"
+            ran.append({key for key, node in shown["nodes"].items() if node["state"] == "succeeded"})
+        assert ran == [{"load", "send"}, {"load", "clean"}]
+        target = {"kind": "topology", "definition": {"name": "import", "parameters": {"full": True}}}
+        outer = scenario.ask("POST", "/v1/topologies", {"nodes": {"inner": {"type": "topology", "target": target}}})
+        scenario.run(MINUTE)
+        inner = scenario.ask("GET", f"/v1/topologies/{outer.body['id']}").body["nodes"]["inner"]["task_id"]
+        nodes = scenario.ask("GET", f"/v1/topologies/{inner}").body["nodes"]
+        assert {key for key, node in nodes.items() if node["state"] == "succeeded"} == {"load", "clean", "send"}

@@ -170,6 +170,29 @@ def test_a_request_that_is_sent_again_runs_the_nodes_once() -> None:
         assert graphs.ran == ["sum", "send", "last"]
 
 
+def test_a_sub_topology_runs_again_with_its_topology_only() -> None:
+    """By itself it is refused, as its children have begun with its result; its node's name runs all of it again."""
+    nodes = {
+        "inner": {"type": "topology", "target": {"kind": "topology"}, "payload": {"nodes": {"a": {"type": PLAIN}}}},
+        "after": {"type": PLAIN, "depends_on": ["inner"]},
+        "beside": {"type": PLAIN},
+    }
+    with Reruns() as graphs:
+        graphs.submit(nodes)
+        assert graphs.run_until_ended().state == "succeeded"
+        graphs.run(MINUTE)
+        graphs.topologies.controlled.add(graphs.topology)
+        graphs.ran.clear()
+        inner = graphs.node("inner").id
+        alone = graphs.ask("POST", f"{PATH}/{inner}/retry", {"nodes": ["a"]})
+        assert alone.status == 409
+        assert "name its node in a retry of the topology that it is in" in alone.body["detail"]
+        assert graphs.rerun("inner").status == 200
+        assert graphs.run_until_ended().state == "succeeded"
+        assert graphs.ran == ["a", "after"]
+        assert graphs.node("inner").id != inner
+
+
 def test_a_plain_retry_forgets_the_nodes_that_were_chosen_before() -> None:
     """Only what has failed runs again."""
     with Reruns() as graphs:

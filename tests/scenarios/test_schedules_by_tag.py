@@ -67,6 +67,27 @@ def test_what_cannot_be_resumed_is_counted(scenario: Scenario) -> None:
     assert list(paused(scenario)) == ["s3"]
 
 
+@pytest.mark.parametrize("change", ["other tags", "another one"])
+def test_a_schedule_that_has_lost_its_tag_since_it_was_listed_is_left_alone(scenario: Scenario, change: str) -> None:
+    """Whether its tags were changed, or another schedule has got its name: it goes on, and is not counted."""
+    web = {"type": PLAIN, "tags": {"team": "web"}}
+
+    def change_it(_call: Call) -> None:
+        if change == "other tags":
+            assert scenario.users.ask("PATCH", "/v1/schedules/s3", {"task": web}) is not None
+            return
+        assert scenario.users.ask("DELETE", "/v1/schedules/s3") is not None
+        body = {"name": "s3", "cron": "0 0 1 1 *", "task": web}
+        assert scenario.users.ask("POST", "/v1/schedules", body) is not None
+
+    # The list was read; each schedule is read by itself.
+    scenario.once(lambda call: call.operation == "query" and (call.partition or "").endswith("#s3"), change_it)
+    answer = scenario.ask("POST", "/v1/schedules/pause", DBA).body
+    assert (answer["matched"], answer["affected"], answer["refused"]) == (2, 2, {})
+    assert sorted(paused(scenario)) == ["s1", "s5"]
+    assert scenario.ask("GET", "/v1/schedules/s3").body["task"]["tags"]["team"] == "web"
+
+
 def test_many_are_paused_in_the_background_whatever_crashes(scenario: Scenario) -> None:
     """The store is slow: the answer comes soon and names an operation, whose function dies once; all are paused."""
 

@@ -185,6 +185,8 @@ class FaultSimulation(Account):
         for theme in uses:
             for _ in range(PEOPLE[len(uses)] if theme is Theme.TASKS else 1):
                 self.time.start_process(partial(self._users_of(theme), end))
+        if Theme.SCHEDULES in uses:
+            self.time.start_process(partial(self.schedule_users.end_runs, end))
         if Theme.TASKS not in uses:
             return
         self.pullers = [self.time.start_process(self.users.pull) for _ in range(2)]

@@ -33,11 +33,13 @@ class RateWatching:
 
     Attributes:
         starts: when attempts started, by owner and key.
+        largest: how many may start within a window, by owner and key: of several limits of a key the largest holds.
     """
 
     def __init__(self, account: FaultSimulation) -> None:
         self._account = account
         self.starts: dict[tuple[str, str], list[Millis]] = {}
+        self.largest: dict[tuple[str, str], int] = {}
         self._begun: set[tuple[str, int]] = set()
 
     def began(self, task: Task, phase: str, fence: int, process: Strand) -> None:
@@ -53,7 +55,9 @@ class RateWatching:
         rate, now = task.rate, machine.clock.now()
         starts = self.starts.setdefault((task.owner, rate.key), [])
         insort(starts, now)
-        window, most = rate.per_seconds * SECOND, rate.limit + rate.burst
+        window = rate.per_seconds * SECOND
+        most = max(self.largest.get((task.owner, rate.key), 0), rate.limit + rate.burst)
+        self.largest[task.owner, rate.key] = most
         for first in range(bisect_left(starts, now - window + 1), bisect_left(starts, now) + 1):
             number = bisect_left(starts, starts[first] + window) - first
             what = (

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import count
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.times import MINUTE, SECOND, Millis, to_iso
 from tests.simulation import works
+from tests.simulation.schedule_watching import OWNER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from duetime.domain.tasks.task import Task
     from tests.simulation.fault_simulation import FaultSimulation
     from tests.simulation.users import Reply, Users
 
@@ -24,6 +27,8 @@ _EXCLUDED = 0.1
 """How many schedules name a calendar that leaves them no time."""
 _MOVED = 0.3
 """How many of the others name a calendar that is replaced again and again."""
+_ONLY_FILLED = 2
+"""Of so many schedules one is only filled back."""
 _HOURS = "/v1/calendars/hours"
 _ANSWERED = range(200, 500)
 
@@ -52,6 +57,24 @@ class ScheduleUsers:
                 self._create(until + _LASTS)
             elif self.random.random() < 0.4:
                 self._control(self.random.choice(self.named))
+
+    def end_runs(self, until: Millis) -> None:
+        """Cancel runs of permanent schedules: whoever does that may die before the next one is placed."""
+        # Of its own, so that what others draw depends on it as little as may be.
+        source = Random(f"{self.simulation.seed} runs")  # noqa: S311 - not a secret
+        while self.simulation.time.now() < until:
+            self.simulation.take(source.randrange(1, 30 * SECOND))
+            for task in self._permanent_runs():
+                assert task.schedule_ref is not None
+                self.simulation.schedules.disturbed.add(task.schedule_ref.schedule)
+                self.users.cancel(task.id.text)
+
+    def _permanent_runs(self) -> list[Task]:
+        runs = [task for task in self.simulation.watching.unfinished() if task.schedule_ref is not None]
+        store = self.simulation.schedules.store
+        schedules = {name: store.read(OWNER, name)[0] for name in self.named}
+        permanent = {name for name, stored in schedules.items() if stored is not None and stored.is_permanent}
+        return [task for task in runs if task.schedule_ref and task.schedule_ref.schedule in permanent]
 
     def _create(self, ends_at: Millis) -> None:
         # What is deleted is often made again at once, under its name.
@@ -147,14 +170,17 @@ class ScheduleUsers:
         own = path.removesuffix("/backfills")
         name = own.removeprefix(f"{PATH}/")
         start = self.simulation.time.now() - 100 * MINUTE
-        end = start + 3 * MINUTE
+        # Slowly, more than one look at the schedule is needed.
+        per_minute, minutes = Random(f"{name} {start}").choice([(20, 3), (1, 6)])  # noqa: S311 - not a secret
+        end = start + minutes * MINUTE
         self.simulation.schedules.fills_back(name, start, end)
-        period = {"scheduled_after": to_iso(start), "scheduled_before": to_iso(end), "per_minute": 20}
+        period = {"scheduled_after": to_iso(start), "scheduled_before": to_iso(end), "per_minute": per_minute}
         period["only_missing"] = self.random.choice([True, False])
         period["overlap"] = self.random.choice(["allow_all", "buffer_all"])
         answer = self.users.ask(method, path, period)
         if answer is None or answer.status not in _ANSWERED:
             self.simulation.schedules.let_go(name)
+            self.simulation.schedules.disturbed.add(name)
             self.users.ask("PATCH", own, self._timing())
         return answer
 
@@ -175,14 +201,17 @@ class ScheduleUsers:
             partial(ask, "GET", f"{path}/occurrences"),
             partial(self._edit, path),
         ]
-        if self.random.random() < 0.25:
+        if int(name.rpartition("-")[2]) % _ONLY_FILLED == 0:
+            # What is placed for it is all that is asked for.
+            calls = [partial(self._fill_back, "POST", f"{path}/backfills"), partial(ask, "GET", path)]
+        elif self.random.random() < 0.25:
             calls = [partial(ask, "DELETE", path)]
         call = self.random.choice(calls)
         method, asked = (*call.args, path)[:2] if len(call.args) > 1 else ("PATCH", path)  # type: ignore[attr-defined]  # they are partials
         if method == "DELETE":
             # It may be gone whether or not that is answered.
             schedules.accepted.pop(name, None)
-        if method != "GET":
+        if method != "GET" and not asked.endswith("/backfills"):
             schedules.disturbed.add(name)
         if asked.endswith("/resume") or method == "PATCH":
             # Before it is answered, and whether or not it is: it may go on from now.

@@ -157,7 +157,7 @@ class Users:
     def _control(self, task_id: str) -> None:
         path = f"/v1/tasks/{task_id}"
         calls: list[Callable[[], object]] = [
-            partial(self._cancel, task_id),
+            partial(self.cancel, task_id),
             partial(self._stop, task_id),
             partial(self._delete, task_id),
             *2 * [partial(self.ask, "PATCH", path, {"delay_seconds": self.random.choice([0, 1, 240, 600])})],
@@ -218,7 +218,8 @@ class Users:
             is_refused or is_told, f"{task_id} was ended by an end of the older attempt {old}"
         )
 
-    def _cancel(self, task_id: str) -> None:
+    def cancel(self, task_id: str) -> None:
+        """Cancel a task; one that was cancelled at once does not begin any more."""
         self.simulation.attempts.may_cancel.add(task_id)
         answer = self.ask("POST", f"/v1/tasks/{task_id}/cancel")
         if answer is not None and answer.status == 200 and answer.body["state"] == "cancelled":

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from duetime_client.commands.task_options import TaskOptions
-    from duetime_client.task_request_fields import AwsTarget, HttpAuth, HttpTarget, Target
+    from duetime_client.task_request_fields import (
+        ApprovalTarget,
+        AwsTarget,
+        DefinitionRun,
+        HttpAuth,
+        HttpTarget,
+        Target,
+    )
 
 _ARN_SEGMENTS = 6
 
@@ -21,20 +30,81 @@ def target_of(options: TaskOptions) -> Target | None:
         "--arn": options.arn is not None,
         "--pull": options.pull,
         "--topology": options.topology is not None,
+        "--definition": options.definition is not None,
+        "--approval": options.approval is not None,
     }
     if sum(given.values()) > 1:
         both = " or ".join(option for option, is_given in given.items() if is_given)
         raise typer.BadParameter(f"give either {both}, not both")
     _reject_http_options(options)
+    _reject_options_of_others(options)
     if options.arn is not None:
         return _aws_target(options.arn, options)
     if given_options := _aws_options(options):
         raise typer.BadParameter("needs --arn", param_hint=next(iter(given_options)))
-    if options.pull:
-        return {"kind": "pull"}
+    if options.http_url is not None:
+        return _http_target(options.http_url, options)
+    if options.definition is not None:
+        return {"kind": "topology", "definition": _definition_run(options.definition, options.parameter or [])}
     if options.topology is not None:
         return {"kind": "topology"}
-    return None if options.http_url is None else _http_target(options.http_url, options)
+    if options.approval is not None:
+        return _approval_target(options.approval, options)
+    return {"kind": "pull"} if options.pull else None
+
+
+def _reject_options_of_others(options: TaskOptions) -> None:
+    """Reject options of a definition and of an approval that are not given."""
+    if options.definition is None and options.parameter:
+        raise typer.BadParameter("needs --definition", param_hint="--parameter")
+    if options.approval is None and options.on_timeout is not None:
+        raise typer.BadParameter("needs --approval", param_hint="--on-timeout")
+
+
+def _definition_run(text: str, parameters: Sequence[str]) -> DefinitionRun:
+    """A definition, with the version after an `@`, and the values of its parameters."""
+    name, at, version = text.partition("@")
+    if not name or (at and not (version.isascii() and version.isdigit() and int(version))):
+        raise typer.BadParameter("should be NAME or NAME@VERSION, such as nightly@3", param_hint="--definition")
+    run: DefinitionRun = {"name": name}
+    if at:
+        run["version"] = int(version)
+    if parameters:
+        run["parameters"] = values_of(parameters)
+    return run
+
+
+def values_of(texts: Sequence[str], types: Mapping[str, object] | None = None) -> dict[str, object]:
+    """The parameters of a run: what is declared as text is text, anything else is JSON if it can be.
+
+    Args:
+        texts: each a name, an equals sign and a value.
+        types: declared types by the names of parameters, if they are known.
+    """
+    values: dict[str, object] = {}
+    for each in texts:
+        name, equals, text = each.partition("=")
+        if not (name and equals):
+            raise typer.BadParameter("should be NAME=VALUE", param_hint="--parameter")
+        values[name] = text if types and types.get(name) == "string" else _json_or_text(text)
+    return values
+
+
+def _json_or_text(text: str) -> object:
+    try:
+        return json.loads(text, parse_constant=reject_constant)
+    except (ValueError, RecursionError):
+        return text
+
+
+def reject_constant(name: str) -> NoReturn:
+    """Reject `NaN` and `Infinity`, which Python reads although JSON has no such numbers."""
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _approval_target(timeout: int, options: TaskOptions) -> ApprovalTarget:
+    target: ApprovalTarget = {"kind": "approval", "timeout_seconds": timeout}
+    return target if options.on_timeout is None else {**target, "on_timeout": options.on_timeout.value}
 
 
 def _reject_http_options(options: TaskOptions) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, cast
+from typing import TYPE_CHECKING, cast
 
 import typer
 
-from duetime_client.commands.target_arguments import target_of
+from duetime_client.commands.target_arguments import reject_constant, target_of
 from duetime_client.commands.times import moment_of, seconds_of_span
 from duetime_client.task_request_fields import TaskFields
 
@@ -247,8 +247,3 @@ def text_of(source: str) -> str:
     if source.startswith("@"):
         return Path(source[1:]).read_text(encoding="utf-8")
     return source
-
-
-def reject_constant(name: str) -> NoReturn:
-    """Reject `NaN` and `Infinity`, which Python reads although JSON has no such numbers."""
-    raise ValueError(f"{name} is not a JSON number")

@@ -38,6 +38,14 @@ class HttpQuery(StrEnum):
     SUMMARY = "summary"
 
 
+class ApprovalTimeout(StrEnum):
+    """What happens to a task whose approval nobody has decided in time."""
+
+    FAIL = "fail"
+    REJECT = "reject"
+    APPROVE = "approve"
+
+
 class Order(StrEnum):
     """Order of a list by due time."""
 
@@ -174,6 +182,40 @@ class TaskOptions:
             exists=True,
             dir_okay=False,
             help="Run the graph of this file (JSON), as duetime topologies run.",
+            rich_help_panel=TARGET,
+        ),
+    ] = None
+    definition: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME[@VERSION]",
+            help="Run this topology definition; without a version, the latest.",
+            rich_help_panel=TARGET,
+        ),
+    ] = None
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--parameter",
+            "-p",
+            metavar="NAME=VALUE",
+            help="A parameter: JSON, or else text; may be repeated. Needs --definition.",
+            rich_help_panel=TARGET,
+        ),
+    ] = None
+    approval: Annotated[
+        int | None,
+        typer.Option(
+            metavar="SECONDS",
+            min=1,
+            help="Wait so long until somebody decides: duetime tasks approve, reject.",
+            rich_help_panel=TARGET,
+        ),
+    ] = None
+    on_timeout: Annotated[
+        ApprovalTimeout | None,
+        typer.Option(
+            help="What happens if nobody has decided by then; default: fail. Needs --approval.",
             rich_help_panel=TARGET,
         ),
     ] = None

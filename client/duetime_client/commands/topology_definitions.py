@@ -16,7 +16,7 @@ from duetime_client.commands.formatting import timed
 from duetime_client.commands.messages import show_created, show_invalid_file
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import console, printable, say, show_json
-from duetime_client.commands.task_arguments import reject_constant
+from duetime_client.commands.target_arguments import reject_constant, values_of
 from duetime_client.commands.task_options import IdempotencyKey, IfMatch
 from duetime_client.errors import InvalidRequest
 from duetime_client.plurals import counted
@@ -137,7 +137,8 @@ def run(
     """Run a definition, with values for its parameters; `duetime topologies show ID` shows the run."""
     with connected(context, deployment) as client:
         definition = client.topology_definitions.get(name, version=version) if parameter else None
-        values = _values_of(parameter or [], definition)
+        types = {} if definition is None else {key: each.get("type") for key, each in definition.parameters.items()}
+        values = values_of(parameter or [], types)
         task = client.topology_definitions.run(name, values, version=version, idempotency_key=idempotency_key)
     if as_json:
         show_json(task.document)
@@ -157,25 +158,6 @@ def delete(
         show_json(definition.document)
     else:
         say(f"deleted the definition {definition.name}")
-
-
-def _values_of(texts: Sequence[str], definition: TopologyDefinition | None) -> dict[str, Any]:
-    """The parameters of a run: what the definition declares as text is text, anything else is JSON if it can be."""
-    declared: Mapping[str, Mapping[str, Any]] = definition.parameters if definition is not None else {}
-    values: dict[str, Any] = {}
-    for each in texts:
-        name, equals, text = each.partition("=")
-        if not (name and equals):
-            raise typer.BadParameter("should be NAME=VALUE", param_hint="--parameter")
-        values[name] = text if declared.get(name, {}).get("type") == "string" else _json_or_text(text)
-    return values
-
-
-def _json_or_text(text: str) -> Any:  # noqa: ANN401 - any JSON
-    try:
-        return json.loads(text, parse_constant=reject_constant)
-    except (ValueError, RecursionError):
-        return text
 
 
 def _body_of(file: Path) -> dict[str, Any]:

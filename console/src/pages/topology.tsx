@@ -80,9 +80,46 @@ function Head({ topology, done }: { topology: Topology; done: () => void }) {
           {run > 1 && <> · run {run}</>}
           {outer && <> · <a href={href(["topologies", outer.id], { node: outer.node })}>node {outer.node} of another topology</a></>} · <a href={href(["tasks", id])}>its own task</a>
         </p>
+        <Origin topology={topology} />
       </div>
       <TopologyActions topology={topology} done={done} />
     </div>
+  );
+}
+
+/** The definition that it is a run of, with its parameters, and the nodes whose results are a part of its own. */
+function Origin({ topology: { id, definition, outputs, state } }: { topology: Topology }) {
+  if (!definition && outputs.length === 0) return null;
+  const values = Object.entries(definition?.parameters ?? {});
+  return (
+    <p class="muted">
+      {definition && (
+        <>
+          run of{" "}
+          <a href={href(["definitions", definition.name], definition.version === null ? {} : { version: String(definition.version) })}>
+            {definition.name} version {definition.version}
+          </a>
+          {values.length > 0 && " with "}
+          {values.map(([name, value]) => (
+            <code key={name} class="tag">
+              {name} = {JSON.stringify(value)}
+            </code>
+          ))}
+        </>
+      )}
+      {definition && outputs.length > 0 && " · "}
+      {outputs.length > 0 && (
+        <>
+          outputs{" "}
+          {outputs.map((name) => (
+            <button key={name} type="button" class="link" onClick={() => setQuery({ node: name })}>
+              {name}
+            </button>
+          ))}
+          {state === "succeeded" && <> (in the <a href={href(["tasks", id])}>result</a>)</>}
+        </>
+      )}
+    </p>
   );
 }
 

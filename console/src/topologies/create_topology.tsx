@@ -44,7 +44,7 @@ export function CreateTopology({ from, node }: CreateTopologyProps) {
   return (
     <>
       <button type="button" class={from ? "" : "primary"} onClick={() => void open()}>
-        {node !== undefined ? "Run from here…" : from ? "Run again…" : "New topology"}
+        {node !== undefined ? "New topology from here…" : from ? "Run again…" : "New topology"}
       </button>
       {text.value !== null && (
         <Form

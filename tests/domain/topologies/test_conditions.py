@@ -44,7 +44,7 @@ PARENTS = {
 def test_a_condition_is_about_how_parents_have_ended(expression: str, wanted: bool) -> None:  # noqa: FBT001 - an answer
     """By their outcomes, their results and their errors."""
     reject_condition(expression, PARENTS)
-    assert holds(expression, PARENTS) is wanted
+    assert holds(expression, PARENTS, {}) is wanted
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_what_is_neither_true_nor_false_is_no_answer(expression: str, said: str)
     """A misspelt field or a value of another type is told, and not taken for false."""
     reject_condition(expression, PARENTS)
     with pytest.raises(ConditionFailed) as failed:
-        holds(expression, PARENTS)
+        holds(expression, PARENTS, {})
     assert said in str(failed.value)
 
 
@@ -89,11 +89,38 @@ def test_what_can_never_be_asked_is_refused_with_the_reason(expression: str, sai
     assert said in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("expression", "wanted"),
+    [
+        ("parameters.full", True),
+        ("parents.count.result.rows > parameters.least", False),
+        ("contains(parameters.regions, 'eu') && parents.count.result.ok", True),
+        ("length(parameters) == `3`", True),
+    ],
+)
+def test_a_condition_is_about_the_parameters_of_the_run(expression: str, wanted: bool) -> None:  # noqa: FBT001 - an answer
+    """Alone, or beside how parents have ended."""
+    parameters = {"full": True, "least": 5, "regions": ["eu"]}
+    reject_condition(expression, PARENTS, parameters)
+    assert holds(expression, PARENTS, parameters) is wanted
+
+
+def test_only_parameters_that_there_are_can_be_named() -> None:
+    """A graph without a definition has none; what was checked before is not checked again."""
+    with pytest.raises(ConditionInvalid, match="names the unknown parameter 'fall'; there are full, least"):
+        reject_condition("parameters.fall", PARENTS, ("full", "least"))
+    with pytest.raises(ConditionInvalid, match="is about parameters, and there are none: a topology definition can"):
+        reject_condition("parameters.full", PARENTS)
+    reject_condition("parameters.full", PARENTS, None)
+
+
 def test_only_the_parents_are_read_that_a_condition_names() -> None:
     """All of them if it is about all; what is within a list is not taken for a name."""
     names = ("a", "b", "c")
     assert parents_in("(parents.b.result[?name == 'x'].y | [0]) == parents.a.result", names) == ("a", "b")
     assert parents_in("length(parents) == `3`", names) == names
+    assert parents_in("parameters.a && parents.b.result", names) == ("b",)
+    assert parents_in("parameters.a", names) == ()
     assert parents_in("sort_by(parents.c.result, &name)[0].ok", names) == ("c",)
 
 

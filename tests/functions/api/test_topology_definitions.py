@@ -44,6 +44,37 @@ def put(api: Gateway, **changes: Any) -> Any:  # noqa: ANN401 - a reply
     return api.send("PUT", NIGHTLY, {**BODY, **changes})
 
 
+def conditional(when: str) -> dict[str, Any]:
+    """The nodes, the second of which has a condition."""
+    return {**NODES, "report": {**NODES["report"], "when": when}}
+
+
+def test_a_condition_names_parameters_that_the_definition_has(api: Gateway) -> None:
+    """Another name is refused when it is put, by the node; a run is accepted, and a graph of its own has none."""
+    refused = put(api, nodes=conditional("parameters.regions == 'eu'"))
+    assert (refused.status, refused.body["errors"][0]["field"]) == (422, "nodes.report.when")
+    assert "unknown parameter 'regions'; there are region, rows" in refused.body["errors"][0]["reason"]
+    assert put(api, nodes=conditional("parameters.region == 'eu'")).status == 201
+    made = api.send("POST", f"{NIGHTLY}/runs", {"parameters": {"rows": 1}})
+    assert made.status == 201, made.body
+    plain = {"nodes": {"a": {"type": "report"}, "b": {"type": "report", "depends_on": ["a"], "when": "parameters.x"}}}
+    for path, body in (
+        ("/v1/topologies", plain),
+        ("/v1/tasks", {"type": "topology", "target": {"kind": "topology"}, "payload": plain}),
+    ):
+        refused = api.send("POST", path, body)
+        assert refused.status == 422, refused.body
+        assert "there are none" in refused.body["errors"][0]["reason"]
+    inline = {
+        "inner": {
+            "type": "topology",
+            "target": {"kind": "topology"},
+            "payload": {"nodes": conditional("parameters.region")},
+        }
+    }
+    assert put(api, nodes=inline).body["errors"][0]["field"] == "nodes.inner.payload.nodes.report.when"
+
+
 def test_each_change_is_a_version(api: Gateway) -> None:
     """Created with 201, replaced with 200; the same content makes no version, and earlier ones can be read."""
     first = put(api)

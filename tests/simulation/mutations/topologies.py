@@ -142,8 +142,8 @@ MUTANTS = (
     Mutant(
         "a node whose condition is false runs",
         "services/topologies/node_transitions.py",
-        "            if self.conditions.hold(topology_run, topology_run.graph.by_key[key]):\n",
-        "            if self.conditions.hold(topology_run, topology_run.graph.by_key[key]) or True:\n",
+        "            if self.conditions.hold(topology_run, node):\n",
+        "            if self.conditions.hold(topology_run, node) or True:\n",
     ),
     Mutant(
         "an approval ends without a decision",

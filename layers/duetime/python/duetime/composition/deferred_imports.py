@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from duetime.composition.root import Part
     from duetime.domain.bulk.filter_action import BulkRequest
@@ -57,11 +57,11 @@ def _rate_limits(part: Part) -> RateLimits:
     return RateLimiter(part.part(CoreServices).stores.rates, part.runtime)
 
 
-def read_graph(payload: bytes) -> Graph:
-    """`duetime.ports.topologies.GraphReader` of new graphs, by the models of the REST contract (pydantic)."""
+def read_graph(payload: bytes, parameters: Collection[str]) -> Graph:
+    """`duetime.ports.topologies.NewGraphReader`, by the models of the REST contract (pydantic)."""
     from duetime.contract.topologies import decoding
 
-    return decoding.read_graph(payload)
+    return decoding.read_graph(payload, parameters)
 
 
 def read_stored_graph(payload: bytes) -> Graph:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from duetime.domain.ids import TaskId
     from duetime.domain.resource_generations import Incarnation
@@ -27,6 +27,22 @@ class GraphReader(Protocol):
 
         Raises:
             FieldInvalid: it is none. What was accepted as a topology is one.
+        """
+        ...
+
+
+class NewGraphReader(Protocol):
+    """Makes graphs of payloads that are to become topologies'."""
+
+    def __call__(self, payload: bytes, parameters: Collection[str]) -> Graph:
+        """The graph of a payload.
+
+        Args:
+            payload: what a task is to be created with.
+            parameters: the names of those that its conditions can ask.
+
+        Raises:
+            FieldInvalid: it is none.
         """
         ...
 

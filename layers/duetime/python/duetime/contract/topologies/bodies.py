@@ -84,8 +84,8 @@ class TopologyNode(TaskCreate):
         Field(
             max_length=MAX_CONDITION_LENGTH,
             description="Condition under which it runs once its trigger rule is met, in JMESPath, about "
-            "`parents.NAME.outcome`, `.result` and `.error`. If it is false, the node is skipped; if it is neither "
-            "true nor false, the node fails.",
+            "`parents.NAME.outcome`, `.result` and `.error`, and `parameters.NAME` of its definition. If it is false, "
+            "the node is skipped; if it is neither true nor false, the node fails.",
         ),
     ] = None
     map: Annotated[

@@ -19,7 +19,7 @@ from duetime.domain.topologies.maps import ITEMS, NodeMap, graph_of_map, is_map,
 from duetime.domain.topologies.validation import checked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from duetime.contract.http.request_json import Document
     from duetime.contract.tasks.field_decoding import Place
@@ -65,13 +65,17 @@ def retry_request(document: Document) -> TopologyRetry:
     return read_body(TopologyRetry, document)
 
 
-def read_graph(payload: bytes) -> Graph:
+def read_graph(payload: bytes, parameters: Collection[str] = ()) -> Graph:
     """The graph that a payload holds which is to become a topology's, with those of the definitions that it names.
+
+    Args:
+        payload: JSON in UTF-8.
+        parameters: the names of the run's, if it is of a definition.
 
     Raises:
         FieldInvalid: it holds none.
     """
-    return _read(payload, lambda value: value)
+    return _read(payload, lambda value: value, parameters)
 
 
 def read_stored_graph(payload: bytes) -> Graph:
@@ -83,13 +87,13 @@ def read_stored_graph(payload: bytes) -> Graph:
     # Imported when it is needed: requests are in present words.
     from duetime.contract.topologies.legacy_graphs import in_present_words  # noqa: PLC0415 - see the line above
 
-    return _read(payload, in_present_words)
+    return _read(payload, in_present_words, None)
 
 
-def _read(payload: bytes, prepared: Callable[[object], object]) -> Graph:
+def _read(payload: bytes, prepared: Callable[[object], object], parameters: Collection[str] | None) -> Graph:
     try:
         value = prepared(json.loads(payload))
-        return _map_graph(value) if is_map(value) else _with_graphs(value)
+        return _map_graph(value, parameters) if is_map(value) else _with_graphs(value, parameters)
     except ValueError:
         raise FieldInvalid("payload", "should be a graph", FaultCode.WRONG_TYPE) from None
     except FieldsInvalid as refusal:
@@ -97,45 +101,46 @@ def _read(payload: bytes, prepared: Callable[[object], object]) -> Graph:
         raise FieldInvalid("payload" if fault.field == BODY else fault.field, fault.reason, fault.code) from None
 
 
-def graph_of(value: object) -> Graph:
+def graph_of(value: object, parameters: Collection[str] | None = ()) -> Graph:
     """The graph that parsed JSON describes.
 
     Raises:
         FieldsInvalid: some fields cannot be accepted.
         FieldInvalid: one of them cannot.
     """
-    return graph_from(validated(TopologyGraph, with_sample_items(value)))
+    return graph_from(validated(TopologyGraph, with_sample_items(value)), parameters)
 
 
-def _with_graphs(value: object) -> Graph:
+def _with_graphs(value: object, parameters: Collection[str] | None) -> Graph:
     """The graph that JSON describes in which each definition that is named has its graph beside its name."""
-    return graph_from(validated(TopologyGraph, with_sample_items(value)), has_graphs=True)
+    return graph_from(validated(TopologyGraph, with_sample_items(value)), parameters, has_graphs=True)
 
 
-def _map_graph(value: Any) -> Graph:  # noqa: ANN401 - as a map's payload has it
+def _map_graph(value: Any, parameters: Collection[str] | None) -> Graph:  # noqa: ANN401 - as a map's payload has it
     """The graph of a map's run; of one whose items are not known yet, or that has none, it has no nodes."""
-    graph = _with_graphs(graph_of_map(value)) if value[ITEMS] else Graph(())
+    graph = _with_graphs(graph_of_map(value), parameters) if value[ITEMS] else Graph(())
     return replace(graph, is_map=True, tolerated_failures=value["tolerated_failures"])
 
 
-def graph_from(body: TopologyGraph, *, has_graphs: bool = False) -> Graph:
+def graph_from(body: TopologyGraph, parameters: Collection[str] | None = (), *, has_graphs: bool = False) -> Graph:
     """The graph that a body describes.
 
     Args:
         body: the fields of a graph.
+        parameters: the names of those that its conditions can ask; `None` if that was checked before.
         has_graphs: whether each definition that is named has its graph beside its name; a request has none.
 
     Raises:
         FieldsInvalid: some fields cannot be accepted.
         FieldInvalid: one of them cannot.
     """
-    nodes = [_node(key, node, has_graphs=has_graphs) for key, node in body.nodes.items()]
-    return checked(nodes, body.on_failure, body.timeout_seconds, tuple(body.outputs))
+    nodes = [_node(key, node, parameters, has_graphs=has_graphs) for key, node in body.nodes.items()]
+    return checked(nodes, body.on_failure, body.timeout_seconds, tuple(body.outputs), parameters)
 
 
-def _node(key: str, body: TopologyNode, *, has_graphs: bool) -> Node:
+def _node(key: str, body: TopologyNode, parameters: Collection[str] | None, *, has_graphs: bool) -> Node:
     reject_uniqueness(body, ("nodes", key), "belongs to no node: the topology as a whole can have a key")
-    spec, subgraph = _spec(body, ("nodes", key), has_graphs=has_graphs)
+    spec, subgraph = _spec(body, ("nodes", key), parameters, has_graphs=has_graphs)
     return Node(
         key=key,
         spec=spec,
@@ -159,10 +164,18 @@ def topology_spec(body: TaskCreate, place: Place) -> TaskSpec:
     return definition_spec(body, place) if is_definition else graph_spec(body, place, graph_of)[0]
 
 
-def _spec(body: TopologyNode, place: Place, *, has_graphs: bool) -> tuple[TaskSpec, Graph | None]:
+def _spec(
+    body: TopologyNode, place: Place, parameters: Collection[str] | None, *, has_graphs: bool
+) -> tuple[TaskSpec, Graph | None]:
     """The task of a node; of one that is a topology itself also its graph, unless that is still to be read."""
     if not isinstance(body.target, TopologyTarget):
         return fields_spec(body, place), None
-    if body.target.definition is None or has_graphs:
-        return graph_spec(body, place, _with_graphs if has_graphs else graph_of)
-    return definition_spec(body, place), None
+    if body.target.definition is not None:
+        if not has_graphs:
+            return definition_spec(body, place), None
+        names: Collection[str] | None = body.target.definition.parameters.keys()
+    else:
+        # A run of its own, without parameters.
+        names = None if parameters is None else ()
+    read = _with_graphs if has_graphs else graph_of
+    return graph_spec(body, place, lambda payload: read(payload, names))

@@ -49,7 +49,7 @@ def definition_content(document: Document, name: str) -> tuple[bytes, Graph]:
     body = read_body(TopologyDefinitionFields, replace(document, value=with_sample_items(value)))
     if body.name not in {None, name}:
         raise FieldsInvalid([Fault("name", f"should be {name!r}, as in the path, or be left out", FaultCode.CONFLICT)])
-    graph = graph_from(body)
+    graph = graph_from(body, body.parameters.keys())
     content = compact({field: each for field, each in _written(document).items() if field != "name"})
     if len(content) > MAX_GRAPH_BYTES:
         reason = f"have {len(content)} bytes together; {MAX_GRAPH_BYTES} are allowed"

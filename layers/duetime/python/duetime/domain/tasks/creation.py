@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_DUE_AHEAD, MAX_EVENT_AHEAD
+from duetime.domain.tasks.content_expiry import unless_referenced
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import HandlerTarget
 from duetime.domain.tasks.task import Task
@@ -16,7 +17,8 @@ from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.content import Content
-    from duetime.domain.tasks.idempotency_keys import IdempotencyKey, KeyRedirect
+    from duetime.domain.tasks.content_expiry import Expiry
+    from duetime.domain.tasks.idempotency_keys import IdempotencyKey, KeyRedirect, RememberedKey
     from duetime.domain.tasks.targets import Target
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.tasks.task_options import Debounce
@@ -55,6 +57,25 @@ class Origin:
             raise FieldInvalid("time", "lies before 1970", FaultCode.OUT_OF_RANGE)
         if self.at > now + MAX_EVENT_AHEAD:
             raise FieldInvalid("time", "lies in the future", FaultCode.OUT_OF_RANGE)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What stays the same of a task however often its creation is repeated."""
+
+    task_id: TaskId
+    due_at: Millis
+    created_at: Millis
+
+    @classmethod
+    def of(cls, remembered: RememberedKey) -> Identity:
+        """What an idempotency key remembers of it."""
+        return cls(remembered.task_id, remembered.due_at, remembered.created_at)
+
+    @property
+    def expiry(self) -> Expiry:
+        """Of its payload, until the record refers to it."""
+        return unless_referenced(max(self.due_at, self.created_at))
 
 
 @dataclass(frozen=True, slots=True)

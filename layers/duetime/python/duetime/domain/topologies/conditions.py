@@ -1,7 +1,8 @@
-"""The condition of a node: a JMESPath expression about how its parents have ended.
+"""The condition of a node: a JMESPath expression about how its parents have ended, and the parameters of the run.
 
-It is asked about one document, `{"parents": {NAME: {"outcome", "result", "error"}}}`, and must be true or false: a
-misspelt field is null in JMESPath, and null is no answer. The same document always gives the same answer.
+It is asked about one document, `{"parents": {NAME: {"outcome", "result", "error"}}, "parameters": {NAME: value}}`, and
+must be true or false: a misspelt field is null in JMESPath, and null is no answer. The same document always gives the
+same answer.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from duetime.domain.topologies.maps import NodeMap
     from duetime.domain.topologies.trigger_rules import Outcome
 
-PARENTS = "parents"
+PARENTS, PARAMETERS = "parents", "parameters"
 FIELDS = ("outcome", "result", "error")
 _CHAINS = frozenset({"subexpression", "index_expression"})
 _SIDE_BY_SIDE = frozenset(
@@ -67,12 +68,13 @@ class ParentEnd:
         return {"outcome": None if self.outcome is None else self.outcome.value, "result": self.result, "error": error}
 
 
-def reject_condition(expression: str, parents: Collection[str]) -> None:
+def reject_condition(expression: str, parents: Collection[str], parameters: Collection[str] | None = ()) -> None:
     """Refuse what can be told from the expression alone.
 
     Args:
         expression: the condition.
         parents: the names of the node's parents.
+        parameters: those that a run has; `None` if it was checked before that there are those that it names.
 
     Raises:
         ConditionInvalid: it is too long, no JMESPath, or is about something that there is not.
@@ -84,7 +86,7 @@ def reject_condition(expression: str, parents: Collection[str]) -> None:
         for function in _functions(tree):
             _reject_function(function)
         for path in _paths(tree):
-            _reject_path(path, parents)
+            _reject_path(path, parents, parameters)
     except JMESPathError as error:
         raise ConditionInvalid(f"is not a JMESPath expression: {' '.join(str(error).split())}") from error
     except RecursionError:
@@ -93,21 +95,23 @@ def reject_condition(expression: str, parents: Collection[str]) -> None:
 
 def parents_in(expression: str, parents: Sequence[str]) -> tuple[str, ...]:
     """The parents that a condition is about, in the order given; all of them, if it names none."""
-    named = {path[1] if len(path) > 1 else None for path in _paths(jmespath.compile(expression).parsed)}
+    paths = _paths(jmespath.compile(expression).parsed)
+    named = {path[1] if len(path) > 1 else None for path in paths if path[:1] != (PARAMETERS,)}
     return tuple(name for name in parents if None in named or name in named)
 
 
-def holds(expression: str, parents: Mapping[str, ParentEnd]) -> bool:
+def holds(expression: str, parents: Mapping[str, ParentEnd], parameters: Mapping[str, Any]) -> bool:
     """Whether a condition is true.
 
     Args:
         expression: one that was not refused.
         parents: how those have ended that it is about.
+        parameters: the values of the run's.
 
     Raises:
         ConditionFailed: it is neither true nor false, or cannot be evaluated with these results.
     """
-    value = _value(expression, parents, ConditionFailed)
+    value = _value(expression, parents, parameters, ConditionFailed)
     if value is True or value is False:
         return value
     raise ConditionFailed(f"{expression} gives {_WORDS.get(type(value), 'a number')}, not true or false")
@@ -119,7 +123,7 @@ def items_of(node_map: NodeMap, parents: Mapping[str, ParentEnd]) -> Sequence[An
     Raises:
         MapFailed: there is no list, or it has too many.
     """
-    items = _value(node_map.over, parents, MapFailed)
+    items = _value(node_map.over, parents, {}, MapFailed)
     if not isinstance(items, list):
         raise MapFailed(f"{node_map.over} gives no list")
     if len(items) > MAX_NODES:
@@ -127,15 +131,18 @@ def items_of(node_map: NodeMap, parents: Mapping[str, ParentEnd]) -> Sequence[An
     return items
 
 
-def _value(expression: str, parents: Mapping[str, ParentEnd], failed: type[Exception]) -> Any:  # noqa: ANN401 - any JSON
+def _value(
+    expression: str, parents: Mapping[str, ParentEnd], parameters: Mapping[str, Any], failed: type[Exception]
+) -> Any:  # noqa: ANN401 - any JSON
     """What an expression gives.
 
     Args:
         expression: one that was not refused.
         parents: how those have ended that it is about.
+        parameters: the values of those that it may ask.
         failed: what is raised if it cannot be evaluated with these results.
     """
-    document = {PARENTS: {name: end.document for name, end in parents.items()}}
+    document = {PARENTS: {name: end.document for name, end in parents.items()}, PARAMETERS: parameters}
     try:
         return jmespath.compile(expression).search(document)
     except Exception as error:  # the library lets through whatever Python raises about a value of another type
@@ -161,13 +168,23 @@ def _reject_function(tree: _Tree) -> None:
         raise ConditionInvalid(f"calls {name} with {given} arguments, not {wanted}")
 
 
-def _reject_path(path: Sequence[str], parents: Collection[str]) -> None:
+def _reject_path(path: Sequence[str], parents: Collection[str], parameters: Collection[str] | None) -> None:
+    if path[:1] == (PARAMETERS,):
+        _reject_parameter(path, parameters)
+        return
     if path and path[0] != PARENTS:
         raise ConditionInvalid(f"begins with {path[0]}: a condition is about {PARENTS}.NAME.result, .outcome or .error")
     if len(path) > 1 and path[1] not in parents:
         raise ConditionInvalid(f"names {path[1]!a}, which is not among its depends_on")
     if len(path) > 2 and path[2] not in FIELDS:  # noqa: PLR2004 - parents, NAME, and what of it
         raise ConditionInvalid(f"names {path[2]!a} of {path[1]}: it has {', '.join(FIELDS)}")
+
+
+def _reject_parameter(path: Sequence[str], parameters: Collection[str] | None) -> None:
+    if parameters is not None and not parameters:
+        raise ConditionInvalid(f"is about {PARAMETERS}, and there are none: a topology definition can declare them")
+    if parameters is not None and len(path) > 1 and path[1] not in parameters:
+        raise ConditionInvalid(f"names the unknown parameter {path[1]!a}; there are {', '.join(parameters)}")
 
 
 def _paths(tree: _Tree) -> Iterator[Sequence[str]]:

@@ -34,8 +34,16 @@ def checked(
     on_failure: OnFailure = OnFailure.STOP,
     timeout_seconds: int | None = None,
     outputs: tuple[str, ...] = (),
+    parameters: Collection[str] | None = (),
 ) -> Graph:
     """A graph of these nodes.
+
+    Args:
+        nodes: in the order given.
+        on_failure: what happens when one has failed.
+        timeout_seconds: how long a run may take; `None` for as long as it needs.
+        outputs: the nodes whose results are a part of the run's.
+        parameters: the names of those that a run has; `None` if conditions were checked with them before.
 
     Raises:
         FieldInvalid: it has no node, too many of them or too many edges; a name is unfit or given twice; a node
@@ -47,7 +55,7 @@ def checked(
     _reject_size(given)
     known = _names(given)
     for node in given:
-        _reject_node(node, known)
+        _reject_node(node, known, parameters)
     if timeout_seconds is not None and not 1 <= timeout_seconds <= MAX_DEADLINE_SECONDS:
         raise FieldInvalid("timeout_seconds", f"should be 1 to {MAX_DEADLINE_SECONDS}", FaultCode.OUT_OF_RANGE)
     _reject_outputs(outputs, known)
@@ -94,7 +102,7 @@ def _reject_outputs(outputs: tuple[str, ...], known: Collection[str]) -> None:
             raise FieldInvalid("outputs", f"names {name!r} {times} times", FaultCode.DUPLICATE)
 
 
-def _reject_node(node: Node, known: Collection[str]) -> None:
+def _reject_node(node: Node, known: Collection[str], parameters: Collection[str] | None) -> None:
     def reject(field: str, reason: str, code: FaultCode) -> None:
         raise FieldInvalid(f"nodes.{node.key}.{field}", reason, code)
 
@@ -104,7 +112,7 @@ def _reject_node(node: Node, known: Collection[str]) -> None:
             reject("inputs", f"names {_short(name)}, which is not among its depends_on", FaultCode.CONFLICT)
         if times > 1:
             reject("inputs", f"names {name!r} {times} times", FaultCode.DUPLICATE)
-    _reject_condition(node, reject)
+    _reject_condition(node, parameters, reject)
     _reject_map(node, reject)
     if node.inputs and node.is_topology:
         reject("inputs", "cannot be passed to a topology: its nodes take the results of their own parents", _CONFLICT)
@@ -126,13 +134,15 @@ def _reject_parents(node: Node, known: Collection[str], reject: Callable[[str, s
             reject("depends_on", f"names {name!r} {times} times", FaultCode.DUPLICATE)
 
 
-def _reject_condition(node: Node, reject: Callable[[str, str, FaultCode], None]) -> None:
+def _reject_condition(
+    node: Node, parameters: Collection[str] | None, reject: Callable[[str, str, FaultCode], None]
+) -> None:
     if node.when is None:
         return
     if not node.depends_on or node.trigger_rule is TriggerRule.ALWAYS:
         reject("when", "is about parents that have ended: give depends_on, and another rule than always", _CONFLICT)
     try:
-        reject_condition(node.when, node.depends_on)
+        reject_condition(node.when, node.depends_on, parameters)
     except ConditionInvalid as fault:
         reject("when", str(fault), FaultCode.PATTERN)
 

@@ -10,6 +10,7 @@ from duetime.domain.bulk.filter_action import FilterResult
 from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.errors import RequestError, Unavailable
 from duetime.domain.limits import MAX_PAGE
+from duetime.domain.schedules.errors import ScheduleNotFound
 from duetime.domain.schedules.schedule import ScheduleState
 
 if TYPE_CHECKING:
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from duetime.services.schedules.manage import ScheduleManager
 
 _MEANT = {BulkKind.PAUSE: ScheduleState.ACTIVE, BulkKind.RESUME: ScheduleState.PAUSED}
+
+
+class _NotMeantError(Exception):
+    """The request does not mean a schedule, as it is now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +47,9 @@ class FilteredSchedules:
             for each in page:
                 if result.examined and self.clock.now() >= until:
                     return replace(result, refused=refused)
-                is_meant = each.state is _MEANT[kind] and _is_named(each, action)
-                is_done = is_meant and self._is_done(each, kind, by, refused)
+                matched, affected = self._applied(each, kind, action, by, refused)
                 result = FilterResult(
-                    *(result.examined + 1, result.matched + is_meant, result.affected + is_done), {}, None, each.name
+                    *(result.examined + 1, result.matched + matched, result.affected + affected), {}, None, each.name
                 )
         except Unavailable:
             if not result.affected:
@@ -53,18 +57,33 @@ class FilteredSchedules:
             return replace(result, refused=refused)
         return replace(result, refused=refused, after_name=result.after_name if len(page) == MAX_PAGE else "")
 
-    def _is_done(
-        self, stored: StoredSchedule, kind: BulkKind, by: Attribution, refused: Counter[type[RequestError]]
-    ) -> bool:
+    def _applied(
+        self,
+        listed: StoredSchedule,
+        kind: BulkKind,
+        action: FilterAction,
+        by: Attribution,
+        refused: Counter[type[RequestError]],
+    ) -> tuple[bool, bool]:
+        """Whether a schedule is meant, and was paused or resumed."""
+
+        def check(stored: StoredSchedule) -> None:
+            # The list lags behind: since then it may have got other tags, or another one may have got its name.
+            if stored.state is not _MEANT[kind] or not _is_named(stored, action):
+                raise _NotMeantError
+
         try:
+            check(listed)
             if kind is BulkKind.PAUSE:
-                self.manager.pause(stored.owner, stored.name, by)
+                self.manager.pause(listed.owner, listed.name, by, check=check)
             else:
-                self.manager.resume(stored.owner, stored.name, by=by)
+                self.manager.resume(listed.owner, listed.name, by=by, check=check)
+        except (_NotMeantError, ScheduleNotFound):
+            return False, False
         except RequestError as refusal:
             refused[type(refusal)] += 1
-            return False
-        return True
+            return True, False
+        return True, True
 
 
 def _is_named(stored: StoredSchedule, action: FilterAction) -> bool:

@@ -18,7 +18,7 @@ from duetime.services.schedules.next_revision import with_spec
 from duetime.services.schedules.schedule_writer import TRIES, busy
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from duetime.domain.schedules.definition import ScheduleSpec, ScheduleUpdate
     from duetime.domain.schedules.schedule_record import StoredSchedule
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.schedules.schedule_writer import ScheduleWriter
+
+
+def _accept(_stored: StoredSchedule) -> None:
+    """Any schedule may be paused and resumed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +138,19 @@ class ScheduleManager:
                 self.writer.expire_payloads(removed)
             raise
 
-    def pause(self, owner: str, name: str, by: Attribution = BY_OWNER, version: int | None = None) -> StoredSchedule:
+    def pause(
+        self,
+        owner: str,
+        name: str,
+        by: Attribution = BY_OWNER,
+        version: int | None = None,
+        check: Callable[[StoredSchedule], None] = _accept,
+    ) -> StoredSchedule:
         """Hold a schedule; what was placed and has not begun does not run. One that is held gets the reason.
 
         One that is held for that reason stays as it is, whatever its version: the first answer may have been lost.
+
+        `check` raises if the schedule, as it is just before it is written, is not to be paused.
 
         Raises:
             ScheduleStateConflict: it has ended.
@@ -147,6 +160,7 @@ class ScheduleManager:
 
         def held(stored: StoredSchedule) -> StoredSchedule:
             nonlocal seen
+            check(stored)
             if stored.state is ScheduleState.ENDED:
                 raise ScheduleStateConflict(name, stored.state, "paused")
             if stored.state is ScheduleState.PAUSED and stored.paused_reason == reason:
@@ -160,14 +174,24 @@ class ScheduleManager:
             return paused(seen, now, reason, planner.known_calendars_of(seen), by, still_due)
 
         stored = self.writer.read(owner, name)
+        check(stored)
         if stored.state is not ScheduleState.PAUSED or stored.paused_reason != reason:
             stored = self.writer.with_stopped_since(seen or stored, self.writer.write(stored, version, held))
         return self.writer.with_payload(stored)
 
-    def resume(self, owner: str, name: str, version: int | None = None, by: Attribution = BY_OWNER) -> StoredSchedule:
+    def resume(
+        self,
+        owner: str,
+        name: str,
+        version: int | None = None,
+        by: Attribution = BY_OWNER,
+        check: Callable[[StoredSchedule], None] = _accept,
+    ) -> StoredSchedule:
         """Let a schedule go on from now: what was due while it was held is not caught up.
 
         One that is active stays as it is, whatever its version, as in `pause`.
+
+        `check` raises if the schedule, as it is just before it is written, is not to be resumed.
 
         Raises:
             ScheduleStateConflict: it has ended.
@@ -175,6 +199,7 @@ class ScheduleManager:
         """
 
         def going_on(stored: StoredSchedule) -> StoredSchedule:
+            check(stored)
             if stored.state is not ScheduleState.PAUSED:
                 return stored
             planner, now = self.writer.expander.planner, self.runtime.now()
@@ -183,6 +208,7 @@ class ScheduleManager:
             return resumed(stored, now, calendars, planner.stopped_occurrences.dropped(stored, now), by)
 
         stored = self.writer.read(owner, name)
+        check(stored)
         if stored.state is ScheduleState.ENDED:
             raise ScheduleStateConflict(name, stored.state, "resumed")
         if stored.state is ScheduleState.ACTIVE:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FieldInvalid, KeyReused, RequestError, TaskDeleted, Unavailable
 from duetime.domain.record_limits import INLINE_CONTENT_BYTES
-from duetime.domain.tasks.content_expiry import unless_referenced
-from duetime.domain.tasks.creation import due_of, new_id, new_task
+from duetime.domain.tasks.creation import Identity, due_of, new_id, new_task
 from duetime.domain.tasks.idempotency_keys import Accepted, RememberedKey
 from duetime.domain.tasks.task_options import unique_of
 from duetime.domain.times import MINUTE
@@ -20,12 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.content_expiry import Expiry
     from duetime.domain.tasks.creation import Order
     from duetime.domain.tasks.idempotency_keys import IdempotencyKey
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_options import Unique
-    from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
@@ -36,25 +33,6 @@ if TYPE_CHECKING:
 _TAIL_BITS = 64
 _TRIES = 5
 """How often a creation is tried whose unique key others take, or whose holder others change, in between."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Identity:
-    """What stays the same however often a request is repeated."""
-
-    task_id: TaskId
-    due_at: Millis
-    created_at: Millis
-
-    @classmethod
-    def of(cls, remembered: RememberedKey) -> _Identity:
-        """What an idempotency key remembers of it."""
-        return cls(remembered.task_id, remembered.due_at, remembered.created_at)
-
-    @property
-    def expiry(self) -> Expiry:
-        """Of its payload, until the record refers to it."""
-        return unless_referenced(max(self.due_at, self.created_at))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,21 +115,22 @@ class TaskCreator:
         try:
             spec = self.rules.resolved(owner, order.spec, order.place_of_graph)
         except FieldInvalid:
-            if (repeated := self._answered(owner, order)) is None:
-                raise
             # A repeat is answered as the first request was, whatever has become of the definition.
+            repeated = self._answered(owner, order) if order.origin is None else self._existing(self._identity(order))
+            if repeated is None:
+                raise
             return repeated
         order = replace(order, spec=replace(spec, target=self.rules.accept(spec, order.graph)))
         identity = self._identity(order)
         if order.key is not None:
             task_id, remembered = identity.task_id, self._remember(owner, order.key, identity)
-            identity = _Identity.of(remembered)
+            identity = Identity.of(remembered)
             if identity.task_id != task_id and (replayed := self._replayed(remembered)):
                 return replayed
         if (unique := unique_of(order.spec.unique, order.spec.debounce)) is not None:
             return self._write_unique(owner, order, identity, unique)
-        if self._is_costly(order) and (known := self.stores.tasks.read(identity.task_id)):
-            return Accepted(self._retained(known, identity), is_replay=True)
+        if self._is_costly(order) and (known := self._existing(identity)):
+            return known
         task = self._new_record(owner, order, identity)
         if self.enqueuer.create(task):
             return self._created(order, task, identity)
@@ -160,15 +139,15 @@ class TaskCreator:
         # Somebody else is repeating the same request just now, and wrote this very record first.
         return Accepted(self._retained(self.stores.tasks.read(task.id) or task, identity), is_replay=True)
 
-    def _write_unique(self, owner: str, order: Order, identity: _Identity, unique: Unique) -> Accepted[Task]:
+    def _write_unique(self, owner: str, order: Order, identity: Identity, unique: Unique) -> Accepted[Task]:
         """Make the record exist, unless another task holds its unique key; again while others take it in between."""
         # Few tasks have one, and functions start without it.
         from duetime.services.unique_keys import key_status  # noqa: PLC0415 - see the line above
 
         may_exist = order.origin is not None
         for _ in range(_TRIES):
-            if may_exist and (known := self.stores.tasks.read(identity.task_id)):
-                return Accepted(self._retained(known, identity), is_replay=True)
+            if may_exist and (known := self._existing(identity)):
+                return known
             may_exist = True
             status = key_status(self.stores, owner, unique.key)
             settled = None
@@ -187,6 +166,11 @@ class TaskCreator:
                 return self._created(order, task, identity)
         raise Unavailable(f"the unique key {unique.key!r} was taken by others again and again")
 
+    def _existing(self, identity: Identity) -> Accepted[Task] | None:
+        """The task that there is already of the same request or event; `None` if there is none."""
+        known = self.stores.tasks.read(identity.task_id)
+        return None if known is None else Accepted(self._retained(known, identity), is_replay=True)
+
     def _answered(self, owner: str, order: Order, wanted: TaskId | None = None) -> Accepted[Task] | None:
         """What was done for the same request before, or just now, instead of making the task that is wanted."""
         key = order.key
@@ -202,10 +186,10 @@ class TaskCreator:
             return None
         if known.erased:
             raise TaskDeleted(known.id)
-        task = self._retained(known, _Identity.of(remembered))
+        task = self._retained(known, Identity.of(remembered))
         return Accepted(task, is_replay=True, on_conflict=remembered.on_conflict)
 
-    def _new_record(self, owner: str, order: Order, identity: _Identity) -> Task:
+    def _new_record(self, owner: str, order: Order, identity: Identity) -> Task:
         """The record that is to be written, with its payload kept."""
         name = payload_name(order.spec.target)
         payload = self.stores.contents.keep(identity.task_id, name, order.spec.payload, identity.expiry)
@@ -213,25 +197,25 @@ class TaskCreator:
         # A repeat may come long after its first try: nobody reads its home minute any more.
         return replace(task, next_at=max(task.next_at, self.runtime.now()), traceparent=order.traceparent)
 
-    def _created(self, order: Order, task: Task, identity: _Identity) -> Accepted[Task]:
+    def _created(self, order: Order, task: Task, identity: Identity) -> Accepted[Task]:
         self._retained(task, identity)
         return Accepted(replace(task, payload=replace(task.payload, data=order.spec.payload)))
 
-    def _retained(self, task: Task, accepted: _Identity) -> Task:
+    def _retained(self, task: Task, accepted: Identity) -> Task:
         """An open task whose payload lasts as long as its record; whoever wrote the record may not have come so far."""
         if task.payload.is_outside and not task.is_terminal:
             retain_open(self.stores.tasks, self.stores.contents, task, accepted.expiry)
         return task
 
-    def _identity(self, order: Order) -> _Identity:
+    def _identity(self, order: Order) -> Identity:
         now = self.runtime.now()
         if order.origin is None:
             due = due_of(order.spec, now)
             shard = self.runtime.random_source.below(self.shards.count())
-            return _Identity(new_id(due, now, shard, self.runtime.random_source.bits(_TAIL_BITS)), due, now)
+            return Identity(new_id(due, now, shard, self.runtime.random_source.bits(_TAIL_BITS)), due, now)
         order.origin.check(now)
         due = due_of(order.spec, order.origin.at)
-        return _Identity(order.origin.task_id(due, self.shards.at(order.origin.at)), due, now)
+        return Identity(order.origin.task_id(due, self.shards.at(order.origin.at)), due, now)
 
     def _is_costly(self, order: Order) -> bool:
         """Whether a repeated delivery would write something beside the record it finds: a payload, or a timer."""
@@ -239,7 +223,7 @@ class TaskCreator:
             return False
         return len(order.spec.payload) > INLINE_CONTENT_BYTES or order.origin.at < self.runtime.now() - MINUTE
 
-    def _remember(self, owner: str, key: IdempotencyKey, accepted: _Identity) -> RememberedKey:
+    def _remember(self, owner: str, key: IdempotencyKey, accepted: Identity) -> RememberedKey:
         now = accepted.created_at
         wanted = RememberedKey(
             accepted.task_id, accepted.due_at, now, body_hash=key.body_hash, expires_at=now + key.life

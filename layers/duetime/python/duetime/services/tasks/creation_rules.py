@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.targets import Target
     from duetime.domain.tasks.task import Task
     from duetime.domain.topologies.graph import Graph
-    from duetime.ports.topologies import GraphReader
+    from duetime.ports.topologies import NewGraphReader
 
 
 PAYLOAD = "payload"
@@ -62,7 +63,7 @@ class CreationRules:
     """
 
     targets: TargetRules
-    read_graph: GraphReader
+    read_graph: NewGraphReader
     definitions: DefinitionReader
 
     def resolved(self, owner: str, spec: TaskSpec, place: str = f"{PAYLOAD}.") -> TaskSpec:
@@ -123,19 +124,20 @@ class CreationRules:
         target = self.targets.accept(spec)
         if graph is not None:
             # Of one whose nodes name definitions, the request did not have all.
-            self.accept_nodes(self.read_graph(spec.payload) if names_definitions(spec.payload) else graph)
+            self.accept_nodes(self.read_graph(spec.payload, ()) if names_definitions(spec.payload) else graph)
         elif isinstance(target, TopologyTarget):
-            self.graph_of(spec.payload)
+            self.graph_of(spec.payload, target)
         return target
 
-    def graph_of(self, payload: bytes) -> Graph:
-        """The graph of a payload that becomes a topology's.
+    def graph_of(self, payload: bytes, target: Target) -> Graph:
+        """The graph of a payload that becomes that of a task with this target.
 
         Raises:
             FieldInvalid: it is none, or one of its nodes cannot be accepted.
         """
         try:
-            graph = self.read_graph(payload)
+            ref = definition_of(target)
+            graph = self.read_graph(payload, () if ref is None else json.loads(ref.parameters))
             self.accept_nodes(graph)
         except FieldInvalid as refusal:
             field = refusal.field if refusal.field == PAYLOAD else f"{PAYLOAD}.{refusal.field}"

@@ -183,7 +183,7 @@ class TaskUpdater:
         if not is_topology:
             return {}
         payload = wanted.payload if wanted.payload is not None else self._payload_of(task)
-        return {"notify_within_seconds": self.rules.graph_of(payload).lasts_seconds}
+        return {"notify_within_seconds": self.rules.graph_of(payload, target).lasts_seconds}
 
     def _reject_unfit(self, task: Task, wanted: TaskChange, fields: TaskChanges) -> None:
         """Reject what does not fit the task, before anything of it is kept."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import ContentExpired
+from duetime.domain.tasks.targets import definition_of
 from duetime.domain.topologies.conditions import ConditionFailed, ParentEnd, holds, items_of, parents_in
 from duetime.domain.topologies.inputs import InputsTooLarge, assembled
 from duetime.domain.topologies.maps import map_payload
@@ -42,7 +43,9 @@ class Conditions:
         """
         if node.when is None:
             return True
-        return holds(node.when, self._parents(topology_run, node, node.when))
+        ref = definition_of(topology_run.task.target)
+        parameters = {} if ref is None else json.loads(ref.parameters)
+        return holds(node.when, self._parents(topology_run, node, node.when), parameters)
 
     def map_payload(self, topology_run: TopologyRun, node: Node) -> bytes | None:
         """The payload of a map's task, now that its items are known; `None` for any other node.
