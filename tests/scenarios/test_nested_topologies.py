@@ -191,6 +191,29 @@ def test_nodes_within_are_kept_as_long_as_the_outermost_topology() -> None:
         assert (node.expires_at or 0) >= inner.expires_at + DAY
 
 
+def test_nodes_within_outlive_their_topology_whose_worker_is_lost_after_their_expiry_was_set() -> None:
+    """The outer one was ended by hand; what follows the end of the inner one is done again, later."""
+    with Nested() as graphs:
+        graphs.faulty = True
+        graphs.ends_after(5)
+        graphs.submit(outer(chain("a")))
+        graphs.until_runs("a")
+        told = {"fence": graphs.whole().fence, "outcome": "failed", "error": {"type": "X", "message": "by hand"}}
+        ended = graphs.ask("POST", f"/v1/tasks/{graphs.topology}/notify", told | {"retriable": False})
+        assert ended.status == 200
+        inner = graphs.inner().id.text
+        died = graphs.once(
+            lambda call: call.operation == "update_item" and inner in str(call) and "finished_at" in str(call),
+            lambda call: call.machine.die(),
+        )
+        assert graphs.run_until(lambda: graphs.inner().finished_at)
+        assert died
+        graphs.run(MINUTE)
+        node_expires_at, expires_at = graphs.inner_node("a").expires_at, graphs.inner().expires_at
+        assert expires_at is not None
+        assert (node_expires_at or 0) > expires_at + DAY
+
+
 def test_a_deleted_topology_takes_the_nodes_within_with_it() -> None:
     """Nothing is left of what any of them was about."""
     with Nested() as graphs:

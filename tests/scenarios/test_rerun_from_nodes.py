@@ -172,7 +172,7 @@ def test_a_request_that_is_sent_again_runs_the_nodes_once() -> None:
 
 def test_a_sub_topology_runs_again_with_its_topology_only() -> None:
     """By itself it is refused, as its children have begun with its result; its node's name runs all of it again."""
-    nodes = {
+    nodes: dict[str, dict[str, Any]] = {
         "inner": {"type": "topology", "target": {"kind": "topology"}, "payload": {"nodes": {"a": {"type": PLAIN}}}},
         "after": {"type": PLAIN, "depends_on": ["inner"]},
         "beside": {"type": PLAIN},

@@ -14,7 +14,7 @@ from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import console, printable, say, show_json
-from duetime_client.commands.task_arguments import reject_constant
+from duetime_client.commands.target_arguments import reject_constant
 from duetime_client.commands.task_options import IfMatch
 from duetime_client.schedule_models import Calendar, CalendarFields
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.attempt_results import Postponed, Skipped
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_options import Rate
+    from duetime.domain.times import Millis
 
 
 class StartGate(Protocol):
@@ -114,11 +115,11 @@ class OccurrenceListener(Protocol):
 class NodeListener(Protocol):
     """Does what the end of a node means for its topology, and a topology's for its nodes; twice is once."""
 
-    def follow(self, task: Task) -> bool:
+    def follow(self, task: Task) -> Millis | None:
         """Do what follows the end of this node or topology.
 
         Returns:
-            Whether it is a node of a topology that goes on: it expires only after that.
+            From when on it may expire; `None` if it is a node of a topology that goes on.
 
         Raises:
             Unavailable: it is to be done again.

@@ -106,13 +106,14 @@ class InlineCompletion:
 
     def _finish(self, task: Task) -> None:
         now = self.runtime.now()
-        # A node outlives its topology, by whoever's clock that has ended.
-        margin = NODE_MARGIN if task.node_ref is not None else 0
-        expires = task.expires_at or now + self.retention + margin
         if _reports(task):
             self.occurrence_listener.follow(task)
         sets: TaskChanges = {"finished_at": now}
-        if not (_is_of_a_topology(task) and self.node_listener.follow(task)):
+        earliest = self.node_listener.follow(task) if _is_of_a_topology(task) else 0
+        if earliest is not None:
+            # A node outlives its topology, by whoever's clock that has ended.
+            margin = NODE_MARGIN if task.node_ref is not None else 0
+            expires = task.expires_at or max(earliest, now + self.retention + margin)
             let_expire(self.stores.contents, task, expires)
             if task.expires_at is None:
                 sets["expires_at"] = expires

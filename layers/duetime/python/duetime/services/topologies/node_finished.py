@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.parent_references import NodeRef
     from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
     from duetime.domain.topologies.node_status import NodeStatus
     from duetime.ports.topologies import StateMachine, TopologyStore
     from duetime.services.topologies.joins import Joins
@@ -45,11 +46,11 @@ class NodeFinished:
     store: TopologyStore
     machine: StateMachine
 
-    def follow(self, task: Task) -> bool:
+    def follow(self, task: Task) -> Millis | None:
         """Do what the end of a node means for its topology, or the end of a topology for its nodes.
 
         Returns:
-            Whether it is a node of a topology that goes on, and must not expire before.
+            From when on it may expire; `None` if it is a node of a topology that goes on.
 
         Raises:
             Unavailable: a store did not answer; it is to be done again.
@@ -59,10 +60,11 @@ class NodeFinished:
             if not self.reconciler.dissolve(task):
                 self.reconciler.retention.let_expire(task.id)
         if task.node_ref is None or (topology_run := self._whole_of(task.id, task.node_ref)) is None:
-            return False
+            return 0
         self._tell_all(task, task.node_ref, topology_run)
         # As it was read after the node had ended: if the topology ends later, its own follow-up finds the node.
-        return self.reconciler.retention.is_needed(topology_run)
+        retention = self.reconciler.retention
+        return None if retention.is_needed(topology_run) else retention.expiry_of_nodes(topology_run)
 
     def _tell_all(self, task: Task, node_ref: NodeRef, topology_run: TopologyRun | None) -> None:
         key, status = node_ref.key, status_of(task)

@@ -67,16 +67,33 @@ class Retention:
         """
         topology_run = self.topology_repository.read(topology)
         if topology_run is not None and not self.is_needed(topology_run):
-            self._let_expire(topology_run, topology_run.task.expires_at or self.runtime.now() + self.period)
+            self._let_expire(topology_run, self.expiry_of(topology_run))
 
     def is_needed(self, topology_run: TopologyRun) -> bool:
         """Whether a topology may still need its nodes: it goes on, or it is a node of one that does."""
+        if not topology_run.task.is_terminal:
+            return True
+        outer = self._outer(topology_run)
+        return outer is not None and outer.is_present and self.is_needed(outer)
+
+    def expiry_of(self, topology_run: TopologyRun) -> Millis:
+        """When a topology expires that has ended, if it is finished now: after the one that it is a node of."""
+        if topology_run.task.expires_at is not None:
+            return topology_run.task.expires_at
+        outer = self._outer(topology_run)
+        return self.runtime.now() + self.period if outer is None else self.expiry_of_nodes(outer)
+
+    def expiry_of_nodes(self, topology_run: TopologyRun) -> Millis:
+        """When the nodes of a topology expire that has ended, at the earliest."""
+        return self.expiry_of(topology_run) + NODE_MARGIN
+
+    def _outer(self, topology_run: TopologyRun) -> TopologyRun | None:
+        """The topology that one is a node of."""
         node_ref = topology_run.task.node_ref
-        if not topology_run.task.is_terminal or node_ref is None:
-            return not topology_run.task.is_terminal
-        outer = self.topology_repository.read(node_ref.topology)
-        is_its = outer is not None and outer.run_state.task_id(node_ref.key) == topology_run.task.id
-        return is_its and outer is not None and outer.is_present and self.is_needed(outer)
+        outer = None if node_ref is None else self.topology_repository.read(node_ref.topology)
+        if node_ref is None or outer is None:
+            return None
+        return outer if outer.run_state.task_id(node_ref.key) == topology_run.task.id else None
 
     def _let_expire(self, topology_run: TopologyRun, expires_at: Millis) -> None:
         ids = [topology_run.run_state.task_id(key) for key in topology_run.graph.by_key]
