@@ -122,7 +122,7 @@ def test_create_sends_every_option(duetime: Run, deployment: Deployment) -> None
             },
         ),
         (
-            '--arn=arn:aws:glue:r:1:job/j --parameters={"WorkerType":"G.1X"}',
+            '--arn=arn:aws:glue:r:1:job/j --job-parameters={"WorkerType":"G.1X"}',
             {"kind": "glue", "arn": "arn:aws:glue:r:1:job/j", "parameters": {"WorkerType": "G.1X"}},
         ),
     ],
@@ -144,7 +144,7 @@ def test_an_option_says_what_kind_of_target_it_is(
         ("--arn=arn:aws:sqs:r:1:q --job", "is for state machines and durable functions"),
         ("--arn=arn:aws:lambda:r:1:function:f --job --async", "not both"),
         ("--arn=arn:aws:batch:r:1:job-definition/d", "needs --job-queue"),
-        ("--arn=arn:aws:glue:r:1:job/j --parameters=[]", "should be a JSON object"),
+        ("--arn=arn:aws:glue:r:1:job/j --job-parameters=[]", "should be a JSON object"),
         ("--async", "needs --arn"),
         ("--detail-type=x", "needs --arn"),
         ("--arn=arn:aws:sqs:r:1:q --http-url=https://example.org", "not both"),

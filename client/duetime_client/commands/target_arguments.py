@@ -157,7 +157,7 @@ _OF_SERVICE = {
     "--cluster": (("ecs",), "task definitions"),
     "--container": (("ecs",), "task definitions"),
     "--job-queue": (("batch",), "job definitions"),
-    "--parameters": (
+    "--job-parameters": (
         ("ecs", "batch", "codebuild", "glue"),
         "task definitions, job definitions, build projects and Glue jobs",
     ),
@@ -174,7 +174,7 @@ def _aws_options(options: TaskOptions) -> dict[str, object]:
         "--cluster": options.cluster,
         "--container": options.container,
         "--job-queue": options.job_queue,
-        "--parameters": options.parameters,
+        "--job-parameters": options.job_parameters,
     }
     return {option: value for option, value in every.items() if value is not None}
 
@@ -203,7 +203,7 @@ def _aws_target(arn: str, options: TaskOptions) -> AwsTarget:
             )
         case "ecs" | "batch" | "codebuild" | "glue":
             target = _job_target(service, arn, options)
-            parameters = options.parameters
+            parameters = options.job_parameters
             return target if parameters is None else {**target, "parameters": _json_object(parameters)}
     raise typer.BadParameter(
         "should be the ARN of a Lambda function, SQS queue, SNS topic, event bus, state machine, task definition, job"
@@ -236,7 +236,7 @@ def _json_object(text: str) -> dict[str, object]:
     try:
         value = json.loads(text)
     except ValueError as error:
-        raise typer.BadParameter(f"is not JSON: {error}", param_hint="--parameters") from None
+        raise typer.BadParameter(f"is not JSON: {error}", param_hint="--job-parameters") from None
     if not isinstance(value, dict):
-        raise typer.BadParameter("should be a JSON object", param_hint="--parameters")
+        raise typer.BadParameter("should be a JSON object", param_hint="--job-parameters")
     return value

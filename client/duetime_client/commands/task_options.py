@@ -164,7 +164,7 @@ class TaskOptions:
         str | None,
         typer.Option(metavar="ARN", help="Queue of the Batch job. Needs --arn.", rich_help_panel=TARGET),
     ] = None
-    parameters: Annotated[
+    job_parameters: Annotated[
         str | None,
         typer.Option(
             metavar="JSON",
