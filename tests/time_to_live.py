@@ -145,7 +145,7 @@ DECIDERS: dict[str, Rule] = {
     "services/outcomes/completion_steps.py:InlineCompletion._finish": CONTENT,
     "services/tasks/create.py:TaskCreator._remember": KEY,
     "services/repeated_requests.py:RepeatedRequests.remember": KEY,
-    "services/tasks/create.py:_Identity.expiry": CONTENT,
+    "domain/tasks/creation.py:Identity.expiry": CONTENT,
     "services/outcomes/outcome.py:OutcomeWriter._succeed": CONTENT,
     "services/outcomes/suspended_attempts.py:write_pause": CONTENT,
     "services/outcomes/unstarted_tasks.py:skip": RECORD,

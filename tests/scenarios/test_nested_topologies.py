@@ -140,6 +140,32 @@ def test_a_pause_holds_the_nodes_within_until_it_is_resumed() -> None:
         assert graphs.ran == ["first", "a", "b", "last"]
 
 
+def test_a_resume_reaches_the_nodes_within_although_its_process_is_lost_between_both() -> None:
+    """The inner topology goes on by then; the request that is repeated finds that its nodes do not."""
+    with Nested() as graphs:
+        graphs.faulty = True
+        graphs.ends_after(30)
+        graphs.submit(outer({"nodes": {"a": {"type": PLAIN, "delay_seconds": 120}}}))
+        graphs.until_runs("first")
+        graphs.run(2 * MINUTE)
+        graphs.until_answered("pause")
+        graphs.topologies.controlled.add(graphs.topology)
+        graphs.run(10 * MINUTE)
+        assert graphs.inner_node("a").state == "paused"
+        inner = graphs.inner().id.text
+        died = graphs.once(
+            lambda call: (
+                inner in str(call.request) and "bulk" in str(call.request) and not graphs.inner().requested_action
+            ),
+            lambda call: call.machine.die(),
+        )
+        graphs.send("POST", f"{PATH}/{graphs.topology}/resume")
+        assert graphs.run_until(lambda: died)
+        graphs.until_answered("resume")
+        assert graphs.run_until_ended().state == "succeeded"
+        assert graphs.ran == ["first", "a", "last"]
+
+
 def test_a_rollback_undoes_the_nodes_within_before_what_they_depend_on() -> None:
     """Children before parents, through the inner topology, which ends rolled back itself."""
     with Nested() as graphs:

@@ -69,7 +69,7 @@ MUTANTS = (
     Mutant(
         "nodes of a topology within another expire by its end, not by that of the outer one",
         "services/topologies/retention.py",
-        "        return is_its and outer is not None and outer.is_present and self.is_needed(outer)\n",
+        "        return outer is not None and outer.is_present and self.is_needed(outer)\n",
         "        return False\n",
     ),
     Mutant(

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.bulk.operation import BulkKind
-from duetime.domain.errors import RequestError
+from duetime.domain.errors import RequestError, StateConflict
 from duetime.domain.tasks.action_recording import by_topology
-from duetime.domain.tasks.states import LEASED
+from duetime.domain.tasks.states import LEASED, State
 from duetime.domain.tasks.task import RequestedAction
+from duetime.domain.topologies.run_state import goes_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.task import Task
+    from duetime.domain.topologies.node_status import NodeStatus
     from duetime.services.bulk.manage import BulkOperations
     from duetime.services.tasks.control import TaskControl
     from duetime.services.topologies.repository import TopologyRun
@@ -38,13 +40,33 @@ class NodeRequests:
 
     def resume(self, topology_run: TopologyRun, key: str) -> None:
         """Have a node go on."""
-        self._ask(self.task_control.resume, topology_run, key)
+        self._ask(self._resumed, topology_run, key)
+
+    def is_held(self, topology_run: TopologyRun, key: str, status: NodeStatus) -> bool:
+        """Whether a node was paused, or is a topology whose nodes were, and were not resumed with it."""
+        if status.state is State.PAUSED or not status.is_topology:
+            return status.state is State.PAUSED
+        if status.is_pausing or status.state not in LEASED:
+            return status.is_pausing
+        # Whoever resumed it may have been lost before it was passed on.
+        latest = self.bulk_operations.latest_of(topology_run.run_state.task_id(key))
+        return latest is not None and latest.kind is BulkKind.PAUSE
+
+    def _resumed(self, owner: str, task_id: TaskId, version: int | None, by: Attribution) -> Task:
+        try:
+            return self.task_control.resume(owner, task_id, version, by)
+        except StateConflict as refusal:
+            if not goes_on(refusal.task):
+                raise
+            return refusal.task
 
     def stop(self, topology_run: TopologyRun, key: str) -> None:
         """Have a node that runs stop."""
         self._ask(self.task_control.stop, topology_run, key)
 
-    def _ask(self, ask: Callable[[str, TaskId, None, Attribution], Task], topology_run: TopologyRun, key: str) -> None:
+    def _ask(
+        self, ask: Callable[[str, TaskId, int | None, Attribution], Task], topology_run: TopologyRun, key: str
+    ) -> None:
         owner, task_id = topology_run.task.owner, topology_run.run_state.task_id(key)
         try:
             task = ask(owner, task_id, None, by_topology(topology_run.task))

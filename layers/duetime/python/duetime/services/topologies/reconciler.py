@@ -83,7 +83,7 @@ class TopologyReconciler:
         found, statuses = self._next_action(topology_run)
         if not statuses:
             return ()
-        paused = [key for key, status in statuses.items() if _is_held(status)]
+        paused = [key for key, status in statuses.items() if self.node_requests.is_held(topology_run, key, status)]
         return [
             *self._work(topology_run, found, statuses),
             *self._repairs(topology_run, found, statuses),
@@ -234,8 +234,3 @@ class TopologyReconciler:
         # Asked for each: a process that stood still must not do now what was wanted then.
         if until is None or self.runtime.now() < until:
             part()
-
-
-def _is_held(status: NodeStatus) -> bool:
-    """Whether a node was paused, or is a topology whose nodes were."""
-    return status.state is State.PAUSED or (status.is_topology and status.is_pausing)
