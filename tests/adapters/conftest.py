@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import boto3
 import pytest
+from botocore.config import Config
 from moto import mock_aws
 
 from duetime.adapters import aws_clients
@@ -63,9 +64,15 @@ def moto_cloud(moto_clients: Cloud) -> Iterator[Cloud]:
 
 @pytest.fixture(scope="session")
 def engine_cloud(engine: Emulator) -> Cloud:
-    """The embedded engine, shared by all tests, called with the settings of the deployed functions."""
+    """The embedded engine, shared by all tests, called with the settings of the deployed functions, but patiently.
+
+    On a busy machine it may answer after seconds, and what is sent again meanwhile is refused: a table that exists.
+    """
     session = boto3.Session(aws_access_key_id="none", aws_secret_access_key="none", region_name="us-east-1")  # noqa: S106 - none
-    where: dict[str, Any] = {"endpoint_url": engine.endpoint_url, "config": aws_clients.CONFIG}
+    where: dict[str, Any] = {
+        "endpoint_url": engine.endpoint_url,
+        "config": aws_clients.CONFIG.merge(Config(read_timeout=300)),
+    }
     return Cloud(session.client("dynamodb", **where), session.client("s3", **where), session.client("sqs", **where))
 
 
