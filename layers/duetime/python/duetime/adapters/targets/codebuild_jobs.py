@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.targets import AwsTarget
 
 _MISMATCH = "mismatch"
-"""What CodeBuild says of a token that it knows with other parameters (Source: CodeBuild API Reference, StartBuild)."""
+"""What CodeBuild says of a token that it knows with other parameters: "a parameter mismatch error" (Source: CodeBuild
+API Reference, StartBuild, which tells neither its class nor its text; not tried on AWS)."""
 
 
 def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> str:

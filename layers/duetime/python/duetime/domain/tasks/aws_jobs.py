@@ -155,7 +155,8 @@ JOB_SERVICES = {
     ),
 }
 """Sources: the services' API references and Service Authorization References; EventBridge event references; AWS Lambda
-Developer Guide, "Monitoring durable functions" and "Security and permissions for Lambda durable functions"."""
+Developer Guide, "Monitoring durable functions" and "Security and permissions for Lambda durable functions". Addresses
+of pages in the console are not documented by AWS, and those of CodeBuild, Glue and Lambda were not tried."""
 
 
 def is_job(target: Target | None) -> bool:

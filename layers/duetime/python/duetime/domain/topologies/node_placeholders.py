@@ -68,9 +68,9 @@ class Replacement:
         return value
 
     def _typed(self, text: str) -> Any:  # noqa: ANN401 - any JSON
-        whole = self.placeholder.fullmatch(text)
-        if whole is not None and not whole[1] and whole[2] in self.values:
-            return self.values[whole[2]]
+        found = self.placeholder.fullmatch(text)
+        if found is not None and not found[1] and found[2] in self.values:
+            return self.values[found[2]]
         return self._inside(text)
 
     def _in_url(self, text: str) -> str:

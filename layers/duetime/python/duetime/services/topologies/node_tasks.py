@@ -129,5 +129,5 @@ class NodeTasks:
 
 def _map_spec(item: TaskSpec, node_map: NodeMap) -> TaskSpec:
     """The task of a map, whose items are not known yet; what is not said here is about the task of each item."""
-    whole = TaskSpec(item.type, name=item.name, tags=item.tags, priority=item.priority)
-    return whole.of_graph(map_payload(node_map, {}, None), MAX_DEADLINE_SECONDS)
+    spec = TaskSpec(item.type, name=item.name, tags=item.tags, priority=item.priority)
+    return spec.of_graph(map_payload(node_map, {}, None), MAX_DEADLINE_SECONDS)
