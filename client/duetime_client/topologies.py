@@ -18,6 +18,7 @@ from duetime_client.open_literals import (  # noqa: TC001 - pydantic reads the a
     TopologyFailurePolicy,
 )
 from duetime_client.pages import pages
+from duetime_client.request_estimates import estimate_query
 from duetime_client.resource import AsyncResource, Operation, Resource, Stream, SyncResource
 from duetime_client.responses import nothing, one, read, task_of
 from duetime_client.session import IDEMPOTENCY_KEY, guard, segment
@@ -128,10 +129,16 @@ class TopologyOperations(Resource):
     """Topologies."""
 
     @Operation
-    def create(self, body: Mapping[str, Any], *, idempotency_key: str | None = None) -> Request[Task]:
-        """Create a topology from the body of `POST /v1/topologies`, which `read_topology` reads from a file."""
+    def create(
+        self, body: Mapping[str, Any], *, idempotency_key: str | None = None, estimate: bool = False
+    ) -> Request[Task]:
+        """Create a topology from the body of `POST /v1/topologies`, which `read_topology` reads from a file.
+
+        With `estimate`, the task returned says what it will cost with its nodes (`task.estimate`).
+        """
         headers = {IDEMPOTENCY_KEY: idempotency_key or str(uuid4())}
-        return Request("POST", TOPOLOGIES, task_of, body=dict(body), headers=headers)
+        query = estimate_query(is_wanted=estimate)
+        return Request("POST", TOPOLOGIES, task_of, body=dict(body), query=query, headers=headers)
 
     @Operation
     def get(self, task_id: str) -> Request[Topology]:

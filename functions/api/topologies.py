@@ -22,10 +22,11 @@ from duetime.services.topologies.service import ControlResult
 
 from .filter_actions import location
 from .requests import body_hash
-from .responses import Response, answer, creation_headers, creation_status, no_content, task_response
+from .responses import Response, answer, creation_headers, creation_status, no_content, task_response, with_estimate
 from .routing import route
 
 if TYPE_CHECKING:
+    from duetime.contract.tasks.queries import EstimateQuery
     from duetime.contract.topologies.bodies import TopologyListQuery
 
     from .requests import Request
@@ -35,7 +36,7 @@ _ASK_AGAIN = {"Cache-Control": "private, no-cache"}
 
 
 @route(operations.CREATE)
-def create_topology(request: Request) -> Response:
+def create_topology(request: Request[EstimateQuery]) -> Response:
     """Create a topology."""
     document = request.document()
     wanted = topology_request(document)
@@ -44,7 +45,12 @@ def create_topology(request: Request) -> Response:
     creation = composed(TaskServices).creator.create_once(request.owner, order)
     headers = creation_headers(creation, operations.READ.url(topology_id=creation.value.id))
     task = composed(TaskServices).reader.with_contents(creation.value)
-    return task_response(task, creation_status(creation), headers)
+    response = task_response(task, creation_status(creation), headers)
+    if not request.query.estimate:
+        return response
+    return with_estimate(
+        response, lambda workloads: workloads.of_topology(wanted.spec, wanted.graph, has_key=key is not None)
+    )
 
 
 @route(operations.LIST)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from duetime.contract.http.operation import IF_MATCH, KEY, KEY_LIFE, TRACEPARENT, Operation, Returns
 from duetime.contract.tasks.action_bodies import TaskAction
 from duetime.contract.tasks.operations import CHANGED, KEPT_TASK, TASK
+from duetime.contract.tasks.queries import EstimateQuery
 from duetime.contract.topologies.bodies import TopologyCreate, TopologyListQuery, TopologyRetry
 from duetime.contract.topologies.responses import TopologyPage, TopologyResponse
 from duetime.domain import errors
@@ -20,6 +21,7 @@ CREATE = Operation(
     description="A graph of tasks that runs as one task: each node starts as soon as its parents allow it. Cycles, "
     "unknown parents and duplicate names are refused.",
     kept=KEPT_TASK,
+    query=EstimateQuery,
     body=TopologyCreate,
     nesting=2,
     headers=(KEY, KEY_LIFE, TRACEPARENT),
