@@ -55,6 +55,12 @@ class TopologyNode(ResponseModel):
     finished_at: datetime | None = None
 
 
+class ListedTopologyNode(TopologyNode):
+    """A node of a topology in a list, with its name."""
+
+    name: str
+
+
 class CriticalPath(ResponseModel):
     """The chain of nodes that determines when the topology ends."""
 
@@ -150,6 +156,12 @@ class TopologyOperations(Resource):
         """All topologies that match the filters, fetched page by page as they are needed."""
         query = list(query_of(filters, page_size))
         return pages(self._session, TOPOLOGIES, "topologies", partial(read, TopologySummary), query)
+
+    @Stream
+    def list_nodes(self, task_id: str, *, page_size: int | None = None) -> Items[ListedTopologyNode]:
+        """The nodes of a topology in the order of its graph, fetched page by page as they are needed."""
+        query = list(query_of({}, page_size))
+        return pages(self._session, f"{_path_of(task_id)}/nodes", "nodes", partial(read, ListedTopologyNode), query)
 
     @Stream
     def follow(self, task_id: str) -> Items[Topology]:

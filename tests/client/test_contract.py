@@ -59,6 +59,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "schedules.list_runs": (_ANYTHING, {"due_after": _STRETCH[1], "due_before": _STRETCH[2], "page_size": 5}),
     "schedules.list_occurrences": (_ANYTHING, {"start": _STRETCH[1], "end": _STRETCH[2], "limit": 5}),
     "schedules.list": ((), {"state": "paused", "page_size": 5}),
+    "topologies.list_nodes": (_ANYTHING, {"page_size": 5}),
     "topologies.list": ((), {"state": "failed", "definition": "nightly", **_LISTED}),
     "topology_definitions.list": ((), {}),
     "topology_definitions.get": (_ANYTHING, {"version": 3}),
