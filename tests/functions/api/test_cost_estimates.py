@@ -110,6 +110,10 @@ def test_a_topology_is_estimated_with_its_nodes(api: Gateway) -> None:
     mapped = {"a": TASK, "b": {**TASK, "depends_on": ["a"], "map": {"over": "parents.a.result"}}}
     found = estimated(api, "/v1/topologies", {"nodes": mapped})
     assert (found["tasks"], found["left_out"]) == (4, ["the items of a map besides the first"])
+    task = {"type": "graph", "target": {"kind": "topology"}, "payload": {"nodes": nodes}}
+    found = estimated(api, "/v1/tasks", task)
+    assert_is(found, mix(ahead=False, extra_writes=8, transitions=6))
+    assert found["left_out"] == ["the nodes of a topology whose graph is in a payload or a definition"]
 
 
 def test_the_deployment_s_settings_count(compose: Callable[[], None], environ: dict[str, str]) -> None:
@@ -126,6 +130,8 @@ def test_the_deployment_s_settings_count(compose: Callable[[], None], environ: d
     found = estimated(Gateway(), "/v1/tasks", TASK)
     assert_is(found, Workload(1, ahead=False, precision="relaxed", region="eu-west-1"))
     assert found["region"] == "eu-west-1"
+    pulled = estimated(Gateway(), "/v1/tasks", {"type": "pulled", "delay_seconds": 3_600, "expires_seconds": 60})
+    assert_is(pulled, Workload(1, precision="relaxed", region="eu-west-1", pulled=True, extra_writes=1))
     environ[Variable.REGION] = "eu-central-1"
     assert estimated(Gateway(), "/v1/tasks", TASK)["region"] == DEFAULT_REGION
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from duetime.domain.topologies.graph import Node
 
 MAP_ITEMS = "the items of a map besides the first"
-NODES = "the nodes of a topology whose graph is not in the request"
+NODES = "the nodes of a topology whose graph is in a payload or a definition"
 _KILOBYTE = 1_024
 _UNIQUE, _LOCK, _RATE, _LATE_NOTICE, _PREPARE, _JOB, _APPROVAL, _PULL_EXPIRY = 4, 2, 1, 1, 2, 2, 5, 1
 """Write units of a task besides those of any other, by what it has."""
