@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.tasks.task import Task
     from duetime.handlers import Context
+    from duetime_testing.fakes.job_services import FakeJobs
     from duetime_testing.fakes.stepfunctions import Execution
     from duetime_testing.simulation.faults import Call
     from duetime_testing.simulation.machines import Machine
@@ -304,6 +305,10 @@ class FaultSimulation(Account):
     def begin_container(self, arn: str) -> None:
         """Run what a task has started."""
         self.job_users.run_container(arn)
+
+    def begin_job(self, service: FakeJobs, job: str) -> None:
+        """Run what a task has started."""
+        self.job_users.run_job(service, job)
 
     def _resume_all(self) -> None:
         self.bulk_users.restore()

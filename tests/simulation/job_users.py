@@ -9,17 +9,21 @@ from typing import TYPE_CHECKING, Any
 from duetime.domain.times import SECOND, Millis
 from duetime_testing.fakes.stepfunctions import Status
 from tests.simulation import works
-from tests.simulation.endpoints import CLUSTER, JOBS, TASK_DEFINITION
+from tests.simulation.endpoints import CLUSTER, JOB_TARGETS, JOBS, TASK_DEFINITION
 
 if TYPE_CHECKING:
+    from duetime_testing.fakes.job_services import FakeJobs
     from duetime_testing.fakes.stepfunctions import Execution
     from tests.simulation.fault_simulation import FaultSimulation
     from tests.simulation.users import Users
 
 _MACHINE = {"kind": "step_functions", "arn": JOBS, "wait": True}
 _CONTAINER = {"kind": "ecs", "arn": TASK_DEFINITION, "cluster": CLUSTER, "container": "report"}
+_TARGETS = (_MACHINE, _CONTAINER, *JOB_TARGETS.values())
 _LENGTHS = (0, 1, 20, 100, 400)
 """How many seconds jobs take; some exceed their time limits."""
+_LISTED_AFTER = (0, 0, 1, 30)
+"""After how many seconds jobs are listed."""
 
 
 class JobUsers:
@@ -39,13 +43,15 @@ class JobUsers:
         """Create tasks, each by a request that is sent again until it is answered."""
         self.runs_jobs = True
         pick = self.simulation.random.choice
+        for service in (self.simulation.ecs, *self.simulation.job_services.values()):
+            service.listed_after = lambda: pick(_LISTED_AFTER) * SECOND
         while self.simulation.time.now() < until:
             self.simulation.take(self.simulation.random.randrange(1, 30 * SECOND))
             key = f"job-{next(self._numbers)}"
             body: dict[str, Any] = {
                 "type": works.PLAIN,
                 "name": key,
-                "target": pick([_MACHINE, _CONTAINER]),
+                "target": pick(_TARGETS),
                 "delay_seconds": pick([0, 5, 90]),
                 "notify_within_seconds": pick([60, 600]),
                 "timeout_seconds": 30,
@@ -62,21 +68,31 @@ class JobUsers:
 
     def run_execution(self, execution: Execution) -> None:
         """Run an execution until it ends by itself, or somebody has stopped it."""
-        self.simulation.jobs.begun(execution.name)
+        self.simulation.jobs.begun(execution.name, execution.arn)
         if self.runs_jobs:
             self.simulation.time.start_process(partial(self._execute, execution))
 
     def run_container(self, arn: str) -> None:
         """Run a container, likewise."""
         name = self.simulation.ecs.tasks[arn]["startedBy"]
-        self.simulation.jobs.begun(name)
+        self.simulation.jobs.begun(name, arn)
         if self.runs_jobs:
             self.simulation.time.start_process(partial(self._contain, arn, name))
+
+    def run_job(self, service: FakeJobs, job: str) -> None:
+        """Run a job of another service, likewise."""
+        self.simulation.jobs.begun(service.names[job], job)
+        if self.runs_jobs:
+            self.simulation.time.start_process(partial(self._work, service, job))
 
     def _execute(self, execution: Execution) -> None:
         self.simulation.take(self.simulation.random.choice(_LENGTHS) * SECOND)
         status = self.simulation.random.choice([Status.SUCCEEDED, Status.SUCCEEDED, Status.FAILED, Status.ABORTED])
         self.simulation.end_execution(execution, status, "7")
+
+    def _work(self, service: FakeJobs, job: str) -> None:
+        self.simulation.take(self.simulation.random.choice(_LENGTHS) * SECOND)
+        self.simulation.end_job(service, job, well=self.simulation.random.choice([True, True, False]))
 
     def _contain(self, arn: str, name: str) -> None:
         self.simulation.take(self.simulation.random.choice(_LENGTHS) * SECOND)
