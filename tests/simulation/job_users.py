@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.domain.times import SECOND, Millis
 from duetime_testing.fakes.stepfunctions import Status
+from duetime_testing.simulation.faults import Fault
 from tests.simulation import works
 from tests.simulation.endpoints import CLUSTER, JOB_TARGETS, JOBS, TASK_DEFINITION
 
 if TYPE_CHECKING:
     from duetime_testing.fakes.job_services import FakeJobs
     from duetime_testing.fakes.stepfunctions import Execution
+    from duetime_testing.simulation.machines import Machine
     from tests.simulation.fault_simulation import FaultSimulation
     from tests.simulation.users import Users
 
@@ -22,6 +24,12 @@ _CONTAINER = {"kind": "ecs", "arn": TASK_DEFINITION, "cluster": CLUSTER, "contai
 _TARGETS = (_MACHINE, _CONTAINER, *JOB_TARGETS.values())
 _LENGTHS = (0, 1, 20, 100, 400)
 """How many seconds jobs take; some exceed their time limits."""
+_STARTS = frozenset({"start_execution", "run_task", "submit_job", "start_build", "start_job_run", "invoke"})
+_START_FAULTS = (Fault.CRASH_BEFORE, Fault.CRASH_AFTER, Fault.AWAY, Fault.LOST, Fault.LATE, Fault.STALLED)
+_START_RATE = 0.2
+"""How often a start of a job goes wrong where anything does: nobody knows what came of it then."""
+_CANCELLED = 0.3
+"""How many of the tasks are cancelled by force within minutes."""
 _LISTED_AFTER = (0, 0, 1, 30)
 """After how many seconds jobs are listed."""
 
@@ -62,9 +70,27 @@ class JobUsers:
             for _ in range(4):
                 answer = self.users.ask("POST", "/v1/tasks", body, headers={"Idempotency-Key": key})
                 if answer is not None and answer.status == 201:
-                    self.simulation.watching.accepted.append(answer.body["id"])
+                    self._accepted(answer.body["id"])
                     break
                 self.simulation.take(2 * SECOND)
+
+    def _accepted(self, task_id: str) -> None:
+        self.simulation.watching.accepted.append(task_id)
+        if self.simulation.random.random() < _CANCELLED:
+            self.simulation.time.start_process(partial(self._cancel, task_id))
+
+    def _cancel(self, task_id: str) -> None:
+        self.simulation.take(self.simulation.random.randrange(150 * SECOND))
+        self.users.cancel_by_force(task_id)
+
+    def fault_for(self, machine: Machine, operation: str) -> Fault | None:
+        """What goes wrong with a call that starts a job, besides what may happen to any call."""
+        is_start = self.runs_jobs and machine.function == "worker" and operation in _STARTS
+        if not is_start or not self.simulation.rate or self.simulation.random.random() >= _START_RATE:
+            return None
+        fault = self.simulation.random.choice(_START_FAULTS)
+        self.simulation.count(f"start {fault.name.lower()}")
+        return fault
 
     def run_execution(self, execution: Execution) -> None:
         """Run an execution until it ends by itself, or somebody has stopped it."""
