@@ -6,7 +6,7 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.times import SECOND, Millis
+from duetime.domain.times import MINUTE, SECOND, Millis
 from duetime_testing.fakes.stepfunctions import Status
 from duetime_testing.simulation.faults import Fault
 from tests.simulation import works
@@ -26,10 +26,10 @@ _LENGTHS = (0, 1, 20, 100, 400)
 """How many seconds jobs take; some exceed their time limits."""
 _STARTS = frozenset({"start_execution", "run_task", "submit_job", "start_build", "start_job_run", "invoke"})
 _START_FAULTS = (Fault.CRASH_BEFORE, Fault.CRASH_AFTER, Fault.AWAY, Fault.LOST, Fault.LATE, Fault.STALLED)
-_START_RATE = 0.2
+_START_RATE = 0.3
 """How often a start of a job goes wrong where anything does: nobody knows what came of it then."""
 _CANCELLED = 0.3
-"""How many of the tasks are cancelled by force within minutes."""
+"""How many of the tasks are cancelled by force in the minute in which they are to start."""
 _LISTED_AFTER = (0, 0, 1, 30)
 """After how many seconds jobs are listed."""
 
@@ -70,17 +70,17 @@ class JobUsers:
             for _ in range(4):
                 answer = self.users.ask("POST", "/v1/tasks", body, headers={"Idempotency-Key": key})
                 if answer is not None and answer.status == 201:
-                    self._accepted(answer.body["id"])
+                    self._accepted(answer.body["id"], body["delay_seconds"] * SECOND)
                     break
                 self.simulation.take(2 * SECOND)
 
-    def _accepted(self, task_id: str) -> None:
+    def _accepted(self, task_id: str, delay: Millis) -> None:
         self.simulation.watching.accepted.append(task_id)
         if self.simulation.random.random() < _CANCELLED:
-            self.simulation.time.start_process(partial(self._cancel, task_id))
+            self.simulation.time.start_process(partial(self._cancel, task_id, delay))
 
-    def _cancel(self, task_id: str) -> None:
-        self.simulation.take(self.simulation.random.randrange(150 * SECOND))
+    def _cancel(self, task_id: str, delay: Millis) -> None:
+        self.simulation.take(delay + self.simulation.random.randrange(MINUTE))
         self.users.cancel_by_force(task_id)
 
     def fault_for(self, machine: Machine, operation: str) -> Fault | None:
