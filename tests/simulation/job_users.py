@@ -25,10 +25,10 @@ _TARGETS = (_MACHINE, _CONTAINER, *JOB_TARGETS.values())
 _LENGTHS = (0, 1, 20, 100, 400)
 """How many seconds jobs take; some exceed their time limits."""
 _STARTS = frozenset({"start_execution", "run_task", "submit_job", "start_build", "start_job_run", "invoke"})
-_START_FAULTS = (Fault.CRASH_BEFORE, Fault.CRASH_AFTER, Fault.AWAY, Fault.LOST, Fault.LATE, Fault.STALLED)
+_START_FAULTS = (Fault.CRASH_BEFORE, *2 * (Fault.CRASH_AFTER,), Fault.AWAY, Fault.LOST, Fault.LATE, Fault.STALLED)
 _START_RATE = 0.3
 """How often a start of a job goes wrong where anything does: nobody knows what came of it then."""
-_CANCELLED = 0.3
+_CANCELLED = 0.5
 """How many of the tasks are cancelled by force in the minute in which they are to start."""
 _LISTED_AFTER = (0, 0, 1, 30)
 """After how many seconds jobs are listed."""
