@@ -86,6 +86,7 @@ def test_a_cancel_tells_that_no_job_was_found(tasks: Jobs, service: str) -> None
         assert tasks.cancel(task_id, force=True).status == 202
         tasks.run(JOB_SEARCH - MINUTE)
         assert tasks.state(task_id) == "running"
+        assert "is looked for until" in tasks.ask("GET", f"/v1/tasks/{task_id}/explain").body["text"]
         tasks.run(MINUTE + SOON)
         error = tasks.record(task_id).error
         assert (tasks.state(task_id), error and error.type, tasks.running()) == ("cancelled", "JobUnknown", [])

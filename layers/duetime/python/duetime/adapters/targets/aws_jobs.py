@@ -10,7 +10,6 @@ from duetime.domain.errors import Unavailable
 from duetime.domain.tasks.arns import AwsService
 from duetime.domain.tasks.attempt_results import Deferred, NotSent, failure
 from duetime.domain.tasks.aws_jobs import is_first_claim, job_name
-from duetime.domain.tasks.job_starts import start_is_open
 from duetime.domain.tasks.targets import AwsTarget
 
 if TYPE_CHECKING:
@@ -32,6 +31,7 @@ class JobRunner:
         """
         # Few tasks are jobs: no other waits for the import.
         from duetime.adapters.targets.job_calls import NoCapacity, NoJob, NotListed  # noqa: PLC0415 - see above
+        from duetime.domain.tasks.job_starts import start_is_open  # noqa: PLC0415 - the same
 
         calls, name = _calls(target.service), job_name(task)
         if calls.repeats and not is_first_claim(task):

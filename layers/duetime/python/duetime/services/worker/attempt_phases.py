@@ -11,7 +11,6 @@ from duetime.domain.tasks.attempt_results import Deferred, Ending, Failed, Stopp
 from duetime.domain.tasks.attempt_run import Run, has_unreported_error
 from duetime.domain.tasks.aws_jobs import is_job
 from duetime.domain.tasks.expiry import expired, lock_wait
-from duetime.domain.tasks.job_starts import unless_open
 from duetime.domain.tasks.states import Move, State
 from duetime.domain.tasks.targets import Phase, outlives_workers
 from duetime.domain.tasks.task import RequestedAction
@@ -70,11 +69,15 @@ class AttemptPhases:
         if delivery_state.had_turn:
             # Which is when it starts: it was claimed before.
             started = delivery_state.started_at or started
-        ending = unless_open(task, ending)
-        if isinstance(ending, Deferred):
-            if is_job(task.target) and not ending.job:
+        if is_job(task.target):
+            # Few tasks are jobs: no other waits for the import.
+            from duetime.domain.tasks.job_starts import unless_open  # noqa: PLC0415 - see the line above
+
+            ending = unless_open(task, ending)
+            if ending == Deferred():
                 # Its job is looked for from now on.
                 started = self.runtime.now()
+        if isinstance(ending, Deferred):
             ending = self.keep_locks(delivery_state, task, deferred_until(task, started), ending)
         run = Run(task, started, self.runtime.now(), delivery_state.progress, delivery_state.arrival)
         self.runtime.telemetry.measure("duration", run.ended_at - run.started_at, type=task.type)
