@@ -55,7 +55,7 @@ class TimingFields(TypedDict, total=False):
     dst_gap: Literal["skip", "shift_forward"]
     dst_fold: Literal["first", "both"]
     calendars: Sequence[str]
-    on_excluded: Literal["skip", "move"]
+    on_excluded: Literal["skip", "move", "previous_day", "next_day"]
     spread_seconds: int
     jitter_seconds: int
     start_at: datetime | str | None

@@ -101,7 +101,7 @@ FULL = StoredSchedule(
         "a.b:c-d_9",
         Clock(zone_named("Europe/London"), Gap.SHIFT_FORWARD, Fold.BOTH),
         ("one", "two"),
-        OnExcluded.MOVE,
+        OnExcluded.NEXT_DAY,
         extra_dates=("2026-12-27T12:00:00",),
         excluded_dates=("2026-12-25", "2026-12-31T10:00:00"),
         spread_seconds=11,

@@ -202,7 +202,18 @@ def test_create_sends_every_option(duetime: Run, deployment: ScheduledDeployment
     """Each option arrives in its field of the API."""
     options = [
         *("--cron", "30 1 * * *", "--timezone", "Europe/London", "--dst-gap", "shift_forward", "--dst-fold", "both"),
-        *("--calendar", "uk", "--calendar", "weekends", "--on-excluded", "move", "--jitter", "5m", "--runs", "7"),
+        *(
+            "--calendar",
+            "uk",
+            "--calendar",
+            "weekends",
+            "--on-excluded",
+            "previous_day",
+            "--jitter",
+            "5m",
+            "--runs",
+            "7",
+        ),
         *("--start", "2026-12-01T09:00", "--end", "none", "--overlap", "allow_all", "--catch-up", "2h"),
         *("--expect-success-by", "06:00", "--expect-every", "2h", "--catch-up-mode", "all", "--spread", "10m"),
         *("--extra-date", "2026-12-27T12:00", "--exclude-date", "2026-12-25", "--exclude-date", "2026-12-26"),
@@ -216,7 +227,7 @@ def test_create_sends_every_option(duetime: Run, deployment: ScheduledDeployment
         "dst_gap": "shift_forward",
         "dst_fold": "both",
         "calendars": ["uk", "weekends"],
-        "on_excluded": "move",
+        "on_excluded": "previous_day",
         "extra_dates": ["2026-12-27T12:00"],
         "excluded_dates": ["2026-12-25", "2026-12-26"],
         "spread_seconds": 600,

@@ -89,7 +89,7 @@ BAD_SCHEDULES: list[tuple[dict[str, Any], str, str]] = [
     ({**GOOD, "calendars": ["a", "a"]}, "calendars", "more than once"),
     ({**GOOD, "calendars": [f"c{n}" for n in range(9)]}, "calendars", "at most 8 items"),
     ({**GOOD, "calendars": "uk-holidays"}, "calendars", "should be a list"),
-    ({**GOOD, "on_excluded": "run"}, "on_excluded", "'skip' or 'move'"),
+    ({**GOOD, "on_excluded": "run"}, "on_excluded", "'skip', 'move', 'previous_day' or 'next_day'"),
     ({**GOOD, "spread_seconds": 86_401}, "spread_seconds", "less than or equal to 86400"),
     ({**GOOD, "extra_dates": "2026-12-27"}, "extra_dates", "should be a list"),
     ({**GOOD, "excluded_dates": [5]}, "excluded_dates[0]", "should be text"),

@@ -71,7 +71,7 @@ SCHEDULE: Mapping[str, Any] = {
     "start_at": "2026-01-01T00:00:00Z",
     "end_at": "2027-11-22T00:00:00Z",
     "remaining_runs": 90,
-    "on_excluded": "skip",
+    "on_excluded": "next_day",
     "pause_on_failure": True,
     "task": {"type": "echo", "payload": 1},
 }

@@ -7,7 +7,7 @@ from itertools import count
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.times import MINUTE, SECOND, Millis, to_iso
+from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis, to_iso
 from tests.simulation import works
 from tests.simulation.schedule_watching import OWNER
 
@@ -27,9 +27,12 @@ _EXCLUDED = 0.1
 """How many schedules name a calendar that leaves them no time."""
 _MOVED = 0.3
 """How many of the others name a calendar that is replaced again and again."""
+_ROLLED = 0.25
+"""How many of those that then name none name a calendar that rolls times of other days to this one, and is replaced."""
 _ONLY_FILLED = 2
 """Of so many schedules one is only filled back."""
 _HOURS = "/v1/calendars/hours"
+_DAYS = "/v1/calendars/days"
 _ANSWERED = range(200, 500)
 
 
@@ -45,6 +48,9 @@ class ScheduleUsers:
         self._numbers = count(1)
         self._has_calendar = self._has_hours = False
         self._moved: set[str] = set()
+        self._rolled: set[str] = set()
+        # Of its own, so that what others draw depends on it as little as may be.
+        self._rolls = Random(f"{simulation.seed} rolls")  # noqa: S311 - not a secret
 
     def use(self, until: Millis) -> None:
         """Do what users do."""
@@ -127,6 +133,11 @@ class ScheduleUsers:
             body["on_excluded"] = pick(["move", "move", "skip"])
             body.setdefault("end_at", to_iso(ends_at))
             self._moved.add(name)
+        elif "permanent" not in body and self._rolls.random() < _ROLLED and self._replace_days() is not None:
+            body = {**body, **self._rolled_timing()}
+            body.setdefault("end_at", to_iso(ends_at))
+            self._moved.add(name)
+            self._rolled.add(name)
         body["pause_on_failure"] = self.random.random() < 0.15
         if "permanent" not in body:
             body["catch_up_mode"] = pick(["latest", "all"])
@@ -139,6 +150,26 @@ class ScheduleUsers:
         end = start + self.random.randrange(1, 4) * MINUTE
         window = {"start": to_iso(start)[11:16], "end": to_iso(end)[11:16]}
         answer = self.users.ask("PUT", _HOURS, {"windows": [window]})
+        return answer if answer is not None and answer.status in {200, 201} else None
+
+    def _rolled_timing(self) -> dict[str, Any]:
+        """Times that are others each day, so that what is rolled does not meet what is there."""
+        every = self._rolls.choice(["35 seconds", "70 seconds", "110 seconds"])
+        start = self.simulation.time.now() - 2 * DAY - self._rolls.randrange(HOUR)
+        return {
+            **dict.fromkeys(("cron", "timings"), None),
+            "rate": every,
+            "start_at": to_iso(start),
+            "calendars": ["days"],
+            "on_excluded": self._rolls.choice(["previous_day", "next_day"]),
+        }
+
+    def _replace_days(self) -> Reply | None:
+        """Have a calendar exclude some minutes of yesterday and of tomorrow, which are rolled to today."""
+        start = self.simulation.time.now() + self._rolls.randrange(-2, 5) * MINUTE
+        length = self._rolls.randrange(1, 4) * MINUTE
+        spans = [{"start": to_iso(start + days * DAY), "end": to_iso(start + days * DAY + length)} for days in (-1, 1)]
+        answer = self.users.ask("PUT", _DAYS, {"spans": spans})
         return answer if answer is not None and answer.status in {200, 201} else None
 
     def _timing(self) -> dict[str, Any]:
@@ -156,7 +187,9 @@ class ScheduleUsers:
         )
 
     def _edit(self, path: str) -> Reply | None:
-        """Replace the calendar, or change what leaves the times as they are."""
+        """Replace a calendar, or change what leaves the times as they are."""
+        if path.removeprefix(f"{PATH}/") in self._rolled and self._rolls.random() < 0.5:
+            return self._replace_days()
         if self.random.random() < 0.5:
             return self._replace_hours()
         return self.users.ask("PATCH", path, {"jitter_seconds": self.random.choice([0, 10, 20])})

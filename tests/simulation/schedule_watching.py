@@ -10,7 +10,7 @@ from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
 from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
 from duetime.adapters.dynamodb.task_items import task_of
 from duetime.domain.schedules.definition import Overlap
-from duetime.domain.schedules.occurrences import count_between, judged
+from duetime.domain.schedules.occurrences import count_between, judged, may_mean
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.states import TERMINAL
@@ -153,8 +153,8 @@ class ScheduleWatching:
 
     def _check_time(self, task: Task, stored_schedule: StoredSchedule, nominal: Millis) -> None:
         check = self.account.watching.check
-        comes = count_between(stored_schedule.schedule(), nominal - 1, nominal)
-        check(comes == 1, f"{task.id} stands for {nominal}, which is no time of {stored_schedule.name}")
+        comes = may_mean(stored_schedule.schedule(), nominal)
+        check(comes, f"{task.id} stands for {nominal}, which is no time of {stored_schedule.name}")
         # After a pause also what a calendar or jitter has moved behind its end.
         check(
             max(nominal, task.due_at) >= stored_schedule.updated_at - 1,

@@ -37,6 +37,8 @@ class OnExcluded(StrEnum):
 
     SKIP = "skip"
     MOVE = "move"
+    PREVIOUS_DAY = "previous_day"
+    NEXT_DAY = "next_day"
 
 
 class Overlap(StrEnum):
@@ -144,7 +146,10 @@ class TimingOptions:
     on_excluded: Annotated[
         OnExcluded | None,
         typer.Option(
-            "--on-excluded", help="Skip or move an occurrence that a calendar excludes.", rich_help_panel=FINER
+            "--on-excluded",
+            help="What becomes of an occurrence that a calendar excludes: skipped, moved to the next time that is not, "
+            "or run at the same time of day on an earlier or later day.",
+            rich_help_panel=FINER,
         ),
     ] = None
     spread: Annotated[

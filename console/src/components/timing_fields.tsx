@@ -6,6 +6,14 @@ import { zoneName } from "../time";
 import { Field } from "./basics";
 import { lineOf, optionOf, timingIn } from "./timing_lines";
 
+/** What an occurrence does that a calendar excludes. */
+export const EXCLUDED: Record<string, string> = {
+  skip: "does not run",
+  move: "moves to the next time that is not excluded",
+  previous_day: "runs at its time of day on an earlier day",
+  next_day: "runs at its time of day on a later day",
+};
+
 export type Kind = "cron" | "rate" | "interval" | "dates" | "permanent" | "timings";
 
 /** What is typed, as text; empty means that nothing is asked for. */
@@ -190,7 +198,7 @@ function Limits({ values, set }: { values: TimingValues; set: Set }) {
       )}
       <div class="fields">
         {chosen.length > 0 && (
-          <Choice label="An occurrence that a calendar excludes" value={values.on_excluded} set={(on_excluded) => set({ on_excluded })} options={{ skip: "does not run", move: "moves to the next time that is not" }} />
+          <Choice label="An occurrence that a calendar excludes" value={values.on_excluded} set={(on_excluded) => set({ on_excluded })} options={EXCLUDED} />
         )}
         <Text label="Not before" value={values.start_at} set={(start_at) => set({ start_at })} hint="Such as 2026-12-01T00:00:00Z." />
         <Text label="Not after" value={values.end_at} set={(end_at) => set({ end_at })} />

@@ -7,6 +7,7 @@ import { ActionDialog, type Action } from "../components/action";
 import { Facts, ProblemBox, StateChip, Time } from "../components/basics";
 import { CalendarForm, MODES } from "../components/calendar_form";
 import { Months } from "../components/months";
+import { EXCLUDED } from "../components/timing_fields";
 import { href, navigate } from "../router";
 import { now } from "../time";
 import { partsOf } from "./calendars";
@@ -97,7 +98,7 @@ function Users({ name }: { name: string }) {
       <ul>
         {found.map((each) => (
           <li key={each.name}>
-            <a href={href(["schedules", each.name])}>{each.name}</a> <StateChip state={each.state} /> <span class="muted">{each.on_excluded === "skip" ? "skips" : "moves"} what it excludes</span>
+            <a href={href(["schedules", each.name])}>{each.name}</a> <StateChip state={each.state} /> <span class="muted">what it excludes {EXCLUDED[each.on_excluded] ?? each.on_excluded}</span>
           </li>
         ))}
       </ul>

@@ -11,6 +11,7 @@ import { BackfillForm, Backfills } from "../components/backfill";
 import { ScheduleEvents } from "../components/events";
 import { Occurrences } from "../components/occurrences";
 import { OVERLAPS, ScheduleForm } from "../components/schedule_form";
+import { EXCLUDED } from "../components/timing_fields";
 import { href, navigate } from "../router";
 import { duration } from "../time";
 import { timingOf } from "./schedules";
@@ -195,7 +196,7 @@ function About({ schedule }: { schedule: Schedule }) {
           ["Overlap", `${OVERLAPS[schedule.overlap] ?? schedule.overlap} while the last run goes on`],
           ["Catch-up", schedule.catch_up_seconds ? `after an outage, the latest missed run still runs if it is at most ${duration(schedule.catch_up_seconds * 1000)} late` : "what an outage of the scheduler misses does not run"],
           ["Calendars", schedule.calendars.length ? schedule.calendars.map((each) => <a key={each} class="tag" href={href(["calendars", each])}>{each}</a>) : "none"],
-          ...(schedule.calendars.length ? ([["Excluded", schedule.on_excluded === "skip" ? "does not run" : "moves to the next time that is not excluded"]] as const) : []),
+          ...(schedule.calendars.length ? ([["Excluded", EXCLUDED[schedule.on_excluded] ?? schedule.on_excluded]] as const) : []),
           ...(schedule.start_at || schedule.end_at ? ([["Between", <><Time at={schedule.start_at} /> and <Time at={schedule.end_at} /></>]] as const) : []),
           ...(schedule.remaining_runs !== null ? ([["Runs left", String(schedule.remaining_runs)]] as const) : []),
           ...(schedule.jitter_seconds ? ([["Jitter", `up to ${schedule.jitter_seconds} s`]] as const) : []),

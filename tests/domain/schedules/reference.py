@@ -141,7 +141,7 @@ def _left_out(zone: str, start: datetime, end: datetime) -> list[tuple[datetime,
     found = []
     while wall < last:
         later = wall
-        while not _exists(later, info):
+        while not exists(later, info):
             later += MINUTE
         instant = later.replace(tzinfo=info).astimezone(UTC)
         if later != wall and start <= instant < end:
@@ -150,6 +150,7 @@ def _left_out(zone: str, start: datetime, end: datetime) -> list[tuple[datetime,
     return found
 
 
-def _exists(wall: datetime, info: ZoneInfo) -> bool:
+def exists(wall: datetime, info: ZoneInfo) -> bool:
+    """Whether the clock of a zone ever shows a time."""
     local = wall.replace(tzinfo=info)
     return local.astimezone(UTC).astimezone(info).replace(tzinfo=None, fold=0) == wall

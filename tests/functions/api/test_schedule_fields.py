@@ -19,7 +19,7 @@ FULL: dict[str, Any] = {
     "dst_gap": "shift_forward",
     "dst_fold": "both",
     "calendars": ["holidays"],
-    "on_excluded": "move",
+    "on_excluded": "previous_day",
     "extra_dates": ["2026-12-27T12:00:00"],
     "excluded_dates": ["2026-12-25"],
     "spread_seconds": 11,

@@ -47,6 +47,8 @@ OVERLAP_CHECK_INTERVAL = MINUTE
 """How often an occurrence that waits for the previous run checks it; it also runs as soon as that one ends."""
 WORKING_MOMENT_HORIZON = 731 * DAY
 """How far an occurrence can be moved to a time that no calendar excludes: two years."""
+MAX_ROLL_DAYS = 31
+"""By how many days an occurrence is rolled at most, with `previous_day` or `next_day` as its `on_excluded`."""
 EDGES_PER_CHUNK = 100
 """Dependencies of one node that are counted in one item: its numbers stay within one write unit."""
 EDGES_PER_GROUP = 4
@@ -213,8 +215,7 @@ also has the times at which its message was sent and received."""
 LATE_EVENT_AFTER = MINUTE
 """How long after its due time a task's first attempt starts, at least, for an event to tell of it."""
 SUMMARY_STEPS_KEPT = 3 * DAY
-"""How long after a write its step in the summary's counts is remembered: the table's stream tells of it again for a day
-at most."""
+"""How long after a write its step in the summary's counts is remembered: a stream tells of it again for a day."""
 SUMMARY_TYPES_AT_ONCE = 90
 """Types of tasks whose counts are written at once: a transaction takes 100 items (Source: DynamoDB API Reference)."""
 SUMMARY_PAGES = 10
@@ -230,8 +231,7 @@ long after that the first recount starts."""
 SUMMARY_KNOWN = MINUTE
 """How long a process caches the generation of the counts."""
 SUMMARY_ENDED_KEPT = DAY
-"""How long after a generation of counts has ended its counts are kept: much longer than a process that knows of no
-later one counts in it, or reads it."""
+"""How long after its end a generation of counts is kept: longer than a process that knows of no later one uses it."""
 SUMMARY_OWNERS_AT_ONCE = 100
 """Owners whose counts of ended generations are given a TTL in one run of the recount."""
 SUMMARY_RECOUNT_EVERY = 5 * MINUTE

@@ -18,6 +18,7 @@ from duetime.domain.limits import (
     MAX_TIMINGS,
     MAX_ZONE_LENGTH,
 )
+from duetime.domain.operating_parameters import MAX_ROLL_DAYS
 from duetime.domain.schedules.definition import OnExcluded
 from duetime.domain.schedules.time_zones import Fold, Gap
 from duetime.domain.schedules.timings import Dialect
@@ -171,8 +172,9 @@ class TimingFields(Body):
         OnExcluded,
         Field(
             strict=False,
-            description="Whether an occurrence that a calendar excludes is skipped, or moved to the next time that "
-            "is not excluded.",
+            description="What happens to an occurrence that a calendar excludes: it is skipped, moved to the next time "
+            "that is not excluded, or runs at the same time of day on the nearest earlier (`previous_day`) or later "
+            f"(`next_day`) day on which that time is not excluded, at most {MAX_ROLL_DAYS} days away.",
         ),
     ] = OnExcluded.SKIP
     spread_seconds: Annotated[

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.explanations.durations import span
-from duetime.domain.explanations.occurrence_lookup import occurrence_at
+from duetime.domain.explanations.occurrence_lookup import occurrence_at, rolled_at
 from duetime.domain.explanations.occurrence_outcome import OccurrenceOutcome
 from duetime.domain.schedules.occurrences import is_in_gap, next_nominal, preceding
 from duetime.domain.schedules.schedule import ScheduleState
@@ -69,6 +69,8 @@ def explain_occurrence(
     }
     if task is not None and occurrence is not None:
         outcome, text = _of_task(task)
+    elif occurrence is None and (rolled := rolled_at(schedule, at)):
+        outcome, text = OccurrenceOutcome.EXCLUDED, rolled
     elif occurrence is None:
         outcome, text = _of_no_occurrence(stored, at, now, **around)
     elif not occurrence.runs:

@@ -30,6 +30,12 @@ def covering(calendars: Sequence[Calendar], at: Millis) -> Span | None:
     return Span(min(span.start for span in spans), max(span.end for span in spans), spans[0].reason)
 
 
+def free_around(calendars: Sequence[Calendar], at: Millis) -> Span:
+    """A span around an instant that nothing covers, in all of which work may run; it need not be the longest."""
+    spans = [each.free_around(at) for each in calendars]
+    return Span(max(span.start for span in spans), min(span.end for span in spans))
+
+
 @dataclass(slots=True)
 class Searched:
     """What a search for a working moment has found closed: [start, end). One that follows goes on from there.

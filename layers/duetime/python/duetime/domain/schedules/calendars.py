@@ -121,14 +121,26 @@ class Calendar:
         Returns:
             A span that the instant lies in and in all of which no work may run; it need not be the longest.
         """
+        closed = self._closed(day_of(self.zone.wall_at(at)))
+        index = bisect_right(closed, at, key=lambda span: span.start) - 1
+        return closed[index] if index >= 0 and at < closed[index].end else None
+
+    def free_around(self, at: Millis) -> Span:
+        """How long work may run around an instant at which it may, on that day; it need not be the longest span."""
         day = day_of(self.zone.wall_at(at))
+        closed = self._closed(day)
+        index = bisect_right(closed, at, key=lambda span: span.start)
+        start = closed[index - 1].end if index else _start_of(self.zone, day)
+        end = closed[index].start if index < len(closed) else _start_of(self.zone, day + _ONE_DAY)
+        return Span(start, end)
+
+    def _closed(self, day: date) -> tuple[Span, ...]:
         closed = self._known.get(day)
         if closed is None:
             if len(self._known) >= _DAYS_KNOWN:
                 self._known.clear()
             closed = self._known[day] = tuple(_closed_on(self, day))
-        index = bisect_right(closed, at, key=lambda span: span.start) - 1
-        return closed[index] if index >= 0 and at < closed[index].end else None
+        return closed
 
 
 def _closed_on(calendar: Calendar, day: date) -> Iterator[Span]:

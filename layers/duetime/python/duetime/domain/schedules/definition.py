@@ -52,10 +52,19 @@ class OnExcluded(StrEnum):
     Attributes:
         SKIP: it does not run.
         MOVE: it runs at the next time that is not excluded; several that are moved there run once.
+        PREVIOUS_DAY: it runs at the same time of the latest earlier day on which that is not excluded.
+        NEXT_DAY: it runs at the same time of the first later day on which that is not excluded.
     """
 
     SKIP = "skip"
     MOVE = "move"
+    PREVIOUS_DAY = "previous_day"
+    NEXT_DAY = "next_day"
+
+    @property
+    def step(self) -> int:
+        """Which days are tried: 1 for later ones, -1 for earlier ones, 0 for none."""
+        return (self is OnExcluded.NEXT_DAY) - (self is OnExcluded.PREVIOUS_DAY)
 
 
 class CatchUpMode(StrEnum):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from duetime.domain.operating_parameters import MAX_ROLL_DAYS
 from duetime.domain.schedules.calendar_search import covering, next_working_moment
 from duetime.domain.schedules.changed_occurrences import changed_of, moved_to
 from duetime.domain.schedules.definition import OnExcluded
@@ -83,6 +84,15 @@ def next_nominal(schedule: Schedule, after: Millis) -> Millis | None:
     return None if found is None or found > last else found
 
 
+def may_mean(schedule: Schedule, nominal: Millis) -> bool:
+    """Whether its timing means an instant, or would with other calendars than it has."""
+    first, last = _bounds(schedule, nominal - 1, nominal)
+    rolled, recurrence = schedule.rolled, schedule.recurrence
+    return first < last and (
+        recurrence.after(first) == nominal or (rolled is not None and nominal in rolled.possible(first, last))
+    )
+
+
 def previous_nominal(schedule: Schedule, before: Millis) -> Millis | None:
     """The last instant before `before` that its timing means."""
     first, last = _bounds(schedule, -1, before - 1)
@@ -127,7 +137,7 @@ def is_in_gap(schedule: Schedule, occurrence: Occurrence) -> bool:
 
 def unmoved_due_at(schedule: Schedule, occurrence: Occurrence) -> Millis:
     """When an occurrence would be due if no calendar excluded it: a calendar may be replaced at any time."""
-    if moved_to(schedule.spec.changed_occurrences, occurrence.nominal) is not None:
+    if moved_to(schedule.spec.changed_occurrences, occurrence.nominal) is not None or schedule.spec.on_excluded.step:
         return occurrence.nominal
     if occurrence.runs and occurrence.at == occurrence.nominal:
         return occurrence.due_at
@@ -153,6 +163,8 @@ def _excluded(schedule: Schedule, occurrence: Occurrence, span: Span) -> Occurre
 
     if schedule.spec.on_excluded is OnExcluded.SKIP:
         return skipped("")
+    if schedule.spec.on_excluded.step:
+        return skipped(f", for no day within {MAX_ROLL_DAYS} days has that time free")
     moment = next_working_moment(schedule.calendars, span.end, schedule.searched)
     if moment is None:
         return skipped(", for there is no working moment in two years")

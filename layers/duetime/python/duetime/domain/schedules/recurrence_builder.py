@@ -48,8 +48,7 @@ def recurrence_of(
         Its recurrence; that of a permanent timing has no instants, for no clock says when it runs.
     """
     if moved:
-        listed = ListedRecurrence(tuple(sorted(moved)), ("",) * len(moved), ())
-        return UnionRecurrence((recurrence_of(timing, clock, anchor, extra), listed))
+        return with_moved(recurrence_of(timing, clock, anchor, extra), moved)
     if extra:
         listed = _listed(parse_dates(extra, EXTRA_DATES).moments, clock)
         return UnionRecurrence((recurrence_of(timing, clock, anchor), listed))
@@ -66,6 +65,13 @@ def recurrence_of(
             return _listed(moments, clock)
         case Permanent():
             return ListedRecurrence((), (), ())
+
+
+def with_moved(recurrence: Recurrence, moved: tuple[Millis, ...]) -> Recurrence:
+    """A recurrence with the instants to which single occurrences were moved."""
+    if not moved:
+        return recurrence
+    return UnionRecurrence((recurrence, ListedRecurrence(tuple(sorted(moved)), ("",) * len(moved), ())))
 
 
 def _interval(interval: Interval, clock: Clock, anchor: Millis) -> Recurrence:

@@ -11,7 +11,7 @@ from duetime.domain.limits import MAX_CALENDARS, MAX_CATCH_UP_SECONDS, MAX_DATES
 from duetime.domain.schedules.calendar_search import Searched
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.excluded_dates import parse_excluded_dates
-from duetime.domain.schedules.recurrence_builder import EXTRA_DATES, recurrence_of
+from duetime.domain.schedules.recurrence_builder import EXTRA_DATES, recurrence_of, with_moved
 from duetime.domain.schedules.timings import Permanent, Timing, parse_dates
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.definition import ScheduleSpec
     from duetime.domain.schedules.recurrences import Recurrence
     from duetime.domain.schedules.revisions import RevisionEnd
+    from duetime.domain.schedules.rolled_recurrence import RolledRecurrence
     from duetime.domain.times import Millis
 
 
@@ -71,14 +72,32 @@ class Schedule:
 
     @property
     def recurrence(self) -> Recurrence:
-        """Its timing in its zone, with the times to which occurrences were moved."""
+        """Its timing in its zone, with the times to which calendars rolled and its user moved occurrences."""
         moved = tuple(each.at for each in self.spec.changed_occurrences if each.at is not None)
+        if self.calendars and self.rolled is not None:
+            return with_moved(self.rolled, moved)
         return recurrence_of(self.timing, self.spec.clock, self.anchor, self.spec.extra_dates, moved)
 
     @property
     def unchanged_recurrence(self) -> Recurrence:
-        """Its timing in its zone, as if no occurrence had been moved."""
+        """Its timing in its zone, as if no occurrence had been moved by its user."""
+        if self.calendars and self.rolled is not None:
+            return self.rolled
         return recurrence_of(self.timing, self.spec.clock, self.anchor, self.spec.extra_dates)
+
+    @property
+    def rolled(self) -> RolledRecurrence | None:
+        """Its timing in its zone, rolled to days that its calendars do not exclude; `None` if it is not to be."""
+        spec = self.spec
+        if not spec.on_excluded.step:
+            return None
+        # Seldom needed, so not imported with the function.
+        from duetime.domain.schedules.roll_rule import roll_rule  # noqa: PLC0415 - see the line above
+        from duetime.domain.schedules.rolled_recurrence import RolledRecurrence  # noqa: PLC0415 - see above
+
+        inner = recurrence_of(self.timing, spec.clock, self.anchor, spec.extra_dates)
+        rule = roll_rule(spec.clock, self.calendars, spec.on_excluded.step, spec.excluded_dates)
+        return RolledRecurrence(inner, rule)
 
     @property
     def is_permanent(self) -> bool:
@@ -125,6 +144,7 @@ def _check_permanent(schedule: Schedule) -> None:
         "extra_dates": spec.extra_dates,
         "excluded_dates": spec.excluded_dates,
         "overlap": spec.overlap is not Overlap.SKIP,
+        "on_excluded": spec.on_excluded.step,
     }
     name = next((name for name, value in given.items() if value), None)
     if schedule.is_permanent and name is not None:

@@ -106,6 +106,10 @@ def perhaps_placed(
     found = expand(replace(schedule, remaining_runs=None), now, saved_to).occurrences if saved_to > now else ()
     if stored.state is ScheduleState.ACTIVE:
         found = (*found, *expand(schedule, saved_to, horizon).occurrences)
+    if (rolled := schedule.rolled) is not None:
+        times, zone = {each.nominal for each in found}, stored.spec.clock.zone
+        possible = (at for at in rolled.possible(now, max(saved_to, horizon)) if at not in times)
+        found = (*found, *(Occurrence(at, at, at, zone.text_at(at), runs=False) for at in possible))
     known = stored.stopped_instants
     return tuple(each for each in found if each.nominal not in known)
 

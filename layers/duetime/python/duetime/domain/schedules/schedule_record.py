@@ -10,7 +10,7 @@ from duetime.domain.record_limits import MAX_REMARK_LENGTH, MAX_REMARKS
 from duetime.domain.schedules.changed_occurrences import changed_of
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.occurrence_ids import derived
-from duetime.domain.schedules.occurrences import neighbours, next_nominal, unmoved_due_at
+from duetime.domain.schedules.occurrences import may_mean, neighbours, unmoved_due_at
 from duetime.domain.schedules.revisions import is_of, revision_of
 from duetime.domain.schedules.run_history import BackfillRun, ExpectationState, LastRun, Remark
 from duetime.domain.schedules.schedule import Schedule, ScheduleState
@@ -170,11 +170,11 @@ class StoredSchedule:
         return placed.revision == self.revision or self.means(placed.nominal)
 
     def means(self, nominal: Millis) -> bool:
-        """Whether its present timing has an occurrence at an instant, or would have if no calendar excluded it."""
+        """Whether its present timing has an occurrence at an instant, or would have with other calendars."""
         if self.is_permanent:
             return True
         is_changed = changed_of(self.spec.changed_occurrences, nominal) is not None
-        return not is_changed and next_nominal(self.schedule(), nominal - 1) == nominal
+        return not is_changed and may_mean(self.schedule(), nominal)
 
     def _stopped_at(self, nominal: Millis) -> StoppedOccurrence | None:
         return next((each for each in self.stopped if each.nominal == nominal), None)
@@ -190,10 +190,10 @@ class StoredSchedule:
         home = unmoved_due_at(self.schedule(), occurrence)
         return derived(self.uid.text, self.revision_of(occurrence.nominal), occurrence.key).task_id(home, self.shards)
 
-    def schedule_ref(self, nominal: Millis, cause: Cause = Cause.SCHEDULE) -> ScheduleRef:
+    def schedule_ref(self, nominal: Millis, cause: Cause = Cause.SCHEDULE, by: Sequence[Calendar] = ()) -> ScheduleRef:
         """What an occurrence's task carries of it."""
         reports = self.hears_of_ends and cause is not Cause.BACKFILL
-        before, after = neighbours(self.schedule(), nominal)
+        before, after = neighbours(self.schedule(by), nominal)
         return ScheduleRef(self.name, self.revision_of(nominal), nominal, cause, self.mark, reports, before, after)
 
     def remarked(self, at: Millis, key: str, note: str) -> StoredSchedule:

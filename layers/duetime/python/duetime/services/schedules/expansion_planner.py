@@ -131,7 +131,7 @@ class ExpansionPlanner:
         if stored.state is ScheduleState.ACTIVE:
             now = self.runtime.now()
             stopped = self.stopped_occurrences
-            marked, still_due = stopped.marked(stored, now, calendars), stopped.still_due(stored, now)
+            marked, still_due = stopped.marked(stored, now, calendars), stopped.still_due(stored, now, calendars)
             self.save(paused(marked, now, str(refusal), calendars, still_due=still_due))
 
     def _by_timing(self, current: ExpansionPass, calendars: Sequence[Calendar], now: Millis, horizon: Millis) -> None:
@@ -151,7 +151,8 @@ class ExpansionPlanner:
         expansion = expand_timing(stored, schedule, until, horizon, now, self.look_ahead)
         caught_up = [each is stored.owed or is_caught_up(schedule, each, missed_by) for each in expansion.runs]
         causes = [Cause.CATCH_UP if each else Cause.SCHEDULE for each in caught_up]
-        current.due = [Due(each, cause) for each, cause in zip(expansion.runs, causes, strict=True)]
+        known = schedule.calendars
+        current.due = [Due(each, cause, calendars=known) for each, cause in zip(expansion.runs, causes, strict=True)]
         current.next_at, current.more = expansion.next_at, expansion.more
         current.after = replace(expansion.after, generation=current.after.generation, tzdata=current.after.tzdata)
 
@@ -214,7 +215,9 @@ class ExpansionPlanner:
             known = self._known_runs(current, schedule, run, horizon) if run.backfill.only_missing else None
             expansion = expand_backfill(schedule, run, horizon, now, MAX_EXPANSION - len(current.due), known)
             buffered = run.backfill.is_buffered
-            current.due += [Due(each, Cause.BACKFILL, run.id, None, buffered) for each in expansion.occurrences]
+            known_by = schedule.calendars
+            dues = (Due(each, Cause.BACKFILL, run.id, None, buffered, known_by) for each in expansion.occurrences)
+            current.due += dues
             current.more = current.more or expansion.more
             placed = current.after.runs_started + len(expansion.occurrences)
             current.after = replace(current.after.with_backfill(expansion.after), runs_started=placed)

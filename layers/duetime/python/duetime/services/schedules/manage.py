@@ -170,8 +170,9 @@ class ScheduleManager:
                 return after.after_action(ScheduleAction.PAUSED, by, self.runtime.now())
             seen = self.writer.marked(stored)
             planner, now = self.writer.expander.planner, self.runtime.now()
-            still_due = planner.stopped_occurrences.still_due(seen, now)
-            return paused(seen, now, reason, planner.known_calendars_of(seen), by, still_due)
+            calendars = planner.known_calendars_of(seen)
+            still_due = planner.stopped_occurrences.still_due(seen, now, calendars)
+            return paused(seen, now, reason, calendars, by, still_due)
 
         stored = self.writer.read(owner, name)
         check(stored)

@@ -114,7 +114,8 @@ class ManualRuns:
             raise ScheduleNotFound(name)
         if key is not None and known is None and self.repeats.remember(owner, key, task_id, now) is not None:
             return self.run(owner, name, version, key, by, traceparent)
-        return self._produced(stored, Due(occurrence, Cause.MANUAL, _BY_HAND, traceparent), by)
+        calendars = self.writer.expander.planner.known_calendars_of(stored) if stored.spec.on_excluded.step else ()
+        return self._produced(stored, Due(occurrence, Cause.MANUAL, _BY_HAND, traceparent, calendars=calendars), by)
 
     def _produced(self, stored: StoredSchedule, due: Due, by: Attribution) -> Accepted[Task]:
         """The task of a run by hand, counted and sent, unless a repeat of its request was first."""

@@ -29,7 +29,9 @@ def with_spec(stored: StoredSchedule, spec: ScheduleSpec, now: Millis, calendars
     """
     has_same_timing = spec.has_timing_of(stored.spec)
     if spec.changed_occurrences and spec.changed_occurrences == stored.spec.changed_occurrences and not has_same_timing:
-        schedule = replace(stored, spec=spec).schedule()
+        # Others that it names now are not known here.
+        known = calendars if spec.calendars == stored.spec.calendars else ()
+        schedule = replace(stored, spec=spec).schedule(known)
         spec = replace(spec, changed_occurrences=kept_by(schedule, spec.changed_occurrences, now))
     after = _in_next_revision(stored, spec)(stored, now, calendars)
     after = replace(after, spec=replace(spec, task=replace(spec.task, payload=b"")))

@@ -43,10 +43,10 @@ class OccurrenceChanger:
         def changed(stored: StoredSchedule) -> StoredSchedule:
             nonlocal seen
             seen = self.writer.marked(stored)
-            changes = request.changes_of(seen.schedule(), self.runtime.now())
+            calendars = self.writer.expander.planner.known_calendars_of(seen)
+            changes = request.changes_of(seen.schedule(calendars), self.runtime.now())
             if changes == stored.spec.changed_occurrences:
                 return stored
-            calendars = self.writer.expander.planner.known_calendars_of(seen)
             spec = replace(seen.spec, changed_occurrences=changes)
             after = with_spec(seen, spec, self.runtime.now(), calendars)
             if not request.is_ahead_of(changes, after.updated_at):

@@ -16,6 +16,7 @@ from duetime.services.tasks.creation_rules import payload_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.occurrences import Occurrence
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.content import Content
@@ -36,6 +37,7 @@ class Due:
         purpose: what else than its recurrence it is made for, such as a backfill's id.
         requested_in: the trace of the request for a manual run.
         is_buffered: whether it is a backfill's run that waits for the end of the schedule's other runs.
+        calendars: by which the schedule's times before and after it are known.
     """
 
     occurrence: Occurrence
@@ -43,6 +45,7 @@ class Due:
     purpose: str = ""
     requested_in: str | None = None
     is_buffered: bool = False
+    calendars: tuple[Calendar, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +144,7 @@ class OccurrenceTasks:
         content = self.contents.keep(task_id, payload_name(spec.target), spec.payload, expiry)
         task = new_task(task_id, spec, stored.owner, occurrence.due_at, now, content)
         # A calendar moves an occurrence, and not its id.
-        ref = stored.schedule_ref(occurrence.nominal, due.cause)
+        ref = stored.schedule_ref(occurrence.nominal, due.cause, due.calendars)
         if due.is_buffered:
             ref = replace(ref, is_buffered=True, reports=True)
         task = replace(task, next_at=occurrence.due_at, schedule_ref=ref, traceparent=traceparent)

@@ -173,7 +173,7 @@ class OverlapControl:
             kind = task.error.type if task.error else "error"
             now, calendars = self.runtime.now(), self.expander.planner.known_calendars_of(stored)
             stopped = self.expander.planner.stopped_occurrences
-            marked, still_due = stopped.marked(stored, now, calendars), stopped.still_due(stored, now)
+            marked, still_due = stopped.marked(stored, now, calendars), stopped.still_due(stored, now, calendars)
             reason = f"the task {task.id} failed: {kind}"
             held = paused(marked, now, reason, calendars, still_due=still_due)
             if self.stores.schedules.save(held, self.runtime.nonce()):

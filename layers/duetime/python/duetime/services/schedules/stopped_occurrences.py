@@ -51,10 +51,11 @@ class StoppedOccurrences:
         """What was stopped, or began, after `before` was read and before the change to `after` was written."""
         return self._found(before, after.updated_at, calendars)[0]
 
-    def still_due(self, stored: StoredSchedule, now: Millis) -> Sequence[StoppedOccurrence]:
+    def still_due(
+        self, stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar]
+    ) -> Sequence[StoppedOccurrence]:
         """What was placed and is due later although its instant is past: a pause that ends before then keeps it."""
-        # Its id is the same with any calendar.
-        found = latest_occurrence(stored, now)
+        found = latest_occurrence(stored, now, calendars)
         if found is None or found.nominal > stored.done:
             return ()
         task_id = stored.id_of(found)
