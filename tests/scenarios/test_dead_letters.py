@@ -11,9 +11,9 @@ from duetime.domain.dispatch.enqueue_plan import Message
 from duetime.domain.tasks.task_options import Priority
 from duetime.handlers import Accepted
 from duetime_testing.fakes.sqs import Held
+from tests.scenarios.jobs import MACHINE
 from tests.scenarios.scenario import MINUTE, SECOND
 from tests.scenarios.tasks import ONCE, Tasks
-from tests.scenarios.test_jobs import MACHINE
 from tests.simulation.account import PULLED
 from tests.simulation.users import LEASE
 

@@ -13,6 +13,7 @@ from tests.simulation import works
 from tests.simulation.endpoints import CLUSTER, JOB_TARGETS, JOBS, TASK_DEFINITION
 
 if TYPE_CHECKING:
+    from duetime_testing.fakes.ecs import FakeEcs
     from duetime_testing.fakes.job_services import FakeJobs
     from duetime_testing.fakes.stepfunctions import Execution
     from duetime_testing.simulation.machines import Machine
@@ -51,7 +52,8 @@ class JobUsers:
         """Create tasks, each by a request that is sent again until it is answered."""
         self.runs_jobs = True
         pick = self.simulation.random.choice
-        for service in (self.simulation.ecs, *self.simulation.job_services.values()):
+        services: list[FakeEcs | FakeJobs] = [self.simulation.ecs, *self.simulation.job_services.values()]
+        for service in services:
             service.listed_after = lambda: pick(_LISTED_AFTER) * SECOND
         while self.simulation.time.now() < until:
             self.simulation.take(self.simulation.random.randrange(1, 30 * SECOND))
