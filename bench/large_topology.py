@@ -25,8 +25,8 @@ from duetime.composition.core import CoreServices
 from duetime.composition.topologies import TopologyServices
 from duetime.contract.http import request_json
 from duetime.contract.topologies.decoding import topology_request
-from duetime.contract.topologies.responses import topology_response
-from duetime.domain.limits import MAX_NODES
+from duetime.contract.topologies.responses import node_page, topology_response
+from duetime.domain.limits import MAX_NODES, MAX_PAGE
 from duetime.domain.tasks.creation import new_id, new_task
 from duetime.domain.tasks.states import State
 from duetime.environment_variables import QUEUE_VARIABLES, Variable
@@ -69,8 +69,11 @@ def measured(nodes: int) -> dict[str, float]:
         def show() -> str:
             return json.dumps(topology_response(service.get(_OWNER, topology), composed().runtime.clock.now()))
 
+        def list_page() -> str:
+            return json.dumps(node_page(service.nodes(_OWNER, topology, 0, MAX_PAGE), None))
+
         # The first answer reads the graph, which a process remembers.
-        first, shown = _timed(show), _timed(show)
+        first, shown, listed = _timed(show), _timed(show), _timed(list_page)
     return {
         f"plan_{nodes}_nodes_s": planned[0],
         f"plan_{nodes}_nodes_cpu_s": planned[1],
@@ -78,6 +81,7 @@ def measured(nodes: int) -> dict[str, float]:
         f"get_{nodes}_nodes_first_s": first[0],
         f"get_{nodes}_nodes_s": shown[0],
         f"get_{nodes}_nodes_cpu_s": shown[1],
+        f"list_{MAX_PAGE}_of_{nodes}_nodes_cpu_s": listed[1],
     }
 
 

@@ -32,6 +32,7 @@ _KEYS_BY_COMMAND = {
         "get_10000_nodes_first_s",
         "get_10000_nodes_s",
         "get_10000_nodes_cpu_s",
+        "list_100_of_10000_nodes_cpu_s",
     ),
 }
 OTHERWISE = {key: command for command, keys in _KEYS_BY_COMMAND.items() for key in keys}

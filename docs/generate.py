@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docs.sections import api, events, limits, metrics, prices, settings, states
+from docs.sections import api, client_modules, events, limits, metrics, prices, settings, states
 from docs.site import llms
 from duetime.contract.live_updates import asyncapi
 
@@ -66,6 +66,10 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
 FILES: Mapping[Path, Callable[[], str]] = {
     REFERENCE / "asyncapi.json": lambda: f"{json.dumps(asyncapi.document(), indent=1, ensure_ascii=False)}\n",
     llms.FILE: llms.text,
+    **{
+        client_modules.CLIENT / f"{name}.py": partial(client_modules.copy_of, module)
+        for module, name in client_modules.COPIED.items()
+    },
 }
 """Whole files that are generated."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +12,7 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped] 
 
 from duetime_local import emulator
 from tests import grants
+from tests.aws_connections import close_connections, remember_connections
 from tests.botocore_model_cache import share_service_models
 from tests.parts import ALL, Part, read_part
 from tests.server_dates import drop_server_dates
@@ -34,8 +36,11 @@ for profile, examples in (("thorough", THOROUGH), ("duetime", QUICK)):
     )
     settings.load_profile(profile)
 
+# A client without credentials asks the machine that it runs on for some, over the network.
+os.environ["AWS_EC2_METADATA_DISABLED"] = "true"
 drop_server_dates()
 share_service_models()
+remember_connections()
 
 
 @pytest.fixture(scope="session")
@@ -46,6 +51,14 @@ def engine() -> Iterator[Emulator]:
     """
     with emulator.running(port=0) as started:
         yield started
+
+
+@pytest.fixture(autouse=True)
+def _no_connection_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a test opened to the engine is closed at its end; other tests reach none."""
+    yield
+    if "engine" in request.fixturenames:
+        close_connections()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

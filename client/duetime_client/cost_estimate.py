@@ -1,4 +1,5 @@
-"""What a workload costs a month, estimated without AWS: counted writes and requests, times the price table.
+# Copied from duetime.domain.cost_estimates.estimate by `make docs`: change it there.
+"""What a workload costs, estimated without AWS: counted writes and requests, times the price table.
 
 What is counted exactly is asserted by tests (the reference page "What a task costs" lists them). How long functions run
 on AWS has not been measured: the constants below that say so are assumed.
@@ -14,7 +15,7 @@ from duetime_client.prices import PRICES
 from duetime_client.workload import MONTH_SECONDS, TICKS, Workload
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from duetime_client.prices import Prices
 
@@ -22,6 +23,8 @@ API_MB, TRIGGER_MB, BROADCAST_MB = 512, 1_024, 512
 TASK_WRITES = 4
 """Record, lease, outcome, and the place in the owner's list."""
 RETRY_WRITES = 2
+SUMMARY_WRITES = 4
+"""Of a delivery of the table's stream, with the counts of one second."""
 SWITCH_READS = 0.5
 """Of a batch: a worker reads the switches every five seconds at most."""
 OWN_SECONDS = 0.04
@@ -39,19 +42,33 @@ IDLE_SCHEDULES = TICKS + TICKS // 5
 """The tick, and the recount of the summary every five minutes."""
 
 
+_MANY = 100
+"""Of so many, no fraction is shown."""
+
+
 @dataclass(frozen=True, slots=True)
 class CostLine:
     """A part of the bill.
 
     Attributes:
         part: what is paid for.
-        use: how much of it, in words.
-        dollars: a month.
+        quantity: how much of it.
+        unit: of the quantity.
+        dollars: for all of it.
+        note: what else is to be said of it.
     """
 
     part: str
-    use: str
+    quantity: float
+    unit: str
     dollars: float
+    note: str = ""
+
+    @property
+    def use(self) -> str:
+        """How much of it, in words."""
+        number = f"{self.quantity:,.0f}" if self.quantity >= _MANY else f"{self.quantity:.3g}"
+        return f"{number} {self.unit}{self.note and ', '}{self.note}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +97,23 @@ class CostEstimate:
 
 def estimate(workload: Workload) -> CostEstimate:
     """What a workload costs a month, by the prices of its region."""
-    prices = PRICES[workload.region]
-    lines = [*_core(workload, prices), *_observability(workload, prices)]
-    return CostEstimate(workload, lines, idle_month(prices))
+    return CostEstimate(workload, lines_of([workload]), idle_month(PRICES[workload.region]))
+
+
+def lines_of(workloads: Iterable[Workload]) -> list[CostLine]:
+    """What workloads cost together, part by part, without the idle deployment."""
+    found: dict[str, CostLine] = {}
+    for workload in workloads:
+        prices = PRICES[workload.region]
+        for line in (*_core(workload, prices), *_observability(workload, prices)):
+            before = found.get(line.part)
+            found[line.part] = line if before is None else _together(before, line)
+    return list(found.values())
+
+
+def _together(one: CostLine, other: CostLine) -> CostLine:
+    note = one.note if one.note == other.note else ""
+    return CostLine(one.part, one.quantity + other.quantity, one.unit, one.dollars + other.dollars, note)
 
 
 def idle_month(prices: Prices) -> float:
@@ -95,22 +126,27 @@ def idle_month(prices: Prices) -> float:
 def _core(workload: Workload, prices: Prices) -> Iterator[CostLine]:
     """What it takes to accept, send and run the tasks."""
     w = workload
-    writes = w.tasks * (TASK_WRITES + RETRY_WRITES * w.retries + w.keys + w.heartbeats)
-    yield CostLine("table writes", f"{writes:,.0f} units", writes * prices.write_unit)
-    reads = SWITCH_READS * w.batches
-    yield CostLine("table reads", f"{reads:,.0f} units", reads * prices.read_unit)
-    messages = w.sends + 3 * w.batches
-    yield CostLine("queues", f"{messages:,.0f} requests", messages * prices.queue_request)
-    yield CostLine("worker, requests", f"{w.batches:,.0f}", w.batches * prices.function_request)
+    writes = w.tasks * (TASK_WRITES + RETRY_WRITES * w.retries + w.keys + w.heartbeats + w.extra_writes)
+    yield CostLine("table writes", writes, "units", writes * prices.write_unit)
+    reads = SWITCH_READS * w.batches + w.attempts * w.pulled
+    yield CostLine("table reads", reads, "units", reads * prices.read_unit)
+    # Each delivery is received and deleted; worker functions hide theirs, pull workers those that they work on longer.
+    hidden = w.tasks * w.heartbeats if w.pulled else w.batches
+    messages = w.sends + 2 * w.deliveries + hidden
+    yield CostLine("queues", messages, "requests", messages * prices.queue_request)
+    yield CostLine("worker, requests", w.batches, "requests", w.batches * prices.function_request)
     time = w.batches * (w.hold + OWN_SECONDS + w.seconds) * w.memory_mb / 1_024
-    used = f"{time:,.0f} GB-seconds, {w.hold:g} s of each batch held"
-    yield CostLine("worker, duration", used, time * prices.gigabyte_second)
+    held = f"{w.hold:g} s of each batch held"
+    yield CostLine("worker, duration", time, "GB-seconds", time * prices.gigabyte_second, held)
     waits = TICKS * _tick_wait(w) * TRIGGER_MB / 1_024
-    yield CostLine("trigger, waiting to send", f"{waits:,.0f} GB-seconds", waits * prices.gigabyte_second)
+    yield CostLine("trigger, waiting to send", waits, "GB-seconds", waits * prices.gigabyte_second)
     api = w.requests * (prices.api_request + prices.function_request)
-    yield CostLine("API, requests", f"{w.requests:,.0f}", api)
+    yield CostLine("API, requests", w.requests, "requests", api)
     busy = (w.requests * API_SECONDS + w.tasks * API_TASK_SECONDS * (w.requests > 0)) * API_MB / 1_024
-    yield CostLine("API, duration", f"{busy:,.0f} GB-seconds", busy * prices.gigabyte_second)
+    yield CostLine("API, duration", busy, "GB-seconds", busy * prices.gigabyte_second)
+    if w.transitions:
+        moves = w.tasks * w.transitions
+        yield CostLine("Step Functions", moves, "state transitions", moves * prices.state_transition)
 
 
 def _tick_wait(workload: Workload) -> float:
@@ -123,19 +159,19 @@ def _tick_wait(workload: Workload) -> float:
 
 def _observability(workload: Workload, prices: Prices) -> Iterator[CostLine]:
     """What it takes to count, log and trace them."""
-    deliveries = _deliveries(workload) if workload.has_summary else 0.0
+    deliveries = _stream_deliveries(workload) if workload.has_summary else 0.0
     if workload.has_summary:
-        units = 4 * deliveries
         time = deliveries * BROADCAST_SECONDS * BROADCAST_MB / 1_024
+        units = SUMMARY_WRITES * deliveries
         dollars = units * prices.write_unit + deliveries * prices.function_request + time * prices.gigabyte_second
-        yield CostLine("summary", f"{deliveries:,.0f} deliveries, {units:,.0f} units", dollars)
+        yield CostLine("summary", deliveries, f"deliveries of {SUMMARY_WRITES} write units", dollars)
     invocations = workload.requests + workload.batches + deliveries
     gigabytes = invocations * LOG_BYTES / 1e9
-    yield CostLine("logs and metrics' lines", f"{gigabytes:,.2f} GB", gigabytes * prices.log_gigabyte)
+    yield CostLine("logs and metrics' lines", gigabytes, "GB", gigabytes * prices.log_gigabyte)
     if workload.has_traces:
         # X-Ray takes the first of each second, and a twentieth of the others (Source: AWS X-Ray Developer Guide).
         traces = sum(_sampled(each) for each in (workload.requests, workload.batches, deliveries))
-        yield CostLine("traces", f"{traces:,.0f} recorded", traces * prices.trace)
+        yield CostLine("traces", traces, "recorded", traces * prices.trace)
 
 
 def _sampled(invocations: float) -> float:
@@ -143,8 +179,9 @@ def _sampled(invocations: float) -> float:
     return first + 0.05 * (invocations - first)
 
 
-def _deliveries(workload: Workload) -> float:
-    """Deliveries of the table's stream: a change alone, or those of a second together; of one shard."""
-    alone = workload.tasks * (2 if workload.seconds < 1 else 3)
+def _stream_deliveries(workload: Workload) -> float:
+    """Deliveries of the table's stream: of one change, or of those of a second together; of one shard."""
+    runs = workload.tasks / workload.together
+    alone = (workload.creations or runs) + runs * (1 if workload.seconds < 1 else 2)
     full = ceil(workload.tasks * 3 / 500)
     return max(min(alone, 2 * MONTH_SECONDS), full)

@@ -1,3 +1,4 @@
+# Copied from duetime.domain.prices by `make docs`: change it there.
 """The price table: what AWS is assumed to charge, in three regions. Every calculation of dollars uses these figures.
 
 Public on-demand list prices without free tiers, volume tiers, savings plans and taxes. Only DynamoDB's and the HTTP
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 MILLION = 1_000_000
 AS_OF = "2026-11-21"
 """The day that the prices are of."""
+WORKER_MB = 512
+"""Memory of a worker: the cloud gives it as much, unless its settings say otherwise."""
 
 
 @dataclass(frozen=True, slots=True)

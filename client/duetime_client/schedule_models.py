@@ -15,6 +15,7 @@ from duetime_client.open_literals import (  # noqa: TC001 - pydantic reads the a
     ScheduleState,
     TaskState,
 )
+from duetime_client.request_estimates import RequestEstimate  # noqa: TC001 - pydantic reads the annotations
 from duetime_client.task import Actor, ResponseModel
 from duetime_client.task_request_fields import NewTask  # noqa: TC001 - typed dictionaries are read when they are made
 
@@ -245,6 +246,8 @@ class Schedule(ResponseModel):
     skipped_runs: list[SkippedRun] = Field(default_factory=list)
     changed_occurrences: list[ChangedOccurrence] = Field(default_factory=list)
     backfills: list[Backfill] = Field(default_factory=list)
+    estimate: RequestEstimate | None = None
+    """What its runs of a month will cost, if its creation asked for that."""
 
     @property
     def etag(self) -> str:

@@ -11,6 +11,7 @@ from duetime_client.explanations import ScheduleExplanation
 from duetime_client.filter_actions import filter_action_results
 from duetime_client.io_operations import Request
 from duetime_client.pages import pages
+from duetime_client.request_estimates import estimate_query
 from duetime_client.resource import AsyncResource, Operation, Resource, Stream, SyncResource
 from duetime_client.responses import one, read, several, task_of
 from duetime_client.schedule_models import Backfill, Forecast, Occurrence, Schedule, ScheduleHistory, ScheduleRun
@@ -44,20 +45,22 @@ class ScheduleOperations(Resource):
         *,
         idempotency_key: str | None = None,
         traceparent: str | None = None,
+        estimate: bool = False,
         **fields: Unpack[ScheduleFields],
     ) -> Request[Schedule]:
         """Create a schedule; without a name, the API generates one.
 
         A retried request never creates a second schedule: it carries an idempotency key, by default a random one.
-        `traceparent` (W3C Trace Context) is handed on to the schedule's runs.
+        `traceparent` (W3C Trace Context) is handed on to the schedule's runs. With `estimate`, the schedule returned
+        says what its runs of a month will cost.
 
         Raises:
             Conflict: There is one of this name.
         """
         body = {**({} if name is None else {"name": name}), **body_of(fields)}
-        return Request(
-            "POST", SCHEDULES, one(Schedule), body=body, headers={**_key(idempotency_key), **trace_headers(traceparent)}
-        )
+        headers = {**_key(idempotency_key), **trace_headers(traceparent)}
+        query = estimate_query(is_wanted=estimate)
+        return Request("POST", SCHEDULES, one(Schedule), body=body, query=query, headers=headers)
 
     @Operation
     def get(self, name: str) -> Request[Schedule]:

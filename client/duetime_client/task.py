@@ -18,6 +18,7 @@ from duetime_client.open_literals import (
     WaitReason,
 )
 from duetime_client.payload_models import from_json
+from duetime_client.request_estimates import RequestEstimate
 from duetime_client.task_definitions import ResultInvalid
 
 M = TypeVar("M")
@@ -197,6 +198,8 @@ class Task(ResponseModel):
     lateness_ms: int | None = None
     cost_dollars: float | None = None
     """Estimated, so far; see the reference page about costs."""
+    estimate: RequestEstimate | None = None
+    """What it will cost, if its creation asked for that."""
     content_expired: tuple[str, ...] = ()
     """Large contents that have expired before the task: `payload`, `result`; they are `None` here."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from uuid import uuid4
 
 from duetime_client.io_operations import Request
+from duetime_client.request_estimates import estimate_query
 from duetime_client.request_limits import MAX_BATCH
 from duetime_client.responses import batch_results, task_of
 from duetime_client.session import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_SECONDS
@@ -31,13 +32,15 @@ def create_task(
     fields: Mapping[str, object],
     headers: Mapping[str, str],
     wait_seconds: int = 0,
+    *,
+    estimate: bool = False,
 ) -> Request[Task]:
     """Creates a task once, however often the request is sent."""
     return Request(
         "POST",
         TASKS,
         task_of,
-        query=wait_query(wait_seconds),
+        query=[*wait_query(wait_seconds), *estimate_query(is_wanted=estimate)],
         body={"type": task_type, **body_of(fields)},
         headers=headers,
     )

@@ -46,6 +46,7 @@ class TaskOperations(TaskActions, FilterActions):
         idempotency_key_seconds: int | None = None,
         traceparent: str | None = None,
         wait_seconds: int = 0,
+        estimate: bool = False,
         **fields: Unpack[TaskFields],
     ) -> Request[Task]:
         """Create a task, which is due now unless `due_at` or `delay_seconds` says otherwise.
@@ -55,9 +56,10 @@ class TaskOperations(TaskActions, FilterActions):
         returned may be one that was there before: then it says so by `on_conflict`.
         With `wait_seconds`, the API responds when the outcome is known, or with the task as it is by then.
         `traceparent` (W3C Trace Context) is handed on to the handler or target, and to the callback.
+        With `estimate`, the task returned says what it will cost (`task.estimate`).
         """
         headers = creation_headers(idempotency_key, traceparent, idempotency_key_seconds)
-        return create_task(task_type, fields, headers, wait_seconds)
+        return create_task(task_type, fields, headers, wait_seconds, estimate=estimate)
 
     @Operation
     def create_batch(

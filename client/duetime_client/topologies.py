@@ -18,6 +18,7 @@ from duetime_client.open_literals import (  # noqa: TC001 - pydantic reads the a
     TopologyFailurePolicy,
 )
 from duetime_client.pages import pages
+from duetime_client.request_estimates import estimate_query
 from duetime_client.resource import AsyncResource, Operation, Resource, Stream, SyncResource
 from duetime_client.responses import nothing, one, read, task_of
 from duetime_client.session import IDEMPOTENCY_KEY, guard, segment
@@ -52,6 +53,12 @@ class TopologyNode(ResponseModel):
     expected_seconds: float | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None
+
+
+class ListedTopologyNode(TopologyNode):
+    """A node of a topology in a list, with its name."""
+
+    name: str
 
 
 class CriticalPath(ResponseModel):
@@ -128,10 +135,16 @@ class TopologyOperations(Resource):
     """Topologies."""
 
     @Operation
-    def create(self, body: Mapping[str, Any], *, idempotency_key: str | None = None) -> Request[Task]:
-        """Create a topology from the body of `POST /v1/topologies`, which `read_topology` reads from a file."""
+    def create(
+        self, body: Mapping[str, Any], *, idempotency_key: str | None = None, estimate: bool = False
+    ) -> Request[Task]:
+        """Create a topology from the body of `POST /v1/topologies`, which `read_topology` reads from a file.
+
+        With `estimate`, the task returned says what it will cost with its nodes (`task.estimate`).
+        """
         headers = {IDEMPOTENCY_KEY: idempotency_key or str(uuid4())}
-        return Request("POST", TOPOLOGIES, task_of, body=dict(body), headers=headers)
+        query = estimate_query(is_wanted=estimate)
+        return Request("POST", TOPOLOGIES, task_of, body=dict(body), query=query, headers=headers)
 
     @Operation
     def get(self, task_id: str) -> Request[Topology]:
@@ -143,6 +156,12 @@ class TopologyOperations(Resource):
         """All topologies that match the filters, fetched page by page as they are needed."""
         query = list(query_of(filters, page_size))
         return pages(self._session, TOPOLOGIES, "topologies", partial(read, TopologySummary), query)
+
+    @Stream
+    def list_nodes(self, task_id: str, *, page_size: int | None = None) -> Items[ListedTopologyNode]:
+        """The nodes of a topology in the order of its graph, fetched page by page as they are needed."""
+        query = list(query_of({}, page_size))
+        return pages(self._session, f"{_path_of(task_id)}/nodes", "nodes", partial(read, ListedTopologyNode), query)
 
     @Stream
     def follow(self, task_id: str) -> Items[Topology]:

@@ -1,17 +1,18 @@
+# Copied from duetime.domain.cost_estimates.workload by `make docs`: change it there.
 """A month of tasks, described by its user: what an estimate of costs is made for."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from duetime_client.prices import DEFAULT_REGION, PRICES
+from duetime_client.prices import DEFAULT_REGION, PRICES, WORKER_MB
 from duetime_client.request_limits import MAX_BATCH
 
-MONTH_SECONDS = 30 * 24 * 3_600
+MONTH_DAYS = 30
+MONTH_SECONDS = MONTH_DAYS * 24 * 3_600
 TICKS = MONTH_SECONDS // 60
 BATCH = 10
 """Most messages of a request to SQS, and of a worker's batch."""
-WORKER_MB = 512
 LONGEST_SECONDS, LEAST_MB, MOST_MB = 900, 128, 10_240
 """What Lambda allows (Source: AWS Lambda quotas)."""
 ALIGNED_HOLD, DIRECT_HOLD = 0.20, 0.65
@@ -43,6 +44,9 @@ class Workload:
         retries: the share of tasks with one retry.
         keys: whether requests have an idempotency key.
         heartbeats: of each task.
+        extra_writes: write units of each task besides: four of one with a unique key, two of one with a lock.
+        transitions: of Step Functions, for each task: a topology has some.
+        pulled: whether pull workers run them.
         has_summary: whether tasks are counted (`summary_spread` above 0).
         has_traces: whether X-Ray traces (`xray`).
         region: of the price table.
@@ -58,6 +62,9 @@ class Workload:
     retries: float = 0.0
     keys: bool = False
     heartbeats: float = 0.0
+    extra_writes: float = 0.0
+    transitions: float = 0.0
+    pulled: bool = False
     has_summary: bool = True
     has_traces: bool = True
     region: str = DEFAULT_REGION
@@ -77,6 +84,8 @@ class Workload:
             "memory_mb": LEAST_MB <= self.memory_mb <= MOST_MB,
             "retries": 0 <= self.retries <= 1,
             "heartbeats": self.heartbeats >= 0,
+            "extra_writes": self.extra_writes >= 0,
+            "transitions": self.transitions >= 0,
             "region": self.region in PRICES,
         }
         for name, is_right in checks.items():
@@ -90,14 +99,25 @@ class Workload:
         return self.tasks * (1 + self.retries)
 
     @property
-    def batches(self) -> float:
-        """Invocations of the worker."""
+    def deliveries(self) -> float:
+        """Messages that are received together: by a worker function, or for a pull worker that leases tasks."""
         return self.attempts / min(BATCH, self.together)
 
     @property
-    def requests(self) -> float:
+    def batches(self) -> float:
+        """Invocations of the worker function."""
+        return 0.0 if self.pulled else self.deliveries
+
+    @property
+    def creations(self) -> float:
         """Requests to the API that create tasks."""
         return self.tasks / self.per_request if self.per_request else 0.0
+
+    @property
+    def requests(self) -> float:
+        """All requests to the API: a pull worker makes one to lease, one for each heartbeat and one to complete."""
+        by_pull_workers = self.deliveries + self.attempts + self.tasks * self.heartbeats if self.pulled else 0.0
+        return self.creations + by_pull_workers
 
     @property
     def minute(self) -> float:
@@ -123,6 +143,6 @@ class Workload:
         """Requests that send messages."""
         if not self.ahead:
             return self.tasks / min(BATCH, max(1, self.per_request)) + self.tasks * self.retries
-        fullest = min(self.minute, BATCH) or 1
+        fullest = min(max(self.minute, self.together), BATCH)
         moments = STEPS * (1 - (1 - 1 / STEPS) ** (self.minute / self.together)) if self.is_aligned else 0
         return max(self.tasks / fullest, moments * TICKS) + self.tasks * self.retries

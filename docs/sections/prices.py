@@ -1,9 +1,9 @@
-"""The price table, as the client has it."""
+"""The price table."""
 
 from __future__ import annotations
 
 from docs.sections.markdown import table
-from duetime_client.prices import MILLION, PRICES
+from duetime.domain.prices import MILLION, PRICES
 
 _UNITS = {
     "write_unit": ("DynamoDB on demand, a million write units", MILLION),

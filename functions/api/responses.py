@@ -22,9 +22,10 @@ from duetime.domain.times import SECOND
 from .requests import header_of, request_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from duetime.contract.tasks.queries import TaskListQuery
+    from duetime.domain.cost_estimates.requests import RequestWorkload, TaskWorkloads
     from duetime.domain.tasks.idempotency_keys import Accepted
     from duetime.domain.tasks.task import Task
     from duetime.services.tasks.read import Page
@@ -114,6 +115,22 @@ def no_content() -> Response:
 def task_response(task: Task, status: int = HTTPStatus.OK, headers: Mapping[str, str] | None = None) -> Response:
     """A task, whole, with its ETag."""
     return answer(task_text(task), status, {"ETag": etag_of(task.version), **(headers or {})})
+
+
+def with_estimate(response: Response, find: Callable[[TaskWorkloads], RequestWorkload | None]) -> Response:
+    """A response, with what tasks that were created will cost.
+
+    Args:
+        response: whose body is a JSON object.
+        find: the tasks; `None` if it is not known how many there will be.
+    """
+    # Few requests ask for it.
+    from duetime.composition.cost_estimates import CostEstimateServices  # noqa: PLC0415 - see the line above
+    from duetime.contract.cost_estimates import estimate_response  # noqa: PLC0415 - same
+
+    workload = find(composed(CostEstimateServices).workloads)
+    estimate = json.dumps(None if workload is None else estimate_response(workload), separators=(",", ":"))
+    return replace(response, text=f'{response.text[:-1]},"estimate":{estimate}}}')
 
 
 def page_response(

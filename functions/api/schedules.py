@@ -33,7 +33,7 @@ from duetime.services.schedules.runs import RunsQuery
 
 from .filter_actions import begin
 from .requests import body_hash
-from .responses import Response, answer, replayed, task_response
+from .responses import Response, answer, replayed, task_response, with_estimate
 from .routing import route
 
 if TYPE_CHECKING:
@@ -45,20 +45,22 @@ if TYPE_CHECKING:
         ScheduleListQuery,
         ScheduleUpdateQuery,
     )
+    from duetime.contract.tasks.queries import EstimateQuery
     from duetime.domain.schedules.schedule_record import StoredSchedule
 
     from .requests import Request
 
 
 @route(operations.CREATE)
-def create_schedule(request: Request) -> Response:
+def create_schedule(request: Request[EstimateQuery]) -> Response:
     """Create a schedule."""
     document = request.document()
     made = composed(ScheduleRequestServices).creator.create(
         request.owner, decoding.schedule_spec(document), _key(request, document.value), request.traceparent
     )
     location = {"Location": operations.READ.url(name=made.value.name)}
-    return _response(request, made.value, replayed(location, is_replay=made.is_replay))
+    response = _response(request, made.value, replayed(location, is_replay=made.is_replay))
+    return _with_estimate(response, made.value) if request.query.estimate else response
 
 
 @route(operations.LIST)
@@ -252,6 +254,13 @@ def _response(request: Request, stored: StoredSchedule, headers: Mapping[str, st
     status = request.operation.returns.status
     text = _text(stored)
     return answer(text, status, {"ETag": content_etag(stored.version, text), **(headers or {})})
+
+
+def _with_estimate(response: Response, stored: StoredSchedule) -> Response:
+    """With what its runs of a month will cost; nobody knows how often a permanent schedule runs."""
+    return with_estimate(
+        response, lambda workloads: None if stored.is_permanent else workloads.of_schedule(stored.schedule())
+    )
 
 
 def _text(stored: StoredSchedule) -> str:

@@ -35,11 +35,12 @@ from .responses import (
     polling,
     replayed,
     task_response,
+    with_estimate,
 )
 from .routing import route
 
 if TYPE_CHECKING:
-    from duetime.contract.tasks.queries import CreationQuery, TaskListQuery, TaskQuery, UpdateQuery
+    from duetime.contract.tasks.queries import CreationQuery, EstimateQuery, TaskListQuery, TaskQuery, UpdateQuery
     from duetime.domain.tasks.task import Task
 
     from .requests import Request
@@ -57,11 +58,14 @@ def create_task(request: Request[CreationQuery]) -> Response:
         task = composed(TaskServices).waiter.wait(task, wait * SECOND)
     status = creation_status(creation, is_waiting=bool(wait) and not task.is_terminal)
     headers = creation_headers(creation, operations.READ.url(task_id=task.id))
-    return task_response(composed(TaskServices).reader.with_contents(task), status, headers)
+    response = task_response(composed(TaskServices).reader.with_contents(task), status, headers)
+    if not request.query.estimate:
+        return response
+    return with_estimate(response, lambda workloads: workloads.of_tasks([order.spec], has_key=key is not None))
 
 
 @route(operations.CREATE_MANY)
-def create_task_batch(request: Request) -> Response:
+def create_task_batch(request: Request[EstimateQuery]) -> Response:
     """Create many tasks, each with its own result."""
     items = batch_items(request.document())
     orders = [
@@ -79,7 +83,12 @@ def create_task_batch(request: Request) -> Response:
     results = [_result(index, end, request.instance) for index, end in enumerate(ends)]
     creations = [end for end in ends if isinstance(end, Accepted)]
     headers = replayed({}, is_replay=bool(creations) and all(each.is_replay for each in creations))
-    return answer(json_text(batch_responses.TaskBatchResult(results=results)), headers=headers)
+    response = answer(json_text(batch_responses.TaskBatchResult(results=results)), headers=headers)
+    if not request.query.estimate:
+        return response
+    accepted = [each.wanted for each, end in zip(items, ends, strict=True) if isinstance(end, Accepted)]
+    specs = [spec for spec in accepted if isinstance(spec, TaskSpec)]
+    return with_estimate(response, lambda workloads: workloads.of_tasks(specs, has_key=request.key is not None))
 
 
 @route(operations.READ)

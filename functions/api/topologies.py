@@ -14,7 +14,7 @@ from duetime.contract.tasks.encoding import json_text
 from duetime.contract.topologies import operations
 from duetime.contract.topologies.bodies import TopologyRetry
 from duetime.contract.topologies.decoding import retry_request, topology_request
-from duetime.contract.topologies.responses import TopologyPage, topology_entry, topology_response
+from duetime.contract.topologies.responses import TopologyPage, node_page, topology_entry, topology_response
 from duetime.domain.tasks.creation import Order
 from duetime.domain.tasks.idempotency_keys import IdempotencyKey
 from duetime.ports.tasks import ListQuery
@@ -22,11 +22,12 @@ from duetime.services.topologies.service import ControlResult
 
 from .filter_actions import location
 from .requests import body_hash
-from .responses import Response, answer, creation_headers, creation_status, no_content, task_response
+from .responses import Response, answer, creation_headers, creation_status, no_content, task_response, with_estimate
 from .routing import route
 
 if TYPE_CHECKING:
-    from duetime.contract.topologies.bodies import TopologyListQuery
+    from duetime.contract.tasks.queries import EstimateQuery
+    from duetime.contract.topologies.bodies import NodeListQuery, TopologyListQuery
 
     from .requests import Request
 
@@ -35,7 +36,7 @@ _ASK_AGAIN = {"Cache-Control": "private, no-cache"}
 
 
 @route(operations.CREATE)
-def create_topology(request: Request) -> Response:
+def create_topology(request: Request[EstimateQuery]) -> Response:
     """Create a topology."""
     document = request.document()
     wanted = topology_request(document)
@@ -44,7 +45,12 @@ def create_topology(request: Request) -> Response:
     creation = composed(TaskServices).creator.create_once(request.owner, order)
     headers = creation_headers(creation, operations.READ.url(topology_id=creation.value.id))
     task = composed(TaskServices).reader.with_contents(creation.value)
-    return task_response(task, creation_status(creation), headers)
+    response = task_response(task, creation_status(creation), headers)
+    if not request.query.estimate:
+        return response
+    return with_estimate(
+        response, lambda workloads: workloads.of_topology(wanted.spec, wanted.graph, has_key=key is not None)
+    )
 
 
 @route(operations.LIST)
@@ -65,6 +71,17 @@ def get_topology(request: Request) -> Response:
     view = composed(TopologyServices).service.get(request.owner, request.task_id)
     text = json_text(topology_response(view, composed().runtime.clock.now()))
     return answer(text, headers={"ETag": content_etag(view.task.version, text), **_ASK_AGAIN})
+
+
+@route(operations.LIST_NODES)
+def list_topology_nodes(request: Request[NodeListQuery]) -> Response:
+    """Read a page of the nodes of a topology."""
+    query, scope = request.query, request.query.scope(request.owner, request.task_id)
+    first = 0 if query.next_token is None else int(page_tokens.text_after(query.next_token, scope))
+    view = composed(TopologyServices).service.nodes(request.owner, request.task_id, first, query.limit)
+    end = first + query.limit
+    token = page_tokens.text_token(str(end), scope) if end < len(view.graph.nodes) else None
+    return answer(json_text(node_page(view, token)))
 
 
 @route(operations.DELETE)

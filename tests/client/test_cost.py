@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     Run = Callable[..., Result]
 
 MILLION = 1_000_000
+SCHEDULE = {"created_at": "2026-11-21T10:00:00Z", "task": {"type": "report"}, "cron": "0 1 * * *", "version": 1}
 PLAIN = Workload(MILLION, has_summary=False, has_traces=False)
 
 
@@ -91,6 +92,61 @@ def test_the_command_shows_each_part_and_the_sum(duetime: Run) -> None:
     assert f"{told['dollars']:,.2f}" in shown
     assert all(line["part"] in shown for line in told["lines"])
     assert "traces" not in {line["part"] for line in told["lines"]}
+
+
+ESTIMATE = {
+    "dollars": 0.0000046,
+    "tasks": 720,
+    "days": 30,
+    "lines": [{"part": "table writes", "quantity": 4320, "unit": "units", "dollars": 0.0000046}],
+    "left_out": ["the items of a map besides the first"],
+    "region": "eu-west-1",
+    "prices_as_of": "2026-11-21",
+}
+
+
+@pytest.mark.parametrize("what", ["tasks", "schedules"])
+def test_a_creation_shows_its_estimate(duetime: Run, deployment: Deployment, what: str) -> None:
+    """Part by part, below what was created, if it was asked for; as JSON it is the API's."""
+    created = listed() if what == "tasks" else {"name": "nightly", "state": "active", **SCHEDULE}
+    arguments = (
+        what,
+        "create",
+        *(("nightly", "report", "--cron", "0 1 * * *") if what == "schedules" else ("report",)),
+    )
+    for more in ((), ("--estimate",), ("--estimate", "--json")):
+        answer = created if not more else {**created, "estimate": ESTIMATE}
+        deployment.scripted.append(Answer(201, answer))
+        shown = duetime(*arguments, *more).stdout
+        assert deployment.received[-1].query.get("estimate") == (["1"] if more else None)
+        if more == ("--estimate",):
+            assert ["table", "writes", "4,320", "units", "0.00000460"] in [line.split() for line in shown.splitlines()]
+            assert "720 tasks in 30 days" in shown
+            assert "eu-west-1 as assumed on 2026-11-21" in " ".join(shown.split())
+        elif more:
+            assert json.loads(shown)["estimate"] == ESTIMATE
+        else:
+            assert "table writes" not in shown
+
+
+@pytest.mark.parametrize("other", [("--wait",), ("--file", "-")])
+def test_an_estimate_is_of_one_creation(duetime: Run, deployment: Deployment, other: tuple[str, ...]) -> None:
+    """Beside what has no place for it, the option is refused, and nothing is sent."""
+    result = duetime("tasks", "create", "report", "--estimate", *other)
+    assert result.exit_code == 2
+    assert "--estimate" in result.stderr
+    assert not deployment.received
+
+
+def test_small_traffic_is_sent_once_for_each_task_and_no_more(duetime: Run) -> None:
+    """However few tasks a month has; and the changes of tasks that are created and due together are told together."""
+    one = estimate(Workload(1))
+    assert part(one, "queues") == pytest.approx(4 * 0.4e-6)
+    alone, together = (estimate(Workload(100, together=n, per_request=n)) for n in (1, 100))
+    assert part(alone, "summary") == pytest.approx(100 * part(together, "summary"))
+    told = json.loads(duetime("cost", "estimate", "--tasks", "1", "--pulled", "--extra-writes", "2", "--json").stdout)
+    lines = {line["part"]: line["quantity"] for line in told["lines"]}
+    assert (lines["table writes"], lines["API, requests"], lines["worker, requests"]) == (6, 3, 0)
 
 
 def listed(**fields: object) -> dict[str, object]:

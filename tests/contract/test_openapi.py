@@ -287,14 +287,14 @@ def test_reports_are_refused_as_described() -> None:
 def test_a_wait_a_force_and_what_they_answer_are_described() -> None:
     """Parameters and second statuses of creating and cancelling are part of the document."""
     found = {one["operationId"]: one for one in OPERATIONS}
-    for id_, parameter, statuses in (
-        ("createTask", "wait_seconds", {"200", "201", "202"}),
-        ("cancelTask", None, {"200", "202"}),
-        ("pauseTask", None, {"200", "202"}),
-        ("rollbackTask", None, {"202"}),
+    for id_, parameters, statuses in (
+        ("createTask", ["estimate", "wait_seconds"], {"200", "201", "202"}),
+        ("cancelTask", [], {"200", "202"}),
+        ("pauseTask", [], {"200", "202"}),
+        ("rollbackTask", [], {"202"}),
     ):
         names = [one["name"] for one in found[id_]["parameters"] if one["in"] == "query"]
-        assert names == ([parameter] if parameter else [])
+        assert names == parameters
         assert {status for status in found[id_]["responses"] if status < "300"} == statuses
     assert found["pauseTask"]["requestBody"]["required"] is False
 

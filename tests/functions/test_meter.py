@@ -23,6 +23,7 @@ from duetime.composition import composed
 from duetime.composition.bulk import BulkServices
 from duetime.composition.bulk_executor import BulkExecutorServices
 from duetime.composition.core import CoreServices
+from duetime.composition.cost_estimates import CostEstimateServices
 from duetime.composition.filter_actions import FilterActionServices
 from duetime.composition.http_calls import HttpServices
 from duetime.composition.switches import SwitchServices
@@ -33,6 +34,7 @@ from duetime.contract.bulk.bodies import read_stored
 from duetime.domain.admins import Admins
 from duetime.domain.bulk.filter_action import FilterAction
 from duetime.domain.bulk.operation import BulkKind
+from duetime.domain.cost_estimates.estimate import lines_of
 from duetime.domain.dispatch.enqueue_plan import BulkTimer
 from duetime.domain.limits import (
     MAX_LOCK_KEY_LENGTH,
@@ -56,7 +58,7 @@ from duetime.domain.tasks.idempotency_keys import IdempotencyKey
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import ApprovalTarget, AwsTarget, HttpTarget
-from duetime.domain.tasks.task_options import LockSpec, NotifyOn, Priority
+from duetime.domain.tasks.task_options import LockSpec, NotifyOn, Priority, Rate
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import MINUTE, SECOND
 from duetime.environment_variables import Variable
@@ -167,6 +169,36 @@ def test_an_idle_tick_costs_two_writes_and_a_reading_of_each_shard(metered: tupl
     assert meter.table_units == 2
     assert meter.requests == {"UpdateItem": 2, "Query": 16, "GetItem": 1}
     assert meter.read_units <= 16
+
+
+def test_an_estimate_has_the_write_units_of_a_run(metered: tuple[Stack, Meter]) -> None:
+    """Of a task that succeeds at once, whatever it has: what is estimated of its order is what the meter counts."""
+    stack, meter = metered
+    composed(HttpServices).__dict__["caller"] = _Heard()
+    plain = TaskSpec("report", payload=PAYLOAD)
+    noise = b'"' + b"".join(b"%08x" % (index * 2654435761 % 2**32) for index in range(500)) + b'"'
+    run(stack, replace(plain, lock=LockSpec("db-17")))
+    for spec in (
+        plain,
+        replace(plain, lock=LockSpec("db-17")),
+        replace(plain, rate=Rate("api", 100)),
+        replace(plain, notify_on=NotifyOn("https://example.org/late", late_seconds=600)),
+        replace(plain, callback_url="https://example.org/ended"),
+        replace(plain, payload=noise),
+    ):
+        meter.reset()
+        found = composed(CostEstimateServices).workloads.of_tasks([spec], has_key=False)
+        writes = next(line.quantity for line in lines_of(found.parts) if line.part == "table writes")
+        run(stack, spec)
+        assert meter.table_units + meter.index_units == writes, spec
+
+
+def run(stack: Stack, spec: TaskSpec) -> None:
+    """Have a task run, and its callback."""
+    composed(TaskServices).creator.create(OWNER, Order(spec))
+    stack.clock.at += 2_000
+    for _ in range(2):
+        assert stack.work(Priority.NORMAL) == []
 
 
 def test_an_idempotency_key_costs_one_unit(metered: tuple[Stack, Meter]) -> None:

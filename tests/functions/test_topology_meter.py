@@ -86,6 +86,14 @@ class Graphs:
         assert self.state("finish", topology, fence)["over"]
         self.work()
 
+    def estimated_writes(self, nodes: dict[str, Any]) -> float:
+        """Write units of a run of a graph, as the answer to its creation estimates them; another one is created."""
+        before = self.meter.table_units, self.meter.index_units
+        made = self.api.send("POST", PATH, {"nodes": nodes}, query="estimate=1")
+        self.meter.table_units, self.meter.index_units = before
+        lines = made.body["estimate"]["lines"]
+        return float(sum(each["quantity"] for each in lines if each["part"] == "table writes"))
+
     def work(self) -> None:
         """Let a worker have what is due."""
         self.stack.clock.at += 10
@@ -126,6 +134,7 @@ def test_a_node_costs_three_units_more_than_a_task(graphs: Graphs, nodes: dict[s
     assert (graphs.meter.table_units, graphs.meter.index_units) == (wanted, len(nodes) + 1)
     assert graphs.meter.requests["StartExecution"] == 1
     assert graphs.meter.requests["SendTaskSuccess"] == last
+    assert graphs.estimated_writes(nodes) == graphs.meter.table_units + graphs.meter.index_units
 
 
 def test_a_topology_within_another_costs_what_both_cost(graphs: Graphs) -> None:
@@ -149,6 +158,7 @@ def test_a_topology_within_another_costs_what_both_cost(graphs: Graphs) -> None:
     # Its expiry, at the end of the outer one, and its token.
     assert graphs.meter.table_units == own + own + chain + 2
     assert graphs.meter.requests["StartExecution"] == 2
+    assert graphs.estimated_writes({"part": inner}) == graphs.meter.table_units + graphs.meter.index_units
 
 
 def test_a_map_costs_what_a_topology_of_its_items_does(graphs: Graphs) -> None:

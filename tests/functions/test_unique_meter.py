@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from duetime import composition
 from duetime.composition import composed
+from duetime.composition.cost_estimates import CostEstimateServices
 from duetime.composition.tasks import TaskServices
+from duetime.domain.cost_estimates.estimate import lines_of
 from duetime.domain.tasks.creation import Order
 from duetime.domain.tasks.idempotency_keys import IdempotencyKey
 from duetime.domain.tasks.states import State
@@ -67,6 +70,22 @@ def test_a_unique_key_costs_four_units_and_a_read(stack: Stack) -> None:
     assert spent(stack, lambda: stack.work(Priority.NORMAL)) == (2, 0)
     assert spent(stack, lambda: created(TaskSpec(TYPE, unique=Unique("a")))) == (4, 1)
     assert spent(stack, lambda: stack.work(Priority.NORMAL)) == (3, 0)
+
+
+def test_an_estimate_has_the_write_units_of_unique_and_debounced_tasks(stack: Stack) -> None:
+    """Those of the task, of its key, and of its place in the owner's list, which this meter does not count."""
+    stack.create(TaskSpec(TYPE))
+    stack.work(Priority.NORMAL)
+    for spec in (TaskSpec(TYPE, unique=Unique("a")), TaskSpec(TYPE, debounce=Debounce("b", 1))):
+        found = composed(CostEstimateServices).workloads.of_tasks([spec], has_key=False)
+        writes, _ = spent(stack, partial(_run, stack, spec))
+        assert lines_of(found.parts)[0].quantity == writes + 1
+
+
+def _run(stack: Stack, spec: TaskSpec) -> None:
+    created(spec)
+    stack.clock.at += 2 * SECOND
+    stack.work(Priority.NORMAL)
 
 
 def test_a_task_that_is_kept_costs_two_reads(stack: Stack) -> None:

@@ -247,6 +247,11 @@ QUERIES_OF: Mapping[str, str] = {
     "getTopologyDefinitionDiff": "from=1&to=1",
     "getTopologyDefinition": "version=1",
     "listTopologies": "definition=nightly&limit=5",
+    "listTopologyNodes": "limit=1",
+    "createTask": "estimate=1",
+    "createTaskBatch": "estimate=true",
+    "createTopology": "estimate=1",
+    "createSchedule": "estimate=1",
     "explainSchedule": "at=2026-11-21T01:30:00Z",
     "listTasks": "state=scheduled&limit=5",
 }

@@ -115,7 +115,10 @@ def test_jobs_are_started_read_and_stopped_only_where_the_settings_say(calling: 
     for action in ("batch:DescribeJobs", "batch:ListJobs"):
         assert [one["Resource"][-1:] for one in granted(calling, action)] == [["*"]], action
     (run,) = granted(calling, "ecs:RunTask")
-    assert (run["Resource"], run["Condition"]) == ([DEFINITION], {"ArnLike": {"ecs:cluster": [CLUSTER]}})
+    on_clusters = {"ArnLike": {"ecs:cluster": [CLUSTER]}}
+    assert (run["Resource"], run["Condition"]) == ([DEFINITION], on_clusters)
+    (listed,) = granted(calling, "ecs:ListTasks")
+    assert (listed["Resource"], listed["Condition"]) == (["*"], on_clusters)
 
 
 def test_containers_are_given_the_named_roles_only(calling: Synthesis) -> None:

@@ -2,19 +2,16 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.domain.tasks.costs import ASSUMED
 from duetime.metrics import METRICS
 from duetime_cdk.environments import UnsafeEnvironment
 from duetime_cdk.metric_expressions import Expression
 from duetime_cdk.metric_sources import own
 from duetime_cdk.panels import sections
-from duetime_cdk.prices import PRICES
-from duetime_client import prices
 from infra.environments import environment_named
 from infra.grafana import PATH, dashboard, text
 
@@ -133,11 +130,3 @@ def test_owners_with_metrics_of_their_own_are_few(values: tuple[str, ...]) -> No
     """CloudWatch bills each value of a dimension: more than the limit, or no name at all, is refused."""
     with pytest.raises(UnsafeEnvironment, match="metrics of their own"):
         replace(PROD, metric_owners=values)
-
-
-def test_prices_are_those_of_the_price_table() -> None:
-    """The dashboard and the costs of attempts are calculated with the prices of the one table, as of the same day."""
-    table = prices.PRICES[prices.DEFAULT_REGION]
-    assert {name: getattr(table, name) for name in asdict(PRICES)} == asdict(PRICES)
-    assert (ASSUMED.write_unit, ASSUMED.gigabyte_second) == (table.write_unit, table.gigabyte_second)
-    assert ASSUMED.as_of == prices.AS_OF

@@ -72,7 +72,7 @@ USED = {
         Variable.HANDLER_TYPES,
     }
     | {Variable.LONG_POLLS, Variable.REQUESTS_PER_SECOND, Variable.SUMMARY_SPREAD, Variable.WATCH_URL}
-    | {Variable.TRACEBACKS, Variable.PYDANTIC_PLUGINS}
+    | {Variable.TRACEBACKS, Variable.TRACES, Variable.PYDANTIC_PLUGINS}
     | {Variable.ARCHIVE_BUCKET, Variable.STACK, Variable.WORKER_LOGS},
     "trigger": EVERYWHERE
     | {Variable.BUCKET, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.HTTP_SECRETS, Variable.BULK_FUNCTION},

@@ -258,6 +258,7 @@ def _topologies(account: Recorder) -> None:
     first = account.ask("POST", topologies, {"nodes": failing}).body["id"]
     account.run(5 * MINUTE)
     account.ask("GET", f"{topologies}/{first}")
+    account.ask("GET", f"{topologies}/{first}/nodes", query="limit=2")
     account.target = lambda _phase, _context: "done"
     account.ask("GET", topologies)
     account.ask("POST", f"{topologies}/{first}/retry")

@@ -242,8 +242,9 @@ class World(FaultSimulation):
             self.sqs.queues[url].messages = [replace(held) for held in messages]
         self.s3.objects, self.s3.tags = dict(saved.objects), dict(saved.tags)
         self.states.executions, self.states.tokens = dict(saved.executions), dict(saved.tokens)
-        for arn, job in saved.jobs.items():
-            self.executions_of_tasks.executions[arn] = replace(job, over=partial(self.send_job_event, job.name))
+        self.executions_of_tasks.executions = {
+            arn: replace(job, over=partial(self.send_job_event, job.name)) for arn, job in saved.jobs.items()
+        }
         self.jobs.names = list(saved.job_names)
         for name, value in saved.of_rates.items():
             setattr(self.rates, name, deepcopy(value))

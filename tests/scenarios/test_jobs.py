@@ -10,49 +10,13 @@ import pytest
 from duetime.domain.operating_parameters import SHORTEST_CHECK_INTERVAL
 from duetime_testing.fakes.job_services import FakeBatch, FakeCodeBuild, FakeDurableFunctions, FakeGlue
 from duetime_testing.fakes.stepfunctions import Status
+from tests.scenarios.jobs import CONTAINER, LEASE, MACHINE, SOON, Jobs
 from tests.scenarios.scenario import HOUR, MINUTE, SECOND
-from tests.scenarios.tasks import ONCE, RECOVERY, Tasks
-from tests.simulation.account import LEASE_SECONDS
-from tests.simulation.endpoints import CLUSTER, JOB_TARGETS, JOBS, TASK_DEFINITION
+from tests.scenarios.tasks import ONCE, RECOVERY
+from tests.simulation.endpoints import JOB_TARGETS
 
 if TYPE_CHECKING:
-    from duetime_testing.fakes.stepfunctions import Execution
     from duetime_testing.simulation.faults import Call
-
-MACHINE = {"kind": "step_functions", "arn": JOBS, "wait": True}
-CONTAINER = {"kind": "ecs", "arn": TASK_DEFINITION, "cluster": CLUSTER, "container": "report"}
-LEASE = LEASE_SECONDS * SECOND
-SOON = 5 * SECOND
-
-
-class Jobs(Tasks):
-    """An account with tasks whose targets are jobs."""
-
-    def create_job(self, target: dict[str, Any] = MACHINE, **fields: Any) -> str:  # noqa: ANN401 - JSON
-        """Create a task with a job and let it start."""
-        task_id = self.create(target=target, **{"notify_within_seconds": 7200, **fields})
-        assert self.run_until(lambda: self.record(task_id).awaiting_notification, MINUTE)
-        return task_id
-
-    @property
-    def executions(self) -> list[Execution]:
-        """The executions that tasks have started."""
-        return list(self.executions_of_tasks.executions.values())
-
-    def end(self, status: Status = Status.SUCCEEDED, output: str = '{"rows": 7}', *, heard: bool = True) -> None:
-        """End the one execution that runs; without its event, if that is not heard."""
-        (execution,) = self.executions_of_tasks.running()
-        if heard:
-            self.end_execution(execution, status, output)
-        else:
-            execution.output = output
-            execution.end(status, self.now, "Boom")
-
-    def end_container(self, code: int | None, stop_code: str = "EssentialContainerExited") -> None:
-        """End the latest task of ECS, with its event."""
-        arn = list(self.ecs.tasks)[-1]
-        self.ecs.end(arn, code, stop_code, "why")
-        self.send_job_event(self.ecs.tasks[arn]["startedBy"])
 
 
 @pytest.fixture

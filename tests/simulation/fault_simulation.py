@@ -35,8 +35,9 @@ if TYPE_CHECKING:
 
     from duetime.domain.tasks.task import Task
     from duetime.handlers import Context
+    from duetime_testing.fakes.job_services import FakeJobs
     from duetime_testing.fakes.stepfunctions import Execution
-    from duetime_testing.simulation.faults import Call
+    from duetime_testing.simulation.faults import Call, Fault
     from duetime_testing.simulation.machines import Machine
     from duetime_testing.simulation.virtual_time import Strand
     from tests.simulation.endpoints import Asked
@@ -296,6 +297,10 @@ class FaultSimulation(Account):
     def _outside(self) -> bool:
         return any(self.jobs.running()) or bool(self.schedules.going_on())
 
+    def fault_for(self, machine: Machine, operation: str) -> Fault | None:
+        """What goes wrong with the next call, if anything."""
+        return self.job_users.fault_for(machine, operation) or super().fault_for(machine, operation)
+
     def begin_execution(self, execution: Execution) -> None:
         """Run what a task has started."""
         super().begin_execution(execution)
@@ -304,6 +309,10 @@ class FaultSimulation(Account):
     def begin_container(self, arn: str) -> None:
         """Run what a task has started."""
         self.job_users.run_container(arn)
+
+    def begin_job(self, service: FakeJobs, job: str) -> None:
+        """Run what a task has started."""
+        self.job_users.run_job(service, job)
 
     def _resume_all(self) -> None:
         self.bulk_users.restore()

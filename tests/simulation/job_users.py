@@ -6,20 +6,32 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.times import SECOND, Millis
+from duetime.domain.times import MINUTE, SECOND, Millis
 from duetime_testing.fakes.stepfunctions import Status
+from duetime_testing.simulation.faults import Fault
 from tests.simulation import works
-from tests.simulation.endpoints import CLUSTER, JOBS, TASK_DEFINITION
+from tests.simulation.endpoints import CLUSTER, JOB_TARGETS, JOBS, TASK_DEFINITION
 
 if TYPE_CHECKING:
+    from duetime_testing.fakes.job_services import FakeJobs
     from duetime_testing.fakes.stepfunctions import Execution
+    from duetime_testing.simulation.machines import Machine
     from tests.simulation.fault_simulation import FaultSimulation
     from tests.simulation.users import Users
 
 _MACHINE = {"kind": "step_functions", "arn": JOBS, "wait": True}
 _CONTAINER = {"kind": "ecs", "arn": TASK_DEFINITION, "cluster": CLUSTER, "container": "report"}
+_TARGETS = (_MACHINE, _CONTAINER, *JOB_TARGETS.values())
 _LENGTHS = (0, 1, 20, 100, 400)
 """How many seconds jobs take; some exceed their time limits."""
+_STARTS = frozenset({"start_execution", "run_task", "submit_job", "start_build", "start_job_run", "invoke"})
+_START_FAULTS = (Fault.CRASH_BEFORE, *2 * (Fault.CRASH_AFTER,), Fault.AWAY, Fault.LOST, Fault.LATE, Fault.STALLED)
+_START_RATE = 0.3
+"""How often a start of a job goes wrong where anything does: nobody knows what came of it then."""
+_CANCELLED = 0.5
+"""How many of the tasks are cancelled by force in the minute in which they are to start."""
+_LISTED_AFTER = (0, 0, 1, 30)
+"""After how many seconds jobs are listed."""
 
 
 class JobUsers:
@@ -39,13 +51,15 @@ class JobUsers:
         """Create tasks, each by a request that is sent again until it is answered."""
         self.runs_jobs = True
         pick = self.simulation.random.choice
+        for service in (self.simulation.ecs, *self.simulation.job_services.values()):
+            service.listed_after = lambda: pick(_LISTED_AFTER) * SECOND
         while self.simulation.time.now() < until:
             self.simulation.take(self.simulation.random.randrange(1, 30 * SECOND))
             key = f"job-{next(self._numbers)}"
             body: dict[str, Any] = {
                 "type": works.PLAIN,
                 "name": key,
-                "target": pick([_MACHINE, _CONTAINER]),
+                "target": pick(_TARGETS),
                 "delay_seconds": pick([0, 5, 90]),
                 "notify_within_seconds": pick([60, 600]),
                 "timeout_seconds": 30,
@@ -56,27 +70,55 @@ class JobUsers:
             for _ in range(4):
                 answer = self.users.ask("POST", "/v1/tasks", body, headers={"Idempotency-Key": key})
                 if answer is not None and answer.status == 201:
-                    self.simulation.watching.accepted.append(answer.body["id"])
+                    self._accepted(answer.body["id"], body["delay_seconds"] * SECOND)
                     break
                 self.simulation.take(2 * SECOND)
 
+    def _accepted(self, task_id: str, delay: Millis) -> None:
+        self.simulation.watching.accepted.append(task_id)
+        if self.simulation.random.random() < _CANCELLED:
+            self.simulation.time.start_process(partial(self._cancel, task_id, delay))
+
+    def _cancel(self, task_id: str, delay: Millis) -> None:
+        self.simulation.take(delay + self.simulation.random.randrange(MINUTE))
+        self.users.cancel_by_force(task_id)
+
+    def fault_for(self, machine: Machine, operation: str) -> Fault | None:
+        """What goes wrong with a call that starts a job, besides what may happen to any call."""
+        is_start = self.runs_jobs and machine.function == "worker" and operation in _STARTS
+        if not is_start or not self.simulation.rate or self.simulation.random.random() >= _START_RATE:
+            return None
+        fault = self.simulation.random.choice(_START_FAULTS)
+        self.simulation.count(f"start {fault.name.lower()}")
+        return fault
+
     def run_execution(self, execution: Execution) -> None:
         """Run an execution until it ends by itself, or somebody has stopped it."""
-        self.simulation.jobs.begun(execution.name)
+        self.simulation.jobs.begun(execution.name, execution.arn)
         if self.runs_jobs:
             self.simulation.time.start_process(partial(self._execute, execution))
 
     def run_container(self, arn: str) -> None:
         """Run a container, likewise."""
         name = self.simulation.ecs.tasks[arn]["startedBy"]
-        self.simulation.jobs.begun(name)
+        self.simulation.jobs.begun(name, arn)
         if self.runs_jobs:
             self.simulation.time.start_process(partial(self._contain, arn, name))
+
+    def run_job(self, service: FakeJobs, job: str) -> None:
+        """Run a job of another service, likewise."""
+        self.simulation.jobs.begun(service.names[job], job)
+        if self.runs_jobs:
+            self.simulation.time.start_process(partial(self._work, service, job))
 
     def _execute(self, execution: Execution) -> None:
         self.simulation.take(self.simulation.random.choice(_LENGTHS) * SECOND)
         status = self.simulation.random.choice([Status.SUCCEEDED, Status.SUCCEEDED, Status.FAILED, Status.ABORTED])
         self.simulation.end_execution(execution, status, "7")
+
+    def _work(self, service: FakeJobs, job: str) -> None:
+        self.simulation.take(self.simulation.random.choice(_LENGTHS) * SECOND)
+        self.simulation.end_job(service, job, well=self.simulation.random.choice([True, True, False]))
 
     def _contain(self, arn: str, name: str) -> None:
         self.simulation.take(self.simulation.random.choice(_LENGTHS) * SECOND)

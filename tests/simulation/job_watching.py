@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.aws_jobs import JOB_PREFIX, JOB_UNKNOWN, is_job, task_of_job
+from duetime.domain.tasks.states import TERMINAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from duetime.domain.tasks.states import State
     from duetime.domain.tasks.task import Task
     from tests.simulation.fault_simulation import FaultSimulation
 
@@ -32,17 +34,34 @@ class JobWatching:
         self._account = account
         self.names: list[str] = []
 
-    def begun(self, name: str) -> None:
-        """Look at a job that begins: no other of its task runs."""
+    def begun(self, name: str, job: str) -> None:
+        """Look at a job that begins: no other of its task runs, and the task has not ended."""
         self.names.append(name)
-        task_id = task_of_job(name)
-        others = [each for each in self.running() if each != name and task_of_job(each) == task_id]
+        if (task_id := task_of_job(name)) is None:
+            return
+        others = [each for each in self.running_of(task_id) if each != job]
         self._account.watching.check(not others, f"{name} began while {others} ran")
+        task = self._account.watching.record(task_id)
+        has_ended = task is not None and task.is_terminal
+        self._account.watching.check(not has_ended, f"{name} began although its task has ended")
 
-    def running(self) -> Iterator[str]:
-        """The names of the jobs that run."""
-        yield from (each.name for each in self._account.executions_of_tasks.running())
-        yield from (each["startedBy"] for each in self._account.ecs.tasks.values() if each["lastStatus"] == "RUNNING")
+    def written(self, name: str, before: State, after: State) -> None:
+        """Look at a write of a task's record: none of its jobs outlives it."""
+        if after in TERMINAL and before not in TERMINAL:
+            left = list(self.running_of(name))
+            self._account.watching.check(not left, f"{name} is {after}, and {left} is left running")
+
+    def running(self) -> Iterator[tuple[str, str]]:
+        """The jobs that run, each with its name."""
+        yield from ((each.name, each.arn) for each in self._account.executions_of_tasks.running())
+        containers = self._account.ecs.tasks.items()
+        yield from ((each["startedBy"], arn) for arn, each in containers if each["lastStatus"] == "RUNNING")
+        for service in self._account.job_services.values():
+            yield from ((service.names[job], job) for job in service.running() if job in service.names)
+
+    def running_of(self, task_id: str) -> Iterator[str]:
+        """The jobs of a task that run."""
+        return (job for name, job in self.running() if task_of_job(name) == task_id)
 
     def check_end(self) -> None:
         """No job runs any more, none was begun twice, and each attempt has the outcome of its job."""
@@ -71,4 +90,8 @@ class JobWatching:
         for task in self._account.ecs.tasks.values():
             if task["startedBy"] == name:
                 return bool(task["containers"]) and task["containers"][0].get("exitCode") == 0
+        for service in self._account.job_services.values():
+            for job, known in service.names.items():
+                if known == name:
+                    return service.has_succeeded(job)
         return None

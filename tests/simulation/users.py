@@ -158,7 +158,7 @@ class Users:
         path = f"/v1/tasks/{task_id}"
         calls: list[Callable[[], object]] = [
             partial(self.cancel, task_id),
-            partial(self._stop, task_id),
+            partial(self.cancel_by_force, task_id),
             partial(self._delete, task_id),
             *2 * [partial(self.ask, "PATCH", path, {"delay_seconds": self.random.choice([0, 1, 240, 600])})],
             *(partial(self.ask, "POST", f"{path}/{verb}") for verb in ("pause", "resume", "run", "retry", "rollback")),
@@ -225,7 +225,7 @@ class Users:
         if answer is not None and answer.status == 200 and answer.body["state"] == "cancelled":
             self.simulation.watching.cancelled.add(task_id)
 
-    def _stop(self, task_id: str) -> None:
+    def cancel_by_force(self, task_id: str) -> None:
         """Cancel by force: what runs is asked to stop."""
         self.simulation.attempts.may_cancel.add(task_id)
         answer = self.ask("POST", f"/v1/tasks/{task_id}/cancel", {"force": True})

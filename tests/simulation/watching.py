@@ -183,6 +183,7 @@ class Watching:
             self.account.topologies.reopened(before, task_of(new))
             self.retried[name] += task_of(old).callback_url is not None
         self.outcomes[name] += after in TERMINAL and before not in TERMINAL
+        self.account.jobs.written(name, before, after)
         self.account.topologies.moved(before, after, new)
         if before in STARTABLE and after is State.RUNNING:
             self.taken_up[name] = fences[1]

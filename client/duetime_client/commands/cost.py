@@ -10,16 +10,17 @@ from rich.table import Table
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Deployment, connected
+from duetime_client.commands.cost_views import cost_table
 from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import console, printable, show_json
 from duetime_client.commands.task_arguments import task_filter
 from duetime_client.commands.task_options import FilterOptions
 from duetime_client.cost_estimate import CostEstimate, estimate
-from duetime_client.prices import AS_OF, DEFAULT_REGION, PRICES
+from duetime_client.prices import AS_OF, DEFAULT_REGION, PRICES, WORKER_MB
 from duetime_client.request_limits import MAX_PAGE
 from duetime_client.task_cost_sums import CostKey, CostSum, sums
-from duetime_client.workload import WORKER_MB, Workload, WorkloadError
+from duetime_client.workload import Workload, WorkloadError
 
 app = CommandGroup(help="Estimate what tasks will cost; add up what they have cost.", no_args_is_help=True)
 
@@ -43,6 +44,14 @@ class Mix:
     retries: Annotated[float, typer.Option(help="The share of tasks with one retry, from 0 to 1.")] = 0.0
     keys: Annotated[bool, typer.Option(help="Whether requests have an idempotency key.")] = False
     heartbeats: Annotated[float, typer.Option(help="Heartbeats of each task.")] = 0.0
+    extra_writes: Annotated[
+        float, typer.Option(help="Write units of each task besides, such as four for a unique key, two for a lock.")
+    ] = 0.0
+    transitions: Annotated[
+        float,
+        typer.Option(help="State transitions of each task, if it is a topology: six, and one for each last node."),
+    ] = 0.0
+    pulled: Annotated[bool, typer.Option("--pulled", help="Whether pull workers run them.")] = False
     has_summary: Annotated[bool, typer.Option("--summary/--no-summary", help="Whether tasks are counted.")] = True
     has_traces: Annotated[bool, typer.Option("--traces/--no-traces", help="Whether X-Ray traces.")] = True
     region: Annotated[str, typer.Option(help=f"One of {', '.join(PRICES)}.")] = DEFAULT_REGION
@@ -122,12 +131,7 @@ def _document(found: CostEstimate) -> dict[str, object]:
 
 
 def _show(found: CostEstimate) -> None:
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("part")
-    table.add_column("use a month")
-    table.add_column("dollars", justify="right")
-    for line in found.lines:
-        table.add_row(line.part, line.use, f"{line.dollars:,.2f}")
+    table = cost_table([(line.part, line.use, line.dollars) for line in found.lines], "use a month")
     table.add_row("idle deployment", "ticks, polls of empty queues", f"{found.idle:,.2f}")
     table.add_row("a month", "", f"{found.dollars:,.2f}", style="bold")
     console().print(table)

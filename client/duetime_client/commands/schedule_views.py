@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from duetime_client.commands.cost_views import show_estimate
 from duetime_client.commands.formatting import STATE_STYLES, localized, shown_json, timed
 from duetime_client.commands.output_streams import console, printable, show_json
 from duetime_client.commands.task_table import WIDE, one_line
@@ -39,6 +40,8 @@ def show(schedule: Schedule, clock: Clock, *, as_json: bool) -> None:
     for label, value in _lines(schedule, clock):
         grid.add_row(label, value)
     console().print(grid)
+    if schedule.estimate is not None:
+        show_estimate(schedule.estimate)
 
 
 def show_schedules(schedules: Sequence[Schedule], clock: Clock, *, more: bool = False) -> None:

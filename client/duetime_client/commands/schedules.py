@@ -25,7 +25,14 @@ from duetime_client.commands.schedule_options import (
 )
 from duetime_client.commands.schedule_views import show, show_occurrences, show_preview, show_runs, show_schedules
 from duetime_client.commands.task_arguments import moment, task_fields
-from duetime_client.commands.task_options import AllowUnknownType, IdempotencyKey, IfMatch, TaskOptions, TaskType
+from duetime_client.commands.task_options import (
+    AllowUnknownType,
+    IdempotencyKey,
+    IfMatch,
+    TaskOptions,
+    TaskType,
+    WithEstimate,
+)
 from duetime_client.request_limits import MAX_PAGE
 
 if TYPE_CHECKING:
@@ -90,6 +97,7 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
     deployment: Deployment,
     allow_unknown_type: AllowUnknownType = False,
     idempotency_key: IdempotencyKey = None,
+    estimate: WithEstimate = False,
     as_json: AsJson = False,
 ) -> None:
     """Create a schedule, with one kind of timing or several times --timing."""
@@ -99,7 +107,7 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
     if allow_unknown_type:
         fields["task"]["allow_unknown_type"] = True
     with connected(context, deployment) as client:
-        schedule = client.schedules.create(schedule_name, idempotency_key=idempotency_key, **fields)
+        schedule = client.schedules.create(schedule_name, idempotency_key=idempotency_key, estimate=estimate, **fields)
     show(schedule, clock, as_json=as_json)
 
 

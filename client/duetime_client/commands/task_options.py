@@ -85,6 +85,10 @@ AllowUnknownType = Annotated[
         "--allow-unknown-type", help="Accept a type whose handler is not deployed yet.", rich_help_panel=REQUEST
     ),
 ]
+WithEstimate = Annotated[
+    bool,
+    typer.Option("--estimate", help="Also show what it will cost, as the API estimates it.", rich_help_panel=REQUEST),
+]
 Fence = Annotated[int, typer.Option(metavar="N", help="The fence of the attempt.")]
 Reason = Annotated[
     str, typer.Option(metavar="TEXT", help="Why; recorded with the task, and shown in its events.", show_default=False)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from duetime_client.commands.cost_views import show_estimate
 from duetime_client.commands.formatting import shown_json, shown_progress, shown_state, timed
 from duetime_client.commands.output_streams import console, printable, show_json
 
@@ -31,6 +32,8 @@ def show(task: Task, clock: Clock, *, as_json: bool, starts: str = "") -> None:
         show_json(task.document)
     else:
         show_task(task, clock, starts)
+        if task.estimate is not None:
+            show_estimate(task.estimate)
 
 
 def show_task(task: Task, clock: Clock, starts: str = "") -> None:

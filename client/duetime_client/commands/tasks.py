@@ -34,6 +34,7 @@ from duetime_client.commands.task_options import (
     TaskId,
     TaskOptions,
     UniqueOptions,
+    WithEstimate,
 )
 from duetime_client.commands.task_table import show_tasks
 from duetime_client.commands.task_view import show
@@ -75,6 +76,7 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait for the outcome; exit code 1 unless it succeeded.")
     ] = False,
+    estimate: WithEstimate = False,
     file: Annotated[
         str | None, typer.Option("--file", "-f", metavar="FILE", help="Many tasks: JSON lines, *.csv, or - (stdin).")
     ] = None,
@@ -86,20 +88,23 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
     if allow_unknown_type:
         fields["allow_unknown_type"] = True
     if file is not None:
-        if wait:
-            raise typer.BadParameter("goes with one task: duetime tasks wait waits for many", param_hint="--wait")
-        if idempotency_key_seconds is not None:
-            raise typer.BadParameter("goes with one task", param_hint="--idempotency-key-seconds")
+        _reject_for_many(wait=wait, idempotency_key_seconds=idempotency_key_seconds is not None, estimate=estimate)
         lines = read_lines(file, {**({} if task_type is None else {"type": task_type}), **fields})
         with connected(context, deployment) as client:
             create_from_file(client, lines, idempotency_key, as_json=as_json)
         return
     if task_type is None:
         raise typer.BadParameter("is missing, or --file", param_hint="TYPE")
+    if estimate and wait:
+        raise typer.BadParameter("cannot be given beside --wait", param_hint="--estimate")
     with connected(context, deployment) as client:
         life = idempotency_key_seconds
         created = client.tasks.create(
-            task_type, idempotency_key=idempotency_key, idempotency_key_seconds=life, **fields
+            task_type,
+            idempotency_key=idempotency_key,
+            idempotency_key_seconds=life,
+            estimate=estimate,
+            **fields,
         )
         if created.on_conflict is not None:
             show_conflict(created, created.on_conflict)
@@ -109,6 +114,13 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
     show(created, clock, as_json=as_json)
     if wait and created.state != "succeeded":
         raise typer.Exit(1)
+
+
+def _reject_for_many(**given: bool) -> None:
+    """Reject options of a single task."""
+    if name := next((name for name, is_given in given.items() if is_given), None):
+        instead = ": duetime tasks wait waits for many" if name == "wait" else ""
+        raise typer.BadParameter(f"goes with one task{instead}", param_hint=f"--{name.replace('_', '-')}")
 
 
 @app.command()

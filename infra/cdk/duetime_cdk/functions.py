@@ -110,6 +110,7 @@ class Functions(Construct):
                 Variable.TRACEBACKS: "keep" if settings.keep_tracebacks else "log",
                 Variable.SUMMARY_SPREAD: str(settings.summary_spread),
                 Variable.REQUESTS_PER_SECOND: str(settings.requests_per_second),
+                Variable.TRACES: "xray" if settings.xray else "",
                 Variable.EGRESS_FUNCTION: self.egress.function.function_name,
                 Variable.HANDLER_TYPES: self._layers.types_module,
                 Variable.WATCH_URL: self._live.url,

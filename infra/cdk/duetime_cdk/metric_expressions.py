@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from duetime.adapters.dynamodb import schema
 from duetime.domain.operating_parameters import ON_TIME
+from duetime.domain.tasks.costs import ASSUMED
 from duetime.domain.times import SECOND
 from duetime_cdk.metric_sources import Source, api, everywhere, function_metric, queue, table
-from duetime_cdk.prices import PRICES
 
 if TYPE_CHECKING:
     from duetime_cdk.environments import Environment
@@ -65,10 +65,10 @@ def dollars_per_million(environment: Environment) -> Expression:
     gigabytes = {f"d{n}": environment.sizes[name].memory_mb / 1024 for n, name in enumerate(deployed)}
     time = " + ".join(f"FILL({name}, 0) * {size:g}" for name, size in gigabytes.items())
     cost = (
-        f"({_total(writes)}) * {PRICES.write_unit:.10f} + ({_total(reads)}) * {PRICES.read_unit:.10f}"
-        f" + ({_total(messages)}) * {MESSAGE_REQUESTS * PRICES.queue_request:.10f}"
-        f" + ({_total(starts)}) * {PRICES.function_request:.10f}"
-        f" + ({time}) * {PRICES.gigabyte_second / SECOND:.14f}"
+        f"({_total(writes)}) * {ASSUMED.write_unit:.10f} + ({_total(reads)}) * {ASSUMED.read_unit:.10f}"
+        f" + ({_total(messages)}) * {MESSAGE_REQUESTS * ASSUMED.queue_request:.10f}"
+        f" + ({_total(starts)}) * {ASSUMED.function_request:.10f}"
+        f" + ({time}) * {ASSUMED.gigabyte_second / SECOND:.14f}"
     )
     sources = {**writes, **reads, **messages, **durations, **starts, **tasks}
     return Expression("dollars per million tasks", f"1000000 * ({cost}) / ({_total(tasks)})", sources)

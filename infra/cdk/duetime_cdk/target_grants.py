@@ -65,6 +65,9 @@ def _grant_containers(function: LambdaFunction, patterns: Sequence[str]) -> None
     on_clusters = {"ArnLike": {"ecs:cluster": clusters}}
     to_containers = {"StringEquals": {"iam:PassedToService": "ecs-tasks.amazonaws.com"}}
     function.allow([JOB_SERVICES[AwsService.ECS].start], definitions, on_clusters)
+    # It is allowed on container instances or on everything, and what a list by its starter is on, nobody documents.
+    function.allow(["ecs:ListTasks"], ["*"], on_clusters)
+    _acknowledge(function, "*", "Tasks are listed on the named clusters only")
     if roles:
         function.allow(["iam:PassRole"], roles, to_containers)
 

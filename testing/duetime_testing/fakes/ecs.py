@@ -23,6 +23,7 @@ class FakeEcs:
         over: is told the name of a task that somebody has stopped.
         tasks: every task as it is described, by ARN.
         requests: the request that each task was run with, by ARN.
+        listed_after: after how many milliseconds a task that begins is listed.
     """
 
     def __init__(self, now: Callable[[], int] = lambda: 0) -> None:
@@ -33,6 +34,8 @@ class FakeEcs:
         self.exceptions = Exceptions()
         self.tasks: dict[str, dict[str, Any]] = {}
         self.requests: dict[str, dict[str, Any]] = {}
+        self.listed_after: Callable[[], int] = lambda: 0
+        self._listed_at: dict[str, int] = {}
         self._stopped_at: dict[str, int] = {}
 
     def run_task(self, **request: Any) -> dict[str, Any]:  # noqa: ANN401 - boto3's own
@@ -50,6 +53,7 @@ class FakeEcs:
         arn = f"{request['cluster'].replace(':cluster/', ':task/')}/{len(self.tasks):032x}"
         names = [each["name"] for each in request["overrides"]["containerOverrides"]]
         self.requests[arn] = request
+        self._listed_at[arn] = self.now() + self.listed_after()
         self.tasks[arn] = {
             "taskArn": arn,
             "startedBy": request["startedBy"],
@@ -58,6 +62,13 @@ class FakeEcs:
         }
         self.begin(arn)
         return {"tasks": [self.tasks[arn]], "failures": []}
+
+    def list_tasks(self, *, cluster: str, startedBy: str) -> dict[str, Any]:
+        """The tasks of a cluster that are to run, by who has started them."""
+        running = (arn for arn, task in self.tasks.items() if task["lastStatus"] != "STOPPED")
+        listed = [arn for arn in running if self._listed_at.get(arn, 0) <= self.now()]
+        request = {"cluster": cluster, "startedBy": startedBy}
+        return {"taskArns": [arn for arn in listed if self.requests[arn].items() >= request.items()]}
 
     def describe_tasks(self, *, cluster: str, tasks: list[str]) -> dict[str, Any]:
         """Describe tasks, but for those that were stopped long ago."""

@@ -26,9 +26,16 @@ class FakeJobs:
         jobs: every job as it is described, by what the service calls it.
         names: the names that tasks have given them.
         facts: what each was told of its task.
+        listed_after: after how many milliseconds the service lists a job that begins.
     """
 
-    def __init__(self) -> None:
+    state_field: str
+    """The field of a job's description with its state."""
+
+    def __init__(self, now: Callable[[], int] = lambda: 0) -> None:
+        self.now = now
+        self.listed_after: Callable[[], int] = lambda: 0
+        self._listed_at: dict[str, int] = {}
         self.begin: Callable[[FakeJobs, str], None] = lambda _service, _job: None
         self.over: Callable[[FakeJobs, str], None] = lambda _service, _job: None
         self.has_capacity = True
@@ -49,13 +56,22 @@ class FakeJobs:
         """Whether a job runs."""
         raise NotImplementedError
 
+    def has_succeeded(self, job: str) -> bool:
+        """Whether a job has ended with success."""
+        return bool(self.jobs[job][self.state_field] == "SUCCEEDED")
+
     def end(self, job: str, *, well: bool) -> None:
         """End a job."""
         raise NotImplementedError
 
     def _begun(self, job: str, name: str, facts: str, described: dict[str, Any]) -> None:
         self.jobs[job], self.names[job], self.facts[job] = described, name, facts
+        self._listed_at[job] = self.now() + self.listed_after()
         self.begin(self, job)
+
+    def _listed(self) -> dict[str, dict[str, Any]]:
+        """The jobs that the service lists by now, in the order in which they began."""
+        return {job: each for job, each in self.jobs.items() if self._listed_at.get(job, 0) <= self.now()}
 
     def _stopped(self, job: str, state: dict[str, Any]) -> None:
         if self.is_running(job):
@@ -65,6 +81,8 @@ class FakeJobs:
 
 class FakeBatch(FakeJobs):
     """A client of Batch, whose names are given twice. Source: AWS Batch API Reference."""
+
+    state_field = "status"
 
     def is_running(self, job: str) -> bool:
         """Whether a job has not ended."""
@@ -104,7 +122,8 @@ class FakeBatch(FakeJobs):
         """The jobs of a queue that have a name, in whatever state."""
         (names,) = (each["values"] for each in filters if each["name"] == "JOB_NAME")
         kept = ("jobArn", "jobId", "jobName", "status")
-        of_name = [each for each in self.jobs.values() if each["jobQueue"] == jobQueue and each["jobName"] in names]
+        listed = self._listed().values()
+        of_name = [each for each in listed if each["jobQueue"] == jobQueue and each["jobName"] in names]
         return {"jobSummaryList": [{field: each[field] for field in kept} for each in of_name]}
 
     def describe_jobs(self, *, jobs: list[str]) -> dict[str, Any]:
@@ -119,6 +138,8 @@ class FakeBatch(FakeJobs):
 
 class FakeCodeBuild(FakeJobs):
     """A client of CodeBuild, which has forgotten every token. Source: CodeBuild API Reference."""
+
+    state_field = "buildStatus"
 
     def event(self, job: str) -> str | list[str]:
         """The project and the ARN of a build."""
@@ -165,7 +186,7 @@ class FakeCodeBuild(FakeJobs):
     def list_builds_for_project(self, *, projectName: str, sortOrder: str) -> dict[str, Any]:
         """The latest builds of a project."""
         assert sortOrder == "DESCENDING"
-        ids = [job for job, build in self.jobs.items() if build["projectName"] == projectName]
+        ids = [job for job, build in self._listed().items() if build["projectName"] == projectName]
         return {"ids": ids[:-101:-1]} if ids else {}
 
     def batch_get_builds(self, *, ids: list[str]) -> dict[str, Any]:
@@ -180,6 +201,8 @@ class FakeCodeBuild(FakeJobs):
 
 class FakeGlue(FakeJobs):
     """A client of Glue. Source: AWS Glue Web API Reference."""
+
+    state_field = "JobRunState"
 
     def event(self, job: str) -> str | list[str]:
         """The job and the id of a run."""
@@ -206,7 +229,7 @@ class FakeGlue(FakeJobs):
 
     def get_job_runs(self, *, JobName: str, MaxResults: int) -> dict[str, Any]:
         """The runs of a job, latest first."""
-        runs = [run for run in self.jobs.values() if run["JobName"] == JobName]
+        runs = [run for run in self._listed().values() if run["JobName"] == JobName]
         return {"JobRuns": runs[::-1][:MaxResults]}
 
     def get_job_run(self, *, JobName: str, RunId: str) -> dict[str, Any]:
@@ -227,6 +250,8 @@ class FakeDurableFunctions(FakeJobs):
 
     Source: Lambda API Reference; Lambda Developer Guide, "Idempotency" of durable functions.
     """
+
+    state_field = "Status"
 
     def is_running(self, job: str) -> bool:
         """Whether an execution goes on."""
@@ -263,7 +288,7 @@ class FakeDurableFunctions(FakeJobs):
         kept = ("DurableExecutionArn", "DurableExecutionName", "FunctionArn", "Status", "StartTimestamp")
         found = [
             {field: each[field] for field in kept}
-            for each in self.jobs.values()
+            for each in self._listed().values()
             if each["FunctionArn"] == FunctionName and each["DurableExecutionName"] == DurableExecutionName
         ]
         return {"DurableExecutions": found}

@@ -190,10 +190,10 @@ class Account:
         self.ecs = FakeEcs(self.time.now)
         self.ecs.begin, self.ecs.over = self.begin_container, self.send_job_event
         self.job_services: dict[str, FakeJobs] = {
-            "batch": FakeBatch(),
-            "codebuild": FakeCodeBuild(),
-            "glue": FakeGlue(),
-            "lambda": FakeDurableFunctions(),
+            "batch": FakeBatch(self.time.now),
+            "codebuild": FakeCodeBuild(self.time.now),
+            "glue": FakeGlue(self.time.now),
+            "lambda": FakeDurableFunctions(self.time.now),
         }
         for service in self.job_services.values():
             service.begin, service.over = self.begin_job, self._tell_of_job

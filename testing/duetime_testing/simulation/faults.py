@@ -94,9 +94,24 @@ class Meta:
 
 
 class FaultyClient:
-    """A client whose calls take time, and go wrong now and then."""
+    """A client whose calls take time, and go wrong now and then.
 
-    def __init__(self, machine: Machine, fake: Any, service: str) -> None:  # noqa: ANN401 - any fake
+    Args:
+        machine: the process that calls.
+        fake: the service.
+        service: its name.
+        once: whether the SDK never sends a call of it again.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        fake: Any,  # noqa: ANN401 - any fake
+        service: str,
+        *,
+        once: bool = False,
+    ) -> None:
+        self._once = once
         self._machine = machine
         self._fake = fake
         self._service = service
@@ -156,6 +171,8 @@ class FaultyClient:
         self, fault: Fault, operation: str, request: dict[str, Any], make: Callable[[], Any]
     ) -> Any:  # noqa: ANN401 - same
         machine, account = self._machine, self._machine.account
+        if fault is Fault.RESENT and self._once:
+            fault = Fault.LOST
         account.trace(machine, operation, fault.value)
         match fault:
             case Fault.CRASH_BEFORE:

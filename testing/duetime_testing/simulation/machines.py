@@ -143,14 +143,16 @@ class Clients:
     def step_functions(self, region: str | None = None) -> Any:  # noqa: ANN401 - same
         """A client of Step Functions; what tasks start is in a region that is named."""
         account = self.machine.account
-        return FaultyClient(self.machine, account.states if region is None else account.executions_of_tasks, "states")
+        if region is None:
+            return FaultyClient(self.machine, account.states, "states")
+        return FaultyClient(self.machine, account.executions_of_tasks, "states", once=True)
 
     def jobs(self, service: str, region: str) -> Any:  # noqa: ANN401 - same
         """A client of a service that runs jobs."""
         del region
         account = self.machine.account
         client = account.ecs if service == "ecs" else account.job_services[service]
-        return FaultyClient(self.machine, client, service)
+        return FaultyClient(self.machine, client, service, once=True)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """Clients of other services: nothing in a simulation calls them."""

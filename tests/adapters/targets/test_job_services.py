@@ -12,7 +12,7 @@ from botocore.validate import ParamValidator
 
 from duetime.adapters.targets.aws_jobs import JobRunner
 from duetime.domain.tasks.arns import AwsService
-from duetime.domain.tasks.attempt_results import Deferred, Failed, NotSent
+from duetime.domain.tasks.attempt_results import Deferred, Failed
 from duetime.domain.tasks.aws_jobs import JOB_STOPPED, job_name
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import AwsTarget
@@ -113,6 +113,7 @@ def test_a_job_is_started_once_read_and_stopped_as_its_service_describes_it(serv
     assert isinstance(started, Deferred)
     assert runner.start(TARGETS[service], running(service, fence=2), b'{"attempt": 2}') == started
     waiting = running(service, started.job)
+    assert runner.find(waiting) == started.job
     assert runner.ending(waiting) is None
     runner.stop(waiting)
     ending = runner.ending(waiting)
@@ -173,7 +174,7 @@ def test_a_function_that_is_not_durable_fails_its_attempt() -> None:
     assert (ending.error.type, ending.retriable) == ("NoJob", False)
 
 
-def test_a_build_that_is_not_listed_yet_is_waited_for() -> None:
+def test_a_build_that_is_not_listed_yet_is_looked_for() -> None:
     """CodeBuild knows the token, with other parameters: no second build is started, and it is no failure."""
     services = Services("codebuild")
 
@@ -182,4 +183,4 @@ def test_a_build_that_is_not_listed_yet_is_waited_for() -> None:
 
     services.fake.start_build = start_build
     runner = JobRunner(services)  # type: ignore[arg-type]  # stands for the clients
-    assert isinstance(runner.start(TARGETS["codebuild"], running("codebuild", fence=2), b"{}"), NotSent)
+    assert runner.start(TARGETS["codebuild"], running("codebuild", fence=2), b"{}") == Deferred()

@@ -20,6 +20,7 @@ from tests.functions.api.world import claimed_by_a_worker
 
 if TYPE_CHECKING:
     from tests.clocks import StandingClock
+    from tests.fakes.session import FakeSession
     from tests.functions.api.gateway import Gateway
 
 NODES: dict[str, dict[str, Any]] = {
@@ -354,3 +355,50 @@ def test_what_is_too_much_is_refused_by_name(api: Gateway, nodes: dict[str, Any]
     assert field in refused.faults
     assert said in json.dumps(refused.body)
     assert api.listed() == []
+
+
+def test_nodes_are_listed_in_pages_in_the_order_of_the_graph(api: Gateway, clock: StandingClock) -> None:
+    """As a topology shows them, with their names: before it has begun, and once it has."""
+    nodes = {f"n{number}": {"type": "report", **({"depends_on": ["n0"]} if number else {})} for number in range(5)}
+    topology = api.send("POST", PATH, {"nodes": nodes}).body["id"]
+    for begun in (False, True):
+        if begun:
+            claimed_by_a_worker(topology, clock)
+            state("plan", topology)
+        shown = api.send("GET", f"{PATH}/{topology}").body["nodes"]
+        listed, query = [], "limit=2"
+        while query:
+            page = api.send("GET", f"{PATH}/{topology}/nodes", query=query).body
+            listed.append(page["nodes"])
+            query = page["next_token"] and f"limit=2&next_token={page['next_token']}"
+        assert [len(each) for each in listed] == [2, 2, 1]
+        found = [node for each in listed for node in each]
+        assert [node["name"] for node in found] == list(nodes)
+        assert {node.pop("name"): node for node in found} == shown
+        assert (found[0]["task_id"] is not None) == begun
+
+
+def test_a_page_of_nodes_reads_no_other_node(api: Gateway, clock: StandingClock, session: FakeSession) -> None:
+    """Its topology's task, that with how far it has come, and the hundred nodes; a token is good for one topology."""
+    nodes = {f"n{number}": {"type": "report"} for number in range(120)}
+    first, other = (api.send("POST", PATH, {"nodes": nodes}).body["id"] for _ in range(2))
+    claimed_by_a_worker(first, clock)
+    state("plan", first)
+    api.send("GET", f"{PATH}/{first}/nodes")
+    calls: list[tuple[str, int]] = []
+
+    def heard(operation: str, request: dict[str, Any]) -> None:
+        tables = request.get("RequestItems", {}).values()
+        calls.append((operation, sum(len(table["Keys"]) for table in tables)))
+
+    session.heard = heard
+    page = api.send("GET", f"{PATH}/{first}/nodes").body
+    assert calls == [("get_item", 0), ("batch_get_item", 2), ("batch_get_item", 100)]
+    calls.clear()
+    rest = api.send("GET", f"{PATH}/{first}/nodes", query=f"next_token={page['next_token']}").body
+    assert calls[-1] == ("batch_get_item", 20)
+    assert (len(rest["nodes"]), rest["next_token"]) == (20, None)
+    wrong = api.send("GET", f"{PATH}/{other}/nodes", query=f"next_token={page['next_token']}")
+    assert wrong.faults == {"next_token": "does not belong to this list"}
+    task = api.create()["id"]
+    assert api.send("GET", f"{PATH}/{task}/nodes").status == 404

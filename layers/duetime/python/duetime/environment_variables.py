@@ -94,6 +94,8 @@ class Variable(StrEnum):
     """Name of the CloudFormation stack, which the command `duetime logs` needs."""
     WORKER_LOGS = "DUETIME_WORKER_LOGS"
     """CloudWatch log group of the worker function; empty on the local stack, which has no CloudWatch console."""
+    TRACES = "DUETIME_TRACES"
+    """`xray` where AWS X-Ray traces the functions, which estimates of costs include; empty where it does not."""
     REGION = "AWS_REGION"
     """Lambda: the region that the function runs in."""
     OTLP_ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"

@@ -210,8 +210,7 @@ class Settings:
     def worker_logs(self) -> tuple[str, str, str]:
         """Where the workers log: the stack, the region and the log group, each empty where it is not known."""
         log_group = self.environ.get(Variable.WORKER_LOGS, "")
-        region = self.environ.get(Variable.REGION, "") if log_group else ""
-        return self.environ.get(Variable.STACK, ""), region, log_group
+        return self.environ.get(Variable.STACK, ""), self.region if log_group else "", log_group
 
     @property
     def service_name(self) -> str:
@@ -223,6 +222,10 @@ class Settings:
         """The CloudWatch namespace of the metrics."""
         return self.environ.get(Variable.METRICS_NAMESPACE, "") or "duetime"
 
+    traces = OptionalText(Variable.TRACES)
+    """Not empty where AWS X-Ray traces the functions."""
+    region = OptionalText(Variable.REGION)
+    """The region that the function runs in."""
     heartbeat_url = OptionalText(Variable.HEARTBEAT_URL)
     """URL of a monitor outside."""
 

@@ -11,8 +11,7 @@ from typing_extensions import TypedDict  # pydantic describes no other before Py
 
 from duetime.contract.http import page_tokens
 from duetime.contract.http.operation import Operation, Returns
-from duetime.contract.http.query_parameters import Parameters
-from duetime.contract.tasks.queries import whole_number
+from duetime.contract.http.query_parameters import Parameters, whole_number
 from duetime.contract.tasks.responses import Instant  # noqa: TC001 - pydantic reads the annotations
 from duetime.domain.errors import OperatorRequired, SummaryOff
 from duetime.domain.limits import MAX_SUMMARY_OWNERS, MAX_SUMMARY_TYPES

@@ -55,11 +55,9 @@ EDGES_PER_GROUP = 4
 """Parents of one node whose records each of them reads when it ends, instead of writing that it has: three consistent
 reads at most, which cost less than a write."""
 WAITS_AT_ONCE = 40
-"""Nodes that one execution waits for at a time: the limit of an inline map (Source: Step Functions Developer Guide,
-Map state)."""
+"""Nodes that one execution waits for at a time (Source: Step Functions Developer Guide, inline Map state)."""
 SHORTEST_CHECK_INTERVAL = 5 * MINUTE
-"""Age at which a running topology or job is checked for the first time; each further check is when it is a
-quarter older."""
+"""Age at which a running topology or job is checked first; each further check is when it is a quarter older."""
 LONGEST_CHECK_INTERVAL = HOUR
 """Longest time between two such checks."""
 LONGEST_JOB_CHECK_INTERVAL = 30 * MINUTE
@@ -69,6 +67,8 @@ JOB_MARGIN = 15 * MINUTE
 """How long after its time limit a job may take to stop; its next attempt does not begin before."""
 JOB_STOP_CHECK = MINUTE
 """How long after it was told to stop a job is checked again."""
+JOB_SEARCH = 2 * MINUTE
+"""For how long a job is looked for whose start got no response, before it is started again or given up."""
 TOPOLOGY_RETRY_PAUSE = MINUTE
 """How long a retried topology waits before it checks again whether the nodes of its last run have ended."""
 ROLLBACK_CHECK_PAUSE = 5 * SECOND

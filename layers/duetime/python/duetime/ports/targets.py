@@ -65,6 +65,10 @@ class Jobs(Protocol):
         """How the job of a task's present attempt has ended; `None` while it runs."""
         ...
 
+    def find(self, task: Task) -> str | None:
+        """The ARN of the job of a task's present attempt, by its name; `None` if its service does not list it."""
+        ...
+
     def stop(self, task: Task) -> None:
         """Have the job of a task's present attempt stopped; one that has ended stays as it is."""
         ...

@@ -14,7 +14,6 @@ from duetime.adapters.dynamodb import (
     parent_reference_codecs,
     schema,
     target_codec,
-    unique_and_debounce_codecs,
 )
 
 if TYPE_CHECKING:
@@ -79,8 +78,8 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("callback_url", "U", attribute_values.text, attribute_values.string),
         Attribute("notify_on", "I", field_codecs.notify_on, field_codecs.read_notify_on),
         Attribute("expires_seconds", "xs", attribute_values.number, attribute_values.integer),
-        Attribute("unique", "xu", unique_and_debounce_codecs.unique, unique_and_debounce_codecs.read_unique),
-        Attribute("debounce", "xd", unique_and_debounce_codecs.debounce, unique_and_debounce_codecs.read_debounce),
+        Attribute("unique", "xu", field_codecs.unique, field_codecs.read_unique),
+        Attribute("debounce", "xd", field_codecs.debounce, field_codecs.read_debounce),
         Attribute("name", "m", field_codecs.name, attribute_values.string),
         Attribute("tags", "T", field_codecs.tags, field_codecs.read_tags),
         Attribute("schedule_ref", "H", parent_reference_codecs.schedule_ref, parent_reference_codecs.read_schedule_ref),

@@ -14,7 +14,17 @@ from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Progress, RequestedAction, Task
-from duetime.domain.tasks.task_options import LockScope, LockSpec, NotifyOn, Priority, Rate
+from duetime.domain.tasks.task_options import (
+    Debounce,
+    LockScope,
+    LockSpec,
+    NotifyOn,
+    OnConflict,
+    Priority,
+    Rate,
+    Unique,
+    Until,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -212,3 +222,25 @@ def read_waits(value: Value) -> tuple[Wait, ...]:
     """Read what a task has waited for."""
     parts = (str(each["S"]).partition(" ") for each in value["L"])
     return tuple(Wait(int(since, 16), reason) for since, _, reason in parts)
+
+
+def unique(value: Unique) -> Value:
+    """A unique key: how long it is held, what happens on a conflict, and last the key."""
+    return {"S": f"{value.until} {value.on_conflict} {value.key}"}
+
+
+def read_unique(value: Value) -> Unique:
+    """Read a unique key."""
+    until, on_conflict, key = str(value["S"]).split(" ")
+    return Unique(key, Until(until), OnConflict(on_conflict))
+
+
+def debounce(value: Debounce) -> Value:
+    """How a task is put off: the seconds without a further creation, those in all or 0, and last the key."""
+    return {"S": f"{value.seconds} {value.max_seconds or 0} {value.key}"}
+
+
+def read_debounce(value: Value) -> Debounce:
+    """Read how a task is put off."""
+    seconds, most, key = str(value["S"]).split(" ")
+    return Debounce(key, int(seconds), int(most) or None)

@@ -9,7 +9,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from duetime.domain.errors import Unavailable
 from duetime.domain.tasks.arns import AwsService
 from duetime.domain.tasks.attempt_results import Deferred, NotSent, failure
-from duetime.domain.tasks.aws_jobs import job_name, may_have_begun
+from duetime.domain.tasks.aws_jobs import is_first_claim, job_name
 from duetime.domain.tasks.targets import AwsTarget
 
 if TYPE_CHECKING:
@@ -25,17 +25,25 @@ class JobRunner:
         self._resources = resources
 
     def start(self, target: AwsTarget, task: Task, body: bytes) -> Deferred | JobEnding | NotSent:
-        """Start the job of an attempt, or find the one that was started for it."""
+        """Start the job of an attempt, or find the one that was started for it; `Deferred` without one if it may run.
+
+        What the service answers otherwise is raised.
+        """
         # Few tasks are jobs: no other waits for the import.
-        from duetime.adapters.targets.job_calls import NoCapacity, NoJob  # noqa: PLC0415 - see the line above
+        from duetime.adapters.targets.job_calls import NoCapacity, NoJob, NotListed  # noqa: PLC0415 - see above
+        from duetime.domain.tasks.job_starts import start_is_open  # noqa: PLC0415 - the same
 
         calls, name = _calls(target.service), job_name(task)
-        if calls.find is not None and may_have_begun(task) and (known := calls.find(self._resources, target, name)):
-            return Deferred(known)
+        if calls.repeats and not is_first_claim(task):
+            known = calls.find(self._resources, target, name)
+            if known or start_is_open(task):
+                return Deferred(known or "")
         try:
             return Deferred(calls.start(self._resources, target, name, body))
         except NoCapacity as error:
             return NotSent(str(error))
+        except NotListed:
+            return Deferred()
         except (NoJob, AttributeError, TypeError) as error:
             # The latter ones: the parameters have another form than the service's.
             return failure(type(error).__name__, str(error), retriable=False)
@@ -45,6 +53,14 @@ class JobRunner:
         target, job = _job_of(task)
         try:
             return _calls(target.service).ending(self._resources, target, job)
+        except (ClientError, BotoCoreError) as error:
+            raise Unavailable(str(error)) from error
+
+    def find(self, task: Task) -> str | None:
+        """The ARN of the job of a task's present attempt, by its name; `None` if its service does not list it."""
+        target = _target_of(task)
+        try:
+            return _calls(target.service).find(self._resources, target, job_name(task))
         except (ClientError, BotoCoreError) as error:
             raise Unavailable(str(error)) from error
 
@@ -72,9 +88,15 @@ class JobRunner:
 
 
 def _job_of(task: Task) -> tuple[AwsTarget, str]:
-    if not isinstance(task.target, AwsTarget) or task.job is None:
+    if task.job is None:
         raise Unavailable(f"the task {task.id} has no job")
-    return task.target, task.job
+    return _target_of(task), task.job
+
+
+def _target_of(task: Task) -> AwsTarget:
+    if not isinstance(task.target, AwsTarget):
+        raise Unavailable(f"the target of the task {task.id} runs no jobs")
+    return task.target
 
 
 def _calls(service: AwsService) -> JobCalls:

@@ -91,8 +91,8 @@ class AwsRunner:
             return failure("PayloadTooLarge", message, retriable=False)
         ending = self._within(work.seconds, target, work.task, body)
         if target.is_job and isinstance(ending, Failed) and ending.retriable:
-            # The job may have begun all the same. Whoever tries again finds it by its name: this was no attempt.
-            return NotSent(f"{target.service}: {ending.error.message}")
+            # The job may have begun all the same: it is looked for.
+            return Deferred()
         return ending
 
     def notify(self, arn: str, kind: str, task: Task, body: bytes, seconds: float) -> Failed | None:

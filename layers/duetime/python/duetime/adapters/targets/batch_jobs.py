@@ -64,4 +64,4 @@ def _id(job: str) -> str:
     return job.rpartition("/")[2]
 
 
-CALLS = JobCalls(_start, _ending, _stop, find=_find)
+CALLS = JobCalls(_start, _find, _ending, _stop, repeats=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.targets.envelope import compact
-from duetime.adapters.targets.job_calls import JobCalls, JobEnding, NoCapacity, parameters_of
+from duetime.adapters.targets.job_calls import JobCalls, JobEnding, NoCapacity, NotListed, parameters_of
 from duetime.domain.tasks.attempt_results import Succeeded, failure
 from duetime.domain.tasks.aws_jobs import JOB_STOPPED, JOB_UNKNOWN, NAME_VARIABLE, TASK_VARIABLE
 
@@ -38,7 +38,7 @@ def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> s
     except client.exceptions.InvalidInputException as error:
         # The facts of a second try differ: the build that was started is not listed yet.
         if _MISMATCH in str(error).lower():
-            raise NoCapacity("CodeBuild: the build that was started is not listed yet") from error
+            raise NotListed from error
         raise
     return str(answer["build"]["arn"])
 
@@ -101,4 +101,4 @@ def _id(job: str) -> str:
     return job.rpartition("/")[2]
 
 
-CALLS = JobCalls(_start, _ending, _stop, find=_find, name=_name)
+CALLS = JobCalls(_start, _find, _ending, _stop, repeats=True, name=_name)

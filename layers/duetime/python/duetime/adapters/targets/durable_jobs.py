@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.adapters.targets.envelope import UNRETRIABLE, result_of
-from duetime.adapters.targets.job_calls import WHY_STOPPED, JobCalls, JobEnding, NoCapacity, NoJob
+from duetime.adapters.targets.job_calls import WHY_STOPPED, JobCalls, JobEnding, NoJob, NotListed
 from duetime.domain.tasks.attempt_results import Succeeded, failure
 from duetime.domain.tasks.aws_jobs import JOB_STOPPED, JOB_UNKNOWN
 
@@ -25,16 +25,22 @@ def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> s
     try:
         answer = client.invoke(FunctionName=target.arn, InvocationType="Event", DurableExecutionName=name, Payload=body)
     except client.exceptions.DurableExecutionAlreadyStartedException:
-        function = ":".join(target.arn.split(":")[:7])
-        # Of all its versions: an alias may have moved since.
-        listed = client.list_durable_executions_by_function(FunctionName=function, DurableExecutionName=name)
-        executions = listed.get("DurableExecutions")
-        if not executions:
-            raise NoCapacity("Lambda: the execution that was started is not listed yet") from None
-        return str(executions[0]["DurableExecutionArn"])
+        if known := _find(resources, target, name):
+            return known
+        raise NotListed from None
     if "DurableExecutionArn" not in answer:
         raise NoJob("the function is not durable: it was invoked, and nobody is told how that ends")
     return str(answer["DurableExecutionArn"])
+
+
+def _find(resources: Resources, target: AwsTarget, name: str) -> str | None:
+    """Among those of all versions of the function: an alias may have moved since."""
+    function = ":".join(target.arn.split(":")[:7])
+    listed = resources.jobs("lambda", target.arn).list_durable_executions_by_function(
+        FunctionName=function, DurableExecutionName=name
+    )
+    executions = listed.get("DurableExecutions", [])
+    return next((str(each["DurableExecutionArn"]) for each in executions if each["DurableExecutionName"] == name), None)
 
 
 def _ending(resources: Resources, target: AwsTarget, job: str) -> JobEnding | None:
@@ -64,4 +70,4 @@ def _stop(resources: Resources, target: AwsTarget, job: str) -> None:
     resources.jobs("lambda", target.arn).stop_durable_execution(DurableExecutionArn=job, Error=error)
 
 
-CALLS = JobCalls(_start, _ending, _stop)
+CALLS = JobCalls(_start, _find, _ending, _stop)

@@ -36,6 +36,15 @@ def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> s
     return str(answer["tasks"][0]["taskArn"])
 
 
+def _find(resources: Resources, target: AwsTarget, name: str) -> str | None:
+    """Among those that are to run: by who has started them, nothing else may be asked for beside the cluster.
+
+    One that has stopped is found by a second request of its token.
+    """
+    listed = resources.jobs("ecs", target.arn).list_tasks(cluster=target.place, startedBy=name)
+    return next(map(str, listed.get("taskArns", [])), None)
+
+
 def _overrides(given: dict[str, Any], container: str, body: bytes) -> dict[str, Any]:
     """What a task is run with, and the facts in the environment of its container."""
     facts = {"name": TASK_VARIABLE, "value": body.decode()}
@@ -69,4 +78,4 @@ def _stop(resources: Resources, target: AwsTarget, job: str) -> None:
     resources.jobs("ecs", target.arn).stop_task(cluster=target.place, task=job, reason=WHY_STOPPED)
 
 
-CALLS = JobCalls(_start, _ending, _stop)
+CALLS = JobCalls(_start, _find, _ending, _stop)

@@ -27,12 +27,25 @@ def start_execution(client: SFNClient, machine: str, name: str, body: bytes) -> 
     try:
         return client.start_execution(stateMachineArn=machine, name=name, input=body.decode())["executionArn"]
     except client.exceptions.ExecutionAlreadyExists:
-        *place, _, called = machine.split(":")[:7]
-        return ":".join([*place, "execution", called, name])
+        return _arn(machine, name)
+
+
+def _arn(machine: str, name: str) -> str:
+    """Of an execution of a state machine, or of one of its versions."""
+    *place, _, called = machine.split(":")[:7]
+    return ":".join([*place, "execution", called, name])
 
 
 def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> str:
     return start_execution(resources.step_functions(target.arn), target.arn, name, body)
+
+
+def _find(resources: Resources, target: AwsTarget, name: str) -> str | None:
+    client = resources.step_functions(target.arn)
+    try:
+        return client.describe_execution(executionArn=_arn(target.arn, name))["executionArn"]
+    except client.exceptions.ExecutionDoesNotExist:
+        return None
 
 
 def _ending(resources: Resources, target: AwsTarget, job: str) -> JobEnding | None:
@@ -58,4 +71,4 @@ def _stop(resources: Resources, target: AwsTarget, job: str) -> None:
     client.stop_execution(executionArn=job, cause=WHY_STOPPED)
 
 
-CALLS = JobCalls(_start, _ending, _stop)
+CALLS = JobCalls(_start, _find, _ending, _stop)

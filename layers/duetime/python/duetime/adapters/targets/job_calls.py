@@ -22,6 +22,10 @@ class NoCapacity(Exception):
     """The service has started nothing, and may do it later."""
 
 
+class NotListed(Exception):
+    """The service knows a job of the name, and does not say which one it is yet."""
+
+
 class NoJob(Exception):
     """The service has started something that is no job, and would again."""
 
@@ -32,18 +36,19 @@ class JobCalls:
 
     Attributes:
         start: starts the job of a name, and returns its ARN.
+        find: finds the job of a name by what the service lists.
         ending: how a job has ended; `None` while it runs.
         stop: stops a job; one that has ended stays as it is.
-        find: finds the job of a name by what the service lists; `None` if `start` itself starts it only once, however
-            often it is called.
+        repeats: whether `start` may start a second job of a name.
         name: the name of a job that an event tells of, by the name of what was started and what the event calls the
             job; `None` if the events of the service have the name.
     """
 
     start: Callable[[Resources, AwsTarget, str, bytes], str]
+    find: Callable[[Resources, AwsTarget, str], str | None]
     ending: Callable[[Resources, AwsTarget, str], JobEnding | None]
     stop: Callable[[Resources, AwsTarget, str], None]
-    find: Callable[[Resources, AwsTarget, str], str | None] | None = None
+    repeats: bool = False
     name: Callable[[Any, str, str], str] | None = None
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, TypeVar
 from urllib.parse import parse_qsl
+
+from pydantic import BeforeValidator, WithJsonSchema
 
 from duetime.contract.http.json_paths import shown
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
@@ -18,6 +21,26 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound="Parameters")
 _MOST_PARAMETERS = 100
+_WHOLE = re.compile(r"[0-9]{1,3}")
+_FLAGS = {"1": True, "true": True, "0": False, "false": False}
+
+
+def whole_number(text: object, least: int, most: int) -> int:
+    """A whole number in a query, within its limits."""
+    number = int(text) if isinstance(text, str) and _WHOLE.fullmatch(text) else -1
+    if not least <= number <= most:
+        raise ValueError(f"should be a whole number from {least} to {most}")
+    return number
+
+
+def _flag(text: object) -> bool:
+    if text not in _FLAGS:
+        raise ValueError("should be 1 (true) or 0 (false)")
+    return _FLAGS[str(text)]
+
+
+Flag = Annotated[bool, BeforeValidator(_flag), WithJsonSchema({"type": "boolean"})]
+"""Whether something is asked for: `1` or `true`, `0` or `false`."""
 
 
 class Parameters(Body):

@@ -100,7 +100,7 @@ def schedule_response(
 ) -> ScheduleResponse:
     """A schedule, whole."""
     return ScheduleResponse(
-        **schedule_entry(stored, next_at),
+        **schedule_entry(stored, next_at),  # type: ignore[typeddict-item]  # a summary has no estimate
         upcoming=[previewed(each) for each in upcoming],
         skipped_runs=[
             SkippedRunResponse(recorded_at=to_iso(each.at), local_time=each.key or None, reason=each.note)

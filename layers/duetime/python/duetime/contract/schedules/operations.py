@@ -16,6 +16,7 @@ from duetime.contract.schedules import (
     run_responses,
 )
 from duetime.contract.tasks.operations import NEW_TASK
+from duetime.contract.tasks.queries import EstimateQuery
 from duetime.domain import errors
 from duetime.domain.limits import MAX_EXAMINED
 from duetime.domain.record_limits import ACTIONS_INLINE
@@ -38,6 +39,7 @@ CREATE = Operation(
     _SCHEDULE.created("Path of the schedule."),
     description="A schedule has exactly one of `cron`, `rate`, `interval`, `dates`, `permanent` and `timings`, and is "
     "active at once. A timing without any occurrence is refused.",
+    query=EstimateQuery,
     body=bodies.ScheduleCreate,
     nesting=1,
     headers=(KEY, TRACEPARENT),
@@ -195,10 +197,9 @@ LIST_RUNS = Operation(
     "List the runs of a schedule",
     Returns(run_responses.ScheduleRunPage, "A page of runs."),
     description="Its runs, newest first, since it was created and over all its changes: timed, manual and backfill "
-    "runs, skipped and missed ones with the reason, and the next planned ones. "
-    "A run is listed with its task and its outcome as long as the task is kept. "
-    f"A page examines at most {MAX_EXAMINED} of your tasks, so it can be "
-    "empty and still have a next page; `applied` says what the list covers.",
+    "runs, skipped and missed ones with the reason, and the next planned ones. A run is listed with its task and its "
+    f"outcome as long as the task is kept. A page examines at most {MAX_EXAMINED} of your tasks, so it can be empty "
+    "and still have a next page; `applied` says what the list covers.",
     query=queries.RunListQuery,
 )
 LIST_EVENTS = Operation(

@@ -14,7 +14,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from duetime.contract.tasks.option_responses import TaskOptionsResponse
-from duetime.contract.tasks.responses import Instant  # noqa: TC001 - pydantic reads the annotations
+from duetime.contract.tasks.responses import CostEstimateResponse, Instant  # noqa: TC001 - pydantic reads the annotations
 from duetime.contract.tasks.target_responses import TargetResponse  # noqa: TC001 - same
 from duetime.domain.schedules.definition import CatchUpMode, OnExcluded, Overlap  # noqa: TC001 - same
 from duetime.domain.schedules.schedule import ScheduleState  # noqa: TC001 - same
@@ -227,6 +227,15 @@ class ScheduleResponse(ScheduleSummary):
     changed_occurrences: Annotated[
         Sequence[ChangedOccurrenceResponse],
         Field(description="Occurrences that were skipped or moved by themselves: those to come, and the latest past."),
+    ]
+    estimate: NotRequired[
+        Annotated[
+            CostEstimateResponse | None,
+            Field(
+                description="What its runs of the next 30 days will cost: in the response to a creation with "
+                "`estimate`. Null for a permanent schedule."
+            ),
+        ]
     ]
     backfills: Sequence[BackfillResponse]
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence  # noqa: TC003 - pydantic reads the annotations for the OpenAPI document
-from typing import Literal
+from typing import Literal, NotRequired  # pydantic describes no other before Python 3.12
 
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
 from duetime.contract.http.problems import Problem  # noqa: TC001 - same
-from duetime.contract.tasks.responses import TaskSummary  # noqa: TC001 - same
+from duetime.contract.tasks.responses import Estimate, TaskSummary  # noqa: TC001 - same
 
 
 class TaskBatchAccepted(TypedDict):
@@ -29,3 +29,4 @@ class TaskBatchResult(TypedDict):
     """The result of each task of a batch, in its order."""
 
     results: Sequence[TaskBatchAccepted | TaskBatchRejected]
+    estimate: NotRequired[Estimate]

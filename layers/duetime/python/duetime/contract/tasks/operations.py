@@ -51,6 +51,7 @@ CREATE_MANY = Operation(
     Returns(batch_responses.TaskBatchResult, "The result of each task, in the order of the request."),
     description=f"Up to {MAX_BATCH} tasks, each with its own result: a task that is refused does not stop the "
     "others. The idempotency key applies to each task together with its position in the list.",
+    query=queries.EstimateQuery,
     body=bodies.TaskBatchCreate,
     # More than any good batch has: a task in it that is nested too deeply is refused by itself.
     nesting=2 * MAX_JSON_DEPTH,

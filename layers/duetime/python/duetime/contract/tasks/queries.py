@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from duetime.contract.http.query_parameters import Parameters
+from duetime.contract.http.query_parameters import Flag, Parameters, whole_number
 from duetime.contract.http.request_errors import Fault, FaultCode
 from duetime.contract.tasks.fields import Reason
 from duetime.contract.tasks.filter_conditions import (
@@ -29,17 +28,6 @@ from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-
-_WHOLE = re.compile(r"[0-9]{1,3}")
-
-
-def whole_number(text: object, least: int, most: int) -> int:
-    """A whole number in a query, within its limits."""
-    number = int(text) if isinstance(text, str) and _WHOLE.fullmatch(text) else -1
-    if not least <= number <= most:
-        raise ValueError(f"should be a whole number from {least} to {most}")
-    return number
 
 
 def _page_size(text: object) -> int:
@@ -240,7 +228,16 @@ class UpdateQuery(Parameters):
     reason: Reason = ""
 
 
-class CreationQuery(Parameters):
+class EstimateQuery(Parameters):
+    """Parameters of requests that create many tasks, or will."""
+
+    estimate: Annotated[
+        Flag,
+        Field(description="Whether the response says what the tasks will cost (`estimate`); it is not stored."),
+    ] = False
+
+
+class CreationQuery(EstimateQuery):
     """Parameters of `POST /v1/tasks`."""
 
     wait_seconds: WaitSeconds = 0

@@ -23,6 +23,32 @@ from duetime.domain.tasks.wait_reasons import WaitReason  # noqa: TC001 - same
 Instant = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 
 
+class CostLineResponse(TypedDict):
+    """A part of an estimate."""
+
+    part: Annotated[str, Field(description="What is paid for.")]
+    quantity: Annotated[float, Field(description="How much of it is used.")]
+    unit: Annotated[str, Field(description="Of the quantity.")]
+    dollars: Annotated[float, Field(description="What that costs, in US dollars.")]
+
+
+class CostEstimateResponse(TypedDict):
+    """What tasks will cost if each succeeds at its first attempt, by assumed public prices."""
+
+    dollars: Annotated[float, Field(description="The sum of the lines, in US dollars.")]
+    tasks: Annotated[int, Field(description="How many tasks are counted, callbacks and nodes of topologies included.")]
+    days: Annotated[int | None, Field(description="Of a schedule, how many days are counted; null for all there is.")]
+    lines: Annotated[Sequence[CostLineResponse], Field(description="What is paid for, part by part.")]
+    left_out: Annotated[Sequence[str], Field(description="What the request does not say enough of to be counted.")]
+    region: Annotated[str, Field(description="The region of the prices: `us-east-1` where the table lacks another.")]
+    prices_as_of: Annotated[str, Field(description="The day that the prices are of.")]
+
+
+Estimate = Annotated[
+    CostEstimateResponse, Field(description="What it will cost: in responses to a creation with `estimate`.")
+]
+
+
 class TaskErrorResponse(TypedDict):
     """Why the last attempt failed."""
 
@@ -161,6 +187,7 @@ class TaskResponse(TaskSummary):
         Sequence[Literal["payload", "result"]],
         Field(description="Which of `payload` and `result` were large, have expired, and are null for this reason."),
     ]
+    estimate: NotRequired[Estimate]
 
 
 class TaskQueryResult(TypedDict):

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from pydantic import AfterValidator, ConfigDict, Field
 
+from duetime.contract.http.query_parameters import Parameters
 from duetime.contract.http.request_model import Body
 from duetime.contract.tasks.action_bodies import TaskAction
 from duetime.contract.tasks.bodies import TaskCreate, TaskLabels
 from duetime.contract.tasks.fields import At, DelaySeconds, TaskType, each_once
-from duetime.contract.tasks.queries import ListedQuery
+from duetime.contract.tasks.queries import ListedQuery, PageSize
 from duetime.contract.tasks.target_fields import DefinitionName  # noqa: TC001 - pydantic reads the annotations
 from duetime.contract.tasks.unique_bodies import TaskUniqueness, without_uniqueness
 from duetime.domain.limits import (
@@ -21,6 +22,7 @@ from duetime.domain.limits import (
     MAX_NODE_KEY_LENGTH,
     MAX_NODES,
     MAX_OUTPUTS,
+    MAX_PAGE,
     MAX_RERUN_NODES,
     MAX_RESULT_BYTES,
 )
@@ -28,6 +30,7 @@ from duetime.domain.topologies.graph import OnFailure
 from duetime.domain.topologies.trigger_rules import TriggerRule
 
 if TYPE_CHECKING:
+    from duetime.domain.ids import TaskId
     from duetime.domain.tasks.filters import TaskFilter
 
 TYPE = "topology"
@@ -160,6 +163,17 @@ class TopologyRetry(TaskAction):
         ),
         AfterValidator(each_once),
     ]
+
+
+class NodeListQuery(Parameters):
+    """Parameters of `GET /v1/topologies/{topology_id}/nodes`."""
+
+    limit: Annotated[PageSize, Field(description="Maximum number of nodes on a page.")] = MAX_PAGE
+    next_token: Annotated[str | None, Field(description="`next_token` of the previous page.")] = None
+
+    def scope(self, owner: str, topology: TaskId) -> str:
+        """Which list this is, whatever the page: what a token must have been handed out for."""
+        return repr((owner, "nodes", topology.text))
 
 
 class TopologyListQuery(ListedQuery):

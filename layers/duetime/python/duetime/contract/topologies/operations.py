@@ -7,8 +7,9 @@ from dataclasses import replace
 from duetime.contract.http.operation import IF_MATCH, KEY, KEY_LIFE, TRACEPARENT, Operation, Returns
 from duetime.contract.tasks.action_bodies import TaskAction
 from duetime.contract.tasks.operations import CHANGED, KEPT_TASK, TASK
-from duetime.contract.topologies.bodies import TopologyCreate, TopologyListQuery, TopologyRetry
-from duetime.contract.topologies.responses import TopologyPage, TopologyResponse
+from duetime.contract.tasks.queries import EstimateQuery
+from duetime.contract.topologies.bodies import NodeListQuery, TopologyCreate, TopologyListQuery, TopologyRetry
+from duetime.contract.topologies.responses import TopologyNodePage, TopologyPage, TopologyResponse
 from duetime.domain import errors
 from duetime.domain.limits import MAX_EXAMINED
 
@@ -20,6 +21,7 @@ CREATE = Operation(
     description="A graph of tasks that runs as one task: each node starts as soon as its parents allow it. Cycles, "
     "unknown parents and duplicate names are refused.",
     kept=KEPT_TASK,
+    query=EstimateQuery,
     body=TopologyCreate,
     nesting=2,
     headers=(KEY, KEY_LIFE, TRACEPARENT),
@@ -53,6 +55,16 @@ READ = Operation(
     Returns(TopologyResponse, "The topology.", {"ETag": "The version of its task, and a hash of the response."}),
     description="With the state of each node. The ETag changes whenever the response does. Requests that change the "
     "topology take it as `If-Match` and compare the version of its task only: changes of its nodes do not matter.",
+    errors=(errors.ContentExpired,),
+)
+LIST_NODES = Operation(
+    "listTopologyNodes",
+    "GET /v1/topologies/{topology_id}/nodes",
+    "List the nodes of a topology",
+    Returns(TopologyNodePage, "A page of nodes, in the order of the graph."),
+    description="Only the nodes of the page are read: for large topologies, of which `getTopology` takes long, as its "
+    "progress, its counts and its critical path need all of them.",
+    query=NodeListQuery,
     errors=(errors.ContentExpired,),
 )
 

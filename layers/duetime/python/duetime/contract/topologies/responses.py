@@ -66,6 +66,19 @@ class NodeResponse(TypedDict):
     ]
 
 
+class ListedNodeResponse(NodeResponse):
+    """A node of a topology in a list, with its name."""
+
+    name: Annotated[str, Field(description="Name of the node in the graph.")]
+
+
+class TopologyNodePage(TypedDict):
+    """A page of the nodes of a topology."""
+
+    nodes: Sequence[ListedNodeResponse]
+    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]
+
+
 class CriticalPathResponse(TypedDict):
     """The chain of nodes that determines when the run ends."""
 
@@ -157,11 +170,26 @@ def topology_response(view: View, now: Millis) -> TopologyResponse:
         counts=counted(statuses),
         critical_path=CriticalPathResponse(nodes=list(path.nodes), seconds=path.seconds),
         operation=None if view.operation is None else bulk_response(view.operation),
-        nodes={
-            node.key: _node_response(node, run_state.task_id(node.key) if run_state else None, statuses[node.key])
-            for node in graph.nodes
-        },
+        nodes={node.key: _node_response(node, _task_id(view, node.key), statuses[node.key]) for node in graph.nodes},
     )
+
+
+def node_page(view: View, token: str | None) -> TopologyNodePage:
+    """Some nodes of a topology as they stand now.
+
+    Args:
+        view: the topology, with the nodes that are shown.
+        token: of the next page.
+    """
+    nodes = [
+        ListedNodeResponse(name=key, **_node_response(view.graph.by_key[key], _task_id(view, key), status))
+        for key, status in view.statuses.items()
+    ]
+    return TopologyNodePage(nodes=nodes, next_token=token)
+
+
+def _task_id(view: View, key: str) -> TaskId | None:
+    return None if view.run_state is None else view.run_state.task_id(key)
 
 
 def _node_response(node: Node, task_id: TaskId | None, status: NodeStatus) -> NodeResponse:

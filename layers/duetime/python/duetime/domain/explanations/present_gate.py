@@ -10,11 +10,13 @@ from duetime.domain.explanations.durations import span
 from duetime.domain.explanations.gate import Gate, GateName, GateState, LeasedBy, NextAttempt, OnQueue, OtherTasks
 from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE, RECOVERY_SCAN_DELAYS
 from duetime.domain.tasks.attempt_records import AttemptOutcome
+from duetime.domain.tasks.aws_jobs import seeks_job
 from duetime.domain.tasks.states import LEASED, State
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.tasks.wait_reasons import wait_reason
 from duetime.domain.times import DAY, MINUTE, minute_of, start_of, to_iso
+from duetime.domain.topologies.watchdog_times import search_ends_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -133,6 +135,10 @@ def _awaiting(task: Task, facts: Facts, lease: LeasedBy) -> Gate:
         nodes = f": {_listed(facts.nodes)}" if facts.nodes else ""
         gate = _at(GateName.RUN, f"Its nodes run, {until} at the latest{nodes}.{_requested(task)}", lease.expires_at)
         return replace(gate, waits_for=OtherTasks(facts.nodes) if facts.nodes else lease)
+    if seeks_job(task):
+        ends_at = search_ends_at(task)
+        text = f"The start of its job got no response: the job is looked for until {to_iso(ends_at)}.{_requested(task)}"
+        return replace(_at(GateName.NOTIFICATION, text, ends_at), waits_for=lease)
     text = f"Its target has accepted attempt {task.attempt}, and has {until} to report the outcome.{_requested(task)}"
     return replace(_at(GateName.NOTIFICATION, text, lease.expires_at), waits_for=lease)
 

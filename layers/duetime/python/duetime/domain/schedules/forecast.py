@@ -66,7 +66,7 @@ def forecast(schedules: Iterable[tuple[str, Schedule]], start: Millis, *, is_com
     periods: list[dict[str, int]] = [{} for _ in starts]
     minutes: dict[Millis, list[str]] = defaultdict(list)
     for name, schedule in schedules:
-        times = _planned(schedule, start, end)
+        times = planned_times(schedule, start, end)
         if times is None:
             bounds = ((max(each, start) - 1, min(each + FORECAST_PERIOD, end) - 1) for each in starts)
             counts = [count_between(schedule, after, until) for after, until in bounds]
@@ -88,7 +88,7 @@ def forecast(schedules: Iterable[tuple[str, Schedule]], start: Millis, *, is_com
     )
 
 
-def _planned(schedule: Schedule, start: Millis, end: Millis) -> Sequence[Millis] | None:
+def planned_times(schedule: Schedule, start: Millis, end: Millis) -> Sequence[Millis] | None:
     """When its runs in [start, end) are due; `None` if there are too many to list."""
     count = count_between(schedule, start - 1, end - 1)
     if count > MAX_LISTED_RUNS and (schedule.remaining_runs is None or schedule.remaining_runs > MAX_LISTED_RUNS):

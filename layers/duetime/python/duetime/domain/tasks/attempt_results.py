@@ -55,7 +55,8 @@ class Deferred:
     """The target has accepted the work and will notify.
 
     Attributes:
-        job: the ARN of the job that AWS runs for it; empty for other targets.
+        job: the ARN of the job that AWS runs for it; empty for other targets, and if the start of the job got no
+            response: then it is looked for.
     """
 
     job: str = ""
@@ -70,7 +71,13 @@ class Yielded:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The target stopped because its user asked for a cancel."""
+    """The target stopped because its user asked for a cancel.
+
+    Attributes:
+        error: what is not known about that; `None` if nothing is left open.
+    """
+
+    error: TaskError | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from duetime.domain.record_limits import (
 )
 from duetime.domain.tasks.attempt_records import FORGOTTEN, QUEUED, RECEIVED, AttemptOutcome, AttemptRecord, Wait
 from duetime.domain.tasks.attempt_results import shortened
+from duetime.domain.tasks.aws_jobs import seeks_job
 from duetime.domain.tasks.states import LEASED, Move, State
 from duetime.domain.tasks.targets import outlives_workers
 
@@ -154,7 +155,7 @@ class Run:
         task = self.task
         lost = (
             AttemptRecord(attempt, task.fence - (task.attempt - attempt), "", 0, 0, 0, AttemptOutcome.LOST)
-            for attempt in range(attempts_told_of(task.attempt_history) + 1, task.attempt)
+            for attempt in range(attempts_told_of(task) + 1, task.attempt)
         )
         return (*reported_history(task), *lost)
 
@@ -192,8 +193,8 @@ def claim_undone(task: Task) -> TaskChanges:
     sets: TaskChanges = {"attempt": task.attempt - 1}
     if outlives_workers(task.target) and task.state is not State.ROLLING_BACK:
         # Nor were the claims of workers that were lost meanwhile.
-        sets["attempt"] = attempts_told_of(task.attempt_history)
-    if task.started_at == task.run_at and not task.awaiting_notification:
+        sets["attempt"] = attempts_told_of(task)
+    if task.started_at == task.run_at and (not task.awaiting_notification or seeks_job(task)):
         # The claim entered it; nothing has started.
         sets["started_at"] = None
     return sets
@@ -234,11 +235,11 @@ def _bounded(waits: tuple[Wait, ...]) -> tuple[Wait, ...]:
     return (Wait(waits[0].since, FORGOTTEN), *kept)
 
 
-def attempts_told_of(attempt_history: tuple[AttemptRecord, ...]) -> int:
+def attempts_told_of(task: Task) -> int:
     """How many attempts of the present count are in the history: an end begins a new count, a pause takes one back."""
-    if not attempt_history:
+    last = task.attempt_history[-1] if task.attempt_history else None
+    if last is None or last.started_at < (task.reopened_at or 0):
         return 0
-    last = attempt_history[-1]
     match last.outcome:
         case AttemptOutcome.RETRIED | AttemptOutcome.LOST:
             return last.attempt

@@ -173,9 +173,14 @@ def job_name(task: Task) -> str:
     return f"{JOB_PREFIX}{task.id}-{_last_ended(task)}"
 
 
-def may_have_begun(task: Task) -> bool:
-    """Whether the job of a task that was just claimed may run already: not if this is its attempt's first claim."""
-    return task.fence > _last_ended(task) + 1
+def is_first_claim(task: Task) -> bool:
+    """Whether a task was just claimed for the first time for its present attempt."""
+    return task.fence <= _last_ended(task) + 1
+
+
+def seeks_job(task: Task) -> bool:
+    """Whether the start of a job got no response, and it is looked for what came of it."""
+    return is_job(task.target) and task.awaiting_notification and task.job is None
 
 
 def _last_ended(task: Task) -> int:

@@ -2,50 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from duetime.domain.prices import DEFAULT_REGION, PRICES, WORKER_MB
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.aws_jobs import is_job
 from duetime.domain.tasks.targets import PullTarget
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
+    from duetime.domain.prices import Prices
     from duetime.domain.tasks.attempt_records import AttemptRecord
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
-
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """What a cloud asks for what an attempt uses.
-
-    Attributes:
-        write_unit: dollars for one write unit of the table.
-        gigabyte_second: dollars for a second of a worker with one gigabyte of memory.
-        as_of: the day they are of.
-        source: where they come from.
-    """
-
-    write_unit: float
-    gigabyte_second: float
-    as_of: str
-    source: str
-
-
-ASSUMED = Prices(
-    write_unit=0.625 / 1_000_000,
-    gigabyte_second=0.0000133334,
-    as_of="2026-11-21",
-    source="AWS public on-demand list prices for us-east-1 (DynamoDB; Lambda on arm64), as assumed: check yours",
-)
-"""Free tiers, savings plans and taxes are left out."""
+ASSUMED = PRICES[DEFAULT_REGION]
+"""What a task says of its own cost is by these prices, in whichever region it runs."""
 ATTEMPT_WRITE_UNITS = 2
 """Its claim and its end; heartbeats, a `prepare` and a deferral are one each, and are not counted."""
 CREATION_WRITE_UNITS = 2
 """The record of a task and its place in the owner index; `docs/reference/costs.md` counts what extras add."""
-WORKER_GIGABYTES = 0.5
-"""Memory of a worker: the cloud gives it as much, unless its settings say otherwise."""
+WORKER_GIGABYTES = WORKER_MB / 1024
 _DECIMALS = 12
 
 

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A topology with where all of its nodes stand.
+    """A topology with where its nodes stand.
 
     Attributes:
         run_state: how far it has come; `None` while it has not begun.
+        statuses: of all nodes, or of those that were asked for, in the order of the graph.
         operation: the bulk operation that was started last on its nodes, if it is still known.
     """
 

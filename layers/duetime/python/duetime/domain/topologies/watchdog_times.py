@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.dispatch.enqueue_plan import first_unread
 from duetime.domain.operating_parameters import (
     JOB_MARGIN,
+    JOB_SEARCH,
     LEASE_RETURN_MARGIN,
     LONGEST_CHECK_INTERVAL,
     LONGEST_JOB_CHECK_INTERVAL,
@@ -59,6 +60,11 @@ def deferred_until(task: Task, started_at: Millis) -> Millis:
 def job_deadline(task: Task) -> Millis:
     """When the job of a deferred attempt is stopped if it still runs."""
     return (task.lease_expires_at or 0) - JOB_MARGIN
+
+
+def search_ends_at(task: Task) -> Millis:
+    """Until when the job of a deferred attempt is looked for whose start got no response; its lease began then."""
+    return job_deadline(task) - task.notify_within_seconds * SECOND + JOB_SEARCH
 
 
 def _room(task: Task) -> Millis:

@@ -6,19 +6,21 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.dispatch.message_deletion import DeleteMessage, RedeliverMessage
 from duetime.domain.errors import RequestError, Unavailable
 from duetime.domain.ids import InvalidTaskId, TaskId
 from duetime.domain.operating_parameters import JOB_STOP_CHECK, SHORTEST_CHECK_INTERVAL
-from duetime.domain.tasks.attempt_results import Failed, Stopped, failure
+from duetime.domain.tasks.attempt_records import TaskError
+from duetime.domain.tasks.attempt_results import Failed, Postponed, Stopped, failure
 from duetime.domain.tasks.aws_jobs import JOB_STOPPED, JOB_UNKNOWN, is_job, task_of_job
-from duetime.domain.tasks.states import State
+from duetime.domain.tasks.states import Move, State
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.times import SECOND
-from duetime.domain.topologies.watchdog_times import job_deadline, reminders
+from duetime.domain.topologies.watchdog_times import job_deadline, reminders, search_ends_at
 
 if TYPE_CHECKING:
-    from duetime.domain.tasks.attempt_results import Succeeded
+    from duetime.domain.tasks.attempt_results import Ending, Succeeded
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 _EVENT_RETURNS = 5 * SECOND
 """After this, an event is looked at again that came before its job's start was written down."""
+_UNANSWERED = "the start of its job got no response"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +63,16 @@ class JobWatcher:
         now = self.runtime.now()
         if not task.awaiting_notification:
             return RedeliverMessage(now + _EVENT_RETURNS, "its start is not written down yet")
-        if not self._end(task):
+        found = self._with_job(task)
+        if found is None or not self._end(found):
             # Of an earlier attempt; or the service answers from a copy that does not know of it yet.
             self.enqueuer.remind(task, now + JOB_STOP_CHECK)
         return DeleteMessage("looked up")
 
     def check_job(self, task: Task) -> None:
         """Bring an attempt to its end if its job has ended; stop the job if its time is over or a cancel is requested.
+
+        A job whose start got no response is looked for first.
 
         Args:
             task: as its running attempt was just read.
@@ -77,12 +83,46 @@ class JobWatcher:
         now = self.runtime.now()
         for at in reminders(task, task.lease_expires_at or now, now, self.enqueuer.look_ahead):
             self.enqueuer.remind(task, at)
-        if self._end(task):
+        found = self._with_job(task)
+        if found is None or self._end(found):
             return
-        if task.requested_action is RequestedAction.CANCEL or now >= job_deadline(task):
-            self.enqueuer.remind(task, now + JOB_STOP_CHECK)
-            self._stop(task)
-            self._end(task)
+        if found.requested_action is RequestedAction.CANCEL or now >= job_deadline(found):
+            self.enqueuer.remind(found, now + JOB_STOP_CHECK)
+            self._stop(found)
+            self._end(found)
+
+    def _with_job(self, task: Task) -> Task | None:
+        """The record with its job, which is written down if it was looked for and is found; `None` if it is not."""
+        if task.job is not None:
+            return task
+        now = self.runtime.now()
+        try:
+            job = self.jobs.find(task)
+        except Unavailable as error:
+            self.runtime.telemetry.note("a job could not be looked for", task=task.id.text, error=str(error))
+            if now >= job_deadline(task):
+                self._report(task, failure(JOB_UNKNOWN, f"{_UNANSWERED}, and it could not be looked for: {error}"))
+            return None
+        if job is None:
+            self._search_on(task, now)
+            return None
+        write = Write(task.id, Move.DEFER, self.runtime.nonce(), Guard(fence=task.fence), {"job": job})
+        result = self.tasks.apply(write)
+        return result.task if isinstance(result, Applied) else None
+
+    def _search_on(self, task: Task, now: Millis) -> None:
+        """Have a job looked for again that was not found; after some time, none has begun."""
+        ends_at = search_ends_at(task)
+        if now < ends_at:
+            # A check begins a moment before its time.
+            self.enqueuer.remind(task, ends_at + SECOND)
+            return
+        self.runtime.telemetry.note("a job was not found", task=task.id.text)
+        if task.requested_action is RequestedAction.CANCEL:
+            unknown = f"{_UNANSWERED}, and its service lists none of its name"
+            self._report(task, Stopped(TaskError(JOB_UNKNOWN, unknown)))
+        else:
+            self._report(task, Postponed(now, _UNANSWERED))
 
     def _end(self, task: Task) -> bool:
         """End an attempt whose job has ended; says whether it has. The next check asks a service that does not say."""
@@ -94,10 +134,13 @@ class JobWatcher:
         now = self.runtime.now()
         if ending is None or _is_too_young(task, ending, now):
             return False
+        self._report(task, _meant(task, ending, now))
+        return True
+
+    def _report(self, task: Task, ending: Ending) -> None:
         with suppress(RequestError):
             # By its fence: rejected if the attempt has ended meanwhile.
-            self.attempt_reports.end(task, task.fence, _meant(task, ending, now))
-        return True
+            self.attempt_reports.end(task, task.fence, ending)
 
     def _stop(self, task: Task) -> None:
         try:

@@ -78,8 +78,8 @@ class OutcomeWriter:
                 return self._defer(run, job)
             case Yielded(checkpoint):
                 return self._pause(run, checkpoint, phases)
-            case Stopped():
-                return self.end(run, Move.STOP, AttemptOutcome.CANCELLED, {})
+            case Stopped(error):
+                return self.end(run, Move.STOP, AttemptOutcome.CANCELLED, {"error": error} if error else {})
             case Postponed():
                 return self.postpone(run.task, ending)
             case Skipped():

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.attempt_run import attempts_told_of
+from duetime.domain.tasks.aws_jobs import is_job
 from duetime.domain.tasks.content_expiry import unless_referenced
 from duetime.domain.tasks.states import Move
 from duetime.domain.tasks.task import RequestedAction
+from duetime.domain.times import SECOND
 from duetime.domain.topologies.watchdog_times import deferred_until, reminders
 from duetime.services.content_retention import replace_content
 
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
 
+_FIRST_SEARCH = 10 * SECOND
+"""After this, a job is first looked for whose start got no response: its service may list it by then."""
+
 
 def write_deferral(stores: Stores, enqueuer: Enqueuer, runtime: Runtime, run: Run, job: str) -> WriteResult:
     """Wait for the target's notification until its deadline: the reminders first, then the long lease.
@@ -32,18 +37,20 @@ def write_deferral(stores: Stores, enqueuer: Enqueuer, runtime: Runtime, run: Ru
         enqueuer: sets the reminders.
         runtime: clock and chance.
         run: what ran, and when.
-        job: the ARN of the job that AWS runs for it; empty for other targets.
+        job: the ARN of the job that AWS runs for it; empty for other targets, and for a job that is looked for.
     """
-    task = run.task
+    task, now = run.task, runtime.now()
     deadline = deferred_until(task, run.started_at)
-    for at in reminders(task, deadline, runtime.now(), enqueuer.look_ahead):
+    for at in reminders(task, deadline, now, enqueuer.look_ahead):
         enqueuer.remind(task, at)
     sets: TaskChanges = {"lease_expires_at": deadline, "deferred_fence": task.fence}
-    if job:
+    if is_job(task.target):
         # A worker that was lost before this write may have started it: that is the same attempt.
-        sets |= {"job": job, "attempt": attempts_told_of(task.attempt_history) + 1}
+        sets |= {"job": job or None, "attempt": attempts_told_of(task) + 1}
+        if not job:
+            enqueuer.remind(task, now + _FIRST_SEARCH)
     result = stores.tasks.apply(Write(task.id, Move.DEFER, runtime.nonce(), Guard(fence=task.fence), sets))
-    if job and isinstance(result, Applied) and result.task.requested_action is RequestedAction.CANCEL:
+    if is_job(task.target) and isinstance(result, Applied) and result.task.requested_action is RequestedAction.CANCEL:
         # It was requested before there was a job to stop.
         enqueuer.remind(result.task, runtime.now())
     return result

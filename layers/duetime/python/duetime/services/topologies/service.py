@@ -14,7 +14,7 @@ from duetime.domain.tasks.states import LEASED
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.topologies.node_status import NodeStatus
 from duetime.domain.topologies.retry_plan import require_nodes
-from duetime.domain.topologies.run_state import goes_on, was_retried
+from duetime.domain.topologies.run_state import goes_on, status_of, was_retried
 from duetime.domain.topologies.view import View, shown_statuses
 from duetime.services.topologies.node_requests import KINDS
 
@@ -77,6 +77,18 @@ class TopologyService:
             shown_statuses(topology_run.task, self.topology_repository.statuses(topology_run)),
             operation,
         )
+
+    def nodes(self, owner: str, topology: TaskId, first: int, limit: int) -> View:
+        """Read so many of a topology's nodes, from a place in the order of its graph on: no other is read."""
+        task = self._task(owner, topology)
+        topology_run = self.topology_repository.read(topology)
+        graph = self.topology_repository.graph_of(task) if topology_run is None else topology_run.graph
+        keys = [node.key for node in graph.nodes[first : first + limit]]
+        if topology_run is None:
+            return View(task, graph, None, shown_statuses(task, dict.fromkeys(keys, NodeStatus(is_missing=True))))
+        found = self.topology_repository.read_nodes(topology_run, keys)
+        statuses = shown_statuses(topology_run.task, {key: status_of(found.get(key)) for key in keys})
+        return View(topology_run.task, graph, topology_run.run_state, statuses)
 
     def retry(
         self,

@@ -25,13 +25,15 @@ from duetime.domain.operating_parameters import (
     MAX_HOLD,
     NOTICE_MARGIN,
 )
-from duetime.domain.tasks.attempt_results import Postponed
+from duetime.domain.tasks.attempt_results import Deferred, Postponed
 from duetime.domain.tasks.attempt_run import Claimant, Run
+from duetime.domain.tasks.aws_jobs import is_job
 from duetime.domain.tasks.notices import time_to_tell
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.task_options import LockScope
 from duetime.domain.times import SECOND, Millis
+from duetime.domain.topologies.watchdog_times import deferred_until
 from duetime.domain.tracebacks import places_of
 from duetime.services.content_retention import retain_paused
 from duetime.services.outcomes.attempt_metrics import count_claim
@@ -112,13 +114,24 @@ class AttemptRunner:
             self.completion.finish(task)
             delivery_state.disposition = DeleteMessage("overdue")
             return
-        ending = replace(timeout(task), process_ends_at=process_ends_at)
-        end = self.phases.write(task, Run(task, started, self.runtime.now(), arrival=delivery_state.arrival), ending)
+        end = self._write_overdue(delivery_state, task, started, process_ends_at)
         delivery_state.disposition = self._decided(delivery_state, end)
         if isinstance(end, Applied) and end.task.is_terminal:
             delivery_state.disposition = RedeliverMessage(
                 process_ends_at + LEASE_RETURN_MARGIN, "its process is still ending"
             )
+
+    def _write_overdue(
+        self, delivery_state: DeliveryState, task: Task, started: Millis, process_ends_at: Millis
+    ) -> WriteResult:
+        now, arrival = self.runtime.now(), delivery_state.arrival
+        if is_job(task.target):
+            # It may be started until its process ends: it is looked for from then on.
+            until = deferred_until(task, process_ends_at)
+            sought = self.phases.keep_locks(delivery_state, task, until, Deferred())
+            return self.phases.write(task, Run(task, process_ends_at, now, arrival=arrival), sought)
+        ending = replace(timeout(task), process_ends_at=process_ends_at)
+        return self.phases.write(task, Run(task, started, now, arrival=arrival), ending)
 
     def _disposition(self, delivery_state: DeliveryState, watch: Watch) -> DeleteMessage | RedeliverMessage:
         message = delivery_state.delivery.message

@@ -9,6 +9,7 @@ from duetime.domain.conditional_writes import ConditionFailed, WriteResult
 from duetime.domain.errors import Unavailable
 from duetime.domain.tasks.attempt_results import Deferred, Ending, Failed, Stopped, Succeeded, Yielded, failure
 from duetime.domain.tasks.attempt_run import Run, has_unreported_error
+from duetime.domain.tasks.aws_jobs import is_job
 from duetime.domain.tasks.expiry import expired, lock_wait
 from duetime.domain.tasks.states import Move, State
 from duetime.domain.tasks.targets import Phase, outlives_workers
@@ -65,11 +66,19 @@ class AttemptPhases:
         delivery_state.ended = True
         if isinstance(ending, ConditionFailed):
             return ending
-        if isinstance(ending, Deferred):
-            ending = self._keep_locks(delivery_state, task, deferred_until(task, started), ending)
         if delivery_state.had_turn:
             # Which is when it starts: it was claimed before.
             started = delivery_state.started_at or started
+        if is_job(task.target):
+            # Few tasks are jobs: no other waits for the import.
+            from duetime.domain.tasks.job_starts import unless_open  # noqa: PLC0415 - see the line above
+
+            ending = unless_open(task, ending)
+            if ending == Deferred():
+                # Its job is looked for from now on.
+                started = self.runtime.now()
+        if isinstance(ending, Deferred):
+            ending = self.keep_locks(delivery_state, task, deferred_until(task, started), ending)
         run = Run(task, started, self.runtime.now(), delivery_state.progress, delivery_state.arrival)
         self.runtime.telemetry.measure("duration", run.ended_at - run.started_at, type=task.type)
         return self.write(task, run, ending)
@@ -154,12 +163,13 @@ class AttemptPhases:
         held = self.locks.take(delivery_state, task, scope)
         return None if held is None else lock_wait(task, held, self.runtime.now())
 
-    def _keep_locks(self, delivery_state: DeliveryState, task: Task, until: Millis, deferred: Deferred) -> Ending:
+    def keep_locks(self, delivery_state: DeliveryState, task: Task, until: Millis, deferred: Deferred) -> Ending:
         """Hold the locks until the target's deadline: before the lease is, so that they never end first.
 
-        A job that has begun is waited for even if somebody took its lock away: its next attempt would run beside it.
+        A job that may have begun is waited for even if somebody took its lock away: its next attempt would run beside
+        it.
         """
-        if self.locks.renew(delivery_state, task, until) or deferred.job:
+        if self.locks.renew(delivery_state, task, until) or is_job(task.target):
             return deferred
         return failure("LockLost", "a lock was lost before the target's acceptance could be written down")
 

@@ -1,0 +1,37 @@
+"""Estimates of costs, as responses have them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duetime.contract.tasks.responses import CostEstimateResponse, CostLineResponse
+from duetime.domain.cost_estimates.estimate import lines_of
+from duetime.domain.prices import AS_OF
+
+if TYPE_CHECKING:
+    from duetime.domain.cost_estimates.requests import RequestWorkload
+
+_DECIMALS = 12
+
+
+def estimate_response(workload: RequestWorkload) -> CostEstimateResponse:
+    """What tasks will cost."""
+    lines = [line for line in lines_of(workload.parts) if line.quantity]
+    return CostEstimateResponse(
+        dollars=_rounded(sum(line.dollars for line in lines)),
+        tasks=round(sum(part.tasks for part in workload.parts)),
+        days=workload.days,
+        lines=[
+            CostLineResponse(
+                part=line.part, quantity=_rounded(line.quantity), unit=line.unit, dollars=_rounded(line.dollars)
+            )
+            for line in lines
+        ],
+        left_out=workload.left_out,
+        region=workload.region,
+        prices_as_of=AS_OF,
+    )
+
+
+def _rounded(number: float) -> float:
+    return round(number, _DECIMALS)

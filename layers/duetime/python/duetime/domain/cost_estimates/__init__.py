@@ -1,0 +1,1 @@
+"""Estimates of what tasks will cost, before they run."""

@@ -1,0 +1,186 @@
+"""What a workload costs, estimated without AWS: counted writes and requests, times the price table.
+
+What is counted exactly is asserted by tests (the reference page "What a task costs" lists them). How long functions run
+on AWS has not been measured: the constants below that say so are assumed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import ceil
+from typing import TYPE_CHECKING
+
+from duetime.domain.cost_estimates.workload import MONTH_SECONDS, TICKS, Workload
+from duetime.domain.prices import PRICES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from duetime.domain.prices import Prices
+
+API_MB, TRIGGER_MB, BROADCAST_MB = 512, 1_024, 512
+TASK_WRITES = 4
+"""Record, lease, outcome, and the place in the owner's list."""
+RETRY_WRITES = 2
+SUMMARY_WRITES = 4
+"""Of a delivery of the table's stream, with the counts of one second."""
+SWITCH_READS = 0.5
+"""Of a batch: a worker reads the switches every five seconds at most."""
+OWN_SECONDS = 0.04
+"""Assumed: of a worker, for its claim, its outcome and the visibility of its messages."""
+API_SECONDS, API_TASK_SECONDS = 0.013, 0.002
+"""Assumed: of the API's function, for a request, and for each task in it."""
+BROADCAST_SECONDS = 0.1
+"""Assumed: for a delivery of the table's stream."""
+LOG_BYTES = 450
+"""Of an invocation: one line of metrics, as long as that of a worker."""
+IDLE_TICK_WRITES, IDLE_TICK_READS = 2, 64
+IDLE_POLLS, POLLED_QUEUES = MONTH_SECONDS // 20 * 5, 4
+"""Requests to an empty queue that invokes a function: five polls of 20 seconds side by side."""
+IDLE_SCHEDULES = TICKS + TICKS // 5
+"""The tick, and the recount of the summary every five minutes."""
+
+
+_MANY = 100
+"""Of so many, no fraction is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class CostLine:
+    """A part of the bill.
+
+    Attributes:
+        part: what is paid for.
+        quantity: how much of it.
+        unit: of the quantity.
+        dollars: for all of it.
+        note: what else is to be said of it.
+    """
+
+    part: str
+    quantity: float
+    unit: str
+    dollars: float
+    note: str = ""
+
+    @property
+    def use(self) -> str:
+        """How much of it, in words."""
+        number = f"{self.quantity:,.0f}" if self.quantity >= _MANY else f"{self.quantity:.3g}"
+        return f"{number} {self.unit}{self.note and ', '}{self.note}"
+
+
+@dataclass(frozen=True, slots=True)
+class CostEstimate:
+    """What a workload costs a month.
+
+    Attributes:
+        lines: what its tasks cost, part by part.
+        idle: what the deployment costs without any task, without CloudWatch's alarms, metrics and dashboard.
+    """
+
+    workload: Workload
+    lines: list[CostLine] = field(default_factory=list)
+    idle: float = 0.0
+
+    @property
+    def dollars(self) -> float:
+        """A month, the idle deployment included."""
+        return self.idle + sum(line.dollars for line in self.lines)
+
+    @property
+    def per_million(self) -> float:
+        """A million of its tasks, without the idle deployment."""
+        return sum(line.dollars for line in self.lines) / (self.workload.tasks or 1) * 1_000_000
+
+
+def estimate(workload: Workload) -> CostEstimate:
+    """What a workload costs a month, by the prices of its region."""
+    return CostEstimate(workload, lines_of([workload]), idle_month(PRICES[workload.region]))
+
+
+def lines_of(workloads: Iterable[Workload]) -> list[CostLine]:
+    """What workloads cost together, part by part, without the idle deployment."""
+    found: dict[str, CostLine] = {}
+    for workload in workloads:
+        prices = PRICES[workload.region]
+        for line in (*_core(workload, prices), *_observability(workload, prices)):
+            before = found.get(line.part)
+            found[line.part] = line if before is None else _together(before, line)
+    return list(found.values())
+
+
+def _together(one: CostLine, other: CostLine) -> CostLine:
+    note = one.note if one.note == other.note else ""
+    return CostLine(one.part, one.quantity + other.quantity, one.unit, one.dollars + other.dollars, note)
+
+
+def idle_month(prices: Prices) -> float:
+    """A month without any task: ticks, polls of empty queues, schedules. Durations and CloudWatch are left out."""
+    ticks = TICKS * (IDLE_TICK_WRITES * prices.write_unit + IDLE_TICK_READS * prices.read_unit)
+    polls = POLLED_QUEUES * IDLE_POLLS * prices.queue_request
+    return ticks + polls + IDLE_SCHEDULES * (prices.scheduler_invocation + prices.function_request)
+
+
+def _core(workload: Workload, prices: Prices) -> Iterator[CostLine]:
+    """What it takes to accept, send and run the tasks."""
+    w = workload
+    writes = w.tasks * (TASK_WRITES + RETRY_WRITES * w.retries + w.keys + w.heartbeats + w.extra_writes)
+    yield CostLine("table writes", writes, "units", writes * prices.write_unit)
+    reads = SWITCH_READS * w.batches + w.attempts * w.pulled
+    yield CostLine("table reads", reads, "units", reads * prices.read_unit)
+    # Each delivery is received and deleted; worker functions hide theirs, pull workers those that they work on longer.
+    hidden = w.tasks * w.heartbeats if w.pulled else w.batches
+    messages = w.sends + 2 * w.deliveries + hidden
+    yield CostLine("queues", messages, "requests", messages * prices.queue_request)
+    yield CostLine("worker, requests", w.batches, "requests", w.batches * prices.function_request)
+    time = w.batches * (w.hold + OWN_SECONDS + w.seconds) * w.memory_mb / 1_024
+    held = f"{w.hold:g} s of each batch held"
+    yield CostLine("worker, duration", time, "GB-seconds", time * prices.gigabyte_second, held)
+    waits = TICKS * _tick_wait(w) * TRIGGER_MB / 1_024
+    yield CostLine("trigger, waiting to send", waits, "GB-seconds", waits * prices.gigabyte_second)
+    api = w.requests * (prices.api_request + prices.function_request)
+    yield CostLine("API, requests", w.requests, "requests", api)
+    busy = (w.requests * API_SECONDS + w.tasks * API_TASK_SECONDS * (w.requests > 0)) * API_MB / 1_024
+    yield CostLine("API, duration", busy, "GB-seconds", busy * prices.gigabyte_second)
+    if w.transitions:
+        moves = w.tasks * w.transitions
+        yield CostLine("Step Functions", moves, "state transitions", moves * prices.state_transition)
+
+
+def _tick_wait(workload: Workload) -> float:
+    """Seconds that a tick waits for the best moments, on average: until the last but one of so many even chances."""
+    if not workload.is_aligned:
+        return 0.0
+    moments = workload.minute / workload.together
+    return max(0.5, (moments - 1) / (moments + 1)) if workload.together > 1 else (moments - 1) / (moments + 1)
+
+
+def _observability(workload: Workload, prices: Prices) -> Iterator[CostLine]:
+    """What it takes to count, log and trace them."""
+    deliveries = _stream_deliveries(workload) if workload.has_summary else 0.0
+    if workload.has_summary:
+        time = deliveries * BROADCAST_SECONDS * BROADCAST_MB / 1_024
+        units = SUMMARY_WRITES * deliveries
+        dollars = units * prices.write_unit + deliveries * prices.function_request + time * prices.gigabyte_second
+        yield CostLine("summary", deliveries, f"deliveries of {SUMMARY_WRITES} write units", dollars)
+    invocations = workload.requests + workload.batches + deliveries
+    gigabytes = invocations * LOG_BYTES / 1e9
+    yield CostLine("logs and metrics' lines", gigabytes, "GB", gigabytes * prices.log_gigabyte)
+    if workload.has_traces:
+        # X-Ray takes the first of each second, and a twentieth of the others (Source: AWS X-Ray Developer Guide).
+        traces = sum(_sampled(each) for each in (workload.requests, workload.batches, deliveries))
+        yield CostLine("traces", traces, "recorded", traces * prices.trace)
+
+
+def _sampled(invocations: float) -> float:
+    first = min(invocations, MONTH_SECONDS)
+    return first + 0.05 * (invocations - first)
+
+
+def _stream_deliveries(workload: Workload) -> float:
+    """Deliveries of the table's stream: of one change, or of those of a second together; of one shard."""
+    runs = workload.tasks / workload.together
+    alone = (workload.creations or runs) + runs * (1 if workload.seconds < 1 else 2)
+    full = ceil(workload.tasks * 3 / 500)
+    return max(min(alone, 2 * MONTH_SECONDS), full)

@@ -1,0 +1,234 @@
+"""What the tasks of a request will cost: their workload, as far as the request says what they are like.
+
+Each is counted as it is in a deployment that does nothing else, and its attempt as if it took no time, unless a node
+says how long it is expected to run. `docs/reference/costs.md` lists the units that are counted here, with their tests.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.cost_estimates.estimate import TASK_WRITES
+from duetime.domain.cost_estimates.workload import LONGEST_SECONDS, MONTH_DAYS, MONTH_SECONDS, Workload
+from duetime.domain.operating_parameters import EDGES_PER_GROUP
+from duetime.domain.record_limits import INLINE_CONTENT_BYTES
+from duetime.domain.schedules.definition import Overlap
+from duetime.domain.schedules.forecast import planned_times
+from duetime.domain.schedules.occurrences import count_between
+from duetime.domain.tasks.aws_jobs import is_job
+from duetime.domain.tasks.targets import ApprovalTarget, HttpTarget, Phase, PullTarget, TopologyTarget
+from duetime.domain.tasks.task_options import unique_of
+from duetime.domain.times import HOUR, SECOND
+from duetime.domain.topologies.graph import Graph
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+    from duetime.domain.schedules.schedule import Schedule
+    from duetime.domain.tasks.task_spec import TaskSpec
+    from duetime.domain.times import Millis
+    from duetime.domain.topologies.graph import Node
+
+MAP_ITEMS = "the items of a map besides the first"
+NODES = "the nodes of a topology whose graph is in a payload or a definition"
+_KILOBYTE = 1_024
+_UNIQUE, _LOCK, _RATE, _LATE_NOTICE, _PREPARE, _JOB, _APPROVAL, _PULL_EXPIRY = 4, 2, 1, 1, 2, 2, 5, 1
+"""Write units of a task besides those of any other, by what it has."""
+_CALLBACK = 1
+"""The same of a callback, which is a task of its own."""
+_TOPOLOGY = 12 - TASK_WRITES
+"""The same of a topology's own task, which is run and watched."""
+_NODE, _WAITING_NODE, _LAST_NODE, _INNER_TOPOLOGY = 2, 1, 1, 1
+"""The same of any node, of one that waits for others, of one that none waits for, and of one that is a topology."""
+_TRANSITIONS = 6
+"""State transitions of a topology; one more for each last node."""
+_EXPANSION = 2
+_EXPANSIONS_A_MONTH = MONTH_SECONDS * SECOND // HOUR
+"""A schedule is expanded once an hour, if it has occurrences then."""
+_OVERLAP = {Overlap.ALLOW_ALL: 0, Overlap.SKIP: 1, Overlap.REPLACE_OTHER: 1}
+_OTHER_OVERLAP = 3
+_PAUSE_ON_FAILURE = 1
+"""Write units of an occurrence's run besides those of its task."""
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What an estimate knows of the deployment.
+
+    Attributes:
+        now: the time.
+        soon: tasks that are due within so many milliseconds are sent by the API, others by the trigger.
+        pulled_types: types that pull workers run.
+        stored_size: of a payload: its bytes, compressed.
+        workload: of one task that has nothing special: the deployment's precision, summary, traces and region.
+    """
+
+    now: Millis
+    soon: Millis
+    pulled_types: Collection[str]
+    stored_size: Callable[[bytes], int]
+    workload: Workload
+
+
+@dataclass(frozen=True, slots=True)
+class RequestWorkload:
+    """What the tasks of a request will use.
+
+    Attributes:
+        parts: tasks that are alike, each.
+        region: of the price table.
+        days: how many days they are of; `None` for all tasks of a request.
+        left_out: what of the request is not in it, in words.
+    """
+
+    parts: Sequence[Workload]
+    region: str
+    days: int | None = None
+    left_out: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TaskWorkloads:
+    """The workloads of tasks of a deployment."""
+
+    circumstances: Circumstances
+
+    def of_tasks(self, specs: Sequence[TaskSpec], *, has_key: bool) -> RequestWorkload:
+        """Of the tasks that one request creates, those with the same due time together."""
+        base = replace(self.circumstances.workload, keys=has_key, per_request=len(specs) or 1)
+        # Only tasks that are due at the same time share a worker.
+        alike = Counter((self._of_task(spec, base), self._due_at(spec)) for spec in specs)
+        parts = [_many(each, count, together=count) for (each, _), count in alike.items()]
+        inner = [NODES for spec in specs if isinstance(spec.target, TopologyTarget)]
+        return self._found([*parts, *self._callbacks(specs)], inner[:1])
+
+    def of_topology(self, spec: TaskSpec, graph: Graph, *, has_key: bool) -> RequestWorkload:
+        """Of a topology and its nodes."""
+        own = self._of_attempt(spec, replace(self.circumstances.workload, keys=has_key))
+        nodes = Counter(self._of_graph(graph))
+        specs = [spec, *(node.spec for node in _all_nodes(graph))]
+        parts = [_of_run(own, graph), *(_many(each, count) for each, count in nodes.items()), *self._callbacks(specs)]
+        return self._found(parts, _left_out(graph))
+
+    def of_schedule(self, schedule: Schedule) -> RequestWorkload:
+        """Of the occurrences that a schedule has in a month from now on, as if no calendar excluded any."""
+        spec, count = schedule.spec, _planned(schedule, self.circumstances.now)
+        if not count:
+            return self._found([], days=MONTH_DAYS)
+        run = self._of_task(spec.task, replace(self.circumstances.workload, per_request=0))
+        expansions = min(count, _EXPANSIONS_A_MONTH) * _EXPANSION / count
+        extra = expansions + _OVERLAP.get(spec.overlap, _OTHER_OVERLAP) + _PAUSE_ON_FAILURE * spec.pause_on_failure
+        runs = _many(replace(run, ahead=True, extra_writes=run.extra_writes + extra), count)
+        inner = [NODES] if isinstance(spec.task.target, TopologyTarget) else []
+        return self._found([runs, *(_many(each, count) for each in self._callbacks([spec.task]))], inner, MONTH_DAYS)
+
+    def _found(
+        self, parts: Sequence[Workload], left_out: Sequence[str] = (), days: int | None = None
+    ) -> RequestWorkload:
+        return RequestWorkload(parts, self.circumstances.workload.region, days, left_out)
+
+    def _of_task(self, spec: TaskSpec, base: Workload) -> Workload:
+        """Of one task, of a topology's without its nodes."""
+        found = self._of_attempt(spec, base)
+        return _of_run(found, None) if isinstance(spec.target, TopologyTarget) else found
+
+    def _of_attempt(self, spec: TaskSpec, base: Workload) -> Workload:
+        """Of one task, whatever its run does."""
+        pulled = isinstance(spec.target, PullTarget) or (
+            spec.target is None and spec.type in self.circumstances.pulled_types
+        )
+        is_ahead = self._due_at(spec) - self.circumstances.now > self.circumstances.soon
+        return replace(base, pulled=pulled, ahead=is_ahead, extra_writes=self._extra_writes(spec, pulled=pulled))
+
+    def _extra_writes(self, spec: TaskSpec, *, pulled: bool) -> int:
+        """Write units besides those that every task has."""
+        target, notice = spec.target, spec.notify_on
+        found = _UNIQUE * (unique_of(spec.unique, spec.debounce) is not None)
+        found += _LOCK * (spec.lock is not None) + _RATE * (spec.rate is not None)
+        found += _LATE_NOTICE * (notice is not None and notice.late_seconds is not None)
+        found += _PULL_EXPIRY * (pulled and spec.expires_seconds is not None)
+        found += _PREPARE * (isinstance(target, HttpTarget) and Phase.PREPARE in target.phases)
+        found += _JOB * (target is not None and is_job(target)) + _APPROVAL * isinstance(target, ApprovalTarget)
+        return found + self._payload_writes(spec.payload)
+
+    def _payload_writes(self, payload: bytes) -> int:
+        """None of a payload in the record; of another one its kilobytes three times, and one when the task ends."""
+        size = self.circumstances.stored_size(payload) if len(payload) > INLINE_CONTENT_BYTES else 0
+        return 3 * -(-size // _KILOBYTE) + 1 if size > INLINE_CONTENT_BYTES else 0
+
+    def _of_graph(self, graph: Graph) -> Iterator[Workload]:
+        """Of each node of a graph, of those within it, too."""
+        awaited = {parent for node in graph.nodes for parent in node.depends_on}
+        base = replace(self.circumstances.workload, per_request=0)
+        for node in graph.nodes:
+            is_last = node.key not in awaited
+            task = self._of_attempt(
+                node.spec, replace(base, seconds=min(node.expected_seconds or 0.0, LONGEST_SECONDS))
+            )
+            if not node.is_topology:
+                extra = task.extra_writes + _NODE + _edge_writes(node) + _LAST_NODE * is_last
+                yield replace(task, extra_writes=extra)
+                continue
+            extra = task.extra_writes + _INNER_TOPOLOGY + _edge_writes(node) + _LAST_NODE * is_last
+            inner = _inner_graph(node)
+            yield _of_run(replace(task, extra_writes=extra), inner)
+            if inner is not None:
+                yield from self._of_graph(inner)
+
+    def _callbacks(self, specs: Iterable[TaskSpec]) -> list[Workload]:
+        """Of the tasks that post outcomes."""
+        count = sum(spec.callback_url is not None for spec in specs)
+        one = replace(self.circumstances.workload, per_request=0, ahead=False, extra_writes=_CALLBACK)
+        return [_many(one, count)] if count else []
+
+    def _due_at(self, spec: TaskSpec) -> Millis:
+        due = self.circumstances.now + (spec.delay or 0) if spec.due_at is None else spec.due_at
+        return max(due, self.circumstances.now)
+
+
+def _planned(schedule: Schedule, now: Millis) -> int:
+    """How many times a schedule that is created now runs in a month."""
+    end, most = now + MONTH_SECONDS * SECOND, schedule.spec.remaining_runs
+    times = planned_times(replace(schedule, remaining_runs=most), now, end)
+    count = count_between(schedule, now - 1, end - 1) if times is None else len(times)
+    return count if most is None else min(count, most)
+
+
+def _many(one: Workload, count: int, together: int = 1) -> Workload:
+    return replace(one, tasks=count, together=together)
+
+
+def _of_run(own: Workload, graph: Graph | None) -> Workload:
+    """Of a topology's own task, whose run moves from state to state."""
+    awaited = set() if graph is None else {parent for node in graph.nodes for parent in node.depends_on}
+    last = 0 if graph is None else len(graph.nodes) - len(awaited)
+    return replace(own, extra_writes=own.extra_writes + _TOPOLOGY, transitions=_TRANSITIONS + last)
+
+
+def _edge_writes(node: Node) -> int:
+    parents = len(node.depends_on)
+    return _WAITING_NODE * bool(parents) + (-(-parents // EDGES_PER_GROUP) if parents > EDGES_PER_GROUP else 0)
+
+
+def _inner_graph(node: Node) -> Graph | None:
+    """The graph of a node that is a topology: of a map, one with its first item; `None` if it is not in the request."""
+    return node.subgraph if node.map is None else Graph((replace(node, depends_on=(), map=None),))
+
+
+def _all_nodes(graph: Graph) -> Iterator[Node]:
+    """The nodes of a graph, and those within them."""
+    for node in graph.nodes:
+        yield node
+        if node.subgraph is not None:
+            yield from _all_nodes(node.subgraph)
+
+
+def _left_out(graph: Graph) -> list[str]:
+    nodes = list(_all_nodes(graph))
+    found = {
+        MAP_ITEMS: any(node.map is not None for node in nodes),
+        NODES: any(isinstance(node.spec.target, TopologyTarget) and node.subgraph is None for node in nodes),
+    }
+    return [words for words, is_there in found.items() if is_there]

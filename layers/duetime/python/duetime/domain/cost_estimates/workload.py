@@ -1,0 +1,147 @@
+"""A month of tasks, described by its user: what an estimate of costs is made for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from duetime.domain.limits import MAX_BATCH
+from duetime.domain.prices import DEFAULT_REGION, PRICES, WORKER_MB
+
+MONTH_DAYS = 30
+MONTH_SECONDS = MONTH_DAYS * 24 * 3_600
+TICKS = MONTH_SECONDS // 60
+BATCH = 10
+"""Most messages of a request to SQS, and of a worker's batch."""
+LONGEST_SECONDS, LEAST_MB, MOST_MB = 900, 128, 10_240
+"""What Lambda allows (Source: AWS Lambda quotas)."""
+ALIGNED_HOLD, DIRECT_HOLD = 0.20, 0.65
+"""Seconds that a lone worker holds a message on average, of precision `normal`: sent by the trigger, or by the API."""
+EARLY_HOLD = 1.5
+"""The same of precision `exact`."""
+FEWEST_ALIGNED, MOST_ALIGNED = 2, 100
+"""Messages of a minute that the trigger sends each at its best moment."""
+STEPS = 10
+"""Moments in a second at which it sends."""
+
+
+class WorkloadError(ValueError):
+    """A workload cannot be: names the field."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What a month brings.
+
+    Attributes:
+        tasks: one-time tasks a month, spread evenly.
+        seconds: how long an attempt keeps its worker busy, in seconds.
+        together: how many tasks are due at the same moment.
+        per_request: how many a request to the API creates (1 to 100); 0 if no request does, as with schedules.
+        ahead: whether they are created more than four minutes before they are due; if not, the API sends them.
+        precision: `normal`, `exact` or `relaxed`.
+        memory_mb: of the worker.
+        retries: the share of tasks with one retry.
+        keys: whether requests have an idempotency key.
+        heartbeats: of each task.
+        extra_writes: write units of each task besides: four of one with a unique key, two of one with a lock.
+        transitions: of Step Functions, for each task: a topology has some.
+        pulled: whether pull workers run them.
+        has_summary: whether tasks are counted (`summary_spread` above 0).
+        has_traces: whether X-Ray traces (`xray`).
+        region: of the price table.
+    """
+
+    tasks: float
+    seconds: float = 0.0
+    together: int = 1
+    per_request: int = 1
+    ahead: bool = True
+    precision: str = "normal"
+    memory_mb: int = WORKER_MB
+    retries: float = 0.0
+    keys: bool = False
+    heartbeats: float = 0.0
+    extra_writes: float = 0.0
+    transitions: float = 0.0
+    pulled: bool = False
+    has_summary: bool = True
+    has_traces: bool = True
+    region: str = DEFAULT_REGION
+
+    def __post_init__(self) -> None:
+        """Reject what cannot be.
+
+        Raises:
+            WorkloadError: names the field.
+        """
+        checks = {
+            "tasks": self.tasks >= 0,
+            "seconds": 0 <= self.seconds <= LONGEST_SECONDS,
+            "together": self.together >= 1,
+            "per_request": 0 <= self.per_request <= MAX_BATCH,
+            "precision": self.precision in ("normal", "exact", "relaxed"),
+            "memory_mb": LEAST_MB <= self.memory_mb <= MOST_MB,
+            "retries": 0 <= self.retries <= 1,
+            "heartbeats": self.heartbeats >= 0,
+            "extra_writes": self.extra_writes >= 0,
+            "transitions": self.transitions >= 0,
+            "region": self.region in PRICES,
+        }
+        for name, is_right in checks.items():
+            if not is_right:
+                known = f"; the price table has {', '.join(PRICES)}" if name == "region" else ""
+                raise WorkloadError(f"{name}: {getattr(self, name)!r} is not possible{known}")
+
+    @property
+    def attempts(self) -> float:
+        """First attempts and retries."""
+        return self.tasks * (1 + self.retries)
+
+    @property
+    def deliveries(self) -> float:
+        """Messages that are received together: by a worker function, or for a pull worker that leases tasks."""
+        return self.attempts / min(BATCH, self.together)
+
+    @property
+    def batches(self) -> float:
+        """Invocations of the worker function."""
+        return 0.0 if self.pulled else self.deliveries
+
+    @property
+    def creations(self) -> float:
+        """Requests to the API that create tasks."""
+        return self.tasks / self.per_request if self.per_request else 0.0
+
+    @property
+    def requests(self) -> float:
+        """All requests to the API: a pull worker makes one to lease, one for each heartbeat and one to complete."""
+        by_pull_workers = self.deliveries + self.attempts + self.tasks * self.heartbeats if self.pulled else 0.0
+        return self.creations + by_pull_workers
+
+    @property
+    def minute(self) -> float:
+        """Tasks of a minute."""
+        return self.tasks / TICKS
+
+    @property
+    def is_aligned(self) -> bool:
+        """Whether the trigger sends each at its best moment."""
+        return self.ahead and self.precision == "normal" and FEWEST_ALIGNED <= self.minute <= MOST_ALIGNED
+
+    @property
+    def hold(self) -> float:
+        """Seconds that a worker holds a batch, on average."""
+        if self.precision == "relaxed":
+            return 0.0
+        if self.precision == "exact":
+            return EARLY_HOLD
+        return ALIGNED_HOLD if self.is_aligned else DIRECT_HOLD
+
+    @property
+    def sends(self) -> float:
+        """Requests that send messages."""
+        if not self.ahead:
+            return self.tasks / min(BATCH, max(1, self.per_request)) + self.tasks * self.retries
+        fullest = min(max(self.minute, self.together), BATCH)
+        moments = STEPS * (1 - (1 - 1 / STEPS) ** (self.minute / self.together)) if self.is_aligned else 0
+        return max(self.tasks / fullest, moments * TICKS) + self.tasks * self.retries

@@ -1,0 +1,62 @@
+"""The price table: what AWS is assumed to charge, in three regions. Every calculation of dollars uses these figures.
+
+Public on-demand list prices without free tiers, volume tiers, savings plans and taxes. Only DynamoDB's and the HTTP
+API's in us-east-1 were compared with a published list; all others are assumed. Check yours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MILLION = 1_000_000
+AS_OF = "2026-11-21"
+"""The day that the prices are of."""
+WORKER_MB = 512
+"""Memory of a worker: the cloud gives it as much, unless its settings say otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Dollars for one of each.
+
+    Attributes:
+        write_unit, read_unit: of DynamoDB, on demand.
+        queue_request: to a standard queue of SQS.
+        function_request: an invocation of a Lambda function.
+        gigabyte_second: of Lambda's memory, on arm64.
+        api_request: to an HTTP API.
+        scheduler_invocation: by EventBridge Scheduler.
+        trace: recorded by X-Ray.
+        log_gigabyte: written to CloudWatch Logs.
+        state_transition: of a standard workflow of Step Functions.
+    """
+
+    write_unit: float
+    read_unit: float
+    api_request: float
+    log_gigabyte: float
+    queue_request: float = 0.40 / MILLION
+    function_request: float = 0.20 / MILLION
+    gigabyte_second: float = 0.0000133334
+    scheduler_invocation: float = 1.00 / MILLION
+    trace: float = 5.00 / MILLION
+    state_transition: float = 25.00 / MILLION
+
+
+DEFAULT_REGION = "us-east-1"
+PRICES: Mapping[str, Prices] = {
+    DEFAULT_REGION: Prices(
+        write_unit=0.625 / MILLION, read_unit=0.125 / MILLION, api_request=1.00 / MILLION, log_gigabyte=0.50
+    ),
+    "eu-west-1": Prices(
+        write_unit=0.7068 / MILLION, read_unit=0.1415 / MILLION, api_request=1.11 / MILLION, log_gigabyte=0.57
+    ),
+    "ap-northeast-1": Prices(
+        write_unit=0.7135 / MILLION, read_unit=0.1427 / MILLION, api_request=1.29 / MILLION, log_gigabyte=0.76
+    ),
+}
+"""The prices of each region of the table."""

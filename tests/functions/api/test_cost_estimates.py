@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.environment_variables import Variable
+from duetime_client.cost_estimate import estimate
+from duetime_client.prices import AS_OF, DEFAULT_REGION
+from duetime_client.workload import Workload
+from tests.functions.api.gateway import Gateway
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.fakes.session import FakeSession
+
+TASK = {"type": "report", "allow_unknown_type": True}
+HOURLY = {"name": "hourly", "cron": "0 * * * *", "task": TASK}
+
+
+def lines_by_client(*workloads: Workload) -> list[dict[str, Any]]:
+    """The lines of `duetime cost estimate` for these mixes, without those of which nothing is used."""
+    parts: dict[str, dict[str, Any]] = {}
+    for workload in workloads:
+        for line in estimate(workload).lines:
+            before = parts.setdefault(line.part, {"part": line.part, "quantity": 0, "unit": line.unit, "dollars": 0})
+            before["quantity"] += line.quantity
+            before["dollars"] += line.dollars
+    return [part for part in parts.values() if part["quantity"]]
+
+
+def mix(tasks: float = 1, **fields: Any) -> Workload:  # noqa: ANN401 - of a workload
+    """Tasks in the deployment of these tests, which neither counts nor traces them."""
+    return Workload(tasks, has_summary=False, has_traces=False, **fields)
+
+
+def estimated(api: Gateway, path: str, body: object, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - of `send`
+    """The estimate in the answer to a creation."""
+    answer = api.send("POST", path, body, query="estimate=1", **more)
+    assert answer.status in (200, 201), answer.body
+    found: dict[str, Any] = answer.body["estimate"]
+    assert found["dollars"] == pytest.approx(sum(line["dollars"] for line in found["lines"]))
+    return found
+
+
+def assert_is(found: dict[str, Any], *workloads: Workload) -> None:
+    """Check an estimate against what the client calculates for the same mixes."""
+    assert found["tasks"] == sum(workload.tasks for workload in workloads)
+    wanted = lines_by_client(*workloads)
+    assert [line["part"] for line in found["lines"]] == [line["part"] for line in wanted]
+    for line, same in zip(found["lines"], wanted, strict=True):
+        assert line == pytest.approx(same)
+
+
+def test_a_task_is_estimated_as_the_client_does(api: Gateway) -> None:
+    """What is due now and what is due in an hour, with a key, and what pays for a lock, a rate and a callback."""
+    found = estimated(api, "/v1/tasks", TASK)
+    assert_is(found, mix(ahead=False))
+    assert (found["days"], found["left_out"]) == (None, [])
+    assert (found["region"], found["prices_as_of"]) == (DEFAULT_REGION, AS_OF)
+    later = estimated(api, "/v1/tasks", {**TASK, "delay_seconds": 3_600}, headers={"Idempotency-Key": "k"})
+    assert_is(later, mix(keys=True))
+    options = {"lock": {"key": "db"}, "rate": {"key": "api", "limit": 5}, "callback_url": "https://example.org/"}
+    dear = estimated(api, "/v1/tasks", {**TASK, **options})
+    assert_is(dear, mix(ahead=False, extra_writes=3), mix(ahead=False, per_request=0, extra_writes=1))
+
+
+def test_without_the_parameter_nothing_is_estimated_and_nothing_is_kept(api: Gateway, session: FakeSession) -> None:
+    """The answer is the same besides, the task does not have it later, and no call of AWS is added."""
+    api.create()
+    calls: list[list[str]] = []
+    session.heard = lambda operation, _: calls[-1].append(operation)
+    for query in ("", "estimate=0", "estimate=true"):
+        calls.append([])
+        made = api.send("POST", "/v1/tasks", TASK, query=query)
+        calls.append([])
+        assert ("estimate" in made.body) == (query == "estimate=true")
+        assert "estimate" not in api.send("GET", f"/v1/tasks/{made.body['id']}").body
+    assert calls[0] == calls[2] == calls[4] != []
+
+
+def test_a_batch_is_estimated_as_a_whole(api: Gateway) -> None:
+    """Tasks that are due together share a worker; what was refused costs nothing."""
+    late = {**TASK, "delay_seconds": 3_600}
+    found = estimated(api, "/v1/tasks/batch", {"tasks": [TASK, late, TASK, {"type": ""}]})
+    assert_is(found, mix(2, together=2, per_request=3, ahead=False), mix(per_request=3))
+    nothing = estimated(api, "/v1/tasks/batch", {"tasks": [{"type": ""}]})
+    assert (nothing["dollars"], nothing["tasks"], nothing["lines"]) == (0, 0, [])
+
+
+def test_a_schedule_is_estimated_for_a_month(api: Gateway) -> None:
+    """Its occurrences, their expansions and its overlap policy; how often a permanent one runs, nobody knows."""
+    found = estimated(api, "/v1/schedules", {**HOURLY, "overlap": "allow_all"})
+    assert found["days"] == 30
+    assert_is(found, mix(720, per_request=0, extra_writes=2))
+    often = {"name": "often", "rate": "1 minute", "remaining_runs": 600, "overlap": "skip", "task": TASK}
+    assert_is(estimated(api, "/v1/schedules", often), mix(600, per_request=0, extra_writes=2 + 1))
+    permanent = {"name": "permanent", "permanent": {"gap_seconds": 5}, "task": TASK}
+    assert api.send("POST", "/v1/schedules", permanent, query="estimate=1").body["estimate"] is None
+
+
+def test_a_topology_is_estimated_with_its_nodes(api: Gateway) -> None:
+    """Its own task, its state transitions, and each node by how long it is expected to run; items are not known."""
+    nodes = {"a": TASK, "b": {**TASK, "depends_on": ["a"], "expected_seconds": 30}}
+    found = estimated(api, "/v1/topologies", {"nodes": nodes})
+    own = mix(ahead=False, extra_writes=8, transitions=7)
+    first = mix(ahead=False, per_request=0, extra_writes=2)
+    assert_is(found, own, first, mix(ahead=False, per_request=0, extra_writes=4, seconds=30))
+    mapped = {"a": TASK, "b": {**TASK, "depends_on": ["a"], "map": {"over": "parents.a.result"}}}
+    found = estimated(api, "/v1/topologies", {"nodes": mapped})
+    assert (found["tasks"], found["left_out"]) == (4, ["the items of a map besides the first"])
+    task = {"type": "graph", "target": {"kind": "topology"}, "payload": {"nodes": nodes}}
+    found = estimated(api, "/v1/tasks", task)
+    assert_is(found, mix(ahead=False, extra_writes=8, transitions=6))
+    assert found["left_out"] == ["the nodes of a topology whose graph is in a payload or a definition"]
+
+
+def test_the_deployment_s_settings_count(compose: Callable[[], None], environ: dict[str, str]) -> None:
+    """Its region, precision, counts, traces and pulled types; the prices of an unknown region are those of another."""
+    environ |= {
+        Variable.REGION: "eu-west-1",
+        Variable.PRECISION: "relaxed",
+        Variable.SUMMARY_SPREAD: "1",
+        Variable.TRACES: "xray",
+        Variable.PULLED_QUEUES: '{"pulled": "https://sqs.example.org/pulled"}',
+        Variable.PULLERS: '{"pulled": ["*"]}',
+    }
+    compose()
+    found = estimated(Gateway(), "/v1/tasks", TASK)
+    assert_is(found, Workload(1, ahead=False, precision="relaxed", region="eu-west-1"))
+    assert found["region"] == "eu-west-1"
+    pulled = estimated(Gateway(), "/v1/tasks", {"type": "pulled", "delay_seconds": 3_600, "expires_seconds": 60})
+    assert_is(pulled, Workload(1, precision="relaxed", region="eu-west-1", pulled=True, extra_writes=1))
+    environ[Variable.REGION] = "eu-central-1"
+    assert estimated(Gateway(), "/v1/tasks", TASK)["region"] == DEFAULT_REGION
+
+
+@pytest.mark.parametrize("path", ["/v1/tasks", "/v1/tasks/batch", "/v1/schedules", "/v1/topologies"])
+def test_what_is_no_flag_is_refused(api: Gateway, path: str) -> None:
+    """By name, before anything is created."""
+    answer = api.send("POST", path, {}, query="estimate=only")
+    assert (answer.status, answer.faults) == (400, {"estimate": "should be 1 (true) or 0 (false)"})

@@ -1,0 +1,149 @@
+"""Starts of jobs that get no response: their jobs are looked for, so that none is left behind and none runs twice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from botocore.exceptions import ReadTimeoutError
+
+from duetime.domain.operating_parameters import JOB_SEARCH
+from tests.scenarios.jobs import JOB_KINDS, LEASE, MACHINE, SOON, STARTS, Jobs
+from tests.scenarios.scenario import MINUTE, SECOND
+from tests.scenarios.tasks import ONCE, RECOVERY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duetime_testing.simulation.faults import Call
+
+
+@pytest.fixture
+def tasks() -> Jobs:
+    """An account."""
+    return Jobs()
+
+
+@pytest.fixture(params=JOB_KINDS)
+def service(request: pytest.FixtureRequest) -> str:
+    """A service that runs jobs, by boto3's name of it."""
+    return str(request.param)
+
+
+@pytest.fixture(params=["batch", "codebuild", "glue"])
+def repeating(request: pytest.FixtureRequest) -> str:
+    """A service that starts a second job of a name."""
+    return str(request.param)
+
+
+def fail(call: Call) -> None:
+    """Have no response come."""
+    raise ReadTimeoutError(endpoint_url=call.service)
+
+
+def die(call: Call) -> None:
+    """Have the worker be lost."""
+    call.machine.die()
+
+
+def at_start(tasks: Jobs, happens: Callable[[Call], None], *, is_made: bool = True) -> None:
+    """Have something happen at the next start of a job, after it was made or in its place."""
+
+    def hook(call: Call) -> None:
+        if call.operation in STARTS:
+            tasks.before_call = tasks.after_call = None
+            happens(call)
+
+    if is_made:
+        tasks.after_call = hook
+    else:
+        tasks.before_call = hook
+
+
+@pytest.mark.parametrize("happens", [fail, die])
+def test_a_cancel_stops_a_job_whose_start_got_no_response(
+    tasks: Jobs, service: str, happens: Callable[[Call], None]
+) -> None:
+    """It is found by its name; the task is cancelled when the job has ended."""
+    with tasks:
+        at_start(tasks, happens)
+        task_id = tasks.create(target=JOB_KINDS[service], notify_within_seconds=7200)
+        tasks.run(SOON)
+        assert len(tasks.running()) == 1
+        assert tasks.cancel(task_id, force=True).status == 202
+        tasks.run(RECOVERY + LEASE)
+        assert (tasks.state(task_id), tasks.running()) == ("cancelled", [])
+        assert tasks.record(task_id).error is None
+        assert (tasks.counts()["worker_errors"], tasks.counts()["jobs_stopped"]) == (0, 1)
+
+
+def test_a_cancel_tells_that_no_job_was_found(tasks: Jobs, service: str) -> None:
+    """Its start never arrived: the task is cancelled after the search, and its error says what is not known."""
+    with tasks:
+        at_start(tasks, fail, is_made=False)
+        task_id = tasks.create(target=JOB_KINDS[service], notify_within_seconds=7200)
+        tasks.run(SOON)
+        assert tasks.cancel(task_id, force=True).status == 202
+        tasks.run(JOB_SEARCH - MINUTE)
+        assert tasks.state(task_id) == "running"
+        assert "is looked for until" in tasks.ask("GET", f"/v1/tasks/{task_id}/explain").body["text"]
+        tasks.run(MINUTE + SOON)
+        error = tasks.record(task_id).error
+        assert (tasks.state(task_id), error and error.type, tasks.running()) == ("cancelled", "JobUnknown", [])
+
+
+def test_a_start_that_never_arrived_is_made_again(tasks: Jobs, service: str) -> None:
+    """Once the search has found nothing; it is the same attempt, and the only one."""
+    with tasks:
+        at_start(tasks, fail, is_made=False)
+        task_id = tasks.create(target=JOB_KINDS[service], notify_within_seconds=7200, retry=ONCE)
+        tasks.run(JOB_SEARCH + 2 * SOON)
+        assert tasks.record(task_id).job is not None
+        tasks.end_running()
+        tasks.run(SOON)
+        assert (tasks.outcomes(task_id), tasks.record(task_id).attempt) == (["succeeded"], 1)
+
+
+@pytest.mark.parametrize("happens", [fail, die])
+def test_a_job_that_is_listed_late_is_not_started_again(
+    tasks: Jobs, repeating: str, happens: Callable[[Call], None]
+) -> None:
+    """A service that starts a name twice is asked for so long that its list is up to date."""
+    with tasks:
+        tasks.job_services[repeating].listed_after = lambda: JOB_SEARCH - 10 * SECOND
+        at_start(tasks, happens)
+        task_id = tasks.create(target=JOB_KINDS[repeating], notify_within_seconds=7200, retry=ONCE)
+        tasks.run(RECOVERY + LEASE + JOB_SEARCH)
+        assert len(tasks.jobs.names) == 1
+        tasks.end_running()
+        tasks.run(SOON)
+        assert (tasks.outcomes(task_id), tasks.record(task_id).attempt) == (["succeeded"], 1)
+
+
+def test_the_lock_of_a_task_is_held_while_its_job_is_looked_for(tasks: Jobs) -> None:
+    """The job may run: what waits for the lock must not begin beside it."""
+    with tasks:
+        at_start(tasks, fail)
+        lock = {"key": "db"}
+        tasks.create(target=MACHINE, notify_within_seconds=7200, lock=lock)
+        tasks.run(SOON)
+        other = tasks.create(lock=lock)
+        tasks.run(10 * MINUTE)
+        assert (len(tasks.running()), tasks.state(other)) == (1, "waiting")
+        tasks.end_running()
+        tasks.run(SOON)
+        assert tasks.state(other) == "succeeded"
+
+
+def test_what_keeps_a_task_from_starting_does_not_end_an_attempt_whose_job_may_run(tasks: Jobs) -> None:
+    """The worker was lost after the start, and the time in which the attempt might have started is over by then."""
+    with tasks:
+        at_start(tasks, die)
+        task_id = tasks.create(target=JOB_KINDS["batch"], notify_within_seconds=7200, expires_seconds=20)
+        tasks.run(SOON)
+        assert tasks.ask("PUT", "/v1/switches/all/all", {"stopped": True}).status == 200
+        tasks.run(RECOVERY + LEASE)
+        assert tasks.record(task_id).awaiting_notification
+        tasks.end_running()
+        tasks.run(SOON)
+        assert tasks.outcomes(task_id) == ["succeeded"]
