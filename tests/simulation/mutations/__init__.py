@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.simulation.fault_simulation import Theme
-from tests.simulation.mutations import attempts, dispatch, locks, requests, schedules, topologies
+from tests.simulation.mutations import attempts, dispatch, jobs, locks, requests, schedules, topologies
 
 _BY_THEME = {
     Theme.TASKS: (*attempts.MUTANTS, *locks.MUTANTS, *dispatch.MUTANTS, *requests.MUTANTS),
     Theme.SCHEDULES: schedules.MUTANTS,
     Theme.TOPOLOGIES: topologies.MUTANTS,
+    Theme.JOBS: jobs.MUTANTS,
 }
 MUTANTS = tuple(replace(mutant, theme=theme) for theme, mutants in _BY_THEME.items() for mutant in mutants)

@@ -32,7 +32,7 @@ MUTANTS = (
     Mutant(
         "a task that its target has accepted keeps its lock no longer than a lease",
         "services/worker/attempt_phases.py",
-        "if self.locks.renew(delivery_state, task, until) or deferred.job:\n            return deferred",
+        "if self.locks.renew(delivery_state, task, until) or is_job(task.target):\n            return deferred",
         "if True:\n            return deferred",
     ),
     Mutant(
