@@ -50,8 +50,6 @@ def test_what_tasks_cost_is_estimated_and_says_what_it_leaves_out(console: Conso
 
 def test_what_keeps_tasks_from_running_is_said(console: Console, world: World) -> None:
     """A stop, tasks that are due and not started, and a task that failed for good: each leads to its page."""
-    # Until the trigger has run, that keeps tasks from running, too.
-    world.run(MINUTE)
     world.ask("PUT", f"/v1/switches/type/{PLAIN}", {"stopped": True, "reason": "maintenance"})
     page = console.open("/overview")
     health = page.locator(".health")
