@@ -61,9 +61,8 @@ class World:
         self.watch_url = f"ws://127.0.0.1:{self._socket.socket.getsockname()[1]}"
         monkeypatched[Variable.WATCH_URL] = self.watch_url
         self.do(lambda live: live.environ.__setitem__(Variable.WATCH_URL, self.watch_url))
-        # What the first request finds would depend on how fast it comes: whether the trigger has run, or is running.
-        self.ask("GET", "/v1/settings")
-        self.run(SECOND)
+        # What the first requests find would depend on their order: whether the trigger has run, or is running.
+        self.run(10 * SECOND)
 
     @property
     def url(self) -> str:

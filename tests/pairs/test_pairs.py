@@ -38,6 +38,7 @@ HOLD = [
     "failed retry rollback",
     "leased lease-complete pause",
     "lock-leased lease-complete lease-heartbeat",
+    "locked-out patch-payload lease-complete",
     "nothing create-keyed create-keyed-otherwise",
     "recurring pause patch-task",
     "topology-retry topology-pause trigger",

@@ -223,8 +223,9 @@ class TaskUpdater:
             at = task.next_at if task.waiting_for is None else task.due_at
             result = self.enqueuer.move(task, Move.CHANGE, at, guard, sets)
         else:
+            # It waits as before, and comes for what is reserved for it.
             self.enqueuer.watch_change(task, Move.CHANGE, sets)
-            result = self.stores.tasks.apply(Write(task.id, Move.CHANGE, self.runtime.nonce(), guard, sets))
+            return self.stores.tasks.apply(Write(task.id, Move.CHANGE, self.runtime.nonce(), guard, sets))
         if isinstance(result, Applied) and (_key_of(result.task) != _key_of(task) or result.task.next_at > now):
             # It does not come for what may be reserved for it.
             self.lock_manager.release_reservation(replace(result.task, lock=task.lock))
