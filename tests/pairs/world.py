@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,7 @@ from duetime.environment_variables import Variable
 from duetime.handlers import Accepted, AttemptCancelled, AttemptPaused
 from duetime_testing.fakes.stepfunctions import Status
 from duetime_testing.simulation.machines import Machine
+from duetime_testing.simulation.state_machine import DEFINITION
 from tests.pairs.footprints import finished, footprint_of, received
 from tests.pairs.operations import ACCEPTED, ENDING, UNKNOWN, Operation
 from tests.simulation import works
@@ -47,8 +49,9 @@ LONGEST = 20 * MINUTE
 """How long one operation may take in virtual time."""
 SETTLED = 60 * MINUTE
 """How long everything may take to come to its end."""
-EXECUTIONS_ENDED = 150 * MINUTE
-"""How long executions of which nothing depends may take after that: their states ask again every two hours."""
+_WAIT = json.loads(DEFINITION.read_text(encoding="utf-8"))["States"]["Nodes"]["ItemProcessor"]["States"]["Node"]
+EXECUTIONS_ENDED = _WAIT["HeartbeatSeconds"] * SECOND + 30 * MINUTE
+"""How long executions of which nothing depends may take after that: their states ask again so often."""
 _GOES_ON = 4 * MINUTE
 """How long a schedule without an end is watched going on."""
 _HELD = 3 * MINUTE
