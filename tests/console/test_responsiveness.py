@@ -42,7 +42,9 @@ def longest_task(page: Page, act: Callable[[], None]) -> float:
         for event in events
         if event["name"] == "thread_name" and event["args"]["name"] == "CrRendererMain"
     }
-    tasks = [event["tdur"] for event in events if (event["pid"], event["tid"]) in threads and "tdur" in event]
+    tasks: list[float] = [
+        event["tdur"] for event in events if (event["pid"], event["tid"]) in threads and "tdur" in event
+    ]
     return max(tasks) / 1_000
 
 
