@@ -32,7 +32,7 @@ SPREAD_TASKS, SPREAD_SECONDS = 300, 30
 BURST_TASKS = 1_000
 AHEAD_SECONDS = 15
 """From the creation to the first due time: long enough for the last request of a burst on a slow machine."""
-_WARM_TASKS = 20
+WARM_TASKS = 20
 _TYPE = "duetime.probe"
 _PAGE, _PAUSE, _UNDISTURBED, _PATIENCE = 100, 0.5, 10.0, 300.0
 _SEED = 7
@@ -41,9 +41,8 @@ _SEED = 7
 def main(burst_tasks: int = BURST_TASKS) -> None:
     """Measure both, print them, and write them down."""
     with stack.running(Display(Console(quiet=True)), port=0) as running, Client(running.ready.api_url) as client:
-        _lateness(client, [timedelta()] * _WARM_TASKS)
-        chance = random.Random(_SEED)  # noqa: S311 - due times, not secrets
-        spread = _lateness(client, [timedelta(seconds=SPREAD_SECONDS * chance.random()) for _ in range(SPREAD_TASKS)])
+        _lateness(client, [timedelta()] * WARM_TASKS)
+        spread = _lateness(client, spread_offsets(SPREAD_TASKS, SPREAD_SECONDS))
         burst = _lateness(client, [timedelta()] * burst_tasks)
         worker = running.deployment.outputs["WorkerFunctionName"]
         empty = empty_delivery.latenesses(running.emulator, worker, burst_tasks)
@@ -73,28 +72,51 @@ def figures_of(spread: Sequence[int], burst: Sequence[int], empty: Sequence[int]
     }
 
 
-def _lateness(client: Client, offsets: Sequence[timedelta]) -> list[int]:
+def spread_offsets(tasks: int, seconds: float) -> list[timedelta]:
+    """Random milliseconds within so many seconds: the same ones each time."""
+    chance = random.Random(_SEED)  # noqa: S311 - due times, not secrets
+    return [timedelta(milliseconds=round(1_000 * seconds * chance.random())) for _ in range(tasks)]
+
+
+def run_tasks(client: Client, offsets: Sequence[timedelta], ahead_seconds: float = AHEAD_SECONDS) -> list[Task]:
     """Create tasks that are due at these times from a common one, and wait until all have run.
+
+    Args:
+        client: of a stack.
+        offsets: whole milliseconds.
+        ahead_seconds: from now to the common time.
+
+    Returns:
+        The tasks, in the order of the offsets. Those that have not ended after minutes are as they were created.
+    """
+    now = datetime.now(UTC)
+    first = now.replace(microsecond=now.microsecond // 1_000 * 1_000) + timedelta(seconds=ahead_seconds)
+    created = client.tasks.create_batch(NewTask(type=_TYPE, due_at=first + offset) for offset in offsets)
+    tasks = {task.id: task for task in created if isinstance(task, Task)}
+    open_ids = set(tasks)
+    # Nothing is asked while they start: an answer would take the processor from them.
+    time.sleep((first - datetime.now(UTC) + max(offsets)).total_seconds() + _UNDISTURBED)
+    end = time.monotonic() + _PATIENCE
+    while open_ids and time.monotonic() < end:
+        time.sleep(_PAUSE)
+        for task in client.tasks.list(ids=sorted(open_ids)[:_PAGE]):
+            if task.is_terminal:
+                open_ids.discard(task.id)
+                tasks[task.id] = task
+    return list(tasks.values())
+
+
+def _lateness(client: Client, offsets: Sequence[timedelta]) -> list[int]:
+    """Milliseconds of lateness of tasks that are due at these times.
 
     Raises:
         TimeoutError: some have not ended in time.
     """
-    first = datetime.now(UTC) + timedelta(seconds=AHEAD_SECONDS)
-    created = client.tasks.create_batch(NewTask(type=_TYPE, due_at=first + offset) for offset in offsets)
-    open_ids = {task.id for task in created if isinstance(task, Task)}
-    late: list[int] = []
-    # Nothing is asked while they start: an answer would take the processor from them.
-    time.sleep((first - datetime.now(UTC) + max(offsets)).total_seconds() + _UNDISTURBED)
-    end = time.monotonic() + _PATIENCE
-    while len(late) < len(offsets):
-        if time.monotonic() > end:
-            raise TimeoutError(f"{len(offsets) - len(late)} of {len(offsets)} tasks have not ended")
-        time.sleep(_PAUSE)
-        for task in client.tasks.list(ids=sorted(open_ids)[:_PAGE]):
-            if task.is_terminal and task.lateness_ms is not None:
-                open_ids.discard(task.id)
-                late.append(task.lateness_ms)
-    return late
+    late = [task.lateness_ms for task in run_tasks(client, offsets) if task.is_terminal]
+    known = [each for each in late if each is not None]
+    if len(known) < len(offsets):
+        raise TimeoutError(f"{len(offsets) - len(known)} of {len(offsets)} tasks have not ended")
+    return known
 
 
 if __name__ == "__main__":

@@ -9,6 +9,9 @@ import re
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from bench.scheduler_comparison.lateness_figures import keys_of
+from bench.scheduler_comparison.schedulers import SCHEDULERS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
@@ -19,6 +22,7 @@ DATA, TABLE = "results.json", "RESULTS.md"
 COMMAND = "make bench"
 _KEYS_BY_COMMAND = {
     "python -m bench.celery_comparison": ("requests_vs_celery", "cpu_vs_celery"),
+    "python -m bench.scheduler_comparison": tuple(key for each in SCHEDULERS for key in keys_of(each.key)),
     "python -m bench.lateness": (
         "lateness_p50_ms",
         "lateness_p99_ms",

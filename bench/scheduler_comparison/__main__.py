@@ -1,0 +1,125 @@
+"""How late and how fast duetime and other schedulers start one-time tasks: `python -m bench.scheduler_comparison`.
+
+Two cases, one scheduler after the other: tasks at random milliseconds, the same for each, and tasks that are due in the
+same millisecond. A task does nothing but note when it starts. The schedulers are installed into a virtual environment
+of their own with the first run; Redis is the user's own, and without `redis-server` what needs it is left out. Run it
+on a quiet machine; the figures of a run with the usual counts go to `results.json`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from bench import results
+from bench.lateness import BURST_TASKS, SPREAD_SECONDS, SPREAD_TASKS, spread_offsets
+from bench.scheduler_comparison import report
+from bench.scheduler_comparison.lateness_figures import BURST, SPREAD, CaseFigures, SchedulerFigures
+from bench.scheduler_comparison.scheduled_tasks import Plan
+from bench.scheduler_comparison.schedulers import HERE, SCHEDULERS, ProgramFailed, Scheduler
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bench.scheduler_comparison.scheduled_tasks import Progress as Started
+
+AHEAD_SECONDS = 30.0
+"""From the creation to the first due time: the slowest creates a thousand tasks in that."""
+PATIENCE_SECONDS = 180.0
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+def main() -> int:
+    """Compare, and print; 1 if a scheduler could not be measured."""
+    asked = _arguments()
+    usual = (asked.spread, asked.seconds, asked.burst) == (SPREAD_TASKS, SPREAD_SECONDS, BURST_TASKS)
+    spread = [offset // _MILLISECOND for offset in spread_offsets(asked.spread, asked.seconds)]
+    plan = Plan({SPREAD: spread, BURST: [0] * asked.burst}, asked.ahead, PATIENCE_SECONDS)
+    console = Console()
+    comparison = Comparison(console, plan)
+    comparison.run([each for each in SCHEDULERS if each.key in asked.only])
+    for table in report.tables(comparison.found):
+        console.print(table)
+    if asked.markdown:
+        print("\n".join(report.markdown(comparison.found)))
+    if usual:
+        kept = [figures.kept(scheduler.key).items() for scheduler, figures in comparison.found.items()]
+        results.keep(HERE.parent, dict(item for items in kept for item in items))
+    else:
+        console.print(f"other counts than usual: not written to {results.DATA}")
+    return int(comparison.has_failed)
+
+
+def _arguments() -> argparse.Namespace:
+    keys = [each.key for each in SCHEDULERS]
+    parser = argparse.ArgumentParser(prog="scheduler_comparison", description="Compare lateness and throughput.")
+    parser.add_argument("--spread", type=int, default=SPREAD_TASKS, help="tasks at random milliseconds")
+    parser.add_argument("--seconds", type=int, default=SPREAD_SECONDS, help="in which these are due")
+    parser.add_argument("--burst", type=int, default=BURST_TASKS, help="tasks in the same millisecond")
+    parser.add_argument("--ahead", type=float, default=AHEAD_SECONDS, help="seconds from creation to first due time")
+    parser.add_argument("--only", nargs="+", choices=keys, default=keys, metavar="NAME", help=", ".join(keys))
+    parser.add_argument("--markdown", action="store_true", help="print the tables as Markdown, too")
+    return parser.parse_args()
+
+
+@dataclass(slots=True)
+class Comparison:
+    """The schedulers, measured one after the other.
+
+    Attributes:
+        console: to print on.
+        plan: what each is given.
+        found: figures of those that could be measured.
+        has_failed: whether one of them could not, other than for want of its server.
+    """
+
+    console: Console
+    plan: Plan
+    found: dict[Scheduler, SchedulerFigures] = field(default_factory=dict)
+    has_failed: bool = False
+
+    def run(self, schedulers: Sequence[Scheduler]) -> None:
+        """Measure these, and show how far they are."""
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("[dim]{task.fields[case]}"),
+            TimeElapsedColumn(),
+        )
+        with Progress(*columns, console=self.console) as progress:
+            for scheduler in schedulers:
+                if scheduler.is_missing:
+                    self.console.print(f"{scheduler.name}: left out, there is no `{scheduler.server}` on the PATH")
+                else:
+                    self._measure(scheduler, progress)
+
+    def _measure(self, scheduler: Scheduler, progress: Progress) -> None:
+        sizes = {case: len(offsets) for case, offsets in self.plan.cases.items()}
+        bar = progress.add_task(scheduler.name, total=sum(sizes.values()), case="starting")
+        started = dict.fromkeys(sizes, 0)
+
+        def show(now: Started) -> None:
+            if now.case in started:
+                started[now.case] = now.started
+            progress.update(bar, completed=sum(started.values()), case=now.case)
+
+        try:
+            outcomes = scheduler.measured(self.plan, show)
+        except ProgramFailed as failed:
+            self.has_failed = True
+            self.console.print(f"[red]{scheduler.name}: not measured:[/] {escape(str(failed))}")
+        else:
+            progress.update(bar, case="measured")
+            figures = {case: CaseFigures.of(outcome) for case, outcome in outcomes.items()}
+            self.found[scheduler] = SchedulerFigures(figures[SPREAD], figures[BURST])
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

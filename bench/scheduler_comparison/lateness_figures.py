@@ -1,0 +1,109 @@
+"""What the starts of tasks say about a scheduler: pure calculations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isnan, nan
+from statistics import quantiles
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bench.scheduler_comparison.scheduled_tasks import Outcome
+
+SPREAD, BURST = "spread", "burst"
+"""The cases: tasks at random milliseconds, and tasks that are due in the same one."""
+KEYS = (
+    "lateness_p50_ms",
+    "lateness_p99_ms",
+    "burst_p50_s",
+    "burst_p99_s",
+    "burst_all_started_s",
+    "early",
+    "early_by_ms",
+    "lost",
+    "spread_processor_s",
+    "burst_processor_s",
+)
+"""The figures of a scheduler that `results.json` keeps: its key follows each of these."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseFigures:
+    """The figures of one case.
+
+    Attributes:
+        p50_ms, p99_ms: lateness of the tasks that started; negative if early; not a number if fewer than two started.
+        early: tasks that started before their due time.
+        early_by_ms: by how much, at most.
+        lost: tasks that have not started.
+        all_started_s: from the first due time to the last start; not a number if none started.
+        processor_s: seconds, of all processes.
+    """
+
+    p50_ms: float
+    p99_ms: float
+    early: int
+    early_by_ms: int
+    lost: int
+    all_started_s: float
+    processor_s: float
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> CaseFigures:
+        """Calculate them."""
+        pairs = zip(outcome.due_ms, outcome.started_ms, strict=True)
+        started = [(due, start) for due, start in pairs if start is not None]
+        late = [start - due for due, start in started]
+        percentiles = quantiles(late, n=100, method="inclusive") if len(late) > 1 else [nan] * 99
+        return cls(
+            p50_ms=round(percentiles[49], 1),
+            p99_ms=round(percentiles[98], 1),
+            early=sum(each < 0 for each in late),
+            early_by_ms=max(0, -min(late, default=0)),
+            lost=len(outcome.due_ms) - len(started),
+            all_started_s=(max(start for _, start in started) - min(outcome.due_ms)) / 1_000 if started else nan,
+            processor_s=outcome.processor_seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerFigures:
+    """The figures of one scheduler.
+
+    Attributes:
+        spread: of tasks at random milliseconds.
+        burst: of tasks that are due in the same one.
+    """
+
+    spread: CaseFigures
+    burst: CaseFigures
+
+    @property
+    def early(self) -> int:
+        """Tasks that started before their due time, of both cases."""
+        return self.spread.early + self.burst.early
+
+    @property
+    def early_by_ms(self) -> int:
+        """By how many milliseconds they were early, at most."""
+        return max(self.spread.early_by_ms, self.burst.early_by_ms)
+
+    @property
+    def lost(self) -> int:
+        """Tasks that have not started, of both cases."""
+        return self.spread.lost + self.burst.lost
+
+    def kept(self, scheduler: str) -> dict[str, float]:
+        """The figures by the keys of `results.json`, without those that there are not."""
+        spread, burst = self.spread, self.burst
+        seconds = [round(each, 3) for each in (burst.p50_ms / 1_000, burst.p99_ms / 1_000, burst.all_started_s)]
+        counts = self.early, self.early_by_ms, self.lost
+        values = (spread.p50_ms, spread.p99_ms, *seconds, *counts, spread.processor_s, burst.processor_s)
+        return {key: value for key, value in zip(keys_of(scheduler), values, strict=True) if not isnan(value)}
+
+
+def keys_of(scheduler: str) -> Sequence[str]:
+    """The keys of `results.json` for a scheduler."""
+    return [f"{key}_{scheduler}" for key in KEYS]

@@ -1,0 +1,40 @@
+"""The workflow and the activity of Temporal, and its worker: `python temporal_workflow.py ADDRESS`."""
+
+import asyncio
+import sys
+from datetime import timedelta
+
+from temporalio import activity, workflow
+from temporalio.client import Client
+from temporalio.worker import Worker
+
+with workflow.unsafe.imports_passed_through():
+    import scheduled_tasks
+
+QUEUE = "comparison"
+
+
+@activity.defn
+async def note(number: int) -> None:
+    """Note the start."""
+    scheduled_tasks.note(number)
+
+
+@workflow.defn
+class Task:
+    """One activity: work with effects belongs there."""
+
+    @workflow.run
+    async def run(self, number: int) -> None:
+        """Run it."""
+        await workflow.execute_activity(note, number, start_to_close_timeout=timedelta(seconds=30))
+
+
+async def work(address: str) -> None:
+    """Run workflows and activities until the process is ended."""
+    client = await Client.connect(address)
+    await Worker(client, task_queue=QUEUE, workflows=[Task], activities=[note]).run()
+
+
+if __name__ == "__main__":
+    asyncio.run(work(sys.argv[1]))

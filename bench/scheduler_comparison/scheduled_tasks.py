@@ -1,0 +1,173 @@
+"""The protocol between the comparison and the program of a scheduler.
+
+A program reads a `Plan` from its standard input, and writes JSON lines to its standard output: `Progress` while tasks
+start, and an `Outcome` of each case. This module runs in the schedulers' own environment, too: it imports nothing of
+duetime.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+START_FILE = "COMPARISON_START_FILE"
+"""The environment variable that names the file in which tasks note their starts."""
+_WARM_TASKS, _WARM_AHEAD_SECONDS, _WARM_PATIENCE_SECONDS = 5, 2.0, 60.0
+_PAUSE = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What every scheduler is given.
+
+    Attributes:
+        cases: by name, the due times of tasks in milliseconds from a common first one.
+        ahead_seconds: from the creation of a case to that first time.
+        patience_seconds: after the last due time of a case: a task that has not started by then is lost.
+    """
+
+    cases: Mapping[str, Sequence[int]]
+    ahead_seconds: float
+    patience_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How many tasks of a case have started."""
+
+    case: str
+    started: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """When the tasks of a case were due, and when they started.
+
+    Attributes:
+        case: its name.
+        due_ms: due times, in milliseconds since 1970.
+        started_ms: first starts, rounded down to a millisecond, in the same order; `None` of a task that is lost.
+        processor_seconds: of all processes of the scheduler and of what it stores its tasks in, from the creation on.
+    """
+
+    case: str
+    due_ms: Sequence[int]
+    started_ms: Sequence[int | None]
+    processor_seconds: float
+
+
+class CreatedTooLate(RuntimeError):
+    """Tasks were due before all were created: what they say about lateness would be about the creation."""
+
+    def __init__(self, case: str) -> None:
+        super().__init__(f"{case}: the first tasks were due before the last were created")
+
+
+class WorkerNotReady(RuntimeError):
+    """No task of those before the measurement has run."""
+
+    def __init__(self, started: int) -> None:
+        super().__init__(f"{started} of {_WARM_TASKS} tasks that warm it up have run")
+
+
+def note(number: int) -> None:
+    """The work of a task: note that it has started."""
+    started_ms = time.time_ns() // 1_000_000
+    # Appending a short line is one write: processes and threads do not mix theirs.
+    with Path(os.environ[START_FILE]).open("ab", buffering=0) as file:
+        file.write(b"%d %d\n" % (number, started_ms))
+
+
+def read_plan() -> Plan:
+    """The plan that the comparison has sent."""
+    return Plan(**json.load(sys.stdin))
+
+
+def send(message: Progress | Outcome) -> None:
+    """Tell the comparison."""
+    print(json.dumps(asdict(message)), flush=True)
+
+
+def received(line: str) -> Progress | Outcome:
+    """What a program has sent."""
+    fields = json.loads(line)
+    return Outcome(**fields) if "due_ms" in fields else Progress(**fields)
+
+
+def processor_seconds() -> float:
+    """The processor time of this process and of all below it, with those that have ended."""
+    this = psutil.Process()
+    total = 0.0
+    for process in (this, *this.children(recursive=True)):
+        try:
+            total += sum(process.cpu_times()[:4])
+        except psutil.NoSuchProcess:
+            # Its time is among that of its parent's children now.
+            continue
+    return total
+
+
+def measure(create: Callable[[Sequence[tuple[int, datetime]]], None]) -> None:
+    """Carry out the plan.
+
+    Args:
+        create: creates tasks, each of which calls `note` with its number at its due time.
+
+    Raises:
+        CreatedTooLate: by the first due time, not all were created.
+        WorkerNotReady: the first few tasks have not run within a minute.
+    """
+    plan = read_plan()
+    warm = _outcome(
+        "warm up", [0] * _WARM_TASKS, 0, Plan(plan.cases, _WARM_AHEAD_SECONDS, _WARM_PATIENCE_SECONDS), create
+    )
+    if None in warm.started_ms:
+        raise WorkerNotReady(_WARM_TASKS - warm.started_ms.count(None))
+    first = _WARM_TASKS
+    for case, offsets in plan.cases.items():
+        send(_outcome(case, offsets, first, plan, create))
+        first += len(offsets)
+
+
+def _outcome(
+    case: str,
+    offsets: Sequence[int],
+    first_number: int,
+    plan: Plan,
+    create: Callable[[Sequence[tuple[int, datetime]]], None],
+) -> Outcome:
+    before = processor_seconds()
+    first_ms = time.time_ns() // 1_000_000 + round(1_000 * plan.ahead_seconds)
+    due_ms = [first_ms + offset for offset in offsets]
+    numbers = range(first_number, first_number + len(offsets))
+    create([(number, datetime.fromtimestamp(due / 1_000, UTC)) for number, due in zip(numbers, due_ms, strict=True)])
+    if time.time_ns() // 1_000_000 >= first_ms:
+        raise CreatedTooLate(case)
+    end = max(due_ms) / 1_000 + plan.patience_seconds
+    while True:
+        starts = _starts()
+        started = [starts.get(number) for number in numbers]
+        send(Progress(case, len(started) - started.count(None)))
+        if None not in started or time.time() > end:
+            return Outcome(case, due_ms, started, round(processor_seconds() - before, 2))
+        time.sleep(_PAUSE)
+
+
+def _starts() -> dict[int, int]:
+    starts: dict[int, int] = {}
+    path = Path(os.environ[START_FILE])
+    for line in path.read_text().splitlines() if path.exists() else ():
+        number, started_ms = map(int, line.split())
+        starts.setdefault(number, started_ms)
+    return starts
