@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import os
 import sysconfig
 import threading
-import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench.engine_functions import create_function
 from bench.paired_timing import Comparison, compare
 from duetime.adapters.aws_clients import Clients
 from duetime.adapters.targets.egress import EgressCaller, LambdaInvocation
@@ -22,7 +21,7 @@ from duetime.environment_variables import Variable
 from duetime_local import emulator
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from duetime_local.emulator import Emulator
 
@@ -84,24 +83,9 @@ def _create_functions(engine: Emulator) -> None:
         for folder, part in ((_ROOT / "functions", "egress"), (_ROOT / "layers/duetime/python", "duetime"))
         for path in (folder / part).rglob("*.py")
     }
-    _create_function(engine, _NAME, "egress.handler.handler", own)
-    _create_function(engine, _BARE, "bare.handler", {"bare.py": "def handler(event, context):\n    return event\n"})
-
-
-def _create_function(engine: Emulator, name: str, handler: str, files: Mapping[str, str]) -> None:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        for path, text in files.items():
-            archive.writestr(path, text)
-    engine.client("lambda").create_function(
-        FunctionName=name,
-        Runtime="python3.13",
-        Handler=handler,
-        Role="arn:aws:iam::000000000000:role/bench",
-        Timeout=60,
-        Code={"ZipFile": packed.getvalue()},
-        Environment={"Variables": {Variable.HTTP_ALLOW: _HOST, "PYTHONPATH": sysconfig.get_path("purelib")}},
-    )
+    environ = {Variable.HTTP_ALLOW: _HOST, "PYTHONPATH": sysconfig.get_path("purelib")}
+    create_function(engine, _NAME, "egress.handler.handler", own, environ)
+    create_function(engine, _BARE, "bare.handler", {"bare.py": "def handler(event, context):\n    return event\n"}, {})
 
 
 @contextmanager

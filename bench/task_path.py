@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -34,6 +35,17 @@ _TYPE = "bench.nothing"
 
 def comparisons() -> Iterator[Comparison]:
     """Accepting, and working on, batches of ten tasks that do nothing."""
+    with on_engine() as bare:
+        ten, thirty = "ten bare puts, in threads", "thirty bare puts, in threads"
+        yield compare("accept ten tasks in a batch", _accept, ten, bare.put_ten)
+        yield compare("accept and run ten tasks", accept_and_run, thirty, bare.put_thirty)
+        yield compare_cpu("processor time of accepting ten tasks", _accept, ten, bare.put_ten)
+        yield compare_cpu("processor time of accepting and running ten", accept_and_run, thirty, bare.put_thirty)
+
+
+@contextmanager
+def on_engine() -> Iterator[BareWrites]:
+    """Compose the services over an embedded engine of their own; the writes to compare them with."""
     with emulator.running(port=0) as engine:
         os.environ.update(engine.environ)
         client = engine.client("dynamodb")
@@ -44,12 +56,7 @@ def comparisons() -> Iterator[Comparison]:
         }
         composition.use(Platform(environ={Variable.TABLE: table, Variable.BUCKET: "unused", **urls}))
         REGISTRY[_TYPE] = Registered({"run": lambda _context, _payload: None})
-        bare = BareWrites(client, table)
-        ten, thirty = "ten bare puts, in threads", "thirty bare puts, in threads"
-        yield compare("accept ten tasks in a batch", _accept, ten, bare.put_ten)
-        yield compare("accept and run ten tasks", _accept_and_work, thirty, bare.put_thirty)
-        yield compare_cpu("processor time of accepting ten tasks", _accept, ten, bare.put_ten)
-        yield compare_cpu("processor time of accepting and running ten", _accept_and_work, thirty, bare.put_thirty)
+        yield BareWrites(client, table)
 
 
 def create_table(client: DynamoDBClient) -> str:
@@ -97,7 +104,8 @@ def _accept() -> list[object]:
     return list(composed(TaskServices).creator.create_many("bench", [Order(TaskSpec(_TYPE)) for _ in range(_BATCH)]))
 
 
-def _accept_and_work() -> None:
+def accept_and_run() -> None:
+    """Accept ten tasks in a batch, and run them in one delivery."""
     creations = composed(TaskServices).creator.create_many("bench", [Order(TaskSpec(_TYPE)) for _ in range(_BATCH)])
     tasks = [each.value for each in creations if not isinstance(each, Exception)]
     composed(WorkerServices).batch_worker.work(

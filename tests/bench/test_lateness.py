@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from bench.lateness import figures_of
+import pytest
+
+from bench.lateness import KEPT_SIZES, figures_of
 from bench.results import OTHERWISE
 
+_SPREAD = list(range(101))
 
-def test_the_figures_are_percentiles_under_the_keys_that_are_kept() -> None:
-    """Single tasks in milliseconds, bursts in seconds; `make bench` keeps all of them."""
-    figures = figures_of(list(range(101)), [1_000 * each for each in range(101)])
+
+@pytest.mark.parametrize(("size", "in_keys"), [*zip(KEPT_SIZES, ("", "5000_"), strict=True)])
+def test_the_figures_are_percentiles_under_the_keys_that_are_kept(size: int, in_keys: str) -> None:
+    """Single tasks in milliseconds, bursts in seconds and against an empty function; `make bench` keeps all of them."""
+    burst = [100 * number // size * 1_000 for number in range(size)]
+    figures = figures_of(_SPREAD, burst, [each // 4 for each in burst])
     assert figures == {
         "lateness_p50_ms": 50.0,
         "lateness_p99_ms": 99.0,
-        "lateness_burst_p50_s": 50.0,
-        "lateness_burst_p99_s": 99.0,
+        f"lateness_burst_{in_keys}p50_s": 49.5,
+        f"lateness_burst_{in_keys}p99_s": 98.01,
+        f"lateness_burst_{in_keys}vs_empty_function": 4.0,
     }
     assert figures.keys() <= OTHERWISE.keys()

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 State: TypeAlias = tuple[Any, ...]
 _SOON = 2 * MINUTE
 _ABOUT = 5 * MINUTE
+_REQUESTED = {Cause.MANUAL, Cause.BACKFILL}
+"""Runs that are due when they are requested, or so long after it: on a whole second by chance only."""
 _MANY = 100
 _ROUNDED = SECOND // 2
 DEFINITION = "import"
@@ -212,7 +214,8 @@ def _task_state(world: World, task: Task) -> State:
 def _due(world: World, task: Task) -> Millis | str:
     """When it is due; about when, if that depends on when the request was heard, which may be slow."""
     at: Millis = task.due_at - world.about["minute"]
-    return at if at % SECOND == 0 else f"about {at // _ABOUT}"
+    counts_from_request = task.schedule_ref is not None and task.schedule_ref.cause in _REQUESTED
+    return at if at % SECOND == 0 and not counts_from_request else f"about {at // _ABOUT}"
 
 
 def _lock_states(world: World) -> list[State]:

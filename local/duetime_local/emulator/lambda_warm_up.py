@@ -11,6 +11,8 @@ from duetime_local.emulator.differences import GENTLE_WAITS
 from duetime_local.emulator.server import TEMPORARY
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from duetime_local.emulator.server import Emulator
 
 
@@ -36,7 +38,12 @@ def warm_up(emulator: Emulator, worker: str, called: str, waiting: str) -> int:
     functions = emulator.client("lambda")
     mappings = functions.list_event_source_mappings(FunctionName=worker)["EventSourceMappings"]
     at_once = max(mapping.get("ScalingConfig", {}).get("MaximumConcurrency", 1) for mapping in mappings)
-    counts = {worker: at_once, called: at_once, waiting: GENTLE_WAITS}
+    return start_many(emulator, {worker: at_once, called: at_once, waiting: GENTLE_WAITS})
+
+
+def start_many(emulator: Emulator, counts: Mapping[str, int]) -> int:
+    """Start so many processes of each of these functions; how many there are in all."""
+    functions = emulator.client("lambda")
     with ThreadPoolExecutor(max(counts.values())) as threads:
         for name, count in counts.items():
             # At once: one after the other would all find the first process free.

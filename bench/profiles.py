@@ -1,0 +1,95 @@
+"""Flame graphs of the hot paths: where the processor time of reading, accepting and running tasks goes.
+
+python -m bench.profiles [FOLDER]
+
+py-spy looks at the stacks of a process that repeats one thing, a thousand times a second; those that wait for a
+response are left out. It is installed into a virtual environment of its own with the first run.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from bench import codecs, flame_graph, task_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_ROOT = Path(__file__).resolve().parents[1]
+FOLDER = _ROOT / "docs" / "images"
+TITLES = {
+    "read": "Reading a request to create a task",
+    "accept-and-run": "Accepting ten tasks in a batch and running them in one delivery",
+}
+_VENV = _ROOT / "build" / "py-spy"
+_PACKAGE = "py-spy==0.4.1"
+_RATE, _SECONDS = 1_000, 10.0
+_ROOTS = ("repeat (", "_worker (concurrent/futures/thread.py", "_worker (thread.py")
+"""Functions below which the measured work is: the loop, and that of the threads of a pool."""
+_WAITS = ("readinto (socket.py", "wait (threading.py", "wait (concurrent/futures/_base.py")
+"""Functions that wait when they are the last of a stack, on a busy machine, too."""
+
+
+class NotSampled(RuntimeError):
+    """py-spy wrote nothing; what it said instead."""
+
+
+def main(folder: Path = FOLDER) -> None:
+    """Sample each of the paths, and draw it."""
+    for name, title in TITLES.items():
+        path = folder / f"profile-{name}.svg"
+        path.write_text(flame_graph.svg(flame_graph.tree(_sampled(name), _ROOTS, _WAITS), title))
+        print(f"written to {path.name}")
+
+
+def run(name: str) -> None:
+    """Repeat what is to be sampled for some seconds."""
+    if name == "read":
+        repeat(codecs.read_body)
+        return
+    with task_path.on_engine():
+        task_path.accept_and_run()
+        repeat(task_path.accept_and_run)
+
+
+def repeat(work: Callable[[], object]) -> None:
+    """Do it again and again; the name of this function marks on a stack what is measured."""
+    end = time.perf_counter() + _SECONDS
+    while time.perf_counter() < end:
+        work()
+
+
+def _sampled(name: str) -> list[str]:
+    """The stacks of a process of its own that repeats a path."""
+    with TemporaryDirectory() as folder:
+        out = Path(folder) / "stacks"
+        sampling = ["record", "--rate", str(_RATE), "--format", "raw", "--function", "--output", str(out)]
+        command = [str(_installed()), *sampling, "--", sys.executable, "-m", "bench.profiles", "--run", name]
+        # Its exit code is 1 where the system has collected the ended process before it: what it wrote is what counts.
+        ended = subprocess.run(command, cwd=_ROOT, check=False, capture_output=True, text=True)  # noqa: S603 - our own
+        if not out.exists():
+            raise NotSampled(ended.stderr)
+        return out.read_text().splitlines()
+
+
+def _installed() -> Path:
+    """The sampler; installed with the first run."""
+    program = _VENV / "bin" / "py-spy"
+    if not program.exists():
+        uv = Path(sys.executable).with_name("uv")
+        subprocess.run([uv, "venv", "--quiet", _VENV], check=True)  # noqa: S603 - our own
+        python = _VENV / "bin" / "python"
+        subprocess.run([uv, "pip", "install", "--quiet", "--python", python, _PACKAGE], check=True)  # noqa: S603 - our own
+    return program
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--run"]:
+        run(sys.argv[2])
+    else:
+        main(*map(Path, sys.argv[1:]))
