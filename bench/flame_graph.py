@@ -36,12 +36,13 @@ class _Bar:
     name: str
 
 
-def tree(stacks: Iterable[str], roots: tuple[str, ...]) -> Frame:
+def tree(stacks: Iterable[str], roots: tuple[str, ...], waits: tuple[str, ...] = ()) -> Frame:
     """Stacks as one tree, without those that are not of the measured work, such as those of threads that wait for some.
 
     Args:
         stacks: of each its frames from the outermost, joined by semicolons, then a space, and how often it was seen.
         roots: how the names of the functions begin below which the measured work is.
+        waits: how the names of those begin that do nothing when they are the last.
     """
     whole = Frame()
     for line in stacks:
@@ -49,7 +50,7 @@ def tree(stacks: Iterable[str], roots: tuple[str, ...]) -> Frame:
         frames = joined.split(";")
         begins = [number for number, name in enumerate(frames, 1) if name.startswith(roots)]
         measured = frames[begins[-1] :] if begins else []
-        if not measured:
+        if not measured or measured[-1].startswith(waits):
             continue
         at = whole
         at.samples += int(count)

@@ -62,7 +62,7 @@ def measured(nodes: int) -> dict[str, float]:
         _compose(engine)
         bare = BareWrites(engine.client("dynamodb"), "bench")
         written = _timed(lambda: bare.put(nodes))
-        topology = _running(nodes)
+        topology = running_topology(nodes)
         steps, service = composed(TopologyServices).state_machine_steps, composed(TopologyServices).service
         planned = _timed(lambda: steps.plan(topology, fence=1))
 
@@ -96,14 +96,20 @@ def _compose(engine: Emulator) -> None:
     composition.use(Platform(environ={Variable.TABLE: table, Variable.BUCKET: "bench", **urls}))
 
 
-def _running(nodes: int) -> TaskId:
-    """A topology's task whose attempt has begun, and whose run is to be planned."""
+def running_topology(nodes: int, owner: str = _OWNER, number: int = 1) -> TaskId:
+    """Store a topology's task whose attempt has begun, and whose run is to be planned.
+
+    Args:
+        nodes: how many the graph has.
+        owner: whose it is.
+        number: tells it from others that begin in the same millisecond.
+    """
     graph = {f"n{number}": {"type": "bench.nothing", "depends_on": _parents(number)} for number in range(nodes)}
     request = topology_request(request_json.read(json.dumps({"nodes": graph})))
     core, now = composed(CoreServices), composed().runtime.clock.now()
-    topology = new_id(now, now, 1, 1)
+    topology = new_id(now, now, 1, number)
     content = core.stores.contents.keep(topology, PAYLOAD, request.spec.payload)
-    task = new_task(topology, request.spec, _OWNER, now, now, content)
+    task = new_task(topology, request.spec, owner, now, now, content)
     core.stores.tasks.create(replace(task, state=State.RUNNING, fence=1, attempt=1, nonce="bench"))
     return topology
 

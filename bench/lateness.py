@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 SPREAD_TASKS, SPREAD_SECONDS = 300, 30
 BURST_TASKS = 1_000
+KEPT_SIZES = (BURST_TASKS, 5_000)
+"""Of the bursts whose figures are written down; others are only printed."""
 AHEAD_SECONDS = 15
 """From the creation to the first due time: long enough for the last request of a burst on a slow machine."""
 WARM_TASKS = 20
@@ -47,7 +49,8 @@ def main(burst_tasks: int = BURST_TASKS) -> None:
         worker = running.deployment.outputs["WorkerFunctionName"]
         empty = empty_delivery.latenesses(running.emulator, worker, burst_tasks)
     figures = figures_of(spread, burst, empty)
-    results.keep(Path(__file__).parent, figures)
+    if burst_tasks in KEPT_SIZES:
+        results.keep(Path(__file__).parent, figures)
     Console().print_json(data=figures)
 
 

@@ -2,9 +2,8 @@
 
 python -m bench.profiles [FOLDER]
 
-py-spy looks at the stacks of a process that repeats one thing, a thousand times a second, at that of the thread which
-holds the interpreter: not at what waits for a response. It is installed into a virtual environment of its own with the
-first run.
+py-spy looks at the stacks of a process that repeats one thing, a thousand times a second; those that wait for a
+response are left out. It is installed into a virtual environment of its own with the first run.
 """
 
 from __future__ import annotations
@@ -32,6 +31,8 @@ _PACKAGE = "py-spy==0.4.1"
 _RATE, _SECONDS = 1_000, 10.0
 _ROOTS = ("repeat (", "_worker (concurrent/futures/thread.py", "_worker (thread.py")
 """Functions below which the measured work is: the loop, and that of the threads of a pool."""
+_WAITS = ("readinto (socket.py", "wait (threading.py", "wait (concurrent/futures/_base.py")
+"""Functions that wait when they are the last of a stack, on a busy machine, too."""
 
 
 class NotSampled(RuntimeError):
@@ -42,7 +43,7 @@ def main(folder: Path = FOLDER) -> None:
     """Sample each of the paths, and draw it."""
     for name, title in TITLES.items():
         path = folder / f"profile-{name}.svg"
-        path.write_text(flame_graph.svg(flame_graph.tree(_sampled(name), _ROOTS), title))
+        path.write_text(flame_graph.svg(flame_graph.tree(_sampled(name), _ROOTS, _WAITS), title))
         print(f"written to {path.name}")
 
 
@@ -67,7 +68,7 @@ def _sampled(name: str) -> list[str]:
     """The stacks of a process of its own that repeats a path."""
     with TemporaryDirectory() as folder:
         out = Path(folder) / "stacks"
-        sampling = ["record", "--rate", str(_RATE), "--gil", "--format", "raw", "--function", "--output", str(out)]
+        sampling = ["record", "--rate", str(_RATE), "--format", "raw", "--function", "--output", str(out)]
         command = [str(_installed()), *sampling, "--", sys.executable, "-m", "bench.profiles", "--run", name]
         # Its exit code is 1 where the system has collected the ended process before it: what it wrote is what counts.
         ended = subprocess.run(command, cwd=_ROOT, check=False, capture_output=True, text=True)  # noqa: S603 - our own

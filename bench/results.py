@@ -23,6 +23,13 @@ COMMAND = "make bench"
 _KEYS_BY_COMMAND = {
     "python -m bench.celery_comparison": ("requests_vs_celery", "cpu_vs_celery"),
     "python -m bench.scheduler_comparison": tuple(key for each in SCHEDULERS for key in keys_of(each.key)),
+    "python -m bench.growth": (
+        "growth_tasks",
+        "growth_calls_worst",
+        "growth_read_units_worst",
+        "growth_write_units_worst",
+        "growth_cpu_worst",
+    ),
     "python -m bench.lateness": (
         "lateness_p50_ms",
         "lateness_p99_ms",

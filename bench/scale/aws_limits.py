@@ -26,9 +26,6 @@ PROVISIONED_GROWTH: Final = 1_000 / 60
 source)."""
 PROVISIONED_MOST: Final = 20_000
 """Batches at once of such a mapping: sixteen times as many (the same source)."""
-POLLER_BATCHES: Final = 10
-"""Batches at once of one provisioned poller: 20 000 of 2 000 pollers (Source: AWS Lambda API Reference,
-"ProvisionedPollerConfig")."""
 FUNCTION_GROWTH: Final = 1_000 / 10
 """Execution environments that a function gains each second (Source: AWS Lambda Developer Guide, "Lambda scaling
 behavior")."""

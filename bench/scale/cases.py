@@ -11,6 +11,7 @@ from bench.scale import aws_limits
 from bench.scale.cohort_model import BATCH, RUN_WRITES, Deployment, simulate
 from duetime.domain.dispatch.shard_history import GROUP_SIZE
 from duetime.domain.operating_parameters import OWNER_SPREAD
+from duetime_cdk.environments import MOST_READY_POLLERS, POLLER_INVOCATIONS
 from duetime_client.cost_estimate import estimate
 from duetime_client.prices import MILLION
 from duetime_client.workload import Workload
@@ -33,12 +34,9 @@ LARGE = Deployment(
 )
 """For ten billion tasks a day: with raised quotas, pollers that are provisioned, and a table that is warm."""
 SETTINGS = Deployment(shards=64, table_writes=40_000, mapping_start=1_000, mapping_most=1_000, warm=1_000)
-"""What the settings reach today, busy for a while: a mapping with the largest concurrency, and no quota raised."""
+"""What is reached without provisioned pollers, busy for a while: the largest `concurrency`, and no quota raised."""
 LONG = replace(SETTINGS, batch_seconds=1.0)
 """The same for tasks of a second: 10 000 of them start a second."""
-POLLERS = 200
-"""Provisioned pollers that are there whatever comes; no more can be set (Source: AWS Lambda API Reference,
-"ProvisionedPollerConfig")."""
 HOLD = 0.65
 """Seconds that a worker holds a full batch on average; it is busy for as long besides."""
 
@@ -87,9 +85,9 @@ def burst() -> Case:
     """A million tasks of 0.1 s that are due in the same second."""
     due = np.zeros((3_000, 1))
     due[:100] = 10_000
-    ready = POLLERS * aws_limits.POLLER_BATCHES
+    ready = MOST_READY_POLLERS * POLLER_INVOCATIONS
     run = simulate(replace(LARGE, warm=ready, mapping_start=ready), due, 0.01)
-    says = f"{POLLERS} pollers, {ready:,} warm workers, a table warmed up to 500 000 units"
+    says = f"{MOST_READY_POLLERS} pollers, {ready:,} warm workers, a table warmed up to 500 000 units"
     return _case("a million due in one second", run, says)
 
 
@@ -180,8 +178,8 @@ _BILLION = (
     " the priority"
 )
 _TEN_BILLION = (
-    "Lambda: 20 000. DynamoDB: 500 000 units, warmed up. `shards` 512; eight owners or more. Several queues of a"
-    " priority or provisioned pollers, which the settings do not have yet"
+    "Lambda: 20 000. DynamoDB: 500 000 units, warmed up. `shards` 512; eight owners or more;"
+    " `provisioned_pollers` 200 to 900 for the priority"
 )
 _SIZES = (
     (10, 1, 1, "nothing"),

@@ -11,12 +11,13 @@ _STACKS = [
     "<module> (bench/profiles.py:1);repeat (bench/profiles.py:9);read (duetime/contract/a.py:3) 30",
     "<module> (bench/profiles.py:1);repeat (bench/profiles.py:9);read (duetime/contract/a.py:3);loads (json.py:1) 10",
     "<module> (bench/profiles.py:1);repeat (bench/profiles.py:9) 7",
+    "<module> (bench/profiles.py:1);repeat (bench/profiles.py:9);read (duetime/a.py:3);wait (threading.py:1) 5",
 ]
 
 
 def test_a_tree_has_the_measured_work_and_nothing_else() -> None:
-    """Setting up, the loop itself and threads that wait are left out; a function has the samples of what it called."""
-    whole = tree(_STACKS, ("repeat (",))
+    """Setting up, the loop itself and what waits are left out; a function has the samples of what it called."""
+    whole = tree(_STACKS, ("repeat (",), ("wait (",))
     (read,) = whole.callees.values()
     assert (whole.samples, read.samples, {name: each.samples for name, each in read.callees.items()}) == (
         40,
@@ -27,6 +28,6 @@ def test_a_tree_has_the_measured_work_and_nothing_else() -> None:
 
 def test_each_bar_says_its_function_and_its_share() -> None:
     """The picture is well-formed, and no wider than the samples: a caller is as wide as it and what it called."""
-    root = ET.fromstring(svg(tree(_STACKS, ("repeat (",)), "Reading <one>"))  # noqa: S314 - our own
+    root = ET.fromstring(svg(tree(_STACKS, ("repeat (",), ("wait (",)), "Reading <one>"))  # noqa: S314 - our own
     titles = [each.text for each in root.iter("{http://www.w3.org/2000/svg}title")]
     assert titles == ["Reading <one>", "read (duetime/contract/a.py:3): 100.0%", "loads (json.py:1): 25.0%"]

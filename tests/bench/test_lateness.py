@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from bench.lateness import BURST_TASKS, figures_of
+from bench.lateness import KEPT_SIZES, figures_of
 from bench.results import OTHERWISE
 
 _SPREAD = list(range(101))
 
 
-@pytest.mark.parametrize(("size", "in_keys"), [(BURST_TASKS, ""), (5_000, "5000_")])
+@pytest.mark.parametrize(("size", "in_keys"), [*zip(KEPT_SIZES, ("", "5000_"), strict=True)])
 def test_the_figures_are_percentiles_under_the_keys_that_are_kept(size: int, in_keys: str) -> None:
     """Single tasks in milliseconds, bursts in seconds and against an empty function; `make bench` keeps all of them."""
     burst = [100 * number // size * 1_000 for number in range(size)]

@@ -2,38 +2,49 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from tests.metering import item_size, write_units
+from duetime.adapters.aws_clients import Clients
+from tests.metering import item_size, read_units, write_units
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import boto3
+    from mypy_boto3_dynamodb import DynamoDBClient
 
 _WRITES = ("PutItem", "UpdateItem", "DeleteItem")
-_CHARGED = (*_WRITES, "GetItem", "BatchGetItem", "Query")
+_READS = ("GetItem", "BatchGetItem", "Query")
+_REQUEST = "duetime_request"
+"""Where a call's context keeps its arguments."""
+_PROJECTION = "ProjectionExpression"
+_NAMES = "ExpressionAttributeNames"
 
 
 class Meter:
     """What a session has done since the last `reset`.
 
-    The engine tells the units of what it did, an index's included. It says nothing of a refused write, which
-    DynamoDB charges by the item that refused it, one unit at least (Source: DynamoDB Developer Guide, "Read and
-    write operations"): the meter adds that by the documented rule.
+    The engine tells the units of what it wrote, an index's included. It says nothing of a refused write, which
+    DynamoDB charges by the item that refused it, one unit at least: the meter adds that by the documented rule. Of a
+    read, it tells the same units however much was read: the meter computes them from the answer (Source: DynamoDB
+    Developer Guide, "Read and write operations"), once somebody asks for them. A query with a projection is charged
+    for whole items, and is asked again for them then.
 
     Attributes:
         requests: how often each operation was called.
         table_units: write units of the table.
         index_units: write units of its indexes.
-        read_units: read units of both.
     """
 
     def __init__(self, session: boto3.Session) -> None:
         self._lock = Lock()
         self.reset()
         events = session.events
-        for operation in _CHARGED:
+        for operation in (*_WRITES, *_READS):
             events.register(f"before-parameter-build.dynamodb.{operation}", _ask_for_capacity)
         events.register("after-call.*.*", self.count)
 
@@ -42,33 +53,79 @@ class Meter:
         self.requests: Counter[str] = Counter()
         self.table_units = 0.0
         self.index_units = 0.0
-        self.read_units = 0.0
+        self._read_units = 0.0
+        self._reads: list[tuple[dict[str, Any], dict[str, Any]]] = []
 
     @property
     def total_requests(self) -> int:
         """All requests."""
         return sum(self.requests.values())
 
-    def count(self, model: Any, parsed: dict[str, Any], **_: Any) -> None:  # noqa: ANN401 - botocore's own
+    @property
+    def read_units(self) -> float:
+        """Read units of the table and of its indexes."""
+        with self._lock:
+            reads, self._reads = self._reads, []
+        self._read_units += sum(self._units_of(request, answer) for request, answer in reads)
+        return self._read_units
+
+    @cached_property
+    def _uncounted(self) -> DynamoDBClient:
+        return Clients().dynamodb()
+
+    def _units_of(self, request: Mapping[str, Any], answer: Mapping[str, Any]) -> float:
+        """Read units of an answered read."""
+        if "RequestItems" in request:
+            return _units_of_batch(request["RequestItems"], answer)
+        if "Key" in request:
+            size = item_size(answer.get("Item", {}))
+        else:
+            whole = self._uncounted.query(**_unprojected(request)) if _PROJECTION in request else answer
+            size = sum(map(item_size, whole["Items"]))
+        return read_units(size, consistent=request.get("ConsistentRead", False))
+
+    def count(
+        self,
+        model: Any,  # noqa: ANN401 - botocore's own
+        parsed: dict[str, Any],
+        context: Mapping[str, Any] | None = None,
+        **_: Any,  # noqa: ANN401 - botocore's own
+    ) -> None:
         """Count one call; several threads make them at once."""
         refused = 0
         if parsed.get("Error", {}).get("Code") == "ConditionalCheckFailedException":
             refused = write_units(item_size(parsed["Item"])) if parsed.get("Item") else 1
-        capacities = parsed.get("ConsumedCapacity", [])
-        capacities = [capacities] if isinstance(capacities, dict) else capacities
-        total = sum(capacity["CapacityUnits"] for capacity in capacities)
-        indexes = [index for capacity in capacities for index in capacity.get("GlobalSecondaryIndexes", {}).values()]
+        capacity = parsed.get("ConsumedCapacity", {})
+        indexes = capacity.get("GlobalSecondaryIndexes", {}).values() if model.name in _WRITES else ()
         index_units = sum(index["CapacityUnits"] for index in indexes)
+        total = capacity.get("CapacityUnits", 0) if model.name in _WRITES else 0
         # Added at the end: `+=` reads, computes and stores, and what another thread stores in between would be lost.
         with self._lock:
             self.requests[model.name] += 1
-            self.table_units += refused
-            if model.name in _WRITES:
-                self.index_units += index_units
-                self.table_units += total - index_units
-            else:
-                self.read_units += total
+            self.table_units += refused + total - index_units
+            self.index_units += index_units
+            if model.name in _READS and "Error" not in parsed and context is not None:
+                self._reads.append((context[_REQUEST], parsed))
 
 
-def _ask_for_capacity(params: dict[str, Any], **_: Any) -> None:  # noqa: ANN401 - botocore's own
+def _ask_for_capacity(params: dict[str, Any], context: dict[str, Any], **_: Any) -> None:  # noqa: ANN401 - botocore's own
+    context[_REQUEST] = dict(params)
     params["ReturnConsumedCapacity"] = "INDEXES"
+
+
+def _unprojected(request: Mapping[str, Any]) -> dict[str, Any]:
+    """The same query for whole items."""
+    labels = re.findall(r"#\w+", request["KeyConditionExpression"])
+    rest = {name: value for name, value in request.items() if name != _PROJECTION}
+    return rest | {_NAMES: {label: request[_NAMES][label] for label in labels}}
+
+
+def _units_of_batch(requested: Mapping[str, Any], parsed: Mapping[str, Any]) -> float:
+    """Read units of the items that a BatchGetItem has read; what is not there costs as much as the smallest item."""
+    units = 0.0
+    for table, wanted in requested.items():
+        sizes = [item_size(item) for item in parsed.get("Responses", {}).get(table, [])]
+        unread = len(parsed.get("UnprocessedKeys", {}).get(table, {}).get("Keys", []))
+        sizes += [0] * (len(wanted["Keys"]) - len(sizes) - unread)
+        units += sum(read_units(size, consistent=wanted.get("ConsistentRead", False)) for size in sizes)
+    return units

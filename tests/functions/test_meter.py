@@ -10,7 +10,7 @@ import json
 from base64 import b64encode
 from dataclasses import replace
 from random import Random
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import boto3
 import pytest
@@ -461,7 +461,7 @@ def test_a_change_of_the_due_time_costs_a_wake_and_a_write(metered: tuple[Stack,
 
 
 def test_a_poll_costs_one_read_and_many_tasks_are_one_request(metered: tuple[Stack, Meter]) -> None:
-    """A hundred at most; the engine does not tell the units of those, which are one for each."""
+    """A hundred at most, each of them charged by itself: one unit, half of it if it may be a moment old."""
     stack, meter = metered
     ids = [create(stack, delay=20 * MINUTE).id for _ in range(3)]
     meter.reset()
@@ -469,7 +469,30 @@ def test_a_poll_costs_one_read_and_many_tasks_are_one_request(metered: tuple[Sta
     assert (meter.requests, meter.read_units) == ({"GetItem": 1}, 1)
     meter.reset()
     composed(TaskServices).reader.get_many(OWNER, ids, consistent=True)
-    assert meter.requests == {"BatchGetItem": 1}
+    assert (meter.requests, meter.read_units) == ({"BatchGetItem": 1}, 3)
+    meter.reset()
+    composed(TaskServices).reader.get_many(OWNER, ids)
+    assert (meter.requests, meter.read_units) == ({"BatchGetItem": 1}, 1.5)
+
+
+def test_a_read_is_charged_for_whole_items_whatever_is_asked_of_them(metered: tuple[Stack, Meter]) -> None:
+    """Three items of three kilobytes are nine: three units, half of them if they may be a moment old."""
+    stack, meter = metered
+    table, client = stack.environ[Variable.TABLE], stack.cloud.dynamodb
+    for name in ("1", "2", "3"):
+        client.put_item(TableName=table, Item={"p": {"S": "p"}, "s": {"S": name}, "n": {"S": "x" * 3_000}})
+    query: Any = {
+        "TableName": table,
+        "KeyConditionExpression": "#p = :p",
+        "ExpressionAttributeNames": {"#p": "p"},
+        "ExpressionAttributeValues": {":p": {"S": "p"}},
+    }
+    projected = query | {"ProjectionExpression": "#s", "ExpressionAttributeNames": {"#p": "p", "#s": "s"}}
+    for request, units in ((query, 1.5), (projected, 1.5), (query | {"ConsistentRead": True}, 3)):
+        meter.reset()
+        client.query(**request)
+        assert (meter.read_units, meter.requests) == (units, {"Query": 1})
+        assert meter.read_units == units, "asked twice"
 
 
 def test_a_cancel_costs_one_unit_and_no_read(metered: tuple[Stack, Meter]) -> None:

@@ -8,16 +8,15 @@ import pytest
 
 from duetime.domain.tasks.task_options import Priority
 from duetime_cdk import environments
-from duetime_cdk.environments import Environment, FunctionName, UnknownEnvironment, UnsafeEnvironment
+from duetime_cdk.environments import Environment, FunctionName, Pollers, UnknownEnvironment, UnsafeEnvironment
 from infra import ROOT
 from infra.environments import ENVIRONMENTS, environment_named
-from tests.infra.synthesis import add_stack, new_app
+from tests.infra.synthesis import Synthesis, add_stack, new_app
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime_cdk.layers.build import Layers
-    from tests.infra.synthesis import Synthesis
 
 
 def test_unknown_environment_is_refused_by_name() -> None:
@@ -128,6 +127,30 @@ def test_a_lease_that_cannot_be_renewed_in_time_is_refused() -> None:
     assert replace(environment_named("dev"), lease_seconds=15).lease_seconds == 15
     with pytest.raises(UnsafeEnvironment, match="a lease of 14 s"):
         replace(environment_named("dev"), lease_seconds=14)
+
+
+def test_a_priority_with_pollers_of_its_own_has_no_limit_of_concurrency(layers: Layers, tmp_path: Path) -> None:
+    """AWS refuses a mapping with both; the account's limit that a deploy names counts ten invocations a poller."""
+    environment = replace(environment_named("staging"), provisioned_pollers={Priority.HIGH: Pollers(20, 200)})
+    synthesis = Synthesis(environment, layers, tmp_path)
+    of_worker = [
+        (mapping.get("ScalingConfig"), mapping.get("ProvisionedPollerConfig"))
+        for mapping in synthesis.properties("AWS::Lambda::EventSourceMapping").values()
+        if synthesis.function_named(mapping["FunctionName"]) == "worker"
+    ]
+    assert sorted(of_worker, key=str) == [
+        (None, {"MinimumPollers": 20, "MaximumPollers": 200}),
+        ({"MaximumConcurrency": 100}, None),
+        ({"MaximumConcurrency": 20}, None),
+    ]
+    assert environment.concurrency_needed == environment_named("staging").concurrency_needed - 100 + 2_000
+
+
+@pytest.mark.parametrize(("minimum", "maximum"), [(1, 10), (201, 400), (20, 10), (2, 2_001)])
+def test_pollers_that_lambda_would_refuse_are_refused(minimum: int, maximum: int) -> None:
+    """At least 2 and at most 200 are ready, no more than there are at most, and these are 2 000 at most."""
+    with pytest.raises(UnsafeEnvironment, match=f"{minimum} to {maximum} pollers of high tasks"):
+        replace(environment_named("dev"), provisioned_pollers={Priority.HIGH: Pollers(minimum, maximum)})
 
 
 @pytest.mark.parametrize("shards", [0, 65_537])

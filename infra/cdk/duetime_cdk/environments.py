@@ -59,6 +59,27 @@ class UnknownSetting(NotDeployable, TypeError):
         super().__init__(f"there is no setting {name!r}{f'; did you mean {meant[0]!r}?' if meant else ''}")
 
 
+@dataclass(frozen=True, slots=True)
+class Pollers:
+    """Provisioned pollers of a queue: they are ready for a burst, and are paid for by the hour.
+
+    Source: AWS Lambda API Reference, "ProvisionedPollerConfig".
+    """
+
+    minimum: int
+    """How many are always ready."""
+    maximum: int
+    """How many there are at most."""
+
+
+POLLER_INVOCATIONS = 10
+"""Invocations at once of one provisioned poller (Source: AWS Lambda Developer Guide, "Configuring scaling behavior for
+SQS event source mappings")."""
+LEAST_POLLERS, MOST_READY_POLLERS, MOST_POLLERS = 2, 200, 2_000
+"""How many of one queue can always be ready, at least and at most, and how many there can be (Source: AWS Lambda API
+Reference, "ProvisionedPollerConfig")."""
+
+
 class UnsafeEnvironment(NotDeployable, ValueError):
     """The settings of an environment would leave it open, or contradict each other."""
 
@@ -175,6 +196,11 @@ class Environment:
         default_factory=lambda: {Priority.HIGH: 100, Priority.NORMAL: 100, Priority.LOW: 20}
     )
     """Most worker invocations at once for each priority's queue (2 to 1000), ten tasks each."""
+    provisioned_pollers: Mapping[Priority, Pollers] = field(default_factory=dict)
+    """Priorities whose queues are read by pollers of their own, at least and at most so many: `{Priority.HIGH:
+    Pollers(minimum=20, maximum=200)}`. Each invokes up to 10 workers at once, so `concurrency` no longer limits these
+    priorities; there are up to 2 000 pollers instead of 1 000 invocations, a burst finds the least number ready, and
+    AWS bills each hour of each poller. Empty: Lambda's own pollers, at no price."""
     reserved: Mapping[FunctionName, int] = field(default_factory=dict)
     """Concurrent invocations that are kept free for a function, and are the most that it gets: of the account's limit,
     which all functions of the account share. Empty: the functions take what is left."""
@@ -306,13 +332,18 @@ class Environment:
         """Whether older tasks are counted anew by reading the table."""
         return self.summary_spread > 0 and self.summary_recount_megabytes > 0
 
+    def workers_at_once(self, priority: Priority) -> int:
+        """The most worker invocations at once for a priority."""
+        pollers = self.provisioned_pollers.get(priority)
+        return pollers.maximum * POLLER_INVOCATIONS if pollers else self.concurrency[priority]
+
     @property
     def concurrency_needed(self) -> int:
         """The account's limit of concurrent executions that holds all of this: Lambda keeps 100 unreserved."""
         intake = self.intake_concurrency if self.intake_owner else 0
         others = {name: number for name, number in _SELDOM.items() if name in self.functions}
         seldom = sum(number for name, number in others.items() if name not in self.reserved)
-        shared = sum(self.concurrency.values()) + intake + seldom
+        shared = sum(map(self.workers_at_once, self.concurrency)) + intake + seldom
         return sum(self.reserved.values()) + max(shared, _LEAST_UNRESERVED)
 
     def __post_init__(self) -> None:
@@ -335,6 +366,7 @@ class Environment:
                 f"environment {self.name!r}: an archive of {self.archive_days} days; 0 (none) to {MAX_ARCHIVE_DAYS} are"
                 " possible"
             )
+        self._check_pollers()
         self._check_identities()
         self._check_targets()
         if self.heartbeat_url and not self.heartbeat_url.startswith("https://"):
@@ -350,6 +382,15 @@ class Environment:
                 raise UnsafeEnvironment(
                     f"environment {self.name!r}: at most {MAX_METRIC_VALUES} owners and types, without spaces, can have"
                     " metrics of their own"
+                )
+
+    def _check_pollers(self) -> None:
+        for priority, pollers in self.provisioned_pollers.items():
+            are_ready = LEAST_POLLERS <= pollers.minimum <= MOST_READY_POLLERS
+            if not are_ready or not pollers.minimum <= pollers.maximum <= MOST_POLLERS:
+                raise UnsafeEnvironment(
+                    f"environment {self.name!r}: {pollers.minimum} to {pollers.maximum} pollers of {priority} tasks;"
+                    f" {LEAST_POLLERS} to {MOST_READY_POLLERS} can be ready, and {MOST_POLLERS} are the most"
                 )
 
     def _check_identities(self) -> None:

@@ -221,7 +221,9 @@ class Functions(Construct):
     def _invoke_by_queues(self, worker: LambdaFunction) -> None:
         """A mapping for each priority, so that each has room of its own."""
         for priority, queue in self._stores.queues.of_priority.items():
-            worker.invoke_by(queue, batch_size=BATCH_SIZE, concurrency=self._environment.concurrency[priority])
+            pollers = self._environment.provisioned_pollers.get(priority)
+            concurrency = None if pollers else self._environment.concurrency[priority]
+            worker.invoke_by(queue, batch_size=BATCH_SIZE, concurrency=concurrency, pollers=pollers)
             worker.allow(["sqs:ChangeMessageVisibility"], [queue.queue_arn])
 
     def _deadletter(self) -> LambdaFunction:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from aws_cdk import aws_sqs as sqs
 
-    from duetime_cdk.environments import Environment
+    from duetime_cdk.environments import Environment, Pollers
     from duetime_cdk.layer_versions import LayerVersions
 
 _OUTSIDE_LOOPS = frozenset(
@@ -120,11 +120,18 @@ class LambdaFunction(Construct):
         )
 
     def invoke_by(
-        self, queue: sqs.Queue, *, batch_size: int, batch_seconds: int = 0, concurrency: int | None = None
+        self,
+        queue: sqs.Queue,
+        *,
+        batch_size: int,
+        batch_seconds: int = 0,
+        concurrency: int | None = None,
+        pollers: Pollers | None = None,
     ) -> None:
         """Have a queue invoke this function; it answers for each message of a batch.
 
-        The CDK's own event source would grant two actions more, of which Lambda needs none.
+        The CDK's own event source would grant two actions more, of which Lambda needs none. A mapping has a limit of
+        concurrency or pollers of its own, not both.
         """
         self.allow(_POLLING, [queue.queue_arn])
         mapping = self.function.add_event_source_mapping(
@@ -134,6 +141,7 @@ class LambdaFunction(Construct):
             max_batching_window=Duration.seconds(batch_seconds),
             report_batch_item_failures=True,
             max_concurrency=concurrency,
+            provisioned_poller_config=_poller_config(pollers) if pollers else None,
         )
         Validations.of(mapping).acknowledge(
             Acknowledgment(
@@ -141,6 +149,10 @@ class LambdaFunction(Construct):
                 reason="Lambda has none for queues: what fails goes to the dead-letter queue of the queue itself",
             )
         )
+
+
+def _poller_config(pollers: Pollers) -> lambda_.ProvisionedPollerConfig:
+    return lambda_.ProvisionedPollerConfig(minimum_pollers=pollers.minimum, maximum_pollers=pollers.maximum)
 
 
 def _layers(name: FunctionName, layers: LayerVersions) -> list[lambda_.LayerVersion]:

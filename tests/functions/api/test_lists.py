@@ -1,16 +1,25 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.domain.limits import MAX_EXPANDED_BYTES, MAX_EXPANDED_PAGE
+from duetime.composition import composed
+from duetime.composition.tasks import TaskServices
+from duetime.domain.limits import MAX_EXPANDED_BYTES, MAX_EXPANDED_PAGE, MAX_PAGE
+from duetime.domain.operating_parameters import OWNER_SPREAD
 from duetime.domain.tasks.attempt_results import Succeeded
+from duetime.domain.tasks.creation import Order
+from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.times import HOUR
+from functions.api.identity import LOCAL_OWNER
 from tests.functions.api.world import ended_by_a_worker
 
 if TYPE_CHECKING:
     from tests.clocks import StandingClock
+    from tests.fakes.session import FakeSession
     from tests.functions.api.gateway import Gateway
 
 LATER: dict[str, Any] = {"type": "report", "delay_seconds": 3600}
@@ -38,6 +47,23 @@ def test_a_list_says_what_it_was_narrowed_by(api: Gateway) -> None:
     assert bare == {"filters": {}, "order": "desc", "limit": 100, "examined": 4}
     topologies = api.send("GET", "/v1/topologies", query="name=n").body
     assert topologies["applied"] == {"filters": {"name": ["n"]}, "order": "desc", "limit": 100, "examined": 4}
+
+
+def test_a_full_page_is_read_once_and_tells_whether_there_are_more(api: Gateway, session: FakeSession) -> None:
+    """A hundred tasks, the last ones or not: the sixteen parts of the list, and one request for the tasks."""
+    order = Order(TaskSpec("report", delay=HOUR))
+    composed(TaskServices).creator.create_many(LOCAL_OWNER, [order] * MAX_PAGE)
+    calls: Counter[str] = Counter()
+    session.heard = lambda operation, _request: calls.update([operation])
+    page = api.send("GET", "/v1/tasks", query=f"limit={MAX_PAGE}").body
+    assert (len(page["tasks"]), page["next_token"]) == (MAX_PAGE, None)
+    assert calls == {"query": OWNER_SPREAD, "batch_get_item": 1}
+    api.create(LATER)
+    calls.clear()
+    page = api.send("GET", "/v1/tasks", query=f"limit={MAX_PAGE}").body
+    assert calls == {"query": OWNER_SPREAD, "batch_get_item": 1}
+    rest = api.send("GET", "/v1/tasks", query=f"limit={MAX_PAGE}&next_token={page['next_token']}").body
+    assert (len(page["tasks"]), len(rest["tasks"]), rest["next_token"]) == (MAX_PAGE, 1, None)
 
 
 def test_a_list_of_ids_says_which(api: Gateway) -> None:

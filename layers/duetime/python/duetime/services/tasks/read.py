@@ -113,11 +113,12 @@ class TaskReader:
         matching: list[Task] = []
         after = query.after
         examined = 0
-        step = replace(query, limit=MAX_PAGE, failed_only=wanted.states == (State.FAILED,))
+        # One id more than is read at a time tells whether there are more tasks.
+        step = replace(query, limit=MAX_PAGE + 1, failed_only=wanted.states == (State.FAILED,))
         while examined < MAX_EXAMINED:
             ids = self.stores.tasks.list_ids(replace(step, after=after))
             recent = [each for each in ids if each.home >= query.since]
-            for task in self.get_many(query.owner, recent):
+            for task in self.get_many(query.owner, recent[:MAX_PAGE]):
                 if len(matching) == query.limit:
                     return Page(matching, after, examined)
                 if wanted.matches(task):
@@ -126,7 +127,9 @@ class TaskReader:
                 examined += 1
             if len(recent) < step.limit:
                 return Page(matching, None, examined)
-            after = ids[-1]
+            after = recent[MAX_PAGE - 1]
+            if len(matching) == query.limit:
+                break
         return Page(matching, after, examined)
 
     def expanded(self, page: Page, fields: Collection[str]) -> Page:
