@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 START_FILE = "COMPARISON_START_FILE"
 """The environment variable that names the file in which tasks note their starts."""
-_WARM_TASKS, _WARM_AHEAD_SECONDS, _WARM_PATIENCE_SECONDS = 5, 2.0, 60.0
+_WARM_TASKS, _WARM_AHEAD_SECONDS, _WARM_PATIENCE_SECONDS = 5, 10.0, 60.0
 _PAUSE = 1.0
 
 
