@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from bench import codecs, flame_graph, task_path
+from bench.virtual_environments import programs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +27,6 @@ TITLES = {
     "read": "Reading a request to create a task",
     "accept-and-run": "Accepting ten tasks in a batch and running them in one delivery",
 }
-_VENV = _ROOT / "build" / "py-spy"
 _PACKAGE = "py-spy==0.4.1"
 _RATE, _SECONDS = 1_000, 10.0
 _ROOTS = ("repeat (", "_worker (concurrent/futures/thread.py", "_worker (thread.py")
@@ -69,23 +69,21 @@ def _sampled(name: str) -> list[str]:
     with TemporaryDirectory() as folder:
         out = Path(folder) / "stacks"
         sampling = ["record", "--rate", str(_RATE), "--format", "raw", "--function", "--output", str(out)]
-        command = [str(_installed()), *sampling, "--", sys.executable, "-m", "bench.profiles", "--run", name]
+        command = [
+            str(programs_of("py-spy", _PACKAGE) / "py-spy"),
+            *sampling,
+            "--",
+            sys.executable,
+            "-m",
+            "bench.profiles",
+            "--run",
+            name,
+        ]
         # Its exit code is 1 where the system has collected the ended process before it: what it wrote is what counts.
         ended = subprocess.run(command, cwd=_ROOT, check=False, capture_output=True, text=True)  # noqa: S603 - our own
         if not out.exists():
             raise NotSampled(ended.stderr)
         return out.read_text().splitlines()
-
-
-def _installed() -> Path:
-    """The sampler; installed with the first run."""
-    program = _VENV / "bin" / "py-spy"
-    if not program.exists():
-        uv = Path(sys.executable).with_name("uv")
-        subprocess.run([uv, "venv", "--quiet", _VENV], check=True)  # noqa: S603 - our own
-        python = _VENV / "bin" / "python"
-        subprocess.run([uv, "pip", "install", "--quiet", "--python", python, _PACKAGE], check=True)  # noqa: S603 - our own
-    return program
 
 
 if __name__ == "__main__":

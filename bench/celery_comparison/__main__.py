@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 from bench import results
 from bench.aws_proxy import ProxyServer, proxied
+from bench.virtual_environments import programs_of
 from duetime_local import emulator
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 HERE = Path(__file__).parent
-VENV = HERE.parents[1] / "build" / "celery"
 COUNT, TOGETHER = 5_000, 100
 _SETTING_UP = frozenset({"", "CreateTable", "DescribeTable", "DescribeTimeToLive", "UpdateTimeToLive", "CreateQueue"})
 """Requests that are made once, whatever the number of tasks is."""
@@ -83,23 +83,17 @@ class Outcome:
 def compare(count: int) -> dict[str, Outcome]:
     """All of them, one after the other."""
     ours = [sys.executable, "-m", "bench.celery_comparison.duetime_program", str(count)]
-    theirs = [str(_installed()), str(HERE / "celery_program.py"), "PORT", str(count)]
+    theirs = [
+        str(programs_of("celery", (HERE / "requirements.txt").read_text()) / "python"),
+        str(HERE / "celery_program.py"),
+        "PORT",
+        str(count),
+    ]
     return {
         "Celery": Outcome.of(theirs, count),
         "duetime, a hundred a request": Outcome.of([*ours, str(TOGETHER)], count),
         "duetime, one a request": Outcome.of([*ours, "1"], count),
     }
-
-
-def _installed() -> Path:
-    """Python with Celery; installed with the first run."""
-    python = VENV / "bin" / "python"
-    if not python.exists():
-        uv = Path(sys.executable).with_name("uv")
-        subprocess.run([uv, "venv", "--quiet", VENV], check=True)  # noqa: S603 - our own
-        requirements = HERE / "requirements.txt"
-        subprocess.run([uv, "pip", "install", "--quiet", "--python", python, "-r", requirements], check=True)  # noqa: S603 - our own
-    return python
 
 
 def main() -> None:

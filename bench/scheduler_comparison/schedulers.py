@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.scheduler_comparison.scheduled_tasks import START_FILE, Outcome, Plan, received
+from bench.virtual_environments import programs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-VENV = ROOT / "build" / "schedulers"
 _DUETIME = "duetime"
 _REDIS = "redis-server"
 
@@ -107,15 +107,8 @@ def _outcomes(process: subprocess.Popen[str], plan: Plan, show: Callable[[Progre
 
 
 def _python() -> Path:
-    """Python with the schedulers; installed with the first run, and when the requirements have changed."""
-    python, requirements = VENV / "bin" / "python", HERE / "requirements.txt"
-    installed = VENV / requirements.name
-    if not installed.exists() or installed.read_text() != requirements.read_text():
-        uv = Path(sys.executable).with_name("uv")
-        subprocess.run([uv, "venv", "--quiet", "--clear", VENV], check=True)  # noqa: S603 - our own
-        subprocess.run([uv, "pip", "install", "--quiet", "--python", python, "-r", requirements], check=True)  # noqa: S603 - our own
-        shutil.copy(requirements, installed)
-    return python
+    """Python with the schedulers."""
+    return programs_of("schedulers", (HERE / "requirements.txt").read_text()) / "python"
 
 
 def _versions() -> dict[str, str]:
