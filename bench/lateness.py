@@ -3,9 +3,9 @@
 python -m bench.lateness [TASKS]
 
 What is measured is what each task says: `lateness_ms`, from its due time to the start of its first attempt. The
-stack is warm: some tasks run before, and are not counted. The burst is compared with the delivery of as many messages
-to a function that does nothing, in the same run. Run it on a quiet machine, with 1 000 tasks and with 5 000; the
-figures go to `results.json`.
+stack is warm: some tasks run before, and are not counted. The burst is compared with the delivery of as many messages,
+in the same run, to a function that does nothing, and to one that makes two bare writes for each (see
+`bench.bare_delivery`). Run it on a quiet machine, with 1 000 tasks and with 5 000; the figures go to `results.json`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from bench import empty_delivery, results
+from bench import bare_delivery, results
 from duetime_client import Client, NewTask, Task
 from duetime_local import stack
 from duetime_local.terminal import Display
@@ -47,14 +47,19 @@ def main(burst_tasks: int = BURST_TASKS) -> None:
         spread = _lateness(client, spread_offsets(SPREAD_TASKS, SPREAD_SECONDS))
         burst = _lateness(client, [timedelta()] * burst_tasks)
         worker = running.deployment.outputs["WorkerFunctionName"]
-        empty = empty_delivery.latenesses(running.emulator, worker, burst_tasks)
-    figures = figures_of(spread, burst, empty)
+        empty, writing = (
+            bare_delivery.latenesses(running.emulator, worker, name, burst_tasks)
+            for name in (bare_delivery.EMPTY, bare_delivery.WRITING)
+        )
+    figures = figures_of(spread, burst, empty, writing)
     if burst_tasks in KEPT_SIZES:
         results.keep(Path(__file__).parent, figures)
     Console().print_json(data=figures)
 
 
-def figures_of(spread: Sequence[int], burst: Sequence[int], empty: Sequence[int]) -> dict[str, float]:
+def figures_of(
+    spread: Sequence[int], burst: Sequence[int], empty: Sequence[int], writing: Sequence[int]
+) -> dict[str, float]:
     """The figures of `results.json`.
 
     Those of a burst of another size than usual have its size in their keys.
@@ -63,8 +68,11 @@ def figures_of(spread: Sequence[int], burst: Sequence[int], empty: Sequence[int]
         spread: milliseconds of lateness of tasks that are due one after the other.
         burst: those of tasks that are due in the same millisecond.
         empty: those of as many messages to a function that does nothing.
+        writing: those of as many to a function that makes two bare writes for each.
     """
-    alone, together, bare = (quantiles(values, n=100, method="inclusive") for values in (spread, burst, empty))
+    alone, together, bare, written = (
+        quantiles(values, n=100, method="inclusive") for values in (spread, burst, empty, writing)
+    )
     size = "" if len(burst) == BURST_TASKS else f"{len(burst)}_"
     return {
         "lateness_p50_ms": round(alone[49], 1),
@@ -72,6 +80,7 @@ def figures_of(spread: Sequence[int], burst: Sequence[int], empty: Sequence[int]
         f"lateness_burst_{size}p50_s": round(together[49] / 1_000, 2),
         f"lateness_burst_{size}p99_s": round(together[98] / 1_000, 2),
         f"lateness_burst_{size}vs_empty_function": round(together[98] / bare[98], 2),
+        f"lateness_burst_{size}vs_two_writes": round(together[98] / written[98], 2),
     }
 
 

@@ -36,11 +36,13 @@ _KEYS_BY_COMMAND = {
         "lateness_burst_p50_s",
         "lateness_burst_p99_s",
         "lateness_burst_vs_empty_function",
+        "lateness_burst_vs_two_writes",
     ),
     "python -m bench.lateness 5000": (
         "lateness_burst_5000_p50_s",
         "lateness_burst_5000_p99_s",
         "lateness_burst_5000_vs_empty_function",
+        "lateness_burst_5000_vs_two_writes",
     ),
     "python -m bench.large_topology": (
         "plan_10000_nodes_s",

@@ -40,6 +40,12 @@ Around the server, because each process would unpack all of its layers (`shared_
 * a version of a layer is unpacked once, for all processes.
 * a process whose function is given another configuration ends its invocation before it ends.
 
+Around the server, because one waiting function holds up others (`stream_poller.py`, `function_logs.py`):
+
+* streams are looked at by a thread of their own. Its own poller gives no function a message of a queue while a
+  function works on a batch of a stream.
+* an invocation ends as soon as its log is read. By itself the server waits 50 ms for one that logs nothing.
+
 By starting processes of the worker before they are needed (`lambda_warm_up.warm_up`):
 
 * A cold start takes a second of a core, which many of them at once take from everything else.

@@ -1,6 +1,6 @@
-"""Starts the embedded AWS with what it leaves out: see `http_throttle.py` and `shared_layers.py`.
+"""Starts the embedded AWS with what it leaves out: see the modules beside this one.
 
-Run by the emulator's own Python, so it imports the standard library, the emulator and those two modules only.
+Run by the emulator's own Python, so it imports the standard library, the emulator and modules beside this one only.
 """
 
 from __future__ import annotations
@@ -25,9 +25,13 @@ def main() -> None:
     # First, because other modules import these functions by name.
     _share_layers(lambda_runtime)
     _end_gently(lambda_runtime)
+    _collect_logs_at_once(lambda_runtime)
     from ministack.services import apigateway  # type: ignore[import-not-found] # noqa: PLC0415 - same
 
     _limit_requests(apigateway)
+    from ministack.services import lambda_svc  # noqa: PLC0415 - same
+
+    _poll_streams_apart(lambda_svc)
     app.main()
 
 
@@ -38,6 +42,11 @@ def _limit_requests(apigateway: Any) -> None:  # noqa: ANN401 - a module of the 
         throttle.limited(apigateway._handle_execute_in_scope),  # noqa: SLF001 - same
         lambda api_id, stage: apigateway._stages.get(api_id, {}).get(stage, {}),  # noqa: SLF001 - same
     )
+
+
+def _poll_streams_apart(lambda_svc: Any) -> None:  # noqa: ANN401 - a module of the emulator
+    poller = _module_beside("stream_poller").StreamPoller(lambda_svc._poll_dynamodb_streams)  # noqa: SLF001 - same
+    lambda_svc._poll_dynamodb_streams = poller.start  # noqa: SLF001 - same
 
 
 def _share_layers(lambda_runtime: Any) -> None:  # noqa: ANN401 - a module of the emulator
@@ -59,6 +68,14 @@ def _end_gently(lambda_runtime: Any) -> None:  # noqa: ANN401 - a module of the 
     ends = _module_beside("shared_layers").GentleEnd(lambda_runtime.kill_workers, lambda_runtime.release_worker)
     lambda_runtime.kill_workers = ends.end
     lambda_runtime.release_worker = ends.release
+
+
+def _collect_logs_at_once(lambda_runtime: Any) -> None:  # noqa: ANN401 - a module of the emulator
+    worker = lambda_runtime.Worker
+    logs = _module_beside("function_logs").FunctionLogs(worker._drain_stderr_bounded)  # noqa: SLF001 - it has no hook
+    # Functions and not bound methods, which would not be given the process.
+    worker._read_stderr = lambda process: logs.read(process)  # noqa: PLW0108, SLF001 - see the line above
+    worker._drain_stderr_bounded = lambda process, **waits: logs.collect(process, **waits)  # noqa: PLW0108, SLF001 - same
 
 
 def _module_beside(name: str) -> ModuleType:

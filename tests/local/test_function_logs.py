@@ -1,0 +1,86 @@
+"""Logs of functions of the embedded AWS: all that was written before the response, and no wait for more."""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import contextmanager
+from queue import SimpleQueue
+from types import SimpleNamespace
+from typing import IO, TYPE_CHECKING
+
+from duetime_local.emulator.function_logs import FunctionLogs
+from tests.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_WRITINGS, _LINES = 300, 7
+SLOWLY = "collected slowly"
+
+
+class Process:
+    """A process of a function: its lines wait in a pipe until they are read into a queue."""
+
+    def __init__(self, pipe: IO[str]) -> None:
+        self._proc: SimpleNamespace | None = SimpleNamespace(stderr=pipe)
+        self._stderr_queue: SimpleQueue[str] = SimpleQueue()
+
+    def end(self) -> None:
+        """Be killed."""
+        self._proc = None
+
+    def _drain_stderr(self) -> str:
+        return "\n".join(self._stderr_queue.get() for _ in range(self._stderr_queue.qsize()))
+
+
+@contextmanager
+def started(logs: FunctionLogs) -> Iterator[tuple[Process, IO[str]]]:
+    """A process whose log is being read by a thread, and what it writes its log to."""
+    read, write = os.pipe()
+    with os.fdopen(read) as reading, os.fdopen(write, "w", buffering=1) as writing:
+        process = Process(reading)
+        thread = threading.Thread(target=logs.read, args=(process,))
+        thread.start()
+        assert until(lambda: logs.collect(process) != SLOWLY)
+        yield process, writing
+        writing.close()
+        thread.join()
+
+
+def function_logs() -> FunctionLogs:
+    """Logs that say when the emulator collects them by itself."""
+    return FunctionLogs(lambda _process: SLOWLY)
+
+
+def test_each_log_is_whole_however_the_reading_thread_is_scheduled() -> None:
+    """Hundreds of times some lines, collected as soon as they are written; and nothing if nothing was."""
+    logs = function_logs()
+    with started(logs) as (process, log):
+        for number in range(_WRITINGS):
+            lines = [f"{number} {line} ä" for line in range(number % _LINES)]
+            log.write("".join(f"{line}\n" for line in lines))
+            log.flush()
+            assert logs.collect(process).splitlines() == lines
+
+
+def test_a_line_that_has_only_begun_belongs_to_the_next_log() -> None:
+    """A line is not torn in two, and the last one needs no end."""
+    logs = function_logs()
+    with started(logs) as (process, log):
+        log.write("one\ntw")
+        log.flush()
+        assert logs.collect(process) == "one"
+        log.write("o\nthree")
+        log.flush()
+        assert logs.collect(process) == "two"
+    assert process._drain_stderr() == "three"
+
+
+def test_the_log_of_a_process_that_has_ended_is_collected_as_before() -> None:
+    """Its last lines, which say why, may come later than its end."""
+    logs = function_logs()
+    with started(logs) as (process, _):
+        process.end()
+        assert logs.collect(process) == SLOWLY
+    assert logs.collect(process) == SLOWLY

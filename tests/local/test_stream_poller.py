@@ -1,0 +1,65 @@
+"""The poller of streams of the embedded AWS: it keeps no queue waiting."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING
+
+from duetime_local.emulator.stream_poller import PAUSE_SECONDS, StreamPoller
+
+if TYPE_CHECKING:
+    import pytest
+
+_PATIENCE = 30.0
+
+
+class Looks:
+    """Looks at streams that can be counted, and of which the last never ends."""
+
+    def __init__(self, before_the_last: int, error: Exception | None = None) -> None:
+        self.count = 0
+        self.pauses: list[float] = []
+        self.last = threading.Event()
+        self._before_the_last = before_the_last
+        self._error = error
+
+    def look(self) -> None:
+        """Look once."""
+        self.count += 1
+        if self.count > self._before_the_last:
+            self.last.set()
+            threading.Event().wait()
+        if self._error is not None:
+            raise self._error
+
+
+def test_whoever_starts_it_is_not_kept_waiting_by_a_function_that_runs() -> None:
+    """While a look waits for a function, each call returns at once, and begins no second look beside it."""
+    looks = Looks(0)
+    poller = StreamPoller(looks.look, looks.pauses.append)
+
+    assert [poller.start() for _ in range(3)] == [False] * 3
+
+    assert looks.last.wait(_PATIENCE)
+    assert [poller.start() for _ in range(3)] == [False] * 3
+    assert looks.count == 1
+
+
+def test_streams_are_looked_at_again_after_a_pause() -> None:
+    """Whether or not something was found, and without being asked."""
+    looks = Looks(3)
+    StreamPoller(looks.look, looks.pauses.append).start()
+
+    assert looks.last.wait(_PATIENCE)
+    assert looks.pauses == [PAUSE_SECONDS] * 3
+
+
+def test_a_look_that_fails_is_logged_and_not_the_last(caplog: pytest.LogCaptureFixture) -> None:
+    """One bad mapping must not end the deliveries of all."""
+    looks = Looks(2, RuntimeError("no such stream"))
+    with caplog.at_level(logging.ERROR):
+        StreamPoller(looks.look, looks.pauses.append).start()
+        assert looks.last.wait(_PATIENCE)
+
+    assert [record.getMessage() for record in caplog.records] == ["streams could not be looked at"] * 2
