@@ -101,12 +101,16 @@ class BareWrites:
 
 
 def _accept() -> list[object]:
-    return list(composed(TaskServices).creator.create_many("bench", [Order(TaskSpec(_TYPE)) for _ in range(_BATCH)]))
+    return list(
+        composed(TaskServices).batch_creator.create_many("bench", [Order(TaskSpec(_TYPE)) for _ in range(_BATCH)])
+    )
 
 
 def accept_and_run() -> None:
     """Accept ten tasks in a batch, and run them in one delivery."""
-    creations = composed(TaskServices).creator.create_many("bench", [Order(TaskSpec(_TYPE)) for _ in range(_BATCH)])
+    creations = composed(TaskServices).batch_creator.create_many(
+        "bench", [Order(TaskSpec(_TYPE)) for _ in range(_BATCH)]
+    )
     tasks = [each.value for each in creations if not isinstance(each, Exception)]
     composed(WorkerServices).batch_worker.work(
         [

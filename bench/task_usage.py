@@ -35,7 +35,7 @@ def counted() -> dict[str, float]:
         stack = Stack(Cloud(session.client("dynamodb"), session.client("s3"), session.client("sqs")), session)
         try:
             meter.reset()
-            composed(TaskServices).creator.create_many(OWNER, [Order(TaskSpec(_TYPE)) for _ in range(_BATCH)])
+            composed(TaskServices).batch_creator.create_many(OWNER, [Order(TaskSpec(_TYPE)) for _ in range(_BATCH)])
             stack.work(Priority.NORMAL)
         finally:
             composition.use(None)

@@ -19,6 +19,7 @@ from rich.table import Table
 
 from bench.recorded_workflows import SOURCE, longest, made
 from duetime.adapters.dynamodb import schema
+from duetime_testing.fakes.statements import inserted_item
 from tests.metering import item_size, write_units
 from tests.scenarios.graphs import Graphs
 from tests.scenarios.scenario import PLAIN, SECOND
@@ -72,6 +73,10 @@ class Used:
         self.calls += call.machine.function in _OWN
         if call.operation in _WRITES:
             self._add(call.request.get("Key") or call.request["Item"], 1, refused=1)
+        if call.operation == "batch_execute_statement":
+            for each in call.request["Statements"]:
+                _, item = inserted_item(each["Statement"], each["Parameters"])
+                self._add(item, 1, refused=1)
 
     def written(self, old: Item | None, new: Item | None) -> None:
         """Note a write of the table; DynamoDB charges the larger of the item's images."""

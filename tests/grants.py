@@ -22,6 +22,7 @@ from botocore.exceptions import ClientError
 from duetime.domain.tasks.aws_jobs import JOB_SERVICES
 from duetime.domain.tasks.task_options import Priority
 from duetime.environment_variables import QUEUE_VARIABLES, Variable
+from duetime_testing.fakes.statements import inserted_item
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -210,7 +211,11 @@ def needed(
 
 
 def _of_items(environ: Mapping[str, str], action: str, request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """A transaction needs what each of its writes needs."""
+    """A transaction needs what each of its writes needs, and so does a batch of insertions."""
+    if action == "BatchExecuteStatement":
+        tables = {inserted_item(each["Statement"], each["Parameters"])[0] for each in request["Statements"]}
+        yield from (("dynamodb:PartiQLInsert", arn) for name in tables for arn in _tables(environ, {"TableName": name}))
+        return
     writes = [one for each in request["TransactItems"] for one in each.items()] if "TransactItems" in request else None
     for kind, each in writes or [(action, request)]:
         name = action if writes is None else f"{kind}Item"

@@ -78,7 +78,7 @@ def create_task_batch(request: Request[EstimateQuery]) -> Response:
         for index, item in enumerate(items)
         if isinstance(item.wanted, TaskSpec)
     ]
-    created = iter(composed(TaskServices).creator.create_many(request.owner, orders))
+    created = iter(composed(TaskServices).batch_creator.create_many(request.owner, orders))
     ends = [item.wanted if isinstance(item.wanted, FieldsInvalid) else next(created) for item in items]
     results = [_result(index, end, request.instance) for index, end in enumerate(ends)]
     creations = [end for end in ends if isinstance(end, Accepted)]

@@ -99,6 +99,13 @@ def task_store(request: pytest.FixtureRequest) -> TaskStore:
     return DynamoTaskStore(cloud.dynamodb, cloud.table(), EXECUTOR, SILENT)
 
 
+@pytest.fixture(params=[each for each in IMPLEMENTATIONS if each != "moto"])
+def batch_store(request: pytest.FixtureRequest) -> TaskStore:
+    """An empty store of tasks that knows batches: moto knows no insertions with parameters."""
+    cloud = cloud_of(request)
+    return DynamoTaskStore(cloud.dynamodb, cloud.table(), EXECUTOR, SILENT)
+
+
 @pytest.fixture(params=IMPLEMENTATIONS)
 def content_store(request: pytest.FixtureRequest) -> ContentStore:
     """An empty store of contents."""

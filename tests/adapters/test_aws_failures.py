@@ -12,8 +12,11 @@ from botocore.stub import ANY, Stubber
 
 from duetime.adapters import aws_clients
 from duetime.adapters.content_store import SplitContentStore
+from duetime.adapters.dynamodb.batch_insert import ITEMS_A_REQUEST, insertion
 from duetime.adapters.dynamodb.task_items import item_of, key_of
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
+from duetime.adapters.runtime.clock import SystemClock
+from duetime.adapters.runtime.threads import Threads
 from duetime.adapters.sqs.queues import SqsQueues
 from duetime.domain.dispatch.enqueue_plan import Message
 from duetime.domain.dispatch.minute_entries import Entry
@@ -28,7 +31,9 @@ from tests.clocks import NOW
 from tests.minutes import items_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+
+    from duetime.domain.tasks.task import Task
 
 _QUERY = [
     "Limit",
@@ -40,6 +45,18 @@ _QUERY = [
     "ConsistentRead",
 ]
 URLS = {priority: f"https://sqs.us-east-1.amazonaws.com/1/{priority.value}" for priority in Priority}
+
+
+def _batches(tasks: list[Task]) -> list[list[Task]]:
+    return [tasks[first : first + ITEMS_A_REQUEST] for first in range(0, len(tasks), ITEMS_A_REQUEST)]
+
+
+class OneByOne(Threads):
+    """Makes one request after the other, so that they are in order."""
+
+    def map(self, work: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+        """Do it to each."""
+        return [work(each) for each in items]
 
 
 @pytest.fixture
@@ -157,6 +174,25 @@ def test_keys_left_unprocessed_are_asked_for_again(cloud: Cloud, dynamodb: Stubb
         asked = left
     read = DynamoTaskStore(cloud.dynamodb, "t", EXECUTOR, SILENT).read_many([each.id for each in tasks])
     assert list(read.values()) == tasks
+
+
+def test_a_batch_says_which_records_it_wrote(cloud: Cloud, dynamodb: Stubber) -> None:
+    """Not what exists, nor what was throttled, nor any of a request without a response: that may be written or not."""
+    tasks = [task(id=numbered(number)) for number in range(2 * ITEMS_A_REQUEST + 1)]
+    throttled = {"Error": {"Code": "ThrottlingError", "Message": "slow down"}}
+    duplicate = {"Error": {"Code": "DuplicateItem", "Message": "exists"}}
+    batches = [[insertion("t", item_of(each)) for each in batch] for batch in _batches(tasks)]
+    for statements, response in zip(batches, (duplicate, throttled), strict=False):
+        responses: list[Any] = [*[{}] * (ITEMS_A_REQUEST - 1), response]
+        dynamodb.add_response("batch_execute_statement", {"Responses": responses}, {"Statements": statements})
+    dynamodb.add_client_error(
+        "batch_execute_statement",
+        "InternalServerError",
+        http_status_code=500,
+        expected_params={"Statements": batches[2]},
+    )
+    store = DynamoTaskStore(cloud.dynamodb, "t", OneByOne(SystemClock()), SILENT)
+    assert store.insert(tasks) == [*tasks[: ITEMS_A_REQUEST - 1], *tasks[ITEMS_A_REQUEST:-2]]
 
 
 def test_a_batch_that_does_not_get_on_is_unavailable(cloud: Cloud, dynamodb: Stubber) -> None:

@@ -47,6 +47,41 @@ def test_a_resent_creation_is_one_creation(task_store: TaskStore) -> None:
     assert task_store.create(task())
 
 
+def test_any_number_of_records_is_written_at_once(batch_store: TaskStore) -> None:
+    """More than one request takes, and each as it was given."""
+    many = [task(id=numbered(each), name=f"task {each}", priority=Priority.HIGH) for each in range(53)]
+    assert batch_store.insert(many) == many
+    assert batch_store.read_many([each.id for each in many]) == {each.id: each for each in many}
+
+
+def test_of_many_records_those_that_exist_stay_as_they_are(batch_store: TaskStore) -> None:
+    """A batch overwrites nothing, and what exists keeps no other from being written."""
+    first = task(id=numbered(1), nonce="first")
+    batch_store.create(first)
+    others = [task(id=numbered(each), nonce="second") for each in (0, 2)]
+    assert batch_store.insert([others[0], replace(first, nonce="second", type="other"), others[1]]) == others
+    assert batch_store.read_many([numbered(each) for each in range(3)]) == {
+        each.id: each for each in (others[0], first, others[1])
+    }
+
+
+def test_of_two_records_of_one_id_one_is_written(batch_store: TaskStore) -> None:
+    """Two requests of a batch may be the same one: only one of them is said to be written, and it is what is there."""
+    twice = [task(id=numbered(1), nonce="first"), task(id=numbered(1), nonce="second")]
+    (written,) = batch_store.insert(twice)
+    assert written in twice
+    assert batch_store.read(numbered(1)) == written
+
+
+@properties
+@given(any_task=TASKS)
+def test_every_task_is_stored_whole_by_a_batch(batch_store: TaskStore, any_task: Task) -> None:
+    """Whatever a task holds is written by a batch as by itself."""
+    wanted = fresh(any_task)
+    assert batch_store.insert([wanted]) == [wanted]
+    assert batch_store.read(wanted.id) == wanted
+
+
 def test_an_unknown_record_reads_as_none(task_store: TaskStore) -> None:
     """A task that was never created is `None`, and is left out of many."""
     known = task()

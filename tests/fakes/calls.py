@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
+from duetime.adapters.dynamodb.batch_insert import insertion
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +34,8 @@ class Drawn:
         request = dict(self.request)
         if "RequestItems" in request:
             request["RequestItems"] = {table: request["RequestItems"]}
+        elif "Statements" in request:
+            request["Statements"] = [insertion(table, item) for item in request["Statements"]]
         else:
             request.setdefault("TableName", table)
         return Drawn(self.operation, request)
@@ -40,6 +43,8 @@ class Drawn:
     def comparable(self, answer: Any, table: str) -> Any:  # noqa: ANN401 - any answer
         """An answer without what may differ: a batch has no order, and is under the table's name."""
         answer = _in_order(answer)
+        if self.operation == "batch_execute_statement" and isinstance(answer, dict):
+            return [response.get("Error", {}).get("Code") for response in answer["Responses"]]
         if self.operation != "batch_get_item" or not isinstance(answer, dict):
             return answer
         found = sorted(answer["Responses"].get(table, []), key=str)
@@ -65,7 +70,7 @@ class StoreCalls:
         """The next call."""
         self.names, self.values = set(), {}
         kinds: list[Callable[[], Drawn]] = [self._put, self._update, self._update, self._delete, self._get]
-        kinds += [self._batch, self._query, self._query, self._index_query, self._edge]
+        kinds += [self._batch, self._insert, self._query, self._query, self._index_query, self._edge]
         drawn = self.random.choice(kinds)()
         return self._spoilt(drawn) if self.random.random() < 0.08 else drawn
 
@@ -110,6 +115,12 @@ class StoreCalls:
         keys = [self._key() for _ in range(self.random.randint(1, 4))]
         different = [key for number, key in enumerate(keys) if key not in keys[:number]]
         return Drawn("batch_get_item", {"RequestItems": {"Keys": different, "ConsistentRead": True}})
+
+    def _insert(self) -> Drawn:
+        items = [self._item() for _ in range(self.random.randint(1, 4))]
+        if self.random.random() < 0.1:
+            items[0]["n"] = {"N": "1" * 39}
+        return Drawn("batch_execute_statement", {"Statements": items})
 
     def _query(self) -> Drawn:
         text = f"{self._name('#p')} = {self._value(':p', {'S': self.random.choice(_PARTITIONS)})}"
@@ -277,6 +288,8 @@ class StoreCalls:
     def _spoilt(self, drawn: Drawn) -> Drawn:
         """The call with something in it that DynamoDB refuses."""
         request = dict(drawn.request)
+        if "Statements" in request:
+            return Drawn(drawn.operation, {"Statements": request["Statements"] * 26})
         spoils: list[dict[str, Any]] = [{"TableName": "nobody"}] if "RequestItems" not in request else []
         if "Key" in request:
             spoils += [

@@ -12,12 +12,12 @@ from duetime.adapters.aws_clients import Clients
 from tests.metering import item_size, read_units, write_units
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import boto3
     from mypy_boto3_dynamodb import DynamoDBClient
 
-_WRITES = ("PutItem", "UpdateItem", "DeleteItem")
+_WRITES = ("PutItem", "BatchExecuteStatement", "UpdateItem", "DeleteItem")
 _READS = ("GetItem", "BatchGetItem", "Query")
 _REQUEST = "duetime_request"
 """Where a call's context keeps its arguments."""
@@ -95,10 +95,10 @@ class Meter:
         refused = 0
         if parsed.get("Error", {}).get("Code") == "ConditionalCheckFailedException":
             refused = write_units(item_size(parsed["Item"])) if parsed.get("Item") else 1
-        capacity = parsed.get("ConsumedCapacity", {})
-        indexes = capacity.get("GlobalSecondaryIndexes", {}).values() if model.name in _WRITES else ()
+        capacities = _capacities(parsed) if model.name in _WRITES else ()
+        indexes = [index for each in capacities for index in each.get("GlobalSecondaryIndexes", {}).values()]
         index_units = sum(index["CapacityUnits"] for index in indexes)
-        total = capacity.get("CapacityUnits", 0) if model.name in _WRITES else 0
+        total = sum(each["CapacityUnits"] for each in capacities)
         # Added at the end: `+=` reads, computes and stores, and what another thread stores in between would be lost.
         with self._lock:
             self.requests[model.name] += 1
@@ -111,6 +111,12 @@ class Meter:
 def _ask_for_capacity(params: dict[str, Any], context: dict[str, Any], **_: Any) -> None:  # noqa: ANN401 - botocore's own
     context[_REQUEST] = dict(params)
     params["ReturnConsumedCapacity"] = "INDEXES"
+
+
+def _capacities(parsed: Mapping[str, Any]) -> Sequence[Any]:
+    """What a response says of its writes: of one, or of each statement of a batch."""
+    told = parsed.get("ConsumedCapacity", ())
+    return (told,) if isinstance(told, dict) else told
 
 
 def _unprojected(request: Mapping[str, Any]) -> dict[str, Any]:

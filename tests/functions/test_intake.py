@@ -23,6 +23,8 @@ from duetime.services.topologies.definitions import Precondition
 from tests.minutes import items_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from duetime.domain.tasks.task import Task
     from tests.functions.stack import Stack
 
@@ -207,15 +209,16 @@ def test_what_the_store_does_not_take_comes_again_and_nothing_else(
     records = [message(intake, event(intake, {"type": "report", "payload": n})) for n in range(20)]
     dynamodb = composed(CoreServices).stores.tasks._client
     put, calls = dynamodb.put_item, iter(range(1_000))
+    error: Any = {"Error": {"Code": "ProvisionedThroughputExceededException", "Message": "slow down"}}
 
-    def throttled(**request: Any) -> Any:  # noqa: ANN401 - botocore's own
-        if next(calls) % 3 == 0:
-            raise dynamodb.exceptions.ProvisionedThroughputExceededException(
-                {"Error": {"Code": "ProvisionedThroughputExceededException", "Message": "slow down"}}, "PutItem"
-            )
-        return put(**request)
+    def throttled(**_request: object) -> Any:  # noqa: ANN401 - botocore's own
+        raise dynamodb.exceptions.ProvisionedThroughputExceededException(error, "any")
 
-    monkeypatch.setattr(dynamodb, "put_item", throttled)
+    def throttled_at_times(**request: Any) -> Any:  # noqa: ANN401 - botocore's own
+        return throttled() if next(calls) % 3 == 0 else put(**request)
+
+    monkeypatch.setattr(dynamodb, "batch_execute_statement", throttled)
+    monkeypatch.setattr(dynamodb, "put_item", throttled_at_times)
     again = take(intake, *records)
     assert len(again) == 7
     assert len(tasks_of()) == 13
@@ -230,7 +233,7 @@ def test_a_defect_in_one_event_is_its_own(intake: Stack, monkeypatch: pytest.Mon
     """Whatever goes wrong that nobody thought of, the others are tasks, and their messages go."""
     good, bad = message(intake, {"type": "report"}), message(intake, {"type": "report", "name": "bad"})
     store = composed(CoreServices).stores.tasks
-    create = store.create
+    create, insert = store.create, store.insert
 
     def broken(task: Task, taking: object = None) -> bool:
         assert taking is None
@@ -238,7 +241,13 @@ def test_a_defect_in_one_event_is_its_own(intake: Stack, monkeypatch: pytest.Mon
             raise ZeroDivisionError
         return create(task)
 
+    def broken_batch(tasks: Sequence[Task]) -> Sequence[Task]:
+        if any(task.name for task in tasks):
+            raise ZeroDivisionError
+        return insert(tasks)
+
     monkeypatch.setattr(store, "create", broken)
+    monkeypatch.setattr(store, "insert", broken_batch)
     assert take(intake, good, bad) == [bad["messageId"]]
     assert len(tasks_of()) == 1
 

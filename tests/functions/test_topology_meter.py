@@ -213,6 +213,19 @@ def test_nodes_that_start_together_are_sent_together(graphs: Graphs) -> None:
     assert graphs.meter.table_units == 20 + 3
 
 
+def test_nodes_that_wait_are_written_in_batches(graphs: Graphs) -> None:
+    """Sixty nodes behind one: three requests, for the units of as many puts."""
+    fan = {"first": {"type": "node"}, **{f"n{i}": {"type": "node", "depends_on": ["first"]} for i in range(60)}}
+    topology = graphs.submit(fan)
+    graphs.work()
+    graphs.meter.reset()
+    graphs.state("plan", topology)
+    assert graphs.meter.requests["BatchExecuteStatement"] == 3
+    # The node that starts at once, and how far the run has come, when it begins and when it opens.
+    assert graphs.meter.requests["PutItem"] == 1 + 2
+    assert (graphs.meter.table_units, graphs.meter.index_units) == (61 + 2, 61)
+
+
 def test_a_look_at_a_run_costs_two_units_and_one_question(graphs: Graphs) -> None:
     """The next timer, and the refused claim; its nodes are read in batches, and nothing is written about them."""
     topology = graphs.submit({f"n{i}": {"type": "node", "delay_seconds": 9_000} for i in range(8)})

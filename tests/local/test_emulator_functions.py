@@ -5,15 +5,17 @@ from __future__ import annotations
 import base64
 import json
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
 from bench.engine_functions import create_function
+from duetime.adapters.dynamodb.batch_insert import insertion
 from tests.waiting import until
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from duetime.adapters.dynamodb.attribute_values import Item
     from duetime_local.emulator import Emulator
 
 _INVOCATIONS, _AT_ONCE = 30, 3
@@ -47,17 +49,23 @@ def function(engine: Emulator, source: str, folder: Path) -> str:
     return name
 
 
-def test_a_queue_is_served_while_a_function_works_on_a_stream(engine: Emulator, tmp_path: Path) -> None:
-    """A message comes before the function of the stream is released; the emulator alone would make it wait."""
-    dynamodb, sqs, functions = engine.client("dynamodb"), engine.client("sqs"), engine.client("lambda")
-    table, url = f"probe-{uuid4()}", sqs.create_queue(QueueName=f"probe-{uuid4()}")["QueueUrl"]
-    stream = dynamodb.create_table(
-        TableName=table,
+def streamed_table(engine: Emulator, name: str) -> str:
+    """Create a table whose changes are in a stream; the stream's ARN."""
+    table = engine.client("dynamodb").create_table(
+        TableName=name,
         KeySchema=[{"AttributeName": "p", "KeyType": "HASH"}],
         AttributeDefinitions=[{"AttributeName": "p", "AttributeType": "S"}],
         BillingMode="PAY_PER_REQUEST",
         StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"},
-    )["TableDescription"]["LatestStreamArn"]
+    )
+    return table["TableDescription"]["LatestStreamArn"]
+
+
+def test_a_queue_is_served_while_a_function_works_on_a_stream(engine: Emulator, tmp_path: Path) -> None:
+    """A message comes before the function of the stream is released; the emulator alone would make it wait."""
+    dynamodb, sqs, functions = engine.client("dynamodb"), engine.client("sqs"), engine.client("lambda")
+    table, url = f"probe-{uuid4()}", sqs.create_queue(QueueName=f"probe-{uuid4()}")["QueueUrl"]
+    stream = streamed_table(engine, table)
     arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
     functions.create_event_source_mapping(
         EventSourceArn=stream, FunctionName=function(engine, _BUSY, tmp_path), StartingPosition="LATEST"
@@ -72,6 +80,27 @@ def test_a_queue_is_served_while_a_function_works_on_a_stream(engine: Emulator, 
         assert until((tmp_path / "message-came").exists, 15)
     finally:
         (tmp_path / "release").touch()
+
+
+def test_insertions_are_told_to_the_stream_and_overwrite_nothing(engine: Emulator) -> None:
+    """A batch is as many conditional writes as it has statements, and is charged for their sizes."""
+    dynamodb, table = engine.client("dynamodb"), f"probe-{uuid4()}"
+    stream = streamed_table(engine, table)
+    dynamodb.put_item(TableName=table, Item={"p": {"S": "there"}})
+    items: list[Item] = [{"p": {"S": "new"}, "d": {"S": "x" * 3_000}}, {"p": {"S": "there"}, "d": {"N": "1.5"}}]
+
+    answer = dynamodb.batch_execute_statement(
+        Statements=[insertion(table, item) for item in items], ReturnConsumedCapacity="INDEXES"
+    )
+
+    assert [each.get("Error", {}).get("Code") for each in answer["Responses"]] == [None, "DuplicateItem"]
+    assert [each["CapacityUnits"] for each in answer["ConsumedCapacity"]] == [3, 1]
+    assert dynamodb.get_item(TableName=table, Key={"p": {"S": "there"}})["Item"] == {"p": {"S": "there"}}
+    streams: Any = cast("Any", engine).client("dynamodbstreams")
+    shard = streams.describe_stream(StreamArn=stream)["StreamDescription"]["Shards"][0]["ShardId"]
+    start = streams.get_shard_iterator(StreamArn=stream, ShardId=shard, ShardIteratorType="TRIM_HORIZON")
+    records = streams.get_records(ShardIterator=start["ShardIterator"])["Records"]
+    assert [record["dynamodb"]["Keys"]["p"]["S"] for record in records] == ["there", "new"]
 
 
 def test_each_invocation_has_its_own_log_and_all_of_it(engine: Emulator, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from duetime.adapters.dynamodb import schema
+from duetime_testing.fakes.statements import inserted_item
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -94,6 +95,9 @@ def _of_table(call: Call) -> Footprint:
         return frozenset({(mode, _path_of(request.get("Key") or request["Item"]))})
     if operation == "batch_get_item":
         return frozenset((mode, _path_of(key)) for each in request["RequestItems"].values() for key in each["Keys"])
+    if operation == "batch_execute_statement":
+        inserted = [inserted_item(each["Statement"], each["Parameters"])[1] for each in request["Statements"]]
+        return frozenset((mode, _path_of(item)) for item in inserted)
     if operation == "query" and "IndexName" not in request:
         return frozenset({(mode, ("table", call.partition) if call.partition else ("table",))})
     return frozenset({(mode, ("table",))})

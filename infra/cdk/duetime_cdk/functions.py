@@ -41,6 +41,8 @@ WRITE = ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem")
 LEASE = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility")
 """What it takes to hand out what lies on a queue."""
 READ_MANY = ("dynamodb:Query", "dynamodb:BatchGetItem")
+INSERT_MANY = ("dynamodb:PartiQLInsert",)
+"""What it takes to create many tasks, of a request, of events or of nodes: a `BatchExecuteStatement` of insertions."""
 DELETE = ("dynamodb:DeleteItem",)
 """What it takes to leave the line of a lock, and to remove what lies beside the record of a deleted task."""
 
@@ -120,7 +122,7 @@ class Functions(Construct):
         )
         self._grant_egress(function)
         self._grant_bulk_start(function)
-        function.allow([*READ_MANY, *DELETE], [self._stores.tables.tasks.table_arn])
+        function.allow([*READ_MANY, *INSERT_MANY, *DELETE], [self._stores.tables.tasks.table_arn])
         function.allow(["dynamodb:Query"], self._stores.tables.index_arns)
         function.allow(["sqs:GetQueueAttributes"], self._queue_arns)
         self._grant_leasing(function)
@@ -169,7 +171,7 @@ class Functions(Construct):
                 **self._callable,
             },
         )
-        function.allow([*READ_MANY, *DELETE], [self._stores.tables.tasks.table_arn])
+        function.allow([*READ_MANY, *INSERT_MANY, *DELETE], [self._stores.tables.tasks.table_arn])
         self._grant_bulk_start(function)
         self._stores.content.grant_access(function)
         return function
@@ -208,7 +210,7 @@ class Functions(Construct):
             },
         )
         self.machine.grant_start(function)
-        function.allow([*READ_MANY, *DELETE], [self._stores.tables.tasks.table_arn])
+        function.allow([*READ_MANY, *INSERT_MANY, *DELETE], [self._stores.tables.tasks.table_arn])
         self._grant_egress(function)
         self._grant_bulk_start(function)
         grant_target_calls(function, settings.aws_targets)
@@ -250,6 +252,7 @@ class Functions(Construct):
             },
         )
         self._stores.content.grant_access(function, reads=False)
+        function.allow(INSERT_MANY, [self._stores.tables.tasks.table_arn])
         function.allow(["sqs:SendMessage"], [intake.rejects.queue_arn])
         function.invoke_by(
             intake.queue,

@@ -46,6 +46,10 @@ Around the server, because one waiting function holds up others (`stream_poller.
   function works on a batch of a stream.
 * an invocation ends as soon as its log is read. By itself the server waits 50 ms for one that logs nothing.
 
+Around the server, because its stream is not told of them, and each is charged one unit (`batch_inserts.py`):
+
+* insertions by `BatchExecuteStatement` are conditional writes like any others.
+
 By starting processes of the worker before they are needed (`lambda_warm_up.warm_up`):
 
 * A cold start takes a second of a core, which many of them at once take from everything else.

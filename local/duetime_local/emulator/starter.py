@@ -32,6 +32,9 @@ def main() -> None:
     from ministack.services import lambda_svc  # noqa: PLC0415 - same
 
     _poll_streams_apart(lambda_svc)
+    from ministack.services import dynamodb  # noqa: PLC0415 - same
+
+    dynamodb._batch_execute_statement = _module_beside("batch_inserts").BatchInserts(dynamodb).execute  # noqa: SLF001
     app.main()
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from duetime_testing.fakes.attribute_values import MOST_BYTES, ValueInvalid, checked, order, size_of
 from duetime_testing.fakes.errors import Exceptions
 from duetime_testing.fakes.expressions import ExpressionInvalid, condition, name_of, projection, update
+from duetime_testing.fakes.statements import MOST_STATEMENTS, StatementInvalid, inserted_item
 from duetime_testing.fakes.tables import Index, Table
 from duetime_testing.fakes.updates import updated
 
@@ -23,6 +24,7 @@ _MOST_PARTITION_BYTES, _MOST_SORT_BYTES = 2_048, 1_024
 """Of keys (Source: DynamoDB quotas)."""
 _MOST_WRITES = 100
 """In one transaction (Source: DynamoDB API Reference)."""
+_THROTTLED = {"Error": {"Code": "ThrottlingError", "Message": "Throughput exceeds the current capacity"}}
 _META = {"ResponseMetadata": {"HTTPStatusCode": 200}}
 
 
@@ -34,7 +36,7 @@ class FakeDynamoDB:
     Attributes:
         now: the time in milliseconds, by which a reader that lags is told what was there.
         lag: by how many milliseconds an eventually consistent read lags behind.
-        processed: how many of the keys of a BatchGetItem are read at once.
+        processed: how many of the keys of a BatchGetItem are read at once, and of the statements of a batch executed.
         page: the most items on a page.
     """
 
@@ -195,6 +197,32 @@ class FakeDynamoDB:
             ((kind, request),) = write.items()
             (self.put_item if kind == "Put" else self.update_item)(**request)
         return dict(_META)
+
+    def batch_execute_statement(self, *, Statements: list[dict[str, Any]]) -> dict[str, Any]:
+        """Insert items, or some of them, each by itself."""
+        if not 1 <= len(Statements) <= MOST_STATEMENTS:
+            raise self._invalid("BatchExecuteStatement", "a batch has 1 to 25 statements")
+        now = self.processed(len(Statements))
+        return {
+            "Responses": [self._inserted(each) for each in Statements[:now]] + [_THROTTLED] * (len(Statements) - now),
+            **_META,
+        }
+
+    def _inserted(self, statement: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            name, item = inserted_item(statement["Statement"], statement["Parameters"])
+            names = {"#p": self._table(name, "PutItem").partition_name}
+            self.put_item(
+                TableName=name,
+                Item=item,
+                ConditionExpression="attribute_not_exists(#p)",
+                ExpressionAttributeNames=names,
+            )
+        except self.exceptions.ConditionalCheckFailedException:
+            return {"TableName": name, "Error": {"Code": "DuplicateItem"}}
+        except (StatementInvalid, self.exceptions.ValidationException) as error:
+            return {"Error": {"Code": "ValidationError", "Message": str(error)}}
+        return {"TableName": name}
 
     def _metadata(self) -> dict[str, Any]:
         """What an answer says of itself: by the service's own clock, among other things."""

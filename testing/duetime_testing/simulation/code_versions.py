@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
+from duetime.adapters.dynamodb.batch_insert import insertion
 from duetime.domain.ids import TaskId
+from duetime_testing.fakes.statements import inserted_item
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,9 +38,16 @@ class Generation(Enum):
             return request | {"Item": request["Item"] | {schema.VERSION_OF_SCHEMA: _PREVIOUS}}
         if self is Generation.NEWER and operation == "put_item" and _STATE in request["Item"]:
             return request | {"Item": request["Item"] | {UNKNOWN: _VALUE}}
+        if operation == "batch_execute_statement" and self is not Generation.PRESENT:
+            return request | {"Statements": [self._insertion(each) for each in request["Statements"]]}
         if self is Generation.NEWER and operation == "update_item" and _is_of_record(request):
             return _with_unknown(request)
         return request
+
+    def _insertion(self, statement: Mapping[str, Any]) -> dict[str, Any]:
+        """The insertion of a record as the same code sends it."""
+        table, item = inserted_item(statement["Statement"], statement["Parameters"])
+        return dict(insertion(table, self.request("put_item", {"Item": item})["Item"]))
 
 
 def _is_of_record(request: Mapping[str, Any]) -> bool:

@@ -19,13 +19,22 @@ MUTANTS = (
     ),
     Mutant(
         "nothing of a batch is sent",
-        "services/tasks/create.py",
-        "        ends = self.runtime.executor.map(attempt, orders)\n"
-        "        self._send_new(ends)\n"
-        "        return list(ends)\n"
-        "\n"
-        "    def create_each",
-        "        ends = self.runtime.executor.map(attempt, orders)\n        return list(ends)\n\n    def create_each",
+        "services/tasks/create_batch.py",
+        "        creator.enqueuer.send_due([end.value for end in ends if isinstance(end, Accepted) and end.is_new])\n"
+        "        return ends",
+        "        return ends",
+    ),
+    Mutant(
+        "a batch of records is taken to be written whole",
+        "adapters/dynamodb/batch_insert.py",
+        ' if "Error" not in response]',
+        "]",
+    ),
+    Mutant(
+        "what a batch of records leaves out is taken to exist",
+        "services/tasks/create_batch.py",
+        "made.task.nonce in written or creator.enqueuer.create(made.task)",
+        "made.task.nonce in written",
     ),
     Mutant(
         "a running task is cancelled as if it had not begun",

@@ -18,4 +18,6 @@ class IntakeServices(Part):
         """Makes tasks of events."""
         settings, runtime = self.settings, self.runtime
         rejects = SqsRejects(self.platform.clients.sqs(), settings.intake_rejects, runtime.executor)
-        return EventTaskCreator(self.part(TaskServices).creator, rejects, runtime.telemetry, settings.intake_owner)
+        return EventTaskCreator(
+            self.part(TaskServices).batch_creator, rejects, runtime.telemetry, settings.intake_owner
+        )

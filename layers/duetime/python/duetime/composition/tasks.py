@@ -24,6 +24,7 @@ from duetime.services.tasks.wait import OutcomeWaiter
 
 if TYPE_CHECKING:
     from duetime.services.tasks.approvals import Approvals
+    from duetime.services.tasks.create_batch import BatchCreator
     from duetime.services.tasks.unique_key_conflicts import KeyConflicts
 
 
@@ -42,6 +43,13 @@ class TaskServices(Part):
         core = self.part(CoreServices)
         conflicts = deferred(self._key_conflicts)
         return TaskCreator(core.stores, core.enqueuer, self.runtime, core.shards, self.creation_rules, conflicts)
+
+    @cached_property
+    def batch_creator(self) -> BatchCreator:
+        """Accepts many tasks."""
+        from duetime.services.tasks.create_batch import BatchCreator  # noqa: PLC0415 - few requests are of many
+
+        return BatchCreator(self.creator)
 
     def _key_conflicts(self) -> KeyConflicts:
         from duetime.services.tasks.unique_key_conflicts import KeyConflicts  # noqa: PLC0415 - few creations meet one

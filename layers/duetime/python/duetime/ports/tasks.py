@@ -72,6 +72,15 @@ class TaskStore(Protocol):
         """
         ...
 
+    def insert(self, tasks: Sequence[Task]) -> Sequence[Task]:
+        """Write new records, each unless one of that id exists, with few requests.
+
+        Returns:
+            Those that were surely written by this call. Any other may have been, too: `create` says so. It is never
+            `Unavailable`.
+        """
+        ...
+
     def read(self, task_id: TaskId) -> Task | None:
         """Read one record, consistently; `None` if there is none."""
         ...

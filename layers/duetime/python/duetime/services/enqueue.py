@@ -65,7 +65,21 @@ class Enqueuer:
             self.tasks.add_timer(_timer_for(task, task.generation, task.next_at, sent=plan.direct))
         self._watch_lateness(task)
         self._watch_expiry(task, task.generation)
-        return self.tasks.create(replace(task, sent=plan.direct, nonce=self.runtime.nonce()), taking)
+        return self.tasks.create(replace(task, sent=plan.direct, nonce=task.nonce or self.runtime.nonce()), taking)
+
+    def insert(self, tasks: Sequence[Task]) -> set[str]:
+        """Write those of these new records that need no timer beside them, without sending anything yet.
+
+        Args:
+            tasks: each with a nonce of its own.
+
+        Returns:
+            The nonces of those that were surely written. All others must be created; `send_due` must follow.
+        """
+        now = self.runtime.now()
+        plans = [(task, enqueue_plan(task.id, task.next_at, now, self.look_ahead)) for task in tasks]
+        bare = [replace(task, sent=plan.direct) for task, plan in plans if not (plan.timer or self._is_watched(task))]
+        return {task.nonce for task in self.tasks.insert(bare)} if len(bare) > 1 else set()
 
     def produce(self, task: Task) -> bool:
         """Write a new record whose id was made before, perhaps long ago, without sending anything yet.
@@ -145,13 +159,22 @@ class Enqueuer:
         if generation is not None or (after.start_by, after.retry_by) != (task.start_by, task.retry_by):
             self._watch_expiry(after, task.generation if generation is None else generation)
 
+    def _is_watched(self, task: Task) -> bool:
+        """Whether a new record has a timer of its lateness or its expiry."""
+        late = late_timer(task, self.runtime.now(), self.look_ahead)
+        return late is not None or self._expiry_timer(task, task.generation) is not None
+
     def _watch_expiry(self, task: Task, generation: int) -> None:
-        """Have a worker function end a task in time that pull workers may never ask for; others are checked anyway."""
+        if (timer := self._expiry_timer(task, generation)) is not None:
+            self.tasks.add_timer(timer)
+
+    def _expiry_timer(self, task: Task, generation: int) -> Timer | None:
+        """Has a worker function end a task in time that pull workers may never ask for; others are checked anyway."""
         start_by = task.start_by if task.started_at is None else task.retry_by
         if start_by is None or not task.pull_queue or task.state not in STARTABLE:
-            return
+            return None
         at = first_unread(max(start_by, self.runtime.now()), self.look_ahead)
-        self.tasks.add_timer(Timer(task.id, generation, at, task.priority, task.owner))
+        return Timer(task.id, generation, at, task.priority, task.owner)
 
     def _watch_lateness(self, task: Task) -> None:
         if (timer := late_timer(task, self.runtime.now(), self.look_ahead)) is not None:

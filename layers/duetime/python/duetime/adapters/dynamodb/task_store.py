@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.unique_key_holders import KeyTaking, KeyWrite
     from duetime.ports.runtime import Executor, Telemetry
-    from duetime.ports.tasks import ListQuery, MinuteItem
+    from duetime.ports.tasks import ListQuery
 
 R = TypeVar("R")
 _TOLD = ATTRIBUTES["sent"].name
@@ -86,6 +86,14 @@ class DynamoTaskStore:
                 existing = _refusing(refusal)
                 return existing is not None and existing.nonce == task.nonce
         return True
+
+    def insert(self, tasks: Sequence[Task]) -> Sequence[Task]:
+        """Write new records with few requests, each unless one of that id exists; returns those surely written."""
+        from duetime.adapters.dynamodb.batch_insert import insert_items  # noqa: PLC0415 - few functions need it
+
+        tasks = list({task.id: task for task in tasks}.values())
+        written = insert_items(self._client, self._table, [item_of(task) for task in tasks], self._executor)
+        return [tasks[place] for place in written]
 
     def read(self, task_id: TaskId) -> Task | None:
         """Read one record, consistently; `None` if there is none."""
@@ -196,7 +204,7 @@ class DynamoTaskStore:
         with translated():
             page = self._client.query(**request)
         last = page.get("LastEvaluatedKey")
-        items = list(self._readable(_keyed_entry_of, page["Items"]))
+        items = list(self._readable(lambda item: (item[schema.SORT_KEY]["S"], entry_of(item)), page["Items"]))
         return MinutePage(items, last[schema.SORT_KEY]["S"] if last else None)
 
     def _readable(self, read: Callable[[StoredItem], R], items: Iterable[StoredItem]) -> Iterator[R]:
@@ -235,10 +243,6 @@ class DynamoTaskStore:
                 **request,
             )
         return [TaskId(item[schema.SORT_KEY]["S"]) for item in answer["Items"]]
-
-
-def _keyed_entry_of(item: StoredItem) -> tuple[str, MinuteItem]:
-    return item[schema.SORT_KEY]["S"], entry_of(item)
 
 
 def _refusing(refusal: ClientError) -> Task | None:

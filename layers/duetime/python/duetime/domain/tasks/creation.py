@@ -101,6 +101,15 @@ class Order:
         return "payload." if self.graph is None else ""
 
 
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A record that is ready to be written, with a nonce of its own, and the order it is made of."""
+
+    order: Order
+    task: Task
+    identity: Identity
+
+
 class FieldMerge(Protocol):
     """What a client wants changed of fields, of which it may name parts only."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
-from duetime.domain.errors import FieldInvalid, KeyReused, RequestError, TaskDeleted, Unavailable
+from duetime.domain.errors import FieldInvalid, KeyReused, TaskDeleted, Unavailable
 from duetime.domain.record_limits import INLINE_CONTENT_BYTES
-from duetime.domain.tasks.creation import Identity, due_of, new_id, new_task
+from duetime.domain.tasks.creation import Draft, Identity, due_of, new_id, new_task
 from duetime.domain.tasks.idempotency_keys import Accepted, RememberedKey
 from duetime.domain.tasks.task_options import unique_of
 from duetime.domain.times import MINUTE
@@ -16,7 +17,7 @@ from duetime.services.spans import MESSAGE_ID, creation_span
 from duetime.services.tasks.creation_rules import CreationRules, payload_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable
 
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.creation import Order
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from duetime.services.shards import Shards
     from duetime.services.tasks.unique_key_conflicts import KeyConflicts
 
-
+Made = TypeVar("Made", bound="Accepted[Task] | Draft")
 _TAIL_BITS = 64
 _TRIES = 5
 """How often a creation is tried whose unique key others take, or whose holder others change, in between."""
@@ -66,52 +67,34 @@ class TaskCreator:
             UniqueKeyHeld: another task holds its unique key, and it is not to be kept, or cannot be replaced any more.
             Unavailable: the store did not answer; nothing may have been accepted.
         """
-        accepted = self._traced(owner, order)
+        accepted = self._traced(order, partial(self._write, owner))
         if accepted.is_new:
             self.enqueuer.send_due([accepted.value])
         return accepted
 
-    def create_many(self, owner: str, orders: Sequence[Order]) -> list[Accepted[Task] | RequestError | Unavailable]:
-        """Accept many tasks, each for itself: a task or the reason why not, in the order they were requested."""
+    def draft(self, owner: str, order: Order) -> Accepted[Task] | Draft:
+        """Make a record ready to be written, unless the task exists; the record must be created and finished then.
 
-        def attempt(order: Order) -> Accepted[Task] | RequestError | Unavailable:
-            try:
-                return self._traced(owner, order)
-            except (RequestError, Unavailable) as refusal:
-                return refusal
+        Raises:
+            RequestError: as `create_once` does.
+            Unavailable: the store did not answer.
+        """
+        return self._traced(order, partial(self._draft, owner))
 
-        self.shards.prepare()
-        ends = self.runtime.executor.map(attempt, orders)
-        self._send_new(ends)
-        return list(ends)
-
-    def create_each(self, owner: str, orders: Sequence[Order]) -> list[Task | Exception]:
-        """Accept many tasks, each for itself, whatever goes wrong with any: a task or why there is none, in order."""
-
-        def attempt(order: Order) -> Accepted[Task] | Exception:
-            try:
-                return self._traced(owner, order)
-            except Exception as error:  # noqa: BLE001 - a defect that one order meets must not take others with it
-                return error
-
-        self.shards.prepare()
-        ends = self.runtime.executor.map(attempt, orders)
-        self._send_new(ends)
-        return [end.value if isinstance(end, Accepted) else end for end in ends]
-
-    def _send_new(self, ends: Sequence[Accepted[Task] | Exception]) -> None:
-        """Send what is due of the records that were written just now."""
-        self.enqueuer.send_due([end.value for end in ends if isinstance(end, Accepted) and end.is_new])
-
-    def _traced(self, owner: str, order: Order) -> Accepted[Task]:
-        """Make the record exist, as a span whose context the task keeps: its attempts link to it."""
+    def _traced(self, order: Order, make: Callable[[Order], Made]) -> Made:
+        """Make a record, or make it ready, as a span whose context the task keeps: its attempts link to it."""
         with self.runtime.tracer.span(creation_span(order.spec.type, order.traceparent)) as opened:
-            accepted = self._write(owner, replace(order, traceparent=opened.context or order.traceparent))
-            opened.end_with({MESSAGE_ID: accepted.value.id.text})
-        return accepted
+            made = make(replace(order, traceparent=opened.context or order.traceparent))
+            opened.end_with({MESSAGE_ID: (made.task if isinstance(made, Draft) else made.value).id.text})
+        return made
 
     def _write(self, owner: str, order: Order) -> Accepted[Task]:
         """Make the record exist; says whether it was this call that wrote it."""
+        made = self._draft(owner, order)
+        return self.finish(made, is_new=self.enqueuer.create(made.task)) if isinstance(made, Draft) else made
+
+    def _draft(self, owner: str, order: Order) -> Accepted[Task] | Draft:
+        """Do everything that comes before the record is written; all of it, if there is one or it has a unique key."""
         try:
             spec = self.rules.resolved(owner, order.spec, order.place_of_graph)
         except FieldInvalid:
@@ -131,13 +114,18 @@ class TaskCreator:
             return self._write_unique(owner, order, identity, unique)
         if self._is_costly(order) and (known := self._existing(identity)):
             return known
-        task = self._new_record(owner, order, identity)
-        if self.enqueuer.create(task):
-            return self._created(order, task, identity)
+        return Draft(order, self._new_record(owner, order, identity), identity)
+
+    def finish(self, made: Draft, *, is_new: bool) -> Accepted[Task]:
+        """Do what comes after the record was written, or was found to exist."""
+        task, order = made.task, made.order
+        if is_new:
+            self._retained(task, made.identity)
+            return Accepted(replace(task, payload=replace(task.payload, data=order.spec.payload)))
         if order.origin is not None:
             return Accepted(task, is_replay=True)
         # Somebody else is repeating the same request just now, and wrote this very record first.
-        return Accepted(self._retained(self.stores.tasks.read(task.id) or task, identity), is_replay=True)
+        return Accepted(self._retained(self.stores.tasks.read(task.id) or task, made.identity), is_replay=True)
 
     def _write_unique(self, owner: str, order: Order, identity: Identity, unique: Unique) -> Accepted[Task]:
         """Make the record exist, unless another task holds its unique key; again while others take it in between."""
@@ -161,9 +149,9 @@ class TaskCreator:
                 return settled
             if status.holder is not None:
                 continue
-            task = self._new_record(owner, order, identity)
-            if self.enqueuer.create(task, status.taken_by(task.id)):
-                return self._created(order, task, identity)
+            made = Draft(order, self._new_record(owner, order, identity), identity)
+            if self.enqueuer.create(made.task, status.taken_by(made.task.id)):
+                return self.finish(made, is_new=True)
         raise Unavailable(f"the unique key {unique.key!r} was taken by others again and again")
 
     def _existing(self, identity: Identity) -> Accepted[Task] | None:
@@ -195,11 +183,8 @@ class TaskCreator:
         payload = self.stores.contents.keep(identity.task_id, name, order.spec.payload, identity.expiry)
         task = new_task(identity.task_id, order.spec, owner, identity.due_at, identity.created_at, payload)
         # A repeat may come long after its first try: nobody reads its home minute any more.
-        return replace(task, next_at=max(task.next_at, self.runtime.now()), traceparent=order.traceparent)
-
-    def _created(self, order: Order, task: Task, identity: Identity) -> Accepted[Task]:
-        self._retained(task, identity)
-        return Accepted(replace(task, payload=replace(task.payload, data=order.spec.payload)))
+        next_at = max(task.next_at, self.runtime.now())
+        return replace(task, next_at=next_at, traceparent=order.traceparent, nonce=self.runtime.nonce())
 
     def _retained(self, task: Task, accepted: Identity) -> Task:
         """An open task whose payload lasts as long as its record; whoever wrote the record may not have come so far."""
@@ -219,9 +204,8 @@ class TaskCreator:
 
     def _is_costly(self, order: Order) -> bool:
         """Whether a repeated delivery would write something beside the record it finds: a payload, or a timer."""
-        if order.origin is None:
-            return False
-        return len(order.spec.payload) > INLINE_CONTENT_BYTES or order.origin.at < self.runtime.now() - MINUTE
+        at = None if order.origin is None else order.origin.at
+        return at is not None and (len(order.spec.payload) > INLINE_CONTENT_BYTES or at < self.runtime.now() - MINUTE)
 
     def _remember(self, owner: str, key: IdempotencyKey, accepted: Identity) -> RememberedKey:
         now = accepted.created_at

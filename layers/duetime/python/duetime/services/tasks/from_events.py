@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.ports.rejected_events import Rejects
     from duetime.ports.runtime import Telemetry
-    from duetime.services.tasks.create import TaskCreator
+    from duetime.services.tasks.create_batch import BatchCreator
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class EventTaskCreator:
         owner: of all the tasks.
     """
 
-    task_creator: TaskCreator
+    batch_creator: BatchCreator
     rejects: Rejects
     telemetry: Telemetry
     owner: str
@@ -56,7 +56,7 @@ class EventTaskCreator:
             What must be delivered again: the store or the queue of rejects did not answer, or we have a defect.
         """
         orders = [arrival.wanted for arrival in arrivals if isinstance(arrival.wanted, Order)]
-        created = iter(self.task_creator.create_each(self.owner, orders))
+        created = iter(self.batch_creator.create_each(self.owner, orders))
         ends = [next(created) if isinstance(arrival.wanted, Order) else arrival.wanted for arrival in arrivals]
         self.telemetry.count("intake_tasks", sum(not isinstance(end, Exception) for end in ends))
         put_aside = self._put_aside(arrivals, ends)

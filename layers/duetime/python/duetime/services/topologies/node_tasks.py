@@ -99,7 +99,9 @@ class NodeTasks:
         return [key for key in creation_order(graph, again) if starts_at_once(graph.by_key[key]) is not waits]
 
     def _make_all(self, topology_run: TopologyRun, keys: Sequence[str], target: Callable[[TaskSpec], Target]) -> None:
-        self.runtime.executor.map(lambda key: self.stores.tasks.create(self._blocked(topology_run, target, key)), keys)
+        tasks = self.runtime.executor.map(partial(self._blocked, topology_run, target), keys)
+        written = {task.id for task in self.stores.tasks.insert(tasks)}
+        self.runtime.executor.map(self.stores.tasks.create, [task for task in tasks if task.id not in written])
 
     def _start(self, topology_run: TopologyRun, key: str) -> Task | None:
         """Make a node's task, due at once; `None` if it has one."""

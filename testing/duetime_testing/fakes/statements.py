@@ -1,0 +1,33 @@
+"""Statements of PartiQL, as far as the stores make them: insertions of an item whose values are parameters."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime_testing.fakes.attribute_values import Item, Value
+
+MOST_STATEMENTS = 25
+"""In one batch (Source: DynamoDB Developer Guide, "Running batch operations with PartiQL for DynamoDB")."""
+_INSERT = re.compile(r"INSERT INTO \"([a-zA-Z0-9_.-]+)\" VALUE \{('[^']+': \?(?:, '[^']+': \?)*)\}")
+_NAME = re.compile(r"'([^']+)'")
+
+
+class StatementInvalid(ValueError):
+    """A statement of another kind, or with parameters more or fewer than it has places for."""
+
+
+def inserted_item(statement: str, parameters: Sequence[Value]) -> tuple[str, Item]:
+    """The table and the item of an insertion.
+
+    Raises:
+        StatementInvalid: it is none.
+    """
+    parsed = _INSERT.fullmatch(statement)
+    names = _NAME.findall(parsed[2]) if parsed else []
+    if parsed is None or len(names) != len(parameters):
+        raise StatementInvalid(statement)
+    return parsed[1], dict(zip(names, parameters, strict=True))
