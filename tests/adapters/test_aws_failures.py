@@ -195,6 +195,14 @@ def test_a_batch_says_which_records_it_wrote(cloud: Cloud, dynamodb: Stubber) ->
     assert store.insert(tasks) == [*tasks[: ITEMS_A_REQUEST - 1], *tasks[ITEMS_A_REQUEST:-2]]
 
 
+def test_a_batch_has_each_record_once(cloud: Cloud, dynamodb: Stubber) -> None:
+    """Of two records of one id one is sent: nowhere is it said that DynamoDB takes an item twice in a request."""
+    twice = [task(id=numbered(1), nonce=nonce) for nonce in ("first", "second")]
+    statements = [insertion("t", item_of(twice[1]))]
+    dynamodb.add_response("batch_execute_statement", {"Responses": [{}]}, {"Statements": statements})
+    assert DynamoTaskStore(cloud.dynamodb, "t", EXECUTOR, SILENT).insert(twice) == twice[1:]
+
+
 def test_a_batch_that_does_not_get_on_is_unavailable(cloud: Cloud, dynamodb: Stubber) -> None:
     """An answer with every key unprocessed ends the reading: it must not go round for ever."""
     answer = {"Responses": {}, "UnprocessedKeys": {"t": {"Keys": [key_of(numbered(1))]}}}
