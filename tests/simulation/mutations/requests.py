@@ -25,7 +25,7 @@ MUTANTS = (
         "        return ends",
     ),
     Mutant(
-        "a batch of records is taken to be written whole",
+        "every record of a batch is taken to be written",
         "adapters/dynamodb/batch_insert.py",
         ' if "Error" not in response]',
         "]",
