@@ -25,6 +25,7 @@ from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.content_expiry import after_record
 from duetime.domain.tasks.task_options import Priority
 from duetime.ports.queues import Delivery, Outgoing
+from duetime.ports.tasks import Insertions
 from tests.adapters.clouds import EXECUTOR, SILENT, Cloud
 from tests.adapters.examples import HOME, OWNER, numbered, task
 from tests.clocks import NOW
@@ -192,7 +193,8 @@ def test_a_batch_says_which_records_it_wrote(cloud: Cloud, dynamodb: Stubber) ->
         expected_params={"Statements": batches[2]},
     )
     store = DynamoTaskStore(cloud.dynamodb, "t", OneByOne(SystemClock()), SILENT)
-    assert store.insert(tasks) == [*tasks[: ITEMS_A_REQUEST - 1], *tasks[ITEMS_A_REQUEST:-2]]
+    written = [*tasks[: ITEMS_A_REQUEST - 1], *tasks[ITEMS_A_REQUEST:-2]]
+    assert store.insert(tasks) == Insertions(written, [tasks[ITEMS_A_REQUEST - 1]])
 
 
 def test_a_batch_has_each_record_once(cloud: Cloud, dynamodb: Stubber) -> None:
@@ -200,7 +202,7 @@ def test_a_batch_has_each_record_once(cloud: Cloud, dynamodb: Stubber) -> None:
     twice = [task(id=numbered(1), nonce=nonce) for nonce in ("first", "second")]
     statements = [insertion("t", item_of(twice[1]))]
     dynamodb.add_response("batch_execute_statement", {"Responses": [{}]}, {"Statements": statements})
-    assert DynamoTaskStore(cloud.dynamodb, "t", EXECUTOR, SILENT).insert(twice) == twice[1:]
+    assert DynamoTaskStore(cloud.dynamodb, "t", EXECUTOR, SILENT).insert(twice).written == twice[1:]
 
 
 def test_a_batch_that_does_not_get_on_is_unavailable(cloud: Cloud, dynamodb: Stubber) -> None:

@@ -15,7 +15,7 @@ from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.states import Move, State
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import MINUTE, minute_of
-from duetime.ports.tasks import ListQuery
+from duetime.ports.tasks import Insertions, ListQuery
 from tests.adapters.examples import HOME, OWNER, fresh, numbered, task
 from tests.adapters.strategies import TASKS, properties
 from tests.minutes import items_of
@@ -50,7 +50,7 @@ def test_a_resent_creation_is_one_creation(task_store: TaskStore) -> None:
 def test_any_number_of_records_is_written_at_once(batch_store: TaskStore) -> None:
     """More than one request takes, and each as it was given."""
     many = [task(id=numbered(each), name=f"task {each}", priority=Priority.HIGH) for each in range(53)]
-    assert batch_store.insert(many) == many
+    assert batch_store.insert(many) == Insertions(many, [])
     assert batch_store.read_many([each.id for each in many]) == {each.id: each for each in many}
 
 
@@ -59,7 +59,8 @@ def test_of_many_records_those_that_exist_stay_as_they_are(batch_store: TaskStor
     first = task(id=numbered(1), nonce="first")
     batch_store.create(first)
     others = [task(id=numbered(each), nonce="second") for each in (0, 2)]
-    assert batch_store.insert([others[0], replace(first, nonce="second", type="other"), others[1]]) == others
+    again = replace(first, nonce="second", type="other")
+    assert batch_store.insert([others[0], again, others[1]]) == Insertions(others, [again])
     assert batch_store.read_many([numbered(each) for each in range(3)]) == {
         each.id: each for each in (others[0], first, others[1])
     }
@@ -68,7 +69,7 @@ def test_of_many_records_those_that_exist_stay_as_they_are(batch_store: TaskStor
 def test_of_two_records_of_one_id_one_is_written(batch_store: TaskStore) -> None:
     """Two requests of a batch may be the same one: only one of them is said to be written, and it is what is there."""
     twice = [task(id=numbered(1), nonce="first"), task(id=numbered(1), nonce="second")]
-    (written,) = batch_store.insert(twice)
+    (written,) = batch_store.insert(twice).written
     assert written in twice
     assert batch_store.read(numbered(1)) == written
 
@@ -78,7 +79,7 @@ def test_of_two_records_of_one_id_one_is_written(batch_store: TaskStore) -> None
 def test_every_task_is_stored_whole_by_a_batch(batch_store: TaskStore, any_task: Task) -> None:
     """Whatever a task holds is written by a batch as by itself."""
     wanted = fresh(any_task)
-    assert batch_store.insert([wanted]) == [wanted]
+    assert batch_store.insert([wanted]) == Insertions([wanted], [])
     assert batch_store.read(wanted.id) == wanted
 
 

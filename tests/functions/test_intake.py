@@ -18,7 +18,7 @@ from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, to_iso
 from duetime.environment_variables import Variable
 from duetime.handlers import REGISTRY, Registered
-from duetime.ports.tasks import ListQuery
+from duetime.ports.tasks import Insertions, ListQuery
 from duetime.services.topologies.definitions import Precondition
 from tests.minutes import items_of
 
@@ -241,7 +241,7 @@ def test_a_defect_in_one_event_is_its_own(intake: Stack, monkeypatch: pytest.Mon
             raise ZeroDivisionError
         return create(task)
 
-    def broken_batch(tasks: Sequence[Task]) -> Sequence[Task]:
+    def broken_batch(tasks: Sequence[Task]) -> Insertions:
         if any(task.name for task in tasks):
             raise ZeroDivisionError
         return insert(tasks)

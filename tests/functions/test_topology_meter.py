@@ -18,6 +18,7 @@ from duetime.environment_variables import Variable
 from duetime.handlers import REGISTRY, Registered
 from duetime.ports.queues import Outgoing
 from duetime.services.enqueue import message_for
+from duetime.services.topologies.node_tasks import NodeTasks
 from tests.adapters.clouds import Cloud
 from tests.functions.api.gateway import Gateway
 from tests.functions.meter import Meter
@@ -224,6 +225,24 @@ def test_nodes_that_wait_are_written_in_batches(graphs: Graphs) -> None:
     # The node that starts at once, and how far the run has come, when it begins and when it opens.
     assert graphs.meter.requests["PutItem"] == 1 + 2
     assert (graphs.meter.table_units, graphs.meter.index_units) == (61 + 2, 61)
+
+
+def test_a_plan_that_is_started_again_is_refused_each_record_once(
+    graphs: Graphs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What exists is known by its batch, so a plan that was cut off costs no more than it did."""
+    fan = {"first": {"type": "node"}, **{f"n{i}": {"type": "node", "depends_on": ["first"]} for i in range(60)}}
+    topology = graphs.submit(fan)
+    graphs.work()
+    with monkeypatch.context() as cut_off:
+        cut_off.setattr(NodeTasks, "start", lambda _self, _run: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            graphs.state("plan", topology)
+    graphs.meter.reset()
+    graphs.state("plan", topology)
+    # The node that starts at once, and that the run has opened.
+    assert (graphs.meter.requests["BatchExecuteStatement"], graphs.meter.requests["PutItem"]) == (3, 1 + 1)
+    assert (graphs.meter.table_units, graphs.meter.index_units) == (60 + 2, 1)
 
 
 def test_a_look_at_a_run_costs_two_units_and_one_question(graphs: Graphs) -> None:

@@ -27,8 +27,8 @@ MUTANTS = (
     Mutant(
         "every record of a batch is taken to be written",
         "adapters/dynamodb/batch_insert.py",
-        ' if "Error" not in response]',
-        "]",
+        'if "Error" not in response:',
+        "if True:",
     ),
     Mutant(
         "what a batch of records leaves out is taken to exist",

@@ -59,6 +59,19 @@ class MinutePage:
     last: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Insertions:
+    """What is known of new records that were to be written with few requests; any other may have been written, or not.
+
+    Attributes:
+        written: known to be written by this call.
+        existing: those of whose ids a record existed. It may be this call's own, if a request was sent twice.
+    """
+
+    written: Sequence[Task]
+    existing: Sequence[Task]
+
+
 class TaskStore(Protocol):
     """The records of tasks and their timers."""
 
@@ -72,13 +85,8 @@ class TaskStore(Protocol):
         """
         ...
 
-    def insert(self, tasks: Sequence[Task]) -> Sequence[Task]:
-        """Write new records, each unless one of that id exists, with few requests.
-
-        Returns:
-            Those that were surely written by this call. Any other may have been, too: `create` says so. It is never
-            `Unavailable`.
-        """
+    def insert(self, tasks: Sequence[Task]) -> Insertions:
+        """Write new records, each unless one of that id exists, with few requests; it is never `Unavailable`."""
         ...
 
     def read(self, task_id: TaskId) -> Task | None:

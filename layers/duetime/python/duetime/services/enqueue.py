@@ -74,12 +74,12 @@ class Enqueuer:
             tasks: each with a nonce of its own.
 
         Returns:
-            The nonces of those that were surely written. All others must be created; `send_due` must follow.
+            The nonces of those that are known to be written. All others must be created; `send_due` must follow.
         """
         now = self.runtime.now()
         plans = [(task, enqueue_plan(task.id, task.next_at, now, self.look_ahead)) for task in tasks]
         bare = [replace(task, sent=plan.direct) for task, plan in plans if not (plan.timer or self._is_watched(task))]
-        return {task.nonce for task in self.tasks.insert(bare)} if len(bare) > 1 else set()
+        return {task.nonce for task in self.tasks.insert(bare).written} if len(bare) > 1 else set()
 
     def produce(self, task: Task) -> bool:
         """Write a new record whose id was made before, perhaps long ago, without sending anything yet.

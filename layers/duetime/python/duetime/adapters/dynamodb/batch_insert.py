@@ -18,9 +18,12 @@ if TYPE_CHECKING:
 
 ITEMS_A_REQUEST = 25
 """Source: DynamoDB Developer Guide, "Running batch operations with PartiQL for DynamoDB"."""
+_DUPLICATE = "DuplicateItem"
 
 
-def insert_items(client: DynamoDBClient, table: str, items: Sequence[Item], executor: Executor) -> list[int]:
+def insert_items(
+    client: DynamoDBClient, table: str, items: Sequence[Item], executor: Executor
+) -> tuple[list[int], list[int]]:
     """Write those of these items that do not exist, each by itself, at the price of as many `PutItem`.
 
     `BatchWriteItem` would overwrite what exists, and a transaction costs twice as much.
@@ -32,21 +35,27 @@ def insert_items(client: DynamoDBClient, table: str, items: Sequence[Item], exec
         executor: makes requests at once.
 
     Returns:
-        The places of those that were surely written. Of the others, DynamoDB has told that they exist or that it did
-        not take them, or nothing: then they may have been written, too.
+        The places of those that are known to be written, and of those that existed when they were to be. All others
+        were not taken, or it is not known: a request had no response.
     """
+    written: list[int] = []
+    existing: list[int] = []
 
-    def insert(first: int) -> list[int]:
+    def insert(first: int) -> None:
         batch = items[first : first + ITEMS_A_REQUEST]
         try:
             with translated():
                 answer = client.batch_execute_statement(Statements=[insertion(table, item) for item in batch])
         except Unavailable:
-            return []
-        return [first + place for place, response in enumerate(answer["Responses"]) if "Error" not in response]
+            return
+        for place, response in enumerate(answer["Responses"], first):
+            if "Error" not in response:
+                written.append(place)
+            elif response["Error"].get("Code") == _DUPLICATE:
+                existing.append(place)
 
-    written = executor.map(insert, range(0, len(items), ITEMS_A_REQUEST))
-    return [place for each in written for place in each]
+    executor.map(insert, range(0, len(items), ITEMS_A_REQUEST))
+    return written, existing
 
 
 def insertion(table: str, item: Item) -> BatchStatementRequestTypeDef:

@@ -29,7 +29,7 @@ from duetime.domain.conditional_writes import Applied, ConditionFailed
 from duetime.domain.errors import RecordUnreadable
 from duetime.domain.ids import TaskId, partition_of
 from duetime.domain.operating_parameters import MINUTE_PAGE, OWNER_SPREAD
-from duetime.ports.tasks import MinutePage
+from duetime.ports.tasks import Insertions, MinutePage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -87,13 +87,13 @@ class DynamoTaskStore:
                 return existing is not None and existing.nonce == task.nonce
         return True
 
-    def insert(self, tasks: Sequence[Task]) -> Sequence[Task]:
-        """Write new records with few requests, each unless one of that id exists; returns those surely written."""
+    def insert(self, tasks: Sequence[Task]) -> Insertions:
+        """Write new records with few requests, each unless one of that id exists."""
         from duetime.adapters.dynamodb.batch_insert import insert_items  # noqa: PLC0415 - few functions need it
 
         tasks = list({task.id: task for task in tasks}.values())
-        written = insert_items(self._client, self._table, [item_of(task) for task in tasks], self._executor)
-        return [tasks[place] for place in written]
+        places = insert_items(self._client, self._table, [item_of(task) for task in tasks], self._executor)
+        return Insertions(*([tasks[place] for place in sorted(each)] for each in places))
 
     def read(self, task_id: TaskId) -> Task | None:
         """Read one record, consistently; `None` if there is none."""

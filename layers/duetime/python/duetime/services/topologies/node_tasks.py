@@ -100,8 +100,9 @@ class NodeTasks:
 
     def _make_all(self, topology_run: TopologyRun, keys: Sequence[str], target: Callable[[TaskSpec], Target]) -> None:
         tasks = self.runtime.executor.map(partial(self._blocked, topology_run, target), keys)
-        written = {task.id for task in self.stores.tasks.insert(tasks)}
-        self.runtime.executor.map(self.stores.tasks.create, [task for task in tasks if task.id not in written])
+        inserted = self.stores.tasks.insert(tasks)
+        present = {task.id for task in (*inserted.written, *inserted.existing)}
+        self.runtime.executor.map(self.stores.tasks.create, [task for task in tasks if task.id not in present])
 
     def _start(self, topology_run: TopologyRun, key: str) -> Task | None:
         """Make a node's task, due at once; `None` if it has one."""
