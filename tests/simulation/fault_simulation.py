@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 from functools import partial
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from duetime_testing.simulation.virtual_time import Strand
     from tests.simulation.endpoints import Asked
 
+DELIVERIES = [(0, 0), (0, 60), (0, 300), (150, 300)]
+"""How long messages take, in milliseconds: none at all as in most tests, or as with SQS and Lambda."""
 RATES = [0.0, 0.002, 0.01, 0.03]
 STORM = 8 * MINUTE
 _MILD = 0.4
@@ -54,6 +57,8 @@ _AGES, _MOMENTS = 5, 12
 """Of so many seeds one is watched for months afterwards, at so many moments."""
 _JOBS = 5
 """In one of so many seeds users have AWS run jobs as well."""
+_HOT_KEYS = 4
+"""In one of so many seeds with tasks there are keys of which tasks are created faster than messages are delivered."""
 _SILENCES = 6
 """In one of so many seeds with faults everything stands still for days before the calm."""
 _NOTICED = 15 * SECOND
@@ -123,6 +128,8 @@ class FaultSimulation(Account):
         self.faulty = bool(self.rate)
         self.is_mild = not self.faulty and self.random.random() < _MILD
         self.is_calm = False
+        # Apart from the other draws.
+        self.delivery = Random(f"{seed} delivery").choice(DELIVERIES)  # noqa: S311 - repeatable on purpose
         self.most_receives = self.random.choice([1000, 1000, 25, 5] if self.faulty else [1000, 1000, 25])
         for queue in self.sqs.queues.values():
             queue.most_receives = self.most_receives if queue.dead_letters else 0
@@ -191,6 +198,9 @@ class FaultSimulation(Account):
         if Theme.TASKS not in uses:
             return
         self.pullers = [self.time.start_process(self.users.pull) for _ in range(2)]
+        if self.seed % _HOT_KEYS == 1:
+            self.delivery = DELIVERIES[-1]
+            self.time.start_process(partial(self.users.use_hot_keys, end))
         if self.faulty:
             # What they do makes tasks late on purpose.
             self.time.start_process(partial(self.bulk_users.use, end))

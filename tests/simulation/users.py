@@ -27,6 +27,9 @@ _ANSWERED = range(200, 500)
 _LATEST = 6
 _SILENT = 0.3
 """How many pull workers send no heartbeats, and work as long as their first lease lasts."""
+_HOT = (60, 140, 400)
+"""Milliseconds between two creations of one key: less than a message takes, or more."""
+_STORM = 18 * SECOND
 _SHORT = {"timeout_seconds": 60, "notify_within_seconds": 60, "retry": {"max_attempts": 2, "initial_seconds": 1}}
 
 
@@ -85,6 +88,24 @@ class Users:
                 accepted = self.simulation.watching.accepted
                 # The latest have not begun yet, or are at work.
                 self._control(self.random.choice(accepted[-_LATEST:] if self.random.random() < 0.6 else accepted))
+
+    def use_hot_keys(self, until: Millis) -> None:
+        """Now and then create tasks of one key many times a second, without waiting for answers."""
+        simulation, draw = self.simulation, Random(f"{self.simulation.seed} hot keys")  # noqa: S311 - repeatable
+        while True:
+            simulation.take(draw.randrange(5, 90) * SECOND)
+            every, ends_at = draw.choice(_HOT), simulation.time.now() + _STORM
+            key = f"hot-{next(self._keys)}"
+            unique = {"key": key, "until": draw.choice(["started", "ended"]), "on_conflict": "replace"}
+            rule = draw.choice(({"unique": unique}, {"debounce": {"key": key, "seconds": 3, "max_seconds": 5}}))
+            body = {"type": works.PLAIN, "timeout_seconds": 60, "retry": {"max_attempts": 1}, **rule}
+            if ends_at > until:
+                return
+            simulation.count("hot key")
+            while simulation.time.now() < ends_at:
+                body["priority"] = draw.choice(["normal", "normal", "high"])
+                simulation.time.start_process(partial(self.ask, "POST", "/v1/tasks", {**body}))
+                simulation.take(every)
 
     def _create(self) -> None:
         """Create a task, and send the same request again until it is answered."""
