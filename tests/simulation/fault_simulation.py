@@ -16,6 +16,7 @@ from tests.simulation import works
 from tests.simulation.account import Account
 from tests.simulation.attempt_watching import AttemptWatching
 from tests.simulation.bulk_users import BulkUsers
+from tests.simulation.event_watching import EventWatching
 from tests.simulation.expiry_watching import ExpiryWatching, expiry_of
 from tests.simulation.job_users import JobUsers
 from tests.simulation.job_watching import JobWatching
@@ -142,6 +143,7 @@ class FaultSimulation(Account):
         self.expiries = ExpiryWatching(self)
         self.rates = RateWatching(self)
         self.unique_keys = UniqueWatching(self)
+        self.events = EventWatching(self)
         self.occurrences = OccurrenceWatching(self)
         self.nodes = NodeWatching(self)
         self.watching = Watching(self)
