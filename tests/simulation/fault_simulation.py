@@ -60,6 +60,8 @@ _JOBS = 5
 """In one of so many seeds users have AWS run jobs as well."""
 _HOT_KEYS = 4
 """In one of so many seeds with tasks there are keys of which tasks are created faster than messages are delivered."""
+_RATES_CHANGE = 5
+"""In one of so many seeds with tasks the rates of tasks that wait are raised and lowered."""
 _SILENCES = 6
 """In one of so many seeds with faults everything stands still for days before the calm."""
 _NOTICED = 15 * SECOND
@@ -200,6 +202,8 @@ class FaultSimulation(Account):
         if Theme.TASKS not in uses:
             return
         self.pullers = [self.time.start_process(self.users.pull) for _ in range(2)]
+        if self.seed % _RATES_CHANGE == 2:
+            self.time.start_process(partial(self.users.change_rates, end))
         if self.seed % _HOT_KEYS == 1:
             self.delivery = DELIVERIES[-1]
             self.time.start_process(partial(self.users.use_hot_keys, end))

@@ -9,7 +9,7 @@ from itertools import count
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.tasks.task_options import Priority
+from duetime.domain.tasks.task_options import Priority, Rate
 from duetime.domain.times import MINUTE, SECOND, Millis, to_iso
 from duetime_testing.simulation.gateway import event_of
 from tests.simulation import works
@@ -106,6 +106,23 @@ class Users:
                 body["priority"] = draw.choice(["normal", "normal", "high"])
                 simulation.time.start_process(partial(self.ask, "POST", "/v1/tasks", {**body}))
                 simulation.take(every)
+
+    def change_rates(self, until: Millis) -> None:
+        """Now and then have tasks wait for a slow rate, raise it for all of them, and lower it again."""
+        simulation, draw = self.simulation, Random(f"{self.simulation.seed} rates")  # noqa: S311 - repeatable
+        while simulation.time.now() < until:
+            simulation.take(draw.randrange(5, 60) * SECOND)
+            key = f"changing-{next(self._keys)}"
+            limits = (1, draw.choice([3, 9]))
+            slow, fast = ({"key": key, "limit": limit, "per_seconds": 30} for limit in limits)
+            simulation.rates.asked[key] = {Rate(**slow), Rate(**fast)}
+            body = {"type": works.PLAIN, "timeout_seconds": 60, "rate": slow, "retry": {"max_attempts": 1}}
+            answers = [self.ask("POST", "/v1/tasks", body) for _ in range(8)]
+            made = [answer.body["id"] for answer in answers if answer is not None and answer.status == 201]
+            for rate in (fast, slow, fast):
+                simulation.take(draw.randrange(1, 20) * SECOND)
+                for task_id in made:
+                    self.ask("PATCH", f"/v1/tasks/{task_id}", {"rate": rate})
 
     def _create(self) -> None:
         """Create a task, and send the same request again until it is answered."""

@@ -7,6 +7,13 @@ from tests.simulation.mutations.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        "a raised rate forgets the starts that were counted before",
+        "domain/rates.py",
+        "starts = now - (-(counted - now) * self.pace.interval // interval)",
+        "starts = self.at - 9 * interval",
+        theme=Theme.TASKS,
+    ),
+    Mutant(
         "each claim of a task says that it has started late",
         "domain/changes/events.py",
         "if task.started_late and not (before is not None and before.started_late):",
