@@ -181,6 +181,9 @@ TIMER_LIFE = 400 * DAY
 this is the longest outage of the trigger that loses nothing."""
 RECOVERY_SCAN_DELAYS = (2 * MINUTE, HOUR, DAY)
 """How long after its end a minute is read again."""
+RESCAN_PATIENCE = 15 * MINUTE
+"""How long after its due time a task that has not started is met repeatedly by the first recovery scan, each time after
+as long again. A task that runs is met about every two minutes, for as long as it runs."""
 RECOVERY_SCAN_BACKLOG = 1_000
 """A recovery scan waits while its queue has more messages than this, so that a backlog does not feed itself."""
 TICK_BUDGET = 50 * SECOND
