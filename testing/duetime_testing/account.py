@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import ChainMap
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
@@ -16,7 +19,7 @@ from duetime.domain.tasks.targets import PullTarget, TopologyTarget
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.times import SECOND
 from duetime.environment_variables import Variable
-from duetime.handlers import REGISTRY
+from duetime.handlers import REGISTRY, Registered
 from duetime_testing.executions import Executions, ObservedTargets
 from duetime_testing.faults import Faults
 from duetime_testing.http_endpoints import HttpEndpoints
@@ -30,7 +33,6 @@ if TYPE_CHECKING:
     from duetime.adapters.targets.http_messages import HttpResponse
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
-    from duetime.handlers import Registered
     from duetime_testing.fakes.attribute_values import Item
     from duetime_testing.fakes.sqs import Held
     from duetime_testing.simulation.machines import Machine
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 LOOK_AHEAD_SECONDS = 180
 _SEED = 1
 _FINISHED = ATTRIBUTES["finished_at"].name
+_OUTCOMES = (pytest.fail.Exception, pytest.skip.Exception, pytest.exit.Exception)
+"""What ends a test, not only the attempt of the handler that raises it."""
 
 
 class VirtualAccount(Account):
@@ -49,6 +53,7 @@ class VirtualAccount(Account):
         http: the endpoints outside.
         injected: the faults that the test wants.
         errors: what functions have raised, which Lambda reports and repeats.
+        test_outcome: what a handler has raised to end the test.
         writes: how many writes the table has seen.
         leaves_out_idle_ticks: whether the trigger is invoked only when it would read anything.
     """
@@ -59,6 +64,7 @@ class VirtualAccount(Account):
         self.executions = Executions()
         self.http = HttpEndpoints()
         self.errors: list[str] = []
+        self.test_outcome: BaseException | None = None
         self.writes = 0
         super().__init__(_SEED, shards=1, start=start)
         self.environ[Variable.LOOK_AHEAD_SECONDS] = str(LOOK_AHEAD_SECONDS)
@@ -158,15 +164,43 @@ class VirtualAccount(Account):
 
     def targets(self, machine: Machine, targets: Targets) -> Targets:
         """The test's own handlers come first."""
-        registry = ChainMap(self.handlers, REGISTRY, dict(BUILT_IN))
-        handlers = HandlerRunner(registry, targets.handlers.package, lambda: VirtualEventLoop(self.time))
-        return ObservedTargets(handlers, targets.http, targets.aws, targets.topologies, self, machine)
+        handlers = HandlerRunner(_TestedHandlers(self), targets.handlers.package, lambda: VirtualEventLoop(self.time))
+        return ObservedTargets(handlers, targets.http, targets.aws, targets.topologies, machine, self)
 
     def _pick(self, messages: list[Held]) -> list[Held]:
         return messages
 
     def _lag(self) -> Millis:
         return 0
+
+
+class _TestedHandlers(ChainMap[str, Registered]):
+    """The handlers of an account: those of its test come first."""
+
+    def __init__(self, account: VirtualAccount) -> None:
+        super().__init__(account.handlers, REGISTRY, dict(BUILT_IN))
+        self._account = account
+
+    def __getitem__(self, task_type: str) -> Registered:
+        """The handler of a type."""
+        registered = super().__getitem__(task_type)
+        return _TestedHandler(registered.phases, registered.payload_model, self._account)
+
+
+@dataclass(frozen=True, slots=True)
+class _TestedHandler(Registered):
+    """A handler that may end the test: an attempt would take that for its own failure."""
+
+    account: VirtualAccount | None = None
+
+    def call(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - those of `Registered`
+        """Call a phase, and keep what ends the test."""
+        try:
+            return Registered.call(self, *arguments, **options)
+        except _OUTCOMES as outcome:
+            if self.account is not None:
+                self.account.test_outcome = outcome
+            raise
 
 
 def _waits_outside(task: Task) -> bool:

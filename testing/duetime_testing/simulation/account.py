@@ -23,7 +23,7 @@ from duetime_testing.fakes.task_table import new_table
 from duetime_testing.simulation.code_versions import Generation
 from duetime_testing.simulation.faults import Fault
 from duetime_testing.simulation.lambda_code import handler_of
-from duetime_testing.simulation.machines import SKEW, Machine
+from duetime_testing.simulation.machines import SKEW, Machine, MortalTargets
 from duetime_testing.simulation.state_machine import StateFailed, StateMachine
 from duetime_testing.simulation.virtual_time import VirtualTime
 
@@ -318,8 +318,7 @@ class Account:
 
     def targets(self, machine: Machine, targets: Targets) -> Targets:
         """What the tasks of a process call."""
-        del machine
-        return targets
+        return MortalTargets(targets.handlers, targets.http, targets.aws, targets.topologies, machine)
 
     def is_tick_needed(self) -> bool:
         """Whether the trigger's next invocation may be of consequence."""

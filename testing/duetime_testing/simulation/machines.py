@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from greenlet import GreenletExit
 
 from duetime import composition
+from duetime.adapters.targets import Targets
 from duetime.adapters.targets.aws_resource_clients import Resources
 from duetime.composition import Composition, Platform
 from duetime.composition.http_calls import HttpServices
@@ -22,9 +23,10 @@ from duetime_testing.simulation.virtual_time import SeededRandom, running_time
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from duetime.adapters.targets import Targets
+    from duetime.domain.tasks.attempt_results import TargetEnding
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Job
+    from duetime.ports.targets import Work
     from duetime_testing.simulation.account import Account
     from duetime_testing.simulation.virtual_time import Strand, VirtualTime
 
@@ -98,6 +100,19 @@ class SimulatedHttp(HttpServices):
         machine = self.platform.process
         assert isinstance(machine, Machine)
         return SimulatedCaller(machine)
+
+
+@dataclass(frozen=True, slots=True)
+class MortalTargets(Targets):
+    """Targets whose handlers end with their machine: one that is killed does not go on with what they have raised."""
+
+    machine: Machine
+
+    def run(self, work: Work) -> TargetEnding:
+        """Have the target do one phase and wait for its end."""
+        ending = Targets.run(self, work)
+        self.machine.live()
+        return ending
 
 
 class SimulatedTargets(TargetServices):

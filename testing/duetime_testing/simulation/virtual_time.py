@@ -82,6 +82,7 @@ class VirtualTime:
         self._dying: list[Strand] = []
         self._frozen: dict[Strand, Millis] = {}
         self._alive: dict[Strand, None] = {}
+        self._raised: BaseException | None = None
 
     def now(self) -> Millis:
         """The time."""
@@ -153,6 +154,10 @@ class VirtualTime:
         elif self.process() is strand:
             self._hub.switch()
 
+    def raise_outside(self, error: BaseException) -> None:
+        """Raise something where time is let pass, as soon as whatever runs just now waits or ends."""
+        self._raised = error
+
     def freeze(self, strand: Strand, until: Millis) -> None:
         """Let nothing of a process go on before `until`, as if its machine stood still; then it goes on as it was."""
         self._frozen[strand] = until
@@ -214,6 +219,9 @@ class VirtualTime:
             strand.green.switch()
             self._current = None
             self._bury()
+            if self._raised is not None:
+                raised, self._raised = self._raised, None
+                raise raised
         return True
 
     def _live(self, strand: Strand) -> None:

@@ -175,6 +175,9 @@ def test_a_package_of_handlers_is_imported_once(package: Path) -> None:
     [
         ("import nosuchmodule", "ModuleNotFoundError: No module named 'nosuchmodule'"),
         ("raise SystemExit(3)", "SystemExit: 3"),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt"),
+        (r"raise GeneratorExit('caf\udce9.txt')", r"GeneratorExit: caf\udce9.txt"),
+        ("raise ImportError('x' * 9_999)", "xxx [cut]"),
         ("def broken(:", "SyntaxError"),
         ("1 / 0", "ZeroDivisionError"),
     ],
