@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import ChainMap
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,8 +19,9 @@ from duetime.canary_task import BUILT_IN
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import PullTarget, TopologyTarget
 from duetime.domain.tasks.task import RequestedAction
+from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import SECOND
-from duetime.environment_variables import Variable
+from duetime.environment_variables import QUEUE_VARIABLES, Variable
 from duetime.handlers import REGISTRY, Registered
 from duetime_testing.executions import Executions, ObservedTargets
 from duetime_testing.faults import Faults
@@ -28,9 +31,12 @@ from duetime_testing.simulation.account import Account
 from duetime_testing.simulation.event_loop import VirtualEventLoop
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from duetime.adapters.targets import Targets
     from duetime.adapters.targets.http_messages import Call as HttpCall
     from duetime.adapters.targets.http_messages import HttpResponse
+    from duetime.domain.tasks.allowed_targets import TargetRules
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime_testing.fakes.attribute_values import Item
@@ -68,6 +74,8 @@ class VirtualAccount(Account):
         self.writes = 0
         super().__init__(_SEED, shards=1, start=start)
         self.environ[Variable.LOOK_AHEAD_SECONDS] = str(LOOK_AHEAD_SECONDS)
+        for rank, priority in enumerate((Priority.HIGH, Priority.NORMAL, Priority.LOW), 1):
+            self._pollers[self.environ[QUEUE_VARIABLES[priority]]].rank = rank
         self.injected = Faults(self)
         self.leaves_out_idle_ticks = True
         self._idle_ticks = IdleTicks(self, LOOK_AHEAD_SECONDS * SECOND)
@@ -162,6 +170,21 @@ class VirtualAccount(Account):
         """Answer as the test has it."""
         return self.http.receive(call, self.time.now())
 
+    def target_rules(self, rules: TargetRules) -> TargetRules:
+        """What tasks may call: of handlers, those that are registered when a task is created."""
+        return replace(rules, handled=_HandledTypes(self))
+
+    def handled_types(self) -> Collection[str] | None:
+        """The types that have a handler; `None` if that is not known, as in a deployment without a package of them."""
+        if self.handlers_package:
+            try:
+                import_module(self.handlers_package)
+            except Exception:  # noqa: BLE001 - the worker says why
+                return None
+        elif not self.handlers:
+            return None
+        return [*ChainMap(self.handlers, REGISTRY, dict(BUILT_IN))]
+
     def targets(self, machine: Machine, targets: Targets) -> Targets:
         """The test's own handlers come first."""
         handlers = HandlerRunner(_TestedHandlers(self), targets.handlers.package, lambda: VirtualEventLoop(self.time))
@@ -172,6 +195,26 @@ class VirtualAccount(Account):
 
     def _lag(self) -> Millis:
         return 0
+
+
+class _HandledTypes(Collection[str]):
+    """The types of which an account's tasks may be just now: a deployment knows them from its package."""
+
+    def __init__(self, account: VirtualAccount) -> None:
+        self._account = account
+
+    def __contains__(self, task_type: object) -> bool:
+        """Whether a type has a handler, or it is not known which types have."""
+        known = self._account.handled_types()
+        return known is None or task_type in known
+
+    def __iter__(self) -> Iterator[str]:
+        """Over those that are known."""
+        return iter(self._account.handled_types() or ())
+
+    def __len__(self) -> int:
+        """How many are known."""
+        return len(self._account.handled_types() or ())
 
 
 class _TestedHandlers(ChainMap[str, Registered]):

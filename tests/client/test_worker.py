@@ -468,6 +468,12 @@ def test_a_worker_without_anything_to_do_is_refused(client: Client) -> None:
         worker.run()
     with pytest.raises(DuplicateHandler):
         worker.task(TYPE)(lambda _context, _payload: None)
+    bare: Any = worker.task
+    with pytest.raises(TypeError, match=r"write @worker.task\(\"resize\"\)"):
+
+        @bare
+        def resize(_context: Context, _payload: object) -> None:
+            """Do nothing."""
 
 
 MODULE = """

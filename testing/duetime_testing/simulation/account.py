@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from duetime.adapters.targets import Targets
     from duetime.adapters.targets.http_messages import Call as HttpCall
     from duetime.adapters.targets.http_messages import HttpResponse
+    from duetime.domain.tasks.allowed_targets import TargetRules
     from duetime_testing.simulation.faults import Call
     from duetime_testing.simulation.virtual_time import Strand
 
@@ -319,6 +320,10 @@ class Account:
     def targets(self, machine: Machine, targets: Targets) -> Targets:
         """What the tasks of a process call."""
         return MortalTargets(targets.handlers, targets.http, targets.aws, targets.topologies, machine)
+
+    def target_rules(self, rules: TargetRules) -> TargetRules:
+        """What tasks may call: what the settings let them."""
+        return rules
 
     def is_tick_needed(self) -> bool:
         """Whether the trigger's next invocation may be of consequence."""

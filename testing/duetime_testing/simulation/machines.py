@@ -12,6 +12,7 @@ from duetime import composition
 from duetime.adapters.targets import Targets
 from duetime.adapters.targets.aws_resource_clients import Resources
 from duetime.composition import Composition, Platform
+from duetime.composition.core import CoreServices
 from duetime.composition.http_calls import HttpServices
 from duetime.composition.targets import TargetServices
 from duetime_testing.fakes.telemetry import FakeTelemetry
@@ -23,6 +24,7 @@ from duetime_testing.simulation.virtual_time import SeededRandom, running_time
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from duetime.domain.tasks.allowed_targets import TargetRules
     from duetime.domain.tasks.attempt_results import TargetEnding
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Job
@@ -113,6 +115,17 @@ class MortalTargets(Targets):
         ending = Targets.run(self, work)
         self.machine.live()
         return ending
+
+
+class SimulatedCore(CoreServices):
+    """Stores, queues and rules of a simulated process."""
+
+    @cached_property
+    def target_rules(self) -> TargetRules:
+        """What tasks may call."""
+        machine = self.platform.process
+        assert isinstance(machine, Machine)
+        return machine.account.target_rules(super().target_rules)
 
 
 class SimulatedTargets(TargetServices):
@@ -223,7 +236,11 @@ class Machine:
                 process=self,
                 threads=Threads(self.account.time, self.clock),
                 telemetry=self.facts,
-                substitutes={HttpServices: SimulatedHttp, TargetServices: SimulatedTargets},
+                substitutes={
+                    CoreServices: SimulatedCore,
+                    HttpServices: SimulatedHttp,
+                    TargetServices: SimulatedTargets,
+                },
             )
         )
 

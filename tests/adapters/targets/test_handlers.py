@@ -20,6 +20,7 @@ from duetime.handlers import (
     DuplicateHandler,
     HandlerIncomplete,
     Registered,
+    TaskTypeMissing,
     Unretriable,
     handler,
     registered_as,
@@ -142,6 +143,26 @@ def test_a_type_can_have_one_handler_only() -> None:
     with pytest.raises(DuplicateHandler, match=r"tests\.twice"):
         handler("tests.twice")(lambda _context, _payload: None)
     assert REGISTRY["tests.twice"] == Registered({"run": first.function})
+
+
+def test_a_handler_without_a_type_is_refused() -> None:
+    """A decorator without its parentheses, or with empty ones, says what to write; nothing is registered."""
+    before = dict(REGISTRY)
+
+    def make_report(_context: Context, _payload: object) -> None:
+        """Do nothing."""
+
+    bare: Any = handler
+    for wrong in (
+        lambda: bare(make_report),
+        lambda: bare(Transfer),
+        lambda: bare(),
+        lambda: bare(""),
+        lambda: bare(None),
+    ):
+        with pytest.raises(TaskTypeMissing, match=r"write @handler\(\"(make_report|Transfer|report)\"\)"):
+            wrong()
+    assert before == REGISTRY
 
 
 @pytest.fixture
