@@ -307,6 +307,10 @@ class Account:
         """Note that a fault was injected."""
         self.faults[fault] = self.faults.get(fault, 0) + 1
 
+    def job_raised(self, machine: Machine, error: Exception) -> None:
+        """Note that something has raised that a process did beside its invocation: it must not."""
+        self.trace(machine, "raised", error)
+
     def ends(self, machine: Machine) -> None:
         """Note that a process ends itself."""
 

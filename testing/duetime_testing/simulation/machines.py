@@ -62,10 +62,21 @@ class Threads:
 
     time: VirtualTime
     clock: SkewedClock
+    raised: Callable[[Exception], None]
 
     def start(self, work: Callable[[], None]) -> Job:
-        """Begin something in this process."""
-        return self.time.start(work)
+        """Begin something in this process; what it raises ends nothing else, as on a thread."""
+
+        def run() -> None:
+            try:
+                work()
+            except AssertionError:
+                # What watches is wrong, not what is watched.
+                raise
+            except Exception as error:  # noqa: BLE001 - nobody waits for it
+                self.raised(error)
+
+        return self.time.start(run)
 
     def wait(self, jobs: Sequence[Job], until: Millis) -> None:
         """Return when one of the jobs ends, or the time has come."""
@@ -234,7 +245,7 @@ class Machine:
                 random_source=NamedRandomSource(self.account.random.getrandbits(32), str(self)),
                 clients=Clients(self),  # type: ignore[arg-type]  # it stands in for them
                 process=self,
-                threads=Threads(self.account.time, self.clock),
+                threads=Threads(self.account.time, self.clock, self._job_raised),
                 telemetry=self.facts,
                 substitutes={
                     CoreServices: SimulatedCore,
@@ -243,6 +254,11 @@ class Machine:
                 },
             )
         )
+
+    def _job_raised(self, error: Exception) -> None:
+        # What a dead process still raises while it is ended has no consequence.
+        if not self.dead:
+            self.account.job_raised(self, error)
 
     def step_clock(self, skew: Millis) -> None:
         """Set its clock, which is off by so much from now on."""
