@@ -153,15 +153,9 @@ def test_a_handler_without_a_type_is_refused() -> None:
         """Do nothing."""
 
     bare: Any = handler
-    for wrong in (
-        lambda: bare(make_report),
-        lambda: bare(Transfer),
-        lambda: bare(),
-        lambda: bare(""),
-        lambda: bare(None),
-    ):
+    for arguments in ([make_report], [Transfer], [], [""], [None]):
         with pytest.raises(TaskTypeMissing, match=r"write @handler\(\"(make_report|Transfer|report)\"\)"):
-            wrong()
+            bare(*arguments)
     assert before == REGISTRY
 
 
