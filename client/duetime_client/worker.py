@@ -111,7 +111,7 @@ class Worker:
         *,
         concurrency: int = 4,
         lease_seconds: int = 30,
-        wait_seconds: int = 8,
+        wait_seconds: int = 7,
         pause_seconds: float = 0.0,
         stop_seconds: float = 9.0,
         name: str = "",
@@ -228,9 +228,11 @@ class Worker:
         with stopped_by_signals(self.stop):
             try:
                 self._work(client)
-            finally:
+            except Exception:
                 self.stop()
                 self._end_attempts()
+                raise
+            self._end_attempts()
 
     def _work(self, client: Client) -> None:
         """Lease and start tasks until the worker is stopped."""

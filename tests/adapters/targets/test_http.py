@@ -14,7 +14,7 @@ from duetime.adapters.targets.http_client import DirectCaller
 from duetime.adapters.targets.http_target import HttpRunner
 from duetime.domain.limits import MAX_RESULT_BYTES
 from duetime.domain.tasks.attempt_results import Deferred, Failed, Succeeded, TargetEnding
-from duetime.domain.tasks.targets import HttpTarget, Phase
+from duetime.domain.tasks.targets import CallbackTarget, HttpTarget, Phase, Query
 from duetime.domain.times import DAY, HOUR, SECOND, to_datetime, to_iso
 from tests.adapters.targets.peers import answering, peer
 from tests.adapters.targets.works import work
@@ -257,3 +257,15 @@ def test_each_phase_is_an_action(endpoint: Endpoint, phase: Phase) -> None:
     """`PUT url?action=prepare`, `run`, `clean`, `rollback`."""
     call(endpoint, phase=phase)
     assert endpoint.requests[0][1] == f"/job?action={phase}"
+
+
+def test_interim_responses_fail_no_task_callback_or_question() -> None:
+    """All of them go the same way: the final response is the answer."""
+    interim = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n"
+    runner = HttpRunner(DirectCaller(frozenset({"127.0.0.1"}), None, CLOCK))
+    with peer(answering(interim + b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n7")) as other:
+        url = f"http://127.0.0.1:{other.port}/"
+        wanted = work(url=url)
+        assert runner.run(HttpTarget(url), wanted) == Succeeded(b"7")
+        assert runner.call_back(CallbackTarget(url), wanted) == Succeeded(b"null")
+        assert runner.ask(HttpTarget(url), wanted.task, Query.STATUS, "nonce").body == b"7"
