@@ -102,6 +102,12 @@ class Scenario(FaultSimulation):
         self.time.start_process(ask)
         return replies
 
+    def receive_again(self) -> None:
+        """Have the queues read again."""
+        self.receiving = True
+        for poller in self._pollers.values():
+            self.time.nudge(poller)
+
     def record(self, task_id: str) -> Task:
         """A task's record as it is stored."""
         task = self.watching.record(task_id)
