@@ -51,6 +51,7 @@ class Scenario(FaultSimulation):
         works.STAGE.remove(self)
         self.close()
         if kind is None:
+            assert self.crash is None, self.crash
             assert not self.violations, self.violations
 
     @property

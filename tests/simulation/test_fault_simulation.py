@@ -16,6 +16,7 @@ from tests.simulation.mutants import CORE, Hunt, hunt_of
 from tests.simulation.mutations import MUTANTS
 from tests.simulation.outcomes import outcome_of, run_functions, simulated, spread
 from tests.simulation.trace_text import VIOLATION, told, told_before
+from tests.simulation.unique_watching import UniqueWatching
 from tests.simulation.users import Users
 
 if TYPE_CHECKING:
@@ -141,6 +142,13 @@ def test_an_error_of_the_simulation_itself_is_reported_with_its_seed(monkeypatch
     outcome = run_functions(3, theme=Theme.TASKS)
     assert outcome.crash.startswith("KeyError('id') in test_fault_simulation.py:")
     assert not outcome.violations
+
+
+def test_an_error_of_the_watchers_is_not_taken_for_one_of_the_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What watches is called within the functions, which catch errors: the simulation ends with it all the same."""
+    monkeypatch.setattr(UniqueWatching, "written", lambda *_: {}["id"])
+    outcome = run_functions(3, theme=Theme.TASKS)
+    assert outcome.crash.startswith("KeyError('id') in test_fault_simulation.py:")
 
 
 @pytest.mark.parametrize(
