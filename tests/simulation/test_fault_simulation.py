@@ -138,7 +138,7 @@ def test_a_violation_is_told_with_what_led_to_it() -> None:
 
 def test_an_error_of_the_simulation_itself_is_reported_with_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A user of the simulation that raises has broken no promise: the seed has a crash, and no violation."""
-    monkeypatch.setattr(Users, "use", lambda *_: {}["id"])
+    monkeypatch.setattr(Users, "use", lambda *_: dict[str, str]()["id"])
     outcome = run_functions(3, theme=Theme.TASKS)
     assert outcome.crash.startswith("KeyError('id') in test_fault_simulation.py:")
     assert not outcome.violations
@@ -146,7 +146,7 @@ def test_an_error_of_the_simulation_itself_is_reported_with_its_seed(monkeypatch
 
 def test_an_error_of_the_watchers_is_not_taken_for_one_of_the_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     """What watches is called within the functions, which catch errors: the simulation ends with it all the same."""
-    monkeypatch.setattr(UniqueWatching, "written", lambda *_: {}["id"])
+    monkeypatch.setattr(UniqueWatching, "written", lambda *_: dict[str, str]()["id"])
     outcome = run_functions(3, theme=Theme.TASKS)
     assert outcome.crash.startswith("KeyError('id') in test_fault_simulation.py:")
 

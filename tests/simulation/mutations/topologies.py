@@ -158,12 +158,6 @@ MUTANTS = (
         "                return task\n",
     ),
     Mutant(
-        "an approval with another payload is taken for a repetition",
-        "services/tasks/approvals.py",
-        "return _canonical(stored) == _canonical(decision.payload)",
-        "return True",
-    ),
-    Mutant(
         "the items of a map whose release is refused never expire",
         "services/topologies/node_transitions.py",
         "self.stores.contents.keep(task_id, name, map_payload, expiry)",
