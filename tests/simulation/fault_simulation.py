@@ -6,7 +6,7 @@ import asyncio
 from enum import Enum
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from greenlet import GreenletExit
 
@@ -65,6 +65,10 @@ _NOTICED = 15 * SECOND
 TASKS_CALM, CALM = 75 * MINUTE, 13 * HOUR
 """All tasks must have ended by then: the second recovery scan, an hour later, finds what faults left. A state
 that waits with a token nobody knows any more begins anew after twelve hours."""
+
+
+Given = ParamSpec("Given")
+Returned = TypeVar("Returned")
 
 
 class Theme(Enum):
@@ -141,6 +145,7 @@ class FaultSimulation(Account):
         watching: the invariants; `locks`, `schedules` and `topologies` are those that are only about them.
         changed_schedules: the names of schedules that were written and not looked at since.
         calm_after: how long it took until everything had ended, once nothing failed any more.
+        crash: the first error of what watches. It must end the simulation: a function takes it for an error of its own.
     """
 
     def __init__(
@@ -169,7 +174,8 @@ class FaultSimulation(Account):
         self.occurrences = OccurrenceWatching(self)
         self.nodes = NodeWatching(self)
         self.watching = Watching(self)
-        self.table.watch = self.watching.written
+        self.crash: Exception | None = None
+        self.table.watch = self.reporting(self.watching.written)
         self.users = Users(self)
         self.schedule_users = ScheduleUsers(self, self.users)
         self.topology_users = TopologyUsers(self, self.users)
@@ -207,6 +213,20 @@ class FaultSimulation(Account):
         finally:
             works.STAGE.remove(self)
             self.close()
+        if self.crash is not None:
+            raise self.crash
+
+    def reporting(self, watch: Callable[Given, Returned]) -> Callable[Given, Returned]:
+        """What watches, called by whatever is watched: an error of it is kept."""
+
+        def call(*given: Given.args, **named: Given.kwargs) -> Returned:
+            try:
+                return watch(*given, **named)
+            except Exception as error:
+                self.crash = self.crash or error
+                raise
+
+        return call
 
     def _begin_users(self, end: Millis) -> None:
         # An occurrence is sent by the trigger itself, once: if that fails, it is the first scan's.
@@ -239,7 +259,7 @@ class FaultSimulation(Account):
 
     def _goes_on(self) -> bool:
         """Whether there is anything left to find out."""
-        return not (self.is_brief and self.watching.violations)
+        return self.crash is None and not (self.is_brief and self.watching.violations)
 
     def _let_pass(self, until: Millis) -> None:
         """Let time pass; not beyond the first broken promise, if that is all there is to find out."""
@@ -557,7 +577,7 @@ class FaultSimulation(Account):
     def act(self, phase: str, context: Context | Asked, payload: Any) -> Any:  # noqa: ANN401 - any JSON
         """Do a phase of a task, under the eyes of the invariants."""
         del payload
-        effect = self.watching.began(phase, context.task_id, context.fence)
+        effect = self.reporting(self.watching.began)(phase, context.task_id, context.fence)
         try:
             if not isinstance(context, Asked):
                 self._lose_again(context.task_id)
