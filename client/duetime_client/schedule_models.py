@@ -19,6 +19,8 @@ from duetime_client.request_estimates import RequestEstimate  # noqa: TC001 - py
 from duetime_client.task import Actor, ResponseModel
 from duetime_client.task_request_fields import NewTask  # noqa: TC001 - typed dictionaries are read when they are made
 
+CronDialect: TypeAlias = Literal["cron", "vixie", "kubernetes", "quartz", "spring", "eventbridge"]
+"""In which program's cron an expression is written."""
 BackfillOverlap: TypeAlias = Literal["allow_all", "buffer_all"]
 """Whether the runs of a backfill wait for other runs of the schedule."""
 
@@ -36,7 +38,7 @@ class SingleTiming(TypedDict, total=False):
     rate: str | None
     interval: str | None
     dates: Sequence[str] | None
-    dialect: Literal["cron", "eventbridge"]
+    dialect: CronDialect
 
 
 class TimingFields(TypedDict, total=False):
@@ -50,7 +52,7 @@ class TimingFields(TypedDict, total=False):
     timings: Sequence[SingleTiming] | None
     extra_dates: Sequence[str]
     excluded_dates: Sequence[str]
-    dialect: Literal["cron", "eventbridge"]
+    dialect: CronDialect
     timezone: str
     dst_gap: Literal["skip", "shift_forward"]
     dst_fold: Literal["first", "both"]

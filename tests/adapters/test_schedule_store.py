@@ -18,6 +18,7 @@ from duetime.domain.resource_generations import Incarnation
 from duetime.domain.schedules.backfill import Backfill, BackfillCursor
 from duetime.domain.schedules.calendars import Calendar, CalendarMode, Span, Window
 from duetime.domain.schedules.changed_occurrences import ChangedOccurrence
+from duetime.domain.schedules.cron_dialects import Dialect
 from duetime.domain.schedules.definition import CatchUpMode, OnExcluded, Overlap, ScheduleSpec, Written
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.recurrences import Clock
@@ -27,7 +28,6 @@ from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_history import ScheduleAction, ScheduleActionRecord, ScheduleHistory
 from duetime.domain.schedules.schedule_record import StoredSchedule
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
-from duetime.domain.schedules.timings import Dialect
 from duetime.domain.tasks.action_history import ActorType, Attribution
 from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.http_requests import (
