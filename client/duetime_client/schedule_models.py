@@ -104,6 +104,7 @@ class CalendarFields(TypedDict, total=False):
     weekdays: Sequence[str]
     windows: Sequence[CalendarWindow]
     spans: Sequence[CalendarSpan]
+    known_until: datetime | str | None
 
 
 class ScheduleRun(ResponseModel):
@@ -270,7 +271,11 @@ class Schedule(ResponseModel):
 
 
 class Calendar(ResponseModel):
-    """A named set of times."""
+    """A named set of times.
+
+    Attributes:
+        known_until: From when on its times are not known; None if they always are.
+    """
 
     name: str
     mode: CalendarMode
@@ -280,6 +285,7 @@ class Calendar(ResponseModel):
     weekdays: Sequence[str] = ()
     windows: Sequence[Mapping[str, object]] = ()
     spans: Sequence[Mapping[str, object]] = ()
+    known_until: datetime | None = None
 
     _etag: str | None = PrivateAttr(default=None)
 

@@ -23,7 +23,7 @@ from duetime.domain.schedules.definition import CatchUpMode, OnExcluded, Overlap
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.revisions import RevisionEnd, StoppedOccurrence, revision_of
-from duetime.domain.schedules.run_history import Activity, BackfillRun, ExpectationState, LastRun, Remark
+from duetime.domain.schedules.run_history import Activity, BackfillRun, CalendarEnd, ExpectationState, LastRun, Remark
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_history import ScheduleAction, ScheduleActionRecord, ScheduleHistory
 from duetime.domain.schedules.schedule_record import StoredSchedule
@@ -145,6 +145,7 @@ FULL = StoredSchedule(
     runs_skipped=12,
     revision_ends=(RevisionEnd(HOME + 1, 2, 1), RevisionEnd(HOME + 2, 3, 3)),
     expectation=ExpectationState(HOME, HOME + 1, HOME + 2, HOME + 3, 4),
+    calendar_end=CalendarEnd("off", HOME + 5),
     former_payload=Content(ContentPlace.OBJECT, "payload.w"),
     traceparent="00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
     later_options=(("zz", {"N": "7"}),),

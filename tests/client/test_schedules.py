@@ -187,7 +187,19 @@ def test_a_calendar_is_put_as_fields_or_as_a_file(client: Client, deployment: Sc
     assert sent.query == {"mode": ["includes"], "timezone": ["Europe/London"]}
     assert [each.name for each in client.calendars.list()] == ["uk", "weekends"]
     assert client.calendars.get("weekends").weekdays == ["sat", "sun"]
+    ends = [each.known_until and each.known_until.isoformat() for each in client.calendars.list()]
+    assert ends == ["2028-11-22T23:00:00+00:00", None]
     assert client.calendars.delete("uk").name == "uk"
+
+
+def test_calendars_show_until_when_they_are_known(duetime: Run, client: Client) -> None:
+    """In the list and in the detail view; one that is always known says so."""
+    client.calendars.put("weekends", weekdays=["sat", "sun"])
+    client.calendars.put_icalendar("uk", b"BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n")
+    listed = duetime("calendars", "list").stdout
+    assert [line.split()[-1] for line in listed.splitlines()] == ["until", "2028-11-22T23:00Z", "always"]
+    shown = [duetime("calendars", "show", name).stdout for name in ("uk", "weekends")]
+    assert ["known until  2028-11-22T23:00Z" in shown[0], "known until  always" in shown[1]] == [True, True]
 
 
 @pytest.mark.parametrize("document", [None, [], {"schedules": 1}, {"schedules": [{"id": "x"}]}])

@@ -221,6 +221,7 @@ def calendar_form(calendar: Calendar) -> dict[str, Any]:
         "weekdays": sorted(calendar.weekdays),
         "windows": [[each.start, each.end, sorted(each.weekdays), each.label] for each in calendar.windows],
         "spans": [[each.start, each.end, each.reason] for each in calendar.spans],
+        **({} if calendar.known_until is None else {"until": calendar.known_until}),
     }
 
 
@@ -235,4 +236,5 @@ def read_calendar(name: str, form: dict[str, Any]) -> Calendar:
         weekdays=frozenset(form["weekdays"]),
         windows=tuple(Window(start, end, frozenset(days), label) for start, end, days, label in form["windows"]),
         spans=tuple(Span(*each) for each in form["spans"]),
+        known_until=form.get("until"),
     )
