@@ -65,6 +65,8 @@ def test_two_spellings_are_one_expression(text: str, same: str) -> None:
         ("* * * * * * * *", "it has 8"),
         ("@reboot", "nothing here is booted"),
         ("@every 4h", "rate: 4h"),
+        ("@every_minute", "such as rate: 5 minutes"),
+        ("0 0 * * mon/2", "write the whole range"),
         ("@once", "create a task"),
         ("@continuous", "permanent"),
         ("TZ=Asia/Tokyo 0 9 * * *", "write timezone: Asia/Tokyo and cron: 0 9 * * *"),

@@ -51,7 +51,7 @@ _NOT_TIMED = {
     "@continuous": "is @continuous: write permanent, which runs again after each end",
 }
 _ZONED = re.compile(r"(?:CRON_)?TZ=(?P<zone>\S*)(?: (?P<rest>.*))?", re.IGNORECASE)
-_ZONE = re.compile(r"[a-z_]{3,}(?:/[a-z0-9_+-]+)+")
+_ZONE = re.compile(r"[a-z_]{3,}(?:/[a-z_][a-z0-9_+-]*)+")
 _ZONES = frozenset({"utc", "gmt", "etc/utc"})
 _SYSTEMD = re.compile(r"\*-\*|[a-z0-9]\.\.[a-z0-9]|[0-9]:[0-9]")
 _EVERY_DAY = frozenset({"*", "?"})
@@ -148,7 +148,7 @@ def _macro(lowered: str, dialect: Dialect) -> str:
     if not RULES[dialect].has_macros:
         raise FieldInvalid(FIELD, f"is a macro, and the dialect {dialect} has no macros", FaultCode.PATTERN)
     if lowered.startswith("@every"):
-        length = lowered.removeprefix("@every").strip() or "4h"
+        length = lowered.partition(" ")[2] or "5 minutes"
         raise FieldInvalid(FIELD, f"is an interval: write it as rate, such as rate: {length}")
     if reason := _NOT_TIMED.get(lowered):
         raise FieldInvalid(FIELD, reason, FaultCode.NOT_ALLOWED)
