@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 MOVES: Mapping[str, str] = {
     "blocked": "blocked cancelled failed scheduled",
-    "scheduled": "cancelled paused running scheduled",
+    "scheduled": "cancelled failed paused running scheduled succeeded",
     "preparing": "cancelled failed paused waiting preparing rolling_back running",
     "running": "cancelled failed paused waiting preparing rolling_back running succeeded",
     "waiting": "cancelled failed paused waiting running scheduled succeeded",

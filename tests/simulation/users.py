@@ -94,12 +94,13 @@ class Users:
         for _ in range(4):
             answer = self.ask("POST", "/v1/tasks", body, headers=headers)
             if answer is not None and answer.status in _ANSWERED:
-                expected = {200, 201, 409} if "unique" in body or "debounce" in body else {201}
+                # The task that a request without an answer found or replaced may be deleted before it is repeated.
+                expected = {200, 201, 409, 410} if "unique" in body or "debounce" in body else {201}
                 self.simulation.watching.check(
                     answer.status in expected, f"a creation was answered {answer.status}: {answer.body}"
                 )
                 self.simulation.unique_keys.answered_creation(body, asked_at, answer)
-                if answer.status != 409:
+                if answer.status in {200, 201}:
                     self.simulation.watching.accepted.append(answer.body["id"])
                 return
             # Some clients give up, and come back when the task's minute is long past.
