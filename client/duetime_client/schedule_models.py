@@ -227,6 +227,7 @@ class Schedule(ResponseModel):
     dates: Sequence[str] | None = None
     permanent: Mapping[str, int] | None = None
     timings: Sequence[Mapping[str, object]] | None = None
+    dialect: str = "cron"
     extra_dates: Sequence[str] = ()
     excluded_dates: Sequence[str] = ()
     spread_offset_seconds: int = 0
@@ -259,10 +260,13 @@ class Schedule(ResponseModel):
 
     @property
     def timing(self) -> str:
-        """The timing as it was written."""
-        for field in ("cron", "rate", "interval"):
+        """The timing as it was written; an expression of another dialect with its name, if the text does not say so."""
+        if self.cron:
+            is_told = self.dialect in {"cron", "eventbridge"}
+            return self.cron if is_told else f"{self.dialect} {self.cron}"
+        for field in ("rate", "interval"):
             if text := getattr(self, field):
-                return f"{text}" if field == "cron" else f"{field} {text}"
+                return f"{field} {text}"
         if self.permanent is not None:
             return f"permanent, gap {self.permanent['gap_seconds']} s"
         if self.timings is not None:

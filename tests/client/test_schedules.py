@@ -192,6 +192,18 @@ def test_a_calendar_is_put_as_fields_or_as_a_file(client: Client, deployment: Sc
     assert client.calendars.delete("uk").name == "uk"
 
 
+def test_a_timing_of_another_dialect_is_shown_with_it(duetime: Run, client: Client) -> None:
+    """The same text has another reading there; EventBridge's own text says what it is."""
+    task = {"type": "report"}
+    client.schedules.create("a", cron="0 0 */2 * 1-5", dialect="vixie", task=task)
+    client.schedules.create("b", cron="cron(0 10 * * ? *)", dialect="eventbridge", task=task)
+    client.schedules.create("c", cron="0 0 * * 1-5", task=task)
+    shown = [duetime("schedules", "show", name).stdout for name in "abc"]
+    whens = ["vixie 0 0 */2 * 1-5 (UTC)", "cron(0 10 * * ? *) (UTC)", "0 0 * * 1-5 (UTC)"]
+    assert [when in text for when, text in zip(whens, shown, strict=True)] == [True] * 3
+    assert "cron 0 0 * * 1-5" not in shown[2]
+
+
 def test_calendars_show_until_when_they_are_known(duetime: Run, client: Client) -> None:
     """In the list and in the detail view; one that is always known says so."""
     client.calendars.put("weekends", weekdays=["sat", "sun"])
