@@ -34,6 +34,7 @@ FAULTS = {
     "a process stands still past its leases, and goes on": ("machine frozen", "frozen between phases"),
     "queues take no messages, or are not read": ("send refused", "queue left unread"),
     "creations are completed late": ("creation refused",),
+    "a pull worker is gone when its answer comes": ("puller vanished",),
     "an endpoint is down": ("endpoint down",),
     "nothing is invoked for days": ("days of silence",),
     "a batch is done in part": ("partial", "keys unprocessed"),
