@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from typer.testing import Result
 
+    from duetime_client.task_request_fields import NewTask
+
     Run = Callable[..., Result]
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -194,7 +196,7 @@ def test_a_calendar_is_put_as_fields_or_as_a_file(client: Client, deployment: Sc
 
 def test_a_timing_of_another_dialect_is_shown_with_it(duetime: Run, client: Client) -> None:
     """The same text has another reading there; EventBridge's own text says what it is."""
-    task = {"type": "report"}
+    task: NewTask = {"type": "report"}
     client.schedules.create("a", cron="0 0 */2 * 1-5", dialect="vixie", task=task)
     client.schedules.create("b", cron="cron(0 10 * * ? *)", dialect="eventbridge", task=task)
     client.schedules.create("c", cron="0 0 * * 1-5", task=task)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, cast
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_EXPRESSION_LENGTH
 from duetime.domain.schedules.cron import LAST_OF_MONTH, Cron
-from duetime.domain.schedules.cron_description import describe_cron, weekdays_in_words
 from duetime.domain.schedules.cron_dialects import RULES, Days, Dialect, DialectRules
 from duetime.domain.schedules.cron_fields import (
     DAY,
@@ -199,6 +198,9 @@ def _reject_ambiguous_numbers(columns: _Columns) -> None:
     except FieldInvalid:
         return
     if from_one != from_zero:
+        # For a refusal only, so not imported with the function.
+        from duetime.domain.schedules.cron_description import weekdays_in_words  # noqa: PLC0415 - see the line above
+
         either = ", or say dialect: quartz or dialect: spring" if columns.has_seconds else ""
         raise FieldInvalid(
             FIELD,
@@ -220,14 +222,17 @@ def _reject_ambiguous_order(columns: _Columns) -> None:
     last = _Columns(
         columns.weekday, columns.second, columns.minute, columns.hour, columns.day, columns.month, has_seconds=True
     )
-    first = _cron("", columns, RULES[Dialect.CRON])
     try:
-        described = describe_cron(_cron("", last, RULES[Dialect.CRON]))
+        second_last = _cron("", last, RULES[Dialect.CRON])
     except FieldInvalid:
         return
+    # For a refusal only, so not imported with the function.
+    from duetime.domain.schedules.cron_description import describe_cron  # noqa: PLC0415 - see the line above
+
+    first, described = describe_cron(_cron("", columns, RULES[Dialect.CRON])), describe_cron(second_last)
     raise FieldInvalid(
         FIELD,
-        f"has six fields: with seconds first it means {describe_cron(first)}, with seconds last, as in croniter, "
+        f"has six fields: with seconds first it means {first}, with seconds last, as in croniter, "
         f"{described}; for the former write the month by name, for the latter write the seconds first",
     )
 
