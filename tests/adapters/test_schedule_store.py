@@ -18,16 +18,16 @@ from duetime.domain.resource_generations import Incarnation
 from duetime.domain.schedules.backfill import Backfill, BackfillCursor
 from duetime.domain.schedules.calendars import Calendar, CalendarMode, Span, Window
 from duetime.domain.schedules.changed_occurrences import ChangedOccurrence
+from duetime.domain.schedules.cron_dialects import Dialect
 from duetime.domain.schedules.definition import CatchUpMode, OnExcluded, Overlap, ScheduleSpec, Written
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.revisions import RevisionEnd, StoppedOccurrence, revision_of
-from duetime.domain.schedules.run_history import Activity, BackfillRun, ExpectationState, LastRun, Remark
+from duetime.domain.schedules.run_history import Activity, BackfillRun, CalendarEnd, ExpectationState, LastRun, Remark
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_history import ScheduleAction, ScheduleActionRecord, ScheduleHistory
 from duetime.domain.schedules.schedule_record import StoredSchedule
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
-from duetime.domain.schedules.timings import Dialect
 from duetime.domain.tasks.action_history import ActorType, Attribution
 from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.http_requests import (
@@ -145,6 +145,7 @@ FULL = StoredSchedule(
     runs_skipped=12,
     revision_ends=(RevisionEnd(HOME + 1, 2, 1), RevisionEnd(HOME + 2, 3, 3)),
     expectation=ExpectationState(HOME, HOME + 1, HOME + 2, HOME + 3, 4),
+    calendar_end=CalendarEnd("off", HOME + 5),
     former_payload=Content(ContentPlace.OBJECT, "payload.w"),
     traceparent="00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
     later_options=(("zz", {"N": "7"}),),

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useResource } from "../api/resource";
 import type { Calendar, CalendarPage } from "../api/types";
-import { Command, Empty, Pager, ProblemBox } from "../components/basics";
+import { Command, Empty, Pager, ProblemBox, Time } from "../components/basics";
 import { CalendarForm, MODES } from "../components/calendar_form";
 import { href, usePlace } from "../router";
 import { counted } from "../time";
@@ -38,6 +38,7 @@ export function Calendars() {
               <th scope="col">What it is for</th>
               <th scope="col">Has</th>
               <th scope="col">Time zone</th>
+              <th scope="col">Known until</th>
             </tr>
           </thead>
           <tbody>
@@ -51,6 +52,7 @@ export function Calendars() {
                 <td>{MODES[each.mode]}</td>
                 <td>{partsOf(each)}</td>
                 <td class="muted">{each.timezone}</td>
+                <td class="muted">{each.known_until ? <Time at={each.known_until} zone={each.timezone} /> : "always"}</td>
               </tr>
             ))}
           </tbody>

@@ -43,6 +43,8 @@ CHANGED_OCCURRENCE_LIFE = DAY
 """How long after its time a schedule remembers that one of its occurrences was moved or skipped."""
 LONGEST_SLEEP = 7 * DAY
 """How often a schedule is checked whose next occurrence is far ahead: the rules of time zones change."""
+CALENDAR_NOTICE = 30 * DAY
+"""How long before a calendar's `known_until` its schedules tell of it; each is checked once in `LONGEST_SLEEP`."""
 OVERLAP_CHECK_INTERVAL = MINUTE
 """How often an occurrence that waits for the previous run checks it; it also runs as soon as that one ends."""
 WORKING_MOMENT_HORIZON = 731 * DAY

@@ -28,7 +28,7 @@ from duetime.adapters.dynamodb.schedule_codec import (
 from duetime.adapters.dynamodb.versioned_items import version_of
 from duetime.domain.ids import TaskId
 from duetime.domain.schedules.occurrences import Occurrence
-from duetime.domain.schedules.run_history import Activity, LastRun, Remark
+from duetime.domain.schedules.run_history import Activity, CalendarEnd, LastRun, Remark
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_history import NO_SCHEDULE_ACTIONS
 from duetime.domain.schedules.schedule_record import StoredSchedule
@@ -43,6 +43,7 @@ UID = "u"
 _GENERATION, _DONE, _SPEC, _TEMPLATE, _PAYLOAD, _COURSE, _LOG = "t", "d", "b", "T", "P", "c", "L"
 _FORMER_REVISION_ENDS, _REVISION_ENDS, _STOPPED = "R", "N", "S"
 _EXPECTATION, _FORMER_PAYLOAD, _ACTIONS, _TRACEPARENT, _BACKFILL_OPTIONS = "E", "F", "Q", "V", "B"
+_CALENDAR_END = "C"
 ACTIVE = "a"
 NEXT = "w"
 LATER = "W"
@@ -110,6 +111,8 @@ def item_of(stored: StoredSchedule) -> Item:
         item[_TRACEPARENT] = field_codecs.traceparent(stored.traceparent)
     if stored.expectation is not None:
         item[_EXPECTATION] = packed(expectation_form(stored.expectation))
+    if stored.calendar_end is not None:
+        item[_CALENDAR_END] = packed([stored.calendar_end.name, stored.calendar_end.known_until])
     if options := options_form(stored.backfills):
         item[_BACKFILL_OPTIONS] = packed(options)
     if stored.actions.records:
@@ -175,6 +178,7 @@ def stored_of(owner: str, item: StoredItem) -> StoredSchedule:
         actions=read_schedule_actions(item[_ACTIONS]) if _ACTIONS in item else NO_SCHEDULE_ACTIONS,
         former_payload=field_codecs.read_content("payload", item[_FORMER_PAYLOAD]) if _FORMER_PAYLOAD in item else None,
         traceparent=field_codecs.read_traceparent(item[_TRACEPARENT]) if _TRACEPARENT in item else None,
+        calendar_end=CalendarEnd(*unpacked(item[_CALENDAR_END])) if _CALENDAR_END in item else None,
         later_options=later_options(item[_TEMPLATE]["M"]),
     )
 

@@ -16,10 +16,10 @@ from typing_extensions import TypedDict
 from duetime.contract.tasks.option_responses import TaskOptionsResponse
 from duetime.contract.tasks.responses import CostEstimateResponse, Instant  # noqa: TC001 - pydantic reads the annotations
 from duetime.contract.tasks.target_responses import TargetResponse  # noqa: TC001 - same
+from duetime.domain.schedules.cron_dialects import Dialect  # noqa: TC001 - same
 from duetime.domain.schedules.definition import CatchUpMode, OnExcluded, Overlap  # noqa: TC001 - same
 from duetime.domain.schedules.schedule import ScheduleState  # noqa: TC001 - same
 from duetime.domain.schedules.time_zones import Fold, Gap  # noqa: TC001 - same
-from duetime.domain.schedules.timings import Dialect  # noqa: TC001 - same
 from duetime.domain.tasks.states import State  # noqa: TC001 - same
 
 _DESCRIPTION = "The timing in plain words, such as `at 01:30 on Monday to Friday`; times are local times of `timezone`."

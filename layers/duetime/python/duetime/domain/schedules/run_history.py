@@ -80,6 +80,19 @@ class Activity:
 
 
 @dataclass(frozen=True, slots=True)
+class CalendarEnd:
+    """The end of what a calendar of a schedule knows, which was told.
+
+    Attributes:
+        name: of the calendar.
+        known_until: from when on its times are not known.
+    """
+
+    name: str
+    known_until: Millis
+
+
+@dataclass(frozen=True, slots=True)
 class ExpectationState:
     """How far a schedule's expectations were looked into.
 

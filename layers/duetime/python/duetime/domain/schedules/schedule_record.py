@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import MAX_BACKFILLS
+from duetime.domain.operating_parameters import CALENDAR_NOTICE
 from duetime.domain.record_limits import MAX_REMARK_LENGTH, MAX_REMARKS
 from duetime.domain.schedules.changed_occurrences import changed_of
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.occurrence_ids import derived
 from duetime.domain.schedules.occurrences import may_mean, neighbours, unmoved_due_at
 from duetime.domain.schedules.revisions import is_of, revision_of
-from duetime.domain.schedules.run_history import BackfillRun, ExpectationState, LastRun, Remark
+from duetime.domain.schedules.run_history import BackfillRun, CalendarEnd, ExpectationState, LastRun, Remark
 from duetime.domain.schedules.schedule import Schedule, ScheduleState
 from duetime.domain.schedules.schedule_history import NO_SCHEDULE_ACTIONS, ScheduleActionRecord, ScheduleHistory
 from duetime.domain.tasks.content import Content, ContentPlace
@@ -66,6 +67,7 @@ class StoredSchedule:
         runs_skipped: how many were not.
         former_payload: that of before the last change of it, which must expire; `None` if there is none.
         expectation: how far what is expected of it was looked into; `None` if nothing is, or not yet.
+        calendar_end: the end of what one of its calendars knows that was told last; `None` if none was.
         traceparent: the trace in which it was created, which its runs link to; `None` if nobody named one.
         later_options: options of its task that later code has stored, which this code keeps as they are.
     """
@@ -98,6 +100,7 @@ class StoredSchedule:
     actions: ScheduleHistory = NO_SCHEDULE_ACTIONS
     former_payload: Content | None = None
     traceparent: str | None = None
+    calendar_end: CalendarEnd | None = None
     later_options: tuple[tuple[str, object], ...] = ()
 
     @property
@@ -200,6 +203,17 @@ class StoredSchedule:
         """With one more remark."""
         log = (*self.log, Remark(at, key, note[:MAX_REMARK_LENGTH]))
         return replace(self, log=log[-MAX_REMARKS:])
+
+    def told_of(self, calendars: Iterable[Calendar], now: Millis) -> StoredSchedule:
+        """With a remark if what one of its calendars knows ends soon; itself if none does, or that was told before."""
+        ends = [(each.known_until, each) for each in calendars if each.known_until is not None]
+        until, calendar = min(ends, key=lambda end: end[0], default=(None, None))
+        if until is None or calendar is None or until - now > CALENDAR_NOTICE:
+            return self
+        end = CalendarEnd(calendar.name, until)
+        if end == self.calendar_end:
+            return self
+        return replace(self.remarked(now, "", f"{calendar.end_in_words}: put it again"), calendar_end=end)
 
     def after_action(
         self,

@@ -21,6 +21,7 @@ from duetime.services.schedules.expansion_planner import ConcurrentWrite
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from duetime.domain.schedules.run_history import CalendarEnd
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
@@ -135,6 +136,8 @@ class ScheduleExpander:
             return timer
         if current.missed is not None and not current.failed:
             self._tell_of_miss(timer, current.missed)
+        if current.calendar_end is not None and not current.failed:
+            self._tell_of_calendar(timer, current.calendar_end)
         return replace(timer, generation=current.after.generation) if current.more and not current.failed else None
 
     def _guarded(self, current: ExpansionPass, work: Callable[[], T]) -> T | None:
@@ -162,6 +165,17 @@ class ScheduleExpander:
             schedule=timer.name,
             owner=timer.owner,
             deadline=to_iso(deadline),
+        )
+
+    def _tell_of_calendar(self, timer: ScheduleTimer, end: CalendarEnd) -> None:
+        """What a calendar of a schedule knows ends soon, and that is stored."""
+        self.runtime.telemetry.count("calendars_ending")
+        self.runtime.telemetry.note(
+            "a calendar of a schedule is known for a short time only",
+            schedule=timer.name,
+            owner=timer.owner,
+            calendar=end.name,
+            known_until=to_iso(end.known_until),
         )
 
     def _defect(self, timer: ScheduleTimer, error: Exception) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from duetime.domain.dispatch.enqueue_plan import ScheduleTimer
+    from duetime.domain.schedules.run_history import CalendarEnd
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_spec import TaskSpec
@@ -27,6 +28,7 @@ class ExpansionPass:
         more: whether another pass must follow at once.
         tasks: those that now exist.
         failed: whether it must not be saved, for the store did not answer.
+        calendar_end: the end of what a calendar knows that this pass has found.
         broken: whether it failed by a defect, which another try would only repeat.
     """
 
@@ -40,6 +42,7 @@ class ExpansionPass:
     tasks: list[Task] = field(default_factory=list)
     failed: bool = False
     broken: bool = False
+    calendar_end: CalendarEnd | None = None
 
     @property
     def missed(self) -> Millis | None:

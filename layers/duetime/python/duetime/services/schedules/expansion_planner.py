@@ -97,9 +97,12 @@ class ExpansionPlanner:
         except FieldInvalid as refusal:
             self._pause(stored, refusal, calendars)
             return None
-        stored = with_new_rules(stored, tzdata_version(), now)
+        known_end = stored.calendar_end
+        stored = with_new_rules(stored, tzdata_version(), now).told_of(calendars, now)
         after = replace(stored, generation=timer.generation + 1, tzdata=tzdata_version())
         current = ExpansionPass(timer, stored, after)
+        if stored.calendar_end != known_end:
+            current.calendar_end = stored.calendar_end
         horizon = first_unread(now, self.look_ahead) - 1
         if stored.state is ScheduleState.ACTIVE:
             if stored.is_permanent:
