@@ -307,10 +307,9 @@ def test_retries_through_a_queue_are_no_runaway_loop(every: Synthesis, function:
     assert every.functions()[function]["RecursiveLoop"] == "Allow"
 
 
-def test_functions_are_traced_and_log_json_at_their_level(every: Synthesis) -> None:
-    """Tracing is on, and Lambda is told the same log level as the function: its own would win."""
+def test_functions_log_json_at_their_level(every: Synthesis) -> None:
+    """Lambda is told the same log level as the function: its own would win."""
     for function in every.functions().values():
-        assert function["TracingConfig"] == {"Mode": "Active"}
         assert function["LoggingConfig"]["LogFormat"] == "JSON"
         level = function["Environment"]["Variables"][Variable.LOG_LEVEL.value]
         assert function["LoggingConfig"]["ApplicationLogLevel"] == level

@@ -40,8 +40,7 @@ _OUTSIDE_LOOPS = frozenset(
 
 _POLLING = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
 """What Lambda does to a queue with the function's role (Source: AWS Lambda Developer Guide, using Lambda with SQS)."""
-
-"""Of the metrics of all functions."""
+UNTRACED = "The setting `xray` turns tracing on: of thin traffic it would be most of the bill"
 _VALIDATING = frozenset({FunctionName.API, FunctionName.INTAKE, FunctionName.WATCH})
 """Functions that validate requests by pydantic; none of them runs handlers, which may want its plugins."""
 _CREATING_TASKS = frozenset({FunctionName.API, FunctionName.INTAKE})
@@ -100,6 +99,7 @@ class LambdaFunction(Construct):
             )
         )
         Validations.of(self.function).acknowledge(
+            Acknowledgment(id="Serverless-LambdaTracing", reason=UNTRACED),
             Acknowledgment(
                 id="Serverless-LambdaDLQ",
                 reason="It would take asynchronous invocations only: ticks and starts of bulk operations. The next tick"

@@ -20,6 +20,7 @@ from constructs import Construct
 from duetime.domain.limits import MAX_DEADLINE_SECONDS
 from duetime.domain.operating_parameters import TOPOLOGY_MARGIN, WAITS_AT_ONCE
 from duetime.domain.times import SECOND
+from duetime_cdk.lambda_function import UNTRACED
 from duetime_cdk.removal_policies import removal_of
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class TopologyMachine(Construct):
             # Comment and timeout stand in the definition: the CDK adds neither to one that is given as a text.
             definition_body=sfn.DefinitionBody.from_string(json.dumps(definition(arn))),
             role=self.role,
-            tracing_enabled=True,
+            tracing_enabled=environment.xray,
             logs=sfn.LogOptions(
                 destination=logs.LogGroup(self, "Log", retention=retention, removal_policy=removal),
                 level=sfn.LogLevel.ALL,
@@ -72,6 +73,10 @@ class TopologyMachine(Construct):
             ),
         )
         self._grant_children()
+        Validations.of(self.machine).acknowledge(
+            Acknowledgment(id="AwsSolutions-SF2", reason=UNTRACED),
+            Acknowledgment(id="Serverless-StepFunctionStateMachineXray", reason=UNTRACED),
+        )
         Validations.of(self.role).acknowledge(
             Acknowledgment(
                 id="AwsSolutions-IAM5[Resource::*]",
