@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aws_cdk import Acknowledgment, Duration, IgnoreMode, Validations
+from aws_cdk import Acknowledgment, Duration, IgnoreMode, Stack, Validations
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from duetime.environment_variables import Variable
+from duetime_cdk.aws_limits import split_variables
 from duetime_cdk.environments import FunctionName
+from duetime_cdk.layers.build import settings_layer
 from duetime_cdk.metric_sources import namespace_of, service_of
 from duetime_cdk.removal_policies import removal_of
 from duetime_cdk.source_folders import FUNCTIONS
@@ -61,7 +63,12 @@ class LambdaFunction(Construct):
     ) -> None:
         super().__init__(scope, name.capitalize())
         self.log_group = log_group = _log_group(self, environment)
-        everything = {**_observability(name, environment), **variables}
+        self._name, self._layers = name, layers
+        self.variables: dict[Variable, str] = {
+            **_observability(name, environment, Stack.of(self).stack_name),
+            **variables,
+        }
+        """What the function is given by `complete`."""
         self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
         log_group.grant_write(self.role)
         self.function = lambda_.Function(
@@ -76,7 +83,6 @@ class LambdaFunction(Construct):
             memory_size=environment.sizes[name].memory_mb,
             timeout=Duration.seconds(environment.sizes[name].timeout_seconds),
             reserved_concurrent_executions=environment.reserved.get(name),
-            environment={variable.value: value for variable, value in everything.items()},
             role=self.role,
             log_group=log_group,
             logging_format=lambda_.LoggingFormat.JSON,
@@ -89,6 +95,19 @@ class LambdaFunction(Construct):
             recursive_loop=None if name in _OUTSIDE_LOOPS else lambda_.RecursiveLoop.ALLOW,
         )
         self._acknowledge_findings()
+
+    def complete(self) -> None:
+        """Give the function its variables; the largest tables go into a layer if they are too large together.
+
+        Raises:
+            LimitExceeded: they are too large without any table.
+        """
+        kept, moved = split_variables(self._name, self.variables)
+        if moved:
+            layer = settings_layer({variable.value: value for variable, value in moved.items()})
+            self.function.add_layers(self._layers.settings(self._name, layer))
+        for variable, value in kept.items():
+            self.function.add_environment(variable.value, value)
 
     def _acknowledge_findings(self) -> None:
         """Say why rules of cdk-nag do not apply."""
@@ -183,10 +202,10 @@ def _log_group(scope: Construct, environment: Environment) -> logs.LogGroup:
     )
 
 
-def _observability(name: FunctionName, environment: Environment) -> dict[Variable, str]:
+def _observability(name: FunctionName, environment: Environment, stack: str) -> dict[Variable, str]:
     return {
         Variable.SERVICE_NAME: service_of(name),
-        Variable.METRICS_NAMESPACE: namespace_of(environment),
+        Variable.METRICS_NAMESPACE: namespace_of(stack),
         Variable.LOG_LEVEL: environment.log_level,
         **({Variable.PYDANTIC_PLUGINS: "__all__"} if name in _VALIDATING else {}),
         **({Variable.OTLP_ENDPOINT: environment.otlp_endpoint} if environment.otlp_endpoint else {}),
