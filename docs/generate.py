@@ -33,6 +33,7 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "limits": limits.limit_table,
     "metrics": metrics.metric_table,
     "prices": prices.price_table,
+    "default-bill": prices.default_bill,
     "settings": settings.setting_table,
     "differences": settings.difference_table,
     "sizes": settings.size_table,

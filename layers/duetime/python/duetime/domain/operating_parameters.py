@@ -224,6 +224,12 @@ LATE_EVENT_AFTER = MINUTE
 """How long after its due time a task's first attempt starts, at least, for an event to tell of it."""
 SUMMARY_STEPS_KEPT = 3 * DAY
 """How long after a write its step in the summary's counts is remembered: a stream tells of it again for a day."""
+SUMMARY_SPANS = (MINUTE, 10 * SECOND, SECOND)
+"""Steps of the summary's counts whose writes were made in the same minute are remembered in one item, so that a
+transaction counts all of a delivery. What comes when that item is full is remembered by ten seconds, then by a second:
+items stay small, because each write of one costs its whole size."""
+SUMMARY_STEPS_TOGETHER = 250
+"""With so many steps, of 8 bytes each, an item of them is full; that of a second never is."""
 SUMMARY_TYPES_AT_ONCE = 90
 """Types of tasks whose counts are written at once: a transaction takes 100 items (Source: DynamoDB API Reference)."""
 SUMMARY_PAGES = 10
