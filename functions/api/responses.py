@@ -140,7 +140,7 @@ def page_response(
     page: Page, query: TaskListQuery, token: str | None, headers: Mapping[str, str] | None = None
 ) -> Response:
     """Some of the tasks of a list, what the list is, and the token of the next."""
-    rest = {"applied": query.applied(page.examined), "next_token": token}
+    rest = {"applied": query.applied(page.examined, page.after), "next_token": token}
     return answer(page_text(page.tasks, query.expand, rest), headers=headers)
 
 
