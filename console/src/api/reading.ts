@@ -169,6 +169,6 @@ function joined<P extends AnyPage, E>(before: Found<P, E> | null, page: P, { ent
 }
 
 /** How many tasks are in some states by the summary; null if it does not count all of them. */
-export function countIn(summary: Summary | null, states: readonly TaskState[]): number | null {
+export function countOf(summary: Summary | null, states: readonly TaskState[]): number | null {
   return summary?.is_complete ? states.reduce((sum, state) => sum + (summary.states[state] ?? 0), 0) : null;
 }

@@ -1,6 +1,6 @@
 /** The overview: how many tasks are where, what is overdue, what it costs, what failed lately, and what comes next. */
 import type { ComponentChildren } from "preact";
-import { countIn, useReading, type Found, type Reading } from "../api/reading";
+import { countOf, useReading, type Found, type Reading } from "../api/reading";
 import { useResource } from "../api/resource";
 import type { DispatchStatus, Forecast, ListedTask, Summary, SwitchPage, TaskPage, TaskState } from "../api/types";
 import { Empty, ProblemBox, StateChip, Time, Took } from "../components/basics";
@@ -78,7 +78,7 @@ const SHOWN_FAILED = 5;
 function useTasks(summary: { data: { value: Summary | null }; problem: { value: unknown } }, states: readonly TaskState[], wanted: number, order = "desc"): Tasks {
   const asked = new URLSearchParams([...states.map((state) => ["state", state]), ["order", order], ["limit", String(wanted)]]);
   const isCounted = summary.data.value !== null || summary.problem.value !== null;
-  const enough = Math.min(wanted, countIn(summary.data.value, states) ?? wanted);
+  const enough = Math.min(wanted, countOf(summary.data.value, states) ?? wanted);
   return useReading<TaskPage, ListedTask>(isCounted ? `/v1/tasks?${asked}` : null, { entries: (page) => page.tasks, enough });
 }
 

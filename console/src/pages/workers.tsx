@@ -1,5 +1,5 @@
 /** The workers that hold leases now, by the tasks that they run. */
-import { countIn, useReading } from "../api/reading";
+import { countOf, useReading } from "../api/reading";
 import { useResource } from "../api/resource";
 import type { DeploymentSettings, ListedTask, Summary, TaskPage, TaskState, TaskSummary } from "../api/types";
 import { Command, Empty, Pager, ProblemBox, Relative, StateChip, Time } from "../components/basics";
@@ -17,7 +17,7 @@ export function Workers() {
   const summary = useResource<Summary>("/v1/summary");
   const isCounted = summary.data.value !== null || summary.problem.value !== null;
   // How many there are is known before they are found; on a later page, how many are before it is not.
-  const enough = token ? LIMIT : Math.min(LIMIT, countIn(summary.data.value, LEASED) ?? LIMIT);
+  const enough = token ? LIMIT : Math.min(LIMIT, countOf(summary.data.value, LEASED) ?? LIMIT);
   const page = useReading<TaskPage, ListedTask>(isCounted ? `/v1/tasks?${asked}` : null, { entries: (each) => each.tasks, enough });
   const settings = useResource<DeploymentSettings>("/v1/settings");
   const read = page.found.value;
