@@ -11,6 +11,7 @@ from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.forecast_view import show_forecast
+from duetime_client.commands.list_reading import ListReading
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import say, show_json
 from duetime_client.commands.schedule_arguments import rule_fields, timing_fields
@@ -205,11 +206,12 @@ def runs(
     last = None if before is None else moment(before, clock, "--before")
     with connected(context, deployment) as client:
         listed = client.schedules.list_runs(name, due_after=first, due_before=last, page_size=min(limit, MAX_PAGE))
-        found = list(islice(listed, limit))
+        reading = ListReading(client, clock, "runs", as_json=as_json)
+        found = reading.first(listed, limit)
     if as_json:
         show_json([each.document for each in found])
     else:
-        show_runs(found, clock)
+        reading.show(found, lambda: show_runs(found, clock))
 
 
 @app.command()

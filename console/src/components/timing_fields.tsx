@@ -1,7 +1,7 @@
 /** The fields of a form that say when a schedule is due: one of six kinds, its zone, and its calendars. */
 import type { Signal } from "@preact/signals";
-import type { CalendarPage, Schedule } from "../api/types";
-import { useResource } from "../api/resource";
+import { useReading } from "../api/reading";
+import type { Calendar, CalendarPage, Schedule } from "../api/types";
 import { zoneName } from "../time";
 import { Field } from "./basics";
 import { DIALECTS, lineOf, optionOf, timingIn } from "./timing_lines";
@@ -180,7 +180,7 @@ function ClockChanges({ values, set }: { values: TimingValues; set: Set }) {
 }
 
 function Limits({ values, set }: { values: TimingValues; set: Set }) {
-  const calendars = useResource<CalendarPage>("/v1/calendars").data.value?.calendars ?? [];
+  const calendars = useReading<CalendarPage, Calendar>("/v1/calendars", { entries: (page) => page.calendars, enough: Infinity }).found.value?.entries ?? [];
   const chosen = values.calendars;
   const toggle = (name: string) => set({ calendars: chosen.includes(name) ? chosen.filter((each) => each !== name) : [...chosen, name] });
   return (

@@ -18,7 +18,7 @@ SUNDAYS = {"weekdays": ["sun"]}
 def test_a_calendar_that_is_new_is_created(api: Gateway) -> None:
     """201 with its path the first time, 200 when it is replaced, each with another ETag."""
     new = api.send("PUT", UK, SUNDAYS)
-    assert (new.status, new.headers["Location"]) == (201, UK)
+    assert (new.status, new.location) == (201, UK)
     again = api.send("PUT", UK, SUNDAYS)
     assert (again.status, "Location" in again.headers) == (200, False)
     assert new.headers["ETag"] != again.headers["ETag"] == api.send("GET", UK).headers["ETag"]

@@ -156,11 +156,22 @@ class ListedQuery(Parameters, TaskConditions):
         """How many tasks a page may have."""
         return self.limit
 
-    def applied(self, examined: int) -> AppliedList:
-        """What the list was narrowed by, and how much of it was read."""
+    def applied(self, examined: int, after: TaskId | None) -> AppliedList:
+        """What the list was narrowed by, and how much of it was read.
+
+        Args:
+            examined: how many tasks were read for the page.
+            after: the last of them; none if there are no more.
+        """
         names = sorted(self.model_fields_set - _NO_FILTERS)
         filters = {name: _texts(getattr(self, name)) for name in names}
-        return AppliedList(filters=filters, order=self.order, limit=self.page_size, examined=examined)
+        return AppliedList(
+            filters=filters,
+            order=self.order,
+            limit=self.page_size,
+            examined=examined,
+            examined_to=None if after is None else to_iso(after.home),
+        )
 
 
 class TaskListQuery(ListedQuery):
