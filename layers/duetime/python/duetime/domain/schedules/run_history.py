@@ -89,6 +89,9 @@ class ExpectationState:
         missed_at: the latest deadline that was missed.
         met_at: the latest success that met a deadline.
         misses: how many deadlines were missed.
+        looked_at: runs of the instants up to here were read.
+        succeeded_at: when the latest success among those ended.
+        open_runs: those of them that had not ended by then, oldest first.
     """
 
     by_since: Millis
@@ -96,3 +99,6 @@ class ExpectationState:
     missed_at: Millis | None = None
     met_at: Millis | None = None
     misses: int = 0
+    looked_at: Millis = 0
+    succeeded_at: Millis | None = None
+    open_runs: tuple[TaskId, ...] = ()
