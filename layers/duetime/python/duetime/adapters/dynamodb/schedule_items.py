@@ -46,6 +46,8 @@ _EXPECTATION, _FORMER_PAYLOAD, _ACTIONS, _TRACEPARENT, _BACKFILL_OPTIONS = "E", 
 ACTIVE = "a"
 NEXT = "w"
 LATER = "W"
+BEGUN, BY_HAND, COUNTED = "b", "h", "C"
+_RUNS_LIMIT = "l"
 
 
 def is_schedule(key: StoredItem) -> bool:
@@ -112,6 +114,8 @@ def item_of(stored: StoredSchedule) -> Item:
         item[_EXPECTATION] = packed(expectation_form(stored.expectation))
     if options := options_form(stored.backfills):
         item[_BACKFILL_OPTIONS] = packed(options)
+    if stored.runs_limit is not None:
+        item[_RUNS_LIMIT] = attribute_values.number(stored.runs_limit)
     if stored.actions.records:
         item[_ACTIONS] = schedule_actions(stored.actions)
     if stored.log:
@@ -176,6 +180,7 @@ def stored_of(owner: str, item: StoredItem) -> StoredSchedule:
         former_payload=field_codecs.read_content("payload", item[_FORMER_PAYLOAD]) if _FORMER_PAYLOAD in item else None,
         traceparent=field_codecs.read_traceparent(item[_TRACEPARENT]) if _TRACEPARENT in item else None,
         later_options=later_options(item[_TEMPLATE]["M"]),
+        runs_limit=attribute_values.integer(item[_RUNS_LIMIT]) if _RUNS_LIMIT in item else None,
     )
 
 
@@ -194,6 +199,10 @@ def activity_form(activity: Activity) -> Item:
     item: Item = {name: attribute_values.text(each.text) for name, each in ids.items() if each is not None}
     if later := activity.waiting[1:]:
         item[LATER] = packed([each.text for each in later])
+    numbers = {BEGUN: activity.begun, BY_HAND: activity.by_hand}
+    item |= {name: attribute_values.number(number) for name, number in numbers.items() if number}
+    if activity.counted:
+        item[COUNTED] = packed([each.text for each in activity.counted])
     return item
 
 
@@ -203,4 +212,7 @@ def activity_of(item: StoredItem) -> Activity:
         TaskId(attribute_values.string(item[name])) if name in item else None for name in (UID, ACTIVE, NEXT)
     )
     later = tuple(map(TaskId, unpacked(item[LATER]))) if LATER in item else ()
-    return Activity(uid, active, () if first is None else (first, *later), version_of(item))
+    begun, by_hand = (attribute_values.integer(item[name]) if name in item else 0 for name in (BEGUN, BY_HAND))
+    counted = tuple(map(TaskId, unpacked(item[COUNTED]))) if COUNTED in item else ()
+    waiting = () if first is None else (first, *later)
+    return Activity(uid, active, waiting, version_of(item), begun, by_hand, counted)

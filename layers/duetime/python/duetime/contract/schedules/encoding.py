@@ -68,7 +68,7 @@ def schedule_entry(stored: StoredSchedule, next_at: Millis | None) -> ScheduleSu
         jitter_seconds=spec.jitter_seconds,
         start_at=instant(spec.start_at),
         end_at=instant(spec.end_at),
-        remaining_runs=stored.remaining_runs,
+        remaining_runs=stored.runs_left,
         overlap=spec.overlap,
         catch_up_seconds=spec.catch_up_seconds,
         catch_up_mode=spec.catch_up_mode,

@@ -81,6 +81,16 @@ def with_end(ends: Sequence[RevisionEnd], until: Millis, revision: int) -> tuple
     return after
 
 
+def is_to_begin(task: Task) -> bool:
+    """Whether an occurrence may still come to its first start: it has not ended, and no attempt of it has."""
+    return not task.is_terminal and not task.attempt_history and task.state is not State.ROLLING_BACK
+
+
+def never_began(task: Task) -> bool:
+    """Whether an occurrence has ended before its target was called: whatever let it begin, something else held it."""
+    return task.is_terminal and not task.erased and not task.attempt_history and task.started_at is None
+
+
 def is_stopped(task: Task) -> bool:
     """Whether the task of an occurrence that is still to come has been stopped, or run early, by its user."""
     if task.erased or task.state in _STOPPED:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from duetime.domain.tasks.parent_references import Cause
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from duetime.domain.ids import TaskId
     from duetime.domain.schedules.backfill import Backfill, BackfillCursor
+    from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 RUN_BY_HAND = "run by hand: task "
 """How a remark begins that tells of a run which its owner had started."""
@@ -60,12 +65,15 @@ class BackfillRun:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """Which occurrence of a schedule is going on, for schedules whose occurrences must not overlap.
+    """Which runs of a schedule have begun: of one whose runs must not overlap, or whose number is limited.
 
     Attributes:
         uid: the schedule's; what another one of the same name has left is forgotten.
-        active: the latest occurrence that was let begin; it may have ended.
+        active: the latest run that was let begin; it may have ended.
         waiting: those that wait for its end, in the order in which they begin; some may have ended.
+        begun: how many runs of its timing were let begin.
+        by_hand: how many runs that its user had started were let begin.
+        counted: those of them before `active` that may not have called their target yet, if their number is limited.
         version: of this value.
     """
 
@@ -73,10 +81,42 @@ class Activity:
     active: TaskId | None = None
     waiting: tuple[TaskId, ...] = ()
     version: int = 0
+    begun: int = 0
+    by_hand: int = 0
+    counted: tuple[TaskId, ...] = ()
 
     def of(self, uid: TaskId) -> Activity:
         """As far as it concerns this schedule."""
         return self if self.uid == uid else Activity(uid, version=self.version)
+
+    def has_counted(self, task_id: TaskId) -> bool:
+        """Whether a run was let begin before, and counted; it may have waited for a lock since."""
+        return task_id == self.active or task_id in self.counted
+
+    def with_begun(self, task_id: TaskId, cause: Cause) -> Activity:
+        """With one more run that begins; a backfill counts its own."""
+        return replace(
+            self,
+            active=task_id,
+            begun=self.begun + (cause in {Cause.SCHEDULE, Cause.CATCH_UP}),
+            by_hand=self.by_hand + (cause is Cause.MANUAL),
+        )
+
+    def without(self, tasks: Iterable[Task]) -> Activity:
+        """Without these runs, which were let begin and never began: a lock or a rate had held them until their end."""
+        causes = [(task.id, task.schedule_ref.cause) for task in tasks if task.schedule_ref is not None]
+        ids = {task_id for task_id, _ in causes}
+        return replace(
+            self,
+            active=None if self.active in ids else self.active,
+            begun=self.begun - sum(cause in {Cause.SCHEDULE, Cause.CATCH_UP} for _, cause in causes),
+            by_hand=self.by_hand - sum(cause is Cause.MANUAL for _, cause in causes),
+            counted=tuple(each for each in self.counted if each not in ids),
+        )
+
+
+NO_ACTIVITY = Activity()
+"""Of a schedule none of whose runs was counted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import MAX_BACKFILLS
@@ -12,7 +12,7 @@ from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.occurrence_ids import derived
 from duetime.domain.schedules.occurrences import may_mean, neighbours, unmoved_due_at
 from duetime.domain.schedules.revisions import is_of, revision_of
-from duetime.domain.schedules.run_history import BackfillRun, ExpectationState, LastRun, Remark
+from duetime.domain.schedules.run_history import NO_ACTIVITY, Activity, BackfillRun, ExpectationState, LastRun, Remark
 from duetime.domain.schedules.schedule import Schedule, ScheduleState
 from duetime.domain.schedules.schedule_history import NO_SCHEDULE_ACTIONS, ScheduleActionRecord, ScheduleHistory
 from duetime.domain.tasks.content import Content, ContentPlace
@@ -58,7 +58,9 @@ class StoredSchedule:
         incarnation: grows with every write.
         generation: grows with every expansion; timers carry it, and a stale one is dropped by it.
         done: the instant up to which its occurrences were placed, or why not was remarked.
-        remaining_runs: how many may still run after those that were placed.
+        runs_limit: how many runs of its timing may have begun by its end, counted as `activity.begun` is; `None` for no
+            limit.
+        remaining_runs: how many may still be placed; what was placed and does not begin makes room for another.
         last_run: the latest occurrence that was placed.
         owed: an occurrence that was missed or is due after a pause, and is to run; it may not have been placed yet.
         log: the latest remarks, oldest first.
@@ -68,6 +70,7 @@ class StoredSchedule:
         expectation: how far what is expected of it was looked into; `None` if nothing is, or not yet.
         traceparent: the trace in which it was created, which its runs link to; `None` if nobody named one.
         later_options: options of its task that later code has stored, which this code keeps as they are.
+        activity: its runs that have begun, as they were when it was read; it is stored apart.
     """
 
     owner: str
@@ -99,6 +102,8 @@ class StoredSchedule:
     former_payload: Content | None = None
     traceparent: str | None = None
     later_options: tuple[tuple[str, object], ...] = ()
+    runs_limit: int | None = None
+    activity: Activity = field(default=NO_ACTIVITY, compare=False)
 
     @property
     def name(self) -> str:
@@ -114,6 +119,16 @@ class StoredSchedule:
     def is_permanent(self) -> bool:
         """Whether its next run comes after the last one's end, and no clock says when."""
         return self.spec.written.permanent is not None
+
+    @property
+    def runs_left(self) -> int | None:
+        """How many runs of its timing may still begin; `None` for no limit."""
+        return None if self.runs_limit is None else max(0, self.runs_limit - self.activity.begun)
+
+    @property
+    def has_placed_all(self) -> bool:
+        """Whether as many runs are placed as may begin: should one of them never begin, another takes its place."""
+        return self.remaining_runs == 0 and self.owed is None
 
     @property
     def open_backfills(self) -> tuple[BackfillRun, ...]:
@@ -232,12 +247,18 @@ class StoredSchedule:
             version=self.version + 1,
             generation=self.generation + 1,
             remaining_runs=None,
+            runs_limit=None,
             last_run=None,
             owed=None,
             backfills=(),
             log=(),
             actions=NO_SCHEDULE_ACTIONS,
         )
+
+    def limited_to(self, runs: int | None) -> StoredSchedule:
+        """With another number of runs that may begin from now on; `None` for no limit."""
+        limit = None if runs is None else self.activity.begun + runs
+        return replace(self, runs_limit=limit, remaining_runs=runs)
 
     def with_backfill(self, run: BackfillRun) -> StoredSchedule:
         """With a backfill as it is now; of those that have ended the latest are kept."""
