@@ -22,7 +22,7 @@ from duetime.domain.schedules.definition import CatchUpMode, OnExcluded, Overlap
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.revisions import RevisionEnd, StoppedOccurrence, revision_of
-from duetime.domain.schedules.run_history import Activity, BackfillRun, ExpectationState, LastRun, Remark
+from duetime.domain.schedules.run_history import Activity, BackfillRun, BegunRun, ExpectationState, LastRun, Remark
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_history import ScheduleAction, ScheduleActionRecord, ScheduleHistory
 from duetime.domain.schedules.schedule_record import StoredSchedule
@@ -129,6 +129,8 @@ FULL = StoredSchedule(
     tzdata="2026f",
     remaining_runs=0,
     runs_limit=13,
+    latest_run=BegunRun(numbered(4), HOME + 6, HOME + 7),
+    runs_before=14,
     last_run=LastRun(numbered(9), HOME + 4, 4),
     owed=Occurrence(HOME, HOME + 1, HOME + 2, "2026-11-21T02:33:00+00:00", note="why"),
     backfills=(
@@ -342,7 +344,16 @@ def test_a_deletion_marker_is_readable_by_code_that_knows_none(moto_cloud: Cloud
 def test_an_activity_is_kept_beside_its_schedule(schedule_store: ScheduleStore) -> None:
     """Which occurrence goes on is written and read without touching the schedule, and by one at a time."""
     assert schedule_store.save(PLAIN, "n1")
-    wanted = Activity(PLAIN.uid, numbered(1), (numbered(2), numbered(3), numbered(4)), 0, 5, 6, (numbered(7),))
+    wanted = Activity(
+        PLAIN.uid,
+        numbered(1),
+        (numbered(2), numbered(3), numbered(4)),
+        0,
+        5,
+        6,
+        (numbered(7),),
+        BegunRun(numbered(6), HOME, HOME + 1),
+    )
     assert schedule_store.save_activity(OWNER, PLAIN.name, wanted, "n2")
     assert schedule_store.save_activity(OWNER, PLAIN.name, wanted, "n2")
     assert not schedule_store.save_activity(OWNER, PLAIN.name, wanted, "n3")

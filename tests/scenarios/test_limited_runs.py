@@ -334,7 +334,12 @@ def test_a_worker_that_dies_as_a_run_is_counted_counts_it_once(overlap: str, is_
         if is_counted:
             schedules.before_call = die
         else:
-            schedules.once(_is_count, lambda call: (died.append(call.operation), call.machine.die()))
+
+            def die_before(call: Call) -> None:
+                died.append(call.operation)
+                call.machine.die()
+
+            schedules.once(_is_count, die_before)
         schedules.make(overlap=overlap, remaining_runs=3)
         schedules.run(LATEST)
         assert died
@@ -352,16 +357,16 @@ def test_runs_that_wait_for_a_lock_are_counted_once() -> None:
         assert (len(begun(schedules)), schedules.schedule()["state"]) == (12, "ended")
 
 
-def test_more_runs_are_let_begin_by_a_change() -> None:
-    """Two of three have begun when five are asked for: five more begin. And fewer: one more."""
-    for number in (5, 1):
-        with Schedules() as schedules:
-            schedules.make(remaining_runs=3)
-            assert schedules.run_until(lambda schedules=schedules: len(begun(schedules)) == 2, 5 * MINUTE, SECOND)
-            assert schedules.amend(remaining_runs=number).status == 200
-            assert schedules.schedule()["remaining_runs"] == number
-            schedules.run(20 * MINUTE)
-            assert (len(begun(schedules)), schedules.schedule()["state"]) == (2 + number, "ended")
+@pytest.mark.parametrize("number", [5, 1])
+def test_more_or_fewer_runs_are_let_begin_by_a_change(number: int) -> None:
+    """Two of three have begun when as many are asked for: as many more begin."""
+    with Schedules() as schedules:
+        schedules.make(remaining_runs=3)
+        assert schedules.run_until(lambda: len(begun(schedules)) == 2, 5 * MINUTE, SECOND)
+        assert schedules.amend(remaining_runs=number).status == 200
+        assert schedules.schedule()["remaining_runs"] == number
+        schedules.run(20 * MINUTE)
+        assert (len(begun(schedules)), schedules.schedule()["state"]) == (2 + number, "ended")
 
 
 def test_a_limit_that_is_set_and_removed_later() -> None:

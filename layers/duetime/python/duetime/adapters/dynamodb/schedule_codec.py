@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import MISSING, astuple, fields
+from dataclasses import MISSING, astuple, fields, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -147,7 +147,7 @@ def expectation_form(state: ExpectationState) -> list[Any]:
 def read_expectation(form: list[Any]) -> ExpectationState:
     """Read it."""
     *plain, open_runs = form
-    return ExpectationState(*plain, tuple(map(TaskId, open_runs)))
+    return replace(ExpectationState(*plain), open_runs=tuple(map(TaskId, open_runs)))
 
 
 def ends_form(ends: Sequence[RevisionEnd]) -> list[Any]:

@@ -28,13 +28,13 @@ from duetime.adapters.dynamodb.schedule_codec import (
 from duetime.adapters.dynamodb.versioned_items import version_of
 from duetime.domain.ids import TaskId
 from duetime.domain.schedules.occurrences import Occurrence
-from duetime.domain.schedules.run_history import Activity, LastRun, Remark
+from duetime.domain.schedules.run_history import Activity, BegunRun, LastRun, Remark
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_history import NO_SCHEDULE_ACTIONS
 from duetime.domain.schedules.schedule_record import StoredSchedule
 
 if TYPE_CHECKING:
-    from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
+    from duetime.adapters.dynamodb.attribute_values import Item, StoredItem, Value
     from duetime.domain.schedules.revisions import RevisionEnd
 
 
@@ -46,8 +46,8 @@ _EXPECTATION, _FORMER_PAYLOAD, _ACTIONS, _TRACEPARENT, _BACKFILL_OPTIONS = "E", 
 ACTIVE = "a"
 NEXT = "w"
 LATER = "W"
-BEGUN, BY_HAND, COUNTED = "b", "h", "C"
-_RUNS_LIMIT = "l"
+BEGUN, BY_HAND, COUNTED, LATEST = "b", "h", "C", "r"
+_RUNS_LIMIT, _LATEST_RUN, _RUNS_BEFORE = "l", "r", "k"
 
 
 def is_schedule(key: StoredItem) -> bool:
@@ -100,6 +100,12 @@ def item_of(stored: StoredSchedule) -> Item:
         _PAYLOAD: field_codecs.content(stored.payload),
         _COURSE: packed(_next_action(stored)),
     }
+    return item | _marks(stored) | _of_its_runs(stored)
+
+
+def _marks(stored: StoredSchedule) -> Item:
+    """What else is stored of its definition, as far as it has any."""
+    item: Item = {}
     if stored.revision_ends:
         item[_REVISION_ENDS] = packed(ends_form(stored.revision_ends))
         # While a new version is deployed, functions of the earlier one still read this.
@@ -110,14 +116,24 @@ def item_of(stored: StoredSchedule) -> Item:
         item[_FORMER_PAYLOAD] = field_codecs.content(stored.former_payload)
     if stored.traceparent is not None:
         item[_TRACEPARENT] = field_codecs.traceparent(stored.traceparent)
+    if stored.actions.records:
+        item[_ACTIONS] = schedule_actions(stored.actions)
+    return item
+
+
+def _of_its_runs(stored: StoredSchedule) -> Item:
+    """What is stored of its runs besides how far it has come, as far as there is any."""
+    item: Item = {}
     if stored.expectation is not None:
         item[_EXPECTATION] = packed(expectation_form(stored.expectation))
     if options := options_form(stored.backfills):
         item[_BACKFILL_OPTIONS] = packed(options)
     if stored.runs_limit is not None:
         item[_RUNS_LIMIT] = attribute_values.number(stored.runs_limit)
-    if stored.actions.records:
-        item[_ACTIONS] = schedule_actions(stored.actions)
+    if stored.latest_run is not None:
+        item[_LATEST_RUN] = _begun_run(stored.latest_run)
+    if stored.runs_before:
+        item[_RUNS_BEFORE] = attribute_values.number(stored.runs_before)
     if stored.log:
         item[_LOG] = packed([[each.at, each.key, each.note] for each in stored.log])
     return item
@@ -181,7 +197,18 @@ def stored_of(owner: str, item: StoredItem) -> StoredSchedule:
         traceparent=field_codecs.read_traceparent(item[_TRACEPARENT]) if _TRACEPARENT in item else None,
         later_options=later_options(item[_TEMPLATE]["M"]),
         runs_limit=attribute_values.integer(item[_RUNS_LIMIT]) if _RUNS_LIMIT in item else None,
+        latest_run=_read_begun_run(item[_LATEST_RUN]) if _LATEST_RUN in item else None,
+        runs_before=attribute_values.integer(item[_RUNS_BEFORE]) if _RUNS_BEFORE in item else 0,
     )
+
+
+def _begun_run(run: BegunRun) -> Value:
+    return packed([run.task_id.text, run.nominal, run.started_at])
+
+
+def _read_begun_run(value: Value) -> BegunRun:
+    task_id, *times = unpacked(value)
+    return BegunRun(TaskId(task_id), *times)
 
 
 def _revision_ends(item: StoredItem, revision: int) -> tuple[RevisionEnd, ...]:
@@ -203,6 +230,8 @@ def activity_form(activity: Activity) -> Item:
     item |= {name: attribute_values.number(number) for name, number in numbers.items() if number}
     if activity.counted:
         item[COUNTED] = packed([each.text for each in activity.counted])
+    if activity.latest is not None:
+        item[LATEST] = _begun_run(activity.latest)
     return item
 
 
@@ -215,4 +244,5 @@ def activity_of(item: StoredItem) -> Activity:
     begun, by_hand = (attribute_values.integer(item[name]) if name in item else 0 for name in (BEGUN, BY_HAND))
     counted = tuple(map(TaskId, unpacked(item[COUNTED]))) if COUNTED in item else ()
     waiting = () if first is None else (first, *later)
-    return Activity(uid, active, waiting, version_of(item), begun, by_hand, counted)
+    latest = _read_begun_run(item[LATEST]) if LATEST in item else None
+    return Activity(uid, active, waiting, version_of(item), begun, by_hand, counted, latest)

@@ -20,6 +20,7 @@ from duetime.adapters.dynamodb.schedule_items import (
     BY_HAND,
     COUNTED,
     LATER,
+    LATEST,
     NEXT,
     UID,
     activity_form,
@@ -115,7 +116,7 @@ class DynamoScheduleStore:
                 TableName=self._table,
                 Key=activity_key(stored.owner, stored.name),
                 ConditionExpression="attribute_not_exists(#u) OR (#u = :u AND attribute_not_exists(#x))",
-                UpdateExpression="SET #u = :u, #x = :x, #v = :v ADD #e :one REMOVE #a, #n, #l, #b, #h, #c",
+                UpdateExpression="SET #u = :u, #x = :x, #v = :v ADD #e :one REMOVE #a, #n, #l, #b, #h, #c, #r",
                 ExpressionAttributeNames={
                     "#u": UID,
                     "#x": schema.TTL,
@@ -127,6 +128,7 @@ class DynamoScheduleStore:
                     "#b": BEGUN,
                     "#h": BY_HAND,
                     "#c": COUNTED,
+                    "#r": LATEST,
                 },
                 ExpressionAttributeValues={
                     ":u": attribute_values.text(stored.uid.text),

@@ -119,7 +119,7 @@ def start_decision(
         return _for_the_latest(stored, task, activity, others, now)
     queue, ahead = _behind(activity, task.id), others.ahead
     if ahead is None:
-        return StartDecision(None, replace(_begun(activity, task), waiting=queue))
+        return StartDecision(None, replace(activity.with_begun(task, now), waiting=queue))
     # Those before it have ended.
     waiting = _behind(activity, ahead.id)
     if task.id not in waiting:
@@ -146,13 +146,9 @@ def _for_the_latest(
         return StartDecision(Skipped(f"the run of {_nominal(others.latest)}{_CAME_SINCE}", SkipCode.OVERLAP), activity)
     running = others.ahead if others.ahead is not None and others.ahead.id == activity.active else None
     if running is None or stored.spec.overlap is Overlap.REPLACE_OTHER:
-        return StartDecision(None, replace(_begun(activity, task), waiting=()), running)
+        return StartDecision(None, replace(activity.with_begun(task, now), waiting=()), running)
     verdict = Postponed(now + OVERLAP_CHECK_INTERVAL, f"the run of {_nominal(running)}")
     return StartDecision(verdict, replace(activity, waiting=(task.id,)), running)
-
-
-def _begun(activity: Activity, task: Task) -> Activity:
-    return activity.with_begun(task.id, task.schedule_ref.cause if task.schedule_ref else Cause.SCHEDULE)
 
 
 def no_run_left(stored: StoredSchedule, schedule_ref: ScheduleRef, activity: Activity) -> Skipped | None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.ids import TaskId
     from duetime.domain.schedules.backfill import Backfill, BackfillCursor
+    from duetime.domain.tasks.parent_references import ScheduleRef
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 RUN_BY_HAND = "run by hand: task "
@@ -29,6 +30,20 @@ class LastRun:
     task_id: TaskId
     nominal: Millis
     revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class BegunRun:
+    """A run that has begun.
+
+    Attributes:
+        nominal: the instant that it stands for.
+        started_at: when it began.
+    """
+
+    task_id: TaskId
+    nominal: Millis
+    started_at: Millis
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +88,7 @@ class Activity:
         waiting: those that wait for its end, in the order in which they begin; some may have ended.
         begun: how many runs of its timing were let begin.
         by_hand: how many runs that its user had started were let begin.
+        latest: the latest run that was let begin.
         counted: those of them before `active` that may not have called their target yet, if their number is limited.
         version: of this value.
     """
@@ -84,6 +100,12 @@ class Activity:
     begun: int = 0
     by_hand: int = 0
     counted: tuple[TaskId, ...] = ()
+    latest: BegunRun | None = None
+
+    @property
+    def number_of_runs(self) -> int:
+        """How many runs were let begin, but for those of backfills."""
+        return self.begun + self.by_hand
 
     def of(self, uid: TaskId) -> Activity:
         """As far as it concerns this schedule."""
@@ -93,13 +115,15 @@ class Activity:
         """Whether a run was let begin before, and counted; it may have waited for a lock since."""
         return task_id == self.active or task_id in self.counted
 
-    def with_begun(self, task_id: TaskId, cause: Cause) -> Activity:
+    def with_begun(self, task: Task, now: Millis) -> Activity:
         """With one more run that begins; a backfill counts its own."""
+        cause, nominal = (None, task.due_at) if task.schedule_ref is None else _of(task.schedule_ref)
         return replace(
             self,
-            active=task_id,
+            active=task.id,
             begun=self.begun + (cause in {Cause.SCHEDULE, Cause.CATCH_UP}),
             by_hand=self.by_hand + (cause is Cause.MANUAL),
+            latest=BegunRun(task.id, nominal, task.started_at or now),
         )
 
     def without(self, tasks: Iterable[Task]) -> Activity:
@@ -109,10 +133,15 @@ class Activity:
         return replace(
             self,
             active=None if self.active in ids else self.active,
+            latest=None if self.latest is not None and self.latest.task_id in ids else self.latest,
             begun=self.begun - sum(cause in {Cause.SCHEDULE, Cause.CATCH_UP} for _, cause in causes),
             by_hand=self.by_hand - sum(cause is Cause.MANUAL for _, cause in causes),
             counted=tuple(each for each in self.counted if each not in ids),
         )
+
+
+def _of(ref: ScheduleRef) -> tuple[Cause, Millis]:
+    return ref.cause, ref.nominal
 
 
 NO_ACTIVITY = Activity()

@@ -27,6 +27,7 @@ from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.states import LEASED
 from duetime.services.schedules.expansion_pass import ExpansionPass
 from duetime.services.schedules.expectations import check_time, checked
+from duetime.services.schedules.latest_runs import is_due, latest_run
 from duetime.services.schedules.occurrence_tasks import Due
 from duetime.services.schedules.stopped_occurrences import StoppedOccurrences
 
@@ -167,6 +168,9 @@ class ExpansionPlanner:
             else:
                 stored = current.before = self._decided(stored, schedule, missed_by, now)
                 schedule = stored.schedule(calendars)
+        if is_due(stored, now):
+            latest = latest_run(self.stores.tasks, stored, schedule, now)
+            stored = current.before = replace(stored, latest_run=latest or stored.latest_run)
         expansion = expand_timing(stored, schedule, until, horizon, now, self.look_ahead, has_open_runs=has_open_runs)
         caught_up = [each is stored.owed or is_caught_up(schedule, each, missed_by) for each in expansion.runs]
         causes = [Cause.CATCH_UP if each else Cause.SCHEDULE for each in caught_up]
@@ -286,8 +290,7 @@ class ExpansionPlanner:
             dues = (Due(each, Cause.BACKFILL, run.id, None, buffered, known_by) for each in expansion.occurrences)
             current.due += dues
             current.more = current.more or expansion.more
-            placed = current.after.runs_started + len(expansion.occurrences)
-            current.after = replace(current.after.with_backfill(expansion.after), runs_started=placed)
+            current.after = current.after.with_backfill(expansion.after)
 
     def _known_runs(self, current: ExpansionPass, schedule: Schedule, run: BackfillRun, horizon: Millis) -> KnownRuns:
         """Which occurrences of a backfill have a run already, those included that this pass places for another one."""

@@ -88,6 +88,7 @@ class ScheduleManager:
             after = with_spec(seen, spec, self.runtime.now(), self.writer.expander.planner.known_calendars_of(seen))
             if "remaining_runs" in update.fields:
                 after = after.limited_to(spec.remaining_runs)
+            after = after.recounted(seen)
             self.writer.check(after)
             after = after.after_action(ScheduleAction.UPDATED, by, self.runtime.now(), changed_fields(known, spec))
             if update.task is None or not update.task.has_payload:

@@ -128,7 +128,7 @@ class OverlapControl:
             if (refused := no_run_left(stored, schedule_ref, seen)) is not None:
                 return refused
             if may_overlap(stored):
-                if self._save(stored, self._with_known(seen.with_begun(task.id, schedule_ref.cause), seen.active)):
+                if self._save(stored, self._with_known(seen.with_begun(task, self.runtime.now()), seen.active)):
                     return None
             elif (decided := self._by_overlap(task, stored, seen)) is not _TRY_AGAIN:
                 return decided
