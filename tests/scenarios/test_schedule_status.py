@@ -36,14 +36,14 @@ class Observed(Schedules):
     Attributes:
         samples: when it was read, and what it said.
         actions: when its user did something.
-        due: when its runs were due.
+        moments: when its runs were due, and when they ended.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.samples: list[tuple[Millis, dict[str, Any], dict[str, Any]]] = []
         self.actions: list[Millis] = []
-        self.due: list[Millis] = []
+        self.moments: list[Millis] = []
 
     def look(self, duration: Millis, every: Millis = 7 * SECOND) -> None:
         """Read it again and again for so long."""
@@ -65,18 +65,21 @@ class Observed(Schedules):
             for task in self.placed()
             if task.schedule_ref and task.schedule_ref.cause is not Cause.BACKFILL
         }
-        self.due = [task.due_at for task in runs.values()]
+        self.moments = [at for task in runs.values() for at in (task.due_at, task.finished_at or 0)]
         begun: dict[str, Millis] = {}
         for effect in self.effects:
             if effect.task_id in runs:
                 begun.setdefault(effect.task_id, effect.at)
         times = sorted(begun.values())
         for at, shown, listed in self.samples:
-            if any(abs(at - other) <= SECOND for other in [*times, *self.due]):
-                # It begins, or is to begin, while it is asked about.
+            if any(abs(at - other) <= SECOND for other in [*times, *self.moments]):
+                # It begins, is to begin or ends while it is asked about.
                 continue
-            for name in ("last_run", "next_at", "runs_started", "remaining_runs"):
+            for name in ("next_at", "runs_started", "remaining_runs"):
                 assert shown[name] == listed[name], (at, name)
+            # Its start is more exact once it has ended, perhaps between the two.
+            told, also = ({**(each["last_run"] or {}), "started_at": None} for each in (shown, listed))
+            assert told == also, at
             before = [task_id for task_id, began in begun.items() if began < at]
             latest = max(before, key=lambda task_id: begun[task_id], default=None)
             told = shown["last_run"]
@@ -105,7 +108,10 @@ class Observed(Schedules):
             assert shown["permanent"] is not None
             return
         due = instant_of(shown["next_at"])
-        # It is due then; where runs take turns it may be skipped, or wait.
+        if shown["overlap"] == "buffer_one":
+            # One may wait that was due before.
+            return
+        # It is due then; where runs take turns it may be skipped.
         assert due <= later[0] + SECOND, (at, shown["next_at"], later[0])
         if shown["overlap"] == "allow_all" or shown["permanent"] is not None:
             assert later[0] - due <= SECOND, (at, shown["next_at"], later[0])

@@ -141,14 +141,15 @@ class SchedulePreview:
             begun += [] if found is None else [found]
         begun += [] if stored.latest_run is None else [stored.latest_run]
         latest = max(begun, key=lambda run: run.started_at, default=None)
-        return ScheduleStatus(stored, latest, self._runs_started(stored), self._next_at(stored, tasks))
+        return ScheduleStatus(stored, latest, self._runs_started(stored, tasks), self._next_at(stored, tasks))
 
-    def _runs_started(self, stored: StoredSchedule) -> int:
+    def _runs_started(self, stored: StoredSchedule, tasks: Mapping[TaskId, Task]) -> int:
         if stored.counts_runs:
             return stored.runs_before + stored.activity.number_of_runs
         now = self.clock.now()
         ahead = coming(stored, now, self.known_calendars(stored))
-        return max(0, stored.runs_started - len(ahead) - len(self._delayed(stored)))
+        delayed = [each for each in self._delayed(stored) if stored.id_of(each) in tasks]
+        return max(0, stored.runs_started - len(ahead) - len(delayed))
 
     def _next_at(self, stored: StoredSchedule, tasks: Mapping[TaskId, Task]) -> Millis | None:
         """When it runs next: what its user has stopped, or ran early, is not to come."""
@@ -163,8 +164,12 @@ class SchedulePreview:
             _is_to_come(task) for each in placed if (task := tasks.get(stored.id_of(each)))
         ):
             tasks = self.stores.tasks.read_many([stored.id_of(each) for each in placed])
+        now = self.clock.now()
         for each in placed:
             task = tasks.get(stored.id_of(each))
+            if task is None and each.nominal <= now:
+                # It was of a revision before, or ran at another time.
+                continue
             if task is None or _is_to_come(task):
                 return each.due_at if task is None else task.due_at
         later = (each for each in self.upcoming(stored, _NEAR) if each.runs and each.nominal > stored.done)
