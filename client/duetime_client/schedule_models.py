@@ -166,10 +166,11 @@ class SkippedRun(ResponseModel):
 
 
 class LastRun(ResponseModel):
-    """The latest occurrence that has a task, which may still be to come."""
+    """The latest run that has started; it may be in progress."""
 
     task_id: str
     scheduled_at: datetime
+    started_at: datetime
 
 
 class Backfill(ResponseModel):

@@ -153,7 +153,7 @@ def test_a_backfill_is_ended_by_its_id(duetime: Run, client: Client, deployment:
 def test_occurrences_come_with_their_tasks(client: Client, deployment: ScheduledDeployment) -> None:
     """Bounds and limit are sent as the contract names them."""
     nightly(client)
-    past, coming = client.schedules.list_occurrences("nightly", start=NOON, limit=2)
+    past, coming = client.schedules.list_occurrences("nightly", scheduled_after=NOON, limit=2)
     assert (past.task_id, past.state, coming.task_id, coming.runs) == ("01TASK", "succeeded", None, False)
     assert deployment.received[-1].query == {"scheduled_after": ["2026-11-21T12:00:00+00:00"], "limit": ["2"]}
 

@@ -31,6 +31,7 @@ from duetime.domain.schedules.definition import OnExcluded, Overlap, ScheduleSpe
 from duetime.domain.schedules.occurrences import following
 from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.run_history import BackfillRun, LastRun
+from duetime.domain.schedules.runs import ScheduleStatus
 from duetime.domain.schedules.schedule import Schedule
 from duetime.domain.schedules.schedule_record import StoredSchedule
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
@@ -467,7 +468,7 @@ def test_a_schedule_is_answered_as_it_is_documented() -> None:
         NOW, "", "missed"
     )
     for each in (plain, busy):
-        shown = schedule_response(each, None, following(each.schedule(), NOW, 2))
+        shown = schedule_response(ScheduleStatus(each, None, 0, None), following(each.schedule(), NOW, 2))
         assert TypeAdapter(ScheduleResponse).validate_json(json_text(shown))
         assert set(shown) == set(ScheduleResponse.__annotations__) - {"estimate"}
         assert fits("Schedule", json.loads(json_text(shown)))
@@ -480,4 +481,4 @@ def test_a_payload_that_a_list_does_not_have_is_left_out() -> None:
     spec = schedule_spec(read(json.dumps(GOOD)))
     outside = Content(ContentPlace.ITEM, "payload.1", None)
     stored = StoredSchedule("me", TaskId.of(NOW, 0, 1), 4, spec, outside, NOW, NOW, NOW)
-    assert "payload" not in schedule_entry(stored, None)["task"]
+    assert "payload" not in schedule_entry(ScheduleStatus(stored, None, 0, None))["task"]

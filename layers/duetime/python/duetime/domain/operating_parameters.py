@@ -31,7 +31,8 @@ LONGEST_LOCK_HOLD = 31 * DAY
 """Longest time for which a lock is held after it was taken or renewed: an asynchronous attempt can take
 `MAX_DEADLINE_SECONDS`, and a topology `TOPOLOGY_MARGIN` longer."""
 EXPECTATION_READS = 1_000
-"""Occurrences that are looked at, the latest first, to find one that has met what is expected of its schedule."""
+"""Occurrences whose runs are read at most at a deadline of what is expected of a schedule. Of a frequent schedule they
+are also read before that, each time half as many have come."""
 MISSED_AFTER = 10 * SECOND
 """An occurrence that is found later than this after its time was missed; `catch_up_seconds` decides whether it runs."""
 PERMANENT_CHECK_INTERVAL = 5 * MINUTE

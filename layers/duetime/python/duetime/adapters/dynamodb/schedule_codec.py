@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import MISSING, astuple, fields
+from dataclasses import MISSING, astuple, fields, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -140,12 +140,14 @@ def _same(value: Any) -> Any:  # noqa: ANN401 - whatever it is
 
 def expectation_form(state: ExpectationState) -> list[Any]:
     """How far what is expected of a schedule was looked into."""
-    return list(astuple(state))
+    *plain, open_runs = (getattr(state, each.name) for each in fields(state))
+    return [*plain, [each.text for each in open_runs]]
 
 
 def read_expectation(form: list[Any]) -> ExpectationState:
     """Read it."""
-    return ExpectationState(*form)
+    *plain, open_runs = form
+    return replace(ExpectationState(*plain), open_runs=tuple(map(TaskId, open_runs)))
 
 
 def ends_form(ends: Sequence[RevisionEnd]) -> list[Any]:

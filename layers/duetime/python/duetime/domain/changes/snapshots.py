@@ -78,7 +78,6 @@ class ScheduleSnapshot:
     state: ScheduleState
     version: int
     edition: int
-    runs_started: int = 0
     runs_skipped: int = 0
     log: tuple[Remark, ...] = ()
     expectation: ExpectationState | None = None
@@ -119,7 +118,6 @@ def schedule_snapshot(stored: StoredSchedule) -> ScheduleSnapshot:
         state=stored.state,
         version=stored.version,
         edition=stored.incarnation,
-        runs_started=stored.runs_started,
         runs_skipped=stored.runs_skipped,
         log=stored.log,
         expectation=stored.expectation,

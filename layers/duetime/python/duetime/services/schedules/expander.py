@@ -134,8 +134,8 @@ class ScheduleExpander:
         except ConcurrentWrite:
             # Whoever wrote has not moved its generation on, or the next check finds this timer stale.
             return timer
-        if current.missed is not None and not current.failed:
-            self._tell_of_miss(timer, current.missed)
+        if current.misses > 0 and not current.failed:
+            self._tell_of_misses(current)
         if current.calendar_end is not None and not current.failed:
             self._tell_of_calendar(timer, current.calendar_end)
         return replace(timer, generation=current.after.generation) if current.more and not current.failed else None
@@ -157,14 +157,16 @@ class ScheduleExpander:
         current.failed = True
         return None
 
-    def _tell_of_miss(self, timer: ScheduleTimer, deadline: Millis) -> None:
-        """An expectation was missed, and that is stored."""
-        self.runtime.telemetry.count("expectations_missed")
+    def _tell_of_misses(self, current: ExpansionPass) -> None:
+        """Deadlines of an expectation were missed, and that is stored."""
+        expectation = current.after.expectation
+        latest = None if expectation is None else expectation.missed_at
+        self.runtime.telemetry.count("expectations_missed", current.misses)
         self.runtime.telemetry.note(
             "a schedule missed what is expected of it",
-            schedule=timer.name,
-            owner=timer.owner,
-            deadline=to_iso(deadline),
+            schedule=current.timer.name,
+            owner=current.timer.owner,
+            deadline=to_iso(latest or self.runtime.now()),
         )
 
     def _tell_of_calendar(self, timer: ScheduleTimer, end: CalendarEnd) -> None:

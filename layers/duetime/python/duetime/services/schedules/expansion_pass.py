@@ -45,12 +45,10 @@ class ExpansionPass:
     calendar_end: CalendarEnd | None = None
 
     @property
-    def missed(self) -> Millis | None:
-        """A deadline of what is expected of it that this pass has found missed."""
+    def misses(self) -> int:
+        """How many deadlines of what is expected of it this pass has found missed."""
         before, after = self.before.expectation, self.after.expectation
-        if after is None or after.misses == (before.misses if before else 0):
-            return None
-        return after.missed_at
+        return (after.misses if after else 0) - (before.misses if before else 0)
 
     @property
     def alone(self) -> int:
