@@ -64,11 +64,24 @@ class Failing(Schedules):
         assert self.control("occurrences/update", body).status == 200
 
 
-def pause_and_resume(schedules: Failing) -> None:
+def pause_and_resume(schedules: Failing, times: int = 1) -> None:
     """Pause it for some minutes."""
-    schedules.control("pause", {"reason": "a release"})
-    schedules.run(3 * MINUTE)
-    schedules.control("resume")
+    for _ in range(times):
+        schedules.control("pause", {"reason": "a release"})
+        schedules.run(3 * MINUTE)
+        schedules.control("resume")
+
+
+def pause_and_retime(schedules: Failing) -> None:
+    """Pause it for some minutes, then give it another timing."""
+    pause_and_resume(schedules)
+    assert schedules.amend(cron="7 3 * * *").status == 200
+
+
+def spend(schedules: Failing) -> None:
+    """Let its last run go by."""
+    assert schedules.amend(remaining_runs=1).status == 200
+    schedules.run(HOUR)
 
 
 def exclude_the_day(schedules: Failing) -> None:
@@ -98,10 +111,7 @@ CHANGES: dict[str, Callable[[Failing], object]] = {
     "nothing": lambda _: None,
     "paused": lambda schedules: schedules.control("pause"),
     "paused and resumed": pause_and_resume,
-    "paused, resumed and retimed": lambda schedules: (
-        pause_and_resume(schedules),
-        amended(cron="7 3 * * *")(schedules),
-    ),
+    "paused, resumed and retimed": pause_and_retime,
     "retimed": amended(cron="30 */2 * * *"),
     "another kind of timing": amended(rate="7 minutes"),
     "retimed twice": lambda schedules: (amended(rate="7 minutes")(schedules), amended(cron="0 * * * *")(schedules)),
@@ -114,7 +124,7 @@ CHANGES: dict[str, Callable[[Failing], object]] = {
     "a spread": amended(spread_seconds=1_200),
     "a later start": lambda schedules: amended(start_at=to_iso(schedules.now + 24 * HOUR))(schedules),
     "an end": lambda schedules: amended(end_at=to_iso(schedules.now + 2 * HOUR))(schedules),
-    "no runs left": lambda schedules: (amended(remaining_runs=1)(schedules), schedules.run(HOUR)),
+    "no runs left": spend,
     "the day left out": lambda schedules: amended(excluded_dates=[to_iso(schedules.first)[:10]])(schedules),
     "a calendar": exclude_the_day,
     "the next one skipped": lambda schedules: schedules.change_next("skip"),
@@ -124,7 +134,7 @@ CHANGES: dict[str, Callable[[Failing], object]] = {
     "a backfill": lambda schedules: backfill(schedules, again=False),
     "a backfill of all": lambda schedules: backfill(schedules, again=True),
     "eleven changes": lambda schedules: [amended(task={"payload": each})(schedules) for each in range(11)],
-    "twelve pauses": lambda schedules: [pause_and_resume(schedules) for _ in range(12)],
+    "twelve pauses": lambda schedules: pause_and_resume(schedules, 12),
 }
 
 

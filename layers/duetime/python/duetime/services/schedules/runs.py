@@ -133,7 +133,7 @@ class ScheduleRuns:
         found = _newest_first([*planned, *runs, *others])
         return RunPage(stored, found, since, max(since, changed), self._kept_since, self._is_archived, after)
 
-    def occurrences(self, owner: str, name: str, start: Millis, end: Millis, limit: int) -> tuple[list[Seen], Millis]:
+    def occurrences(self, owner: str, name: str, start: Millis, end: Millis, limit: int) -> tuple[Sequence[Seen], Millis]:
         """The occurrences in [start, end] in order, and from when on all of them are listed: since its last change.
 
         Of times before only those are known whose tasks still exist, among the first of the owner's tasks of that
@@ -148,10 +148,10 @@ class ScheduleRuns:
         before = self._before_the_change(stored, start, min(end, stored.updated_at - 1), limit)
         if len(before) < limit and end >= stored.updated_at:
             since = max(start, stored.updated_at)
-            before += self.schedule_preview.occurrences(stored, since, end, limit - len(before))
+            before = [*before, *self.schedule_preview.occurrences(stored, since, end, limit - len(before))]
         return before, stored.updated_at
 
-    def _before_the_change(self, stored: StoredSchedule, start: Millis, end: Millis, limit: int) -> list[Seen]:
+    def _before_the_change(self, stored: StoredSchedule, start: Millis, end: Millis, limit: int) -> Sequence[Seen]:
         """The occurrences in [start, end] that have a task, whatever the timing was; the first of them."""
         found: dict[Millis, Task] = {}
         after: TaskId | None = TaskId.of(max(start, stored.created_at), 0, 0)
