@@ -11,6 +11,7 @@ import { BackfillForm, Backfills } from "../components/backfill";
 import { ScheduleEvents } from "../components/events";
 import { Occurrences } from "../components/occurrences";
 import { OVERLAPS, ScheduleForm } from "../components/schedule_form";
+import { ScheduleWhy } from "../components/why";
 import { EXCLUDED } from "../components/timing_fields";
 import { href, navigate } from "../router";
 import { duration } from "../time";
@@ -46,6 +47,7 @@ export function SchedulePage({ subject: name }: { subject: string }) {
       </div>
       <div class="grid">
         <Strip runs={runs.data.value?.runs ?? []} zone={read.timezone} />
+        <ScheduleWhy name={read.name} path={path} />
         <div class="stack">
           <section class="card">
             <h2>Next</h2>
