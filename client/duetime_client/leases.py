@@ -37,6 +37,8 @@ class LeasedTask(BaseModel):
     """What an attempt that was paused has left; nothing otherwise."""
     inputs: object = None
     """Of a topology's node, the results of the parents that it named in `inputs`, by their names."""
+    unacknowledged_leases: int = 0
+    """Leases of the task right before this one of whose workers nothing was heard."""
     task: Task
     lasts: timedelta = timedelta(0)
     """How long the lease was to last at the time of the response, by the API's clock."""
@@ -69,19 +71,23 @@ class LeaseOperations(Resource):
         max_tasks: int = 1,
         wait_seconds: int = 0,
         lease_seconds: int = 30,
+        acknowledge_within_seconds: int | None = None,
         worker: str = "",
     ) -> Request[LeasedTasks]:
         """Lease due tasks of pulled types; none, if none became due while it waited.
 
-        It is not retried: if its response is lost, its tasks are leased nevertheless, until the leases expire.
+        It is not retried: if its response is lost, its tasks are leased nevertheless, until the leases expire. With
+        `acknowledge_within_seconds`, at most `lease_seconds`, that is soon, unless a heartbeat renews them before.
         """
-        body = {
+        body: dict[str, object] = {
             "types": [*types],
             "max_tasks": max_tasks,
             "wait_seconds": wait_seconds,
             "lease_seconds": lease_seconds,
             "worker": worker,
         }
+        if acknowledge_within_seconds is not None:
+            body["acknowledge_within_seconds"] = acknowledge_within_seconds
         return Request("POST", LEASES, _leases, body=body)
 
     @Operation

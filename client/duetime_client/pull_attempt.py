@@ -24,9 +24,17 @@ if TYPE_CHECKING:
 
 RENEWALS_PER_LEASE = 3
 """A lease is renewed so many times in its length."""
+_SHORTEST_ACKNOWLEDGEMENT, _LONGEST_ACKNOWLEDGEMENT = 5, 15
+"""Seconds that a lease lasts before its first heartbeat: the API takes no less, and with the default length of a lease
+its first heartbeat needs not come any sooner than the following ones."""
 _SHORTEST_PAUSE = 0.2
 _LONGEST_PAUSE = 5.0
 _TRACEBACK_LENGTH = 20_000
+
+
+def acknowledge_within(lease_seconds: int) -> int:
+    """How many seconds a lease lasts before its first heartbeat: what a lost worker has leased is free soon."""
+    return max(_SHORTEST_ACKNOWLEDGEMENT, min(_LONGEST_ACKNOWLEDGEMENT, lease_seconds // 2))
 
 
 class Unretriable(Exception):
@@ -189,6 +197,7 @@ class Attempt:
         )
         self._client = client
         self._interval = lease_seconds / RENEWALS_PER_LEASE
+        self._first_interval = min(self._interval, acknowledge_within(lease_seconds) * 2 / 3)
         self._ended = Event()
 
     def run(self, handler: Callable[[Context, Any], object]) -> str:
@@ -197,6 +206,8 @@ class Attempt:
         Returns:
             How it ended: `succeeded`, `waiting`, `failed`, `paused`, `cancelled`, or `lost`.
         """
+        if (self._starts_once or self.leased.unacknowledged_leases) and not self._acknowledge():
+            return "lost"
         beats = Thread(target=self._beat, name=f"heartbeats of {self.context.task_id}", daemon=True)
         beats.start()
         try:
@@ -207,8 +218,43 @@ class Attempt:
         return self._report(report)
 
     def release(self) -> str:
-        """Release the task without having started it."""
-        return self._report(lambda: self._client.leases.release(self.leased.id))
+        """Release the task without having started it.
+
+        Returns:
+            `released`, or `lost`.
+        """
+        return "lost" if self._report(lambda: self._client.leases.release(self.leased.id)) == "lost" else "released"
+
+    def interrupt(self) -> str:
+        """Give up a task whose handler has not returned, as the process ends: another worker may have it at once.
+
+        Returns:
+            `released`, or `failed` for a task that must not be started again; `lost` if the API did not accept that.
+        """
+        self.context._until = -math.inf  # noqa: SLF001 - its maker
+        lease, message = self.leased.id, "its worker was stopped before the handler returned"
+        try:
+            if self._starts_once:
+                return self._client.leases.fail(lease, "WorkerStopped", message, retriable=False).state
+            self._client.leases.release(lease)
+        except ClientError:
+            return "lost"
+        return "released"
+
+    @property
+    def _starts_once(self) -> bool:
+        """Whether the task's policy allows one attempt, so that it must count from before it starts."""
+        return (self.leased.task.retry or {}).get("max_attempts") == 1
+
+    def _acknowledge(self) -> bool:
+        """Have the API know that the attempt starts, so that it counts; says whether it may."""
+        pause = _SHORTEST_PAUSE
+        while not self.context.lost:
+            if self._renew():
+                return not self.context.lost
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+        return False
 
     def _outcome(self, handler: Callable[[Context, Any], object]) -> Callable[[], LeaseState]:
         """Call the handler; returns the request that reports its outcome."""
@@ -235,14 +281,18 @@ class Attempt:
 
     def _beat(self) -> None:
         """Renew the lease repeatedly until the handler ends or the lease is lost."""
-        context = self.context
+        context, interval = self.context, self._first_interval
         while not self._ended.is_set() and not context.lost:
-            context._wake.wait(min(self._interval, max(0.0, context._until - time.monotonic())))  # noqa: SLF001 - its maker
+            context._wake.wait(min(interval, max(0.0, context._until - time.monotonic())))  # noqa: SLF001 - its maker
             context._wake.clear()  # noqa: SLF001 - its maker
-            if not self._ended.is_set() and not context.lost:
-                self._renew()
+            interval = self._interval
+            if not self._ended.is_set() and not context.lost and not self._renew():
+                # Sent again soon; if none succeeds, the lease expires.
+                self._ended.wait(_SHORTEST_PAUSE)
+                context.heartbeat()
 
-    def _renew(self) -> None:
+    def _renew(self) -> bool:
+        """Renew the lease once; says whether there was an answer, also that it is over."""
         context = self.context
         progress, context._progress = context._progress, None  # noqa: SLF001 - its maker
         requested_at = time.monotonic()
@@ -253,14 +303,13 @@ class Attempt:
             if not self._ended.is_set():
                 context._until = requested_at  # noqa: SLF001 - its maker
         except Exception:  # noqa: BLE001 - whatever it was, the next one may come through
-            # Sent with the next one; if none succeeds, the lease expires.
             context._progress = context._progress or progress  # noqa: SLF001 - its maker
-            self._ended.wait(_SHORTEST_PAUSE)
-            context.heartbeat()
+            return False
         else:
             # Counted from the request: the API renewed the lease no earlier.
             context._until = requested_at + state.lasts.total_seconds()  # noqa: SLF001 - its maker
             context._requested_action = state.requested_action  # noqa: SLF001 - its maker
+        return True
 
     def _report(self, send: Callable[[], LeaseState]) -> str:
         """Report the outcome, with retries while the lease lasts and the network fails."""

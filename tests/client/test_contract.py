@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from inspect import getmembers
 from operator import attrgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import duetime_client
 from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.http.query_parameters import no_query, read_query
 from duetime.contract.http.request_json import read
@@ -146,6 +149,27 @@ NAMED_OTHERWISE = {
 WITHOUT_METHOD = {"getHealth", "getApiIndex", "getOpenApiDocument"}
 """Operations for monitors and for generators of clients."""
 
+_OF_A_LEASE = "a lease's id is known to the worker that acquired it: duetime worker run"
+WITHOUT_COMMAND = {
+    "acquireLeases": "it would lease tasks to nobody: duetime worker run",
+    **dict.fromkeys(
+        (
+            *("renewLease", "completeLease", "failLease", "releaseLease"),
+            *("acknowledgeLeasePause", "acknowledgeLeaseCancel"),
+        ),
+        _OF_A_LEASE,
+    ),
+    "listTopologyNodes": "it reads nodes in pages; duetime topologies show reads all of them",
+    "getSettings": "it is what the console offers; a command learns from the answer to its request what is allowed",
+    "createWatchTicket": "a ticket is good for one connection, which duetime watch opens",
+    "getApiIndex": "it is for programs that find their way by links",
+    "getHealth": "it is for monitors",
+    "getOpenApiDocument": "it is for generators of clients",
+}
+"""Operations that no command requests, and why."""
+COMMANDS = ("commands", "manifests")
+"""The packages of the client that hold the commands and what they create from files."""
+
 
 def _names_of(method: str) -> set[str]:
     """What the operation of a method may be called: `cancel_tasks_by_filter` of `tasks.cancel_by_filter`."""
@@ -176,6 +200,26 @@ def test_every_operation_has_a_method_of_its_name() -> None:
     assert {id_: methods for id_, methods in found.items() if len(methods) != 1} == NAMED_OTHERWISE
     assert set.union(*found.values()) == METHODS - COMBINED
     assert set(CALLS) == METHODS - COMBINED
+
+
+def _methods_called() -> set[str]:
+    """The methods of the client's resources that commands call."""
+    modules = [file for folder in COMMANDS for file in Path(duetime_client.__path__[0], folder).rglob("*.py")]
+    nodes = (node for file in modules for node in ast.walk(ast.parse(file.read_text())))
+    return {
+        f"{node.value.attr}.{node.attr}"
+        for node in nodes
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute)
+    } & METHODS
+
+
+def test_every_operation_has_a_command_or_a_reason_why_not() -> None:
+    """A command that is forgotten is a request that people write by hand; a reason for one that exists is no longer."""
+    called = _methods_called()
+    lacking = {one.id: _methods_of(one) - called for one in OPERATIONS if not _methods_of(one) & called}
+    assert lacking.keys() == WITHOUT_COMMAND.keys()
+    in_part = {method for one in OPERATIONS if one.id not in lacking for method in _methods_of(one) - called}
+    assert in_part == set()
 
 
 def _call(client: Client, method: str) -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,18 +26,18 @@ from duetime.composition import Platform
 from duetime.environment_variables import QUEUE_VARIABLES, Variable
 from duetime_client import Client, Forbidden, Task
 from duetime_client.commands.app import app
-from duetime_client.pull_attempt import Attempt
+from duetime_client.pull_attempt import Attempt, acknowledge_within
 from duetime_client.worker import Context, Unretriable, Worker
 from duetime_client.worker_events import DuplicateHandler, WorkerEvent, WorkerIdle
 from duetime_testing.fakes.task_table import new_table
-from tests.client.api_server import ApiServer
+from tests.client.api_server import ApiServer, Door
 from tests.fakes.session import FakeSession
 from tests.waiting import PATIENCE_SECONDS, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from duetime_client.leases import LeasedTask
+    from duetime_client.leases import LeasedTask, LeaseState
 
 TYPE = "pulled"
 
@@ -308,6 +309,98 @@ def test_tasks_that_come_while_the_worker_stops_are_given_back(client: Client) -
     assert (seen.state, seen.attempt) == ("waiting", 0)
 
 
+def test_a_worker_stops_although_its_handler_does_not_end(client: Client) -> None:
+    """When its time is over it gives the task up at once: nobody waits for the lease's end, and it is no attempt."""
+    running = Running(client, stop_seconds=0.2)
+    begun, release = threading.Event(), threading.Event()
+    seen: list[Context] = []
+
+    @running.worker.task(TYPE)
+    def stuck(context: Context, _payload: object) -> object:
+        seen.append(context)
+        begun.set()
+        release.wait(PATIENCE_SECONDS)
+        return "too late"
+
+    with running:
+        task = client.tasks.create(TYPE)
+        assert begun.wait(PATIENCE_SECONDS)
+    assert seen[0].lost
+    stored = client.tasks.get(task.id)
+    assert (stored.state, stored.attempt) == ("waiting", 0)
+    assert running.did() == ["leased", "stopping", "released"]
+    release.set()
+    assert until(lambda: "lost" in running.did())
+    assert client.tasks.get(task.id).state == "waiting"
+
+
+def test_a_task_that_may_start_once_is_failed_by_a_worker_that_stops(client: Client) -> None:
+    """Its handler has begun it, and nobody may begin it again."""
+    running = Running(client, stop_seconds=0.2)
+    begun, release = threading.Event(), threading.Event()
+
+    @running.worker.task(TYPE)
+    def stuck(_context: Context, _payload: object) -> None:
+        begun.set()
+        release.wait(PATIENCE_SECONDS)
+
+    with running:
+        task = client.tasks.create(TYPE, retry={"max_attempts": 1})
+        assert begun.wait(PATIENCE_SECONDS)
+    release.set()
+    stored = client.tasks.get(task.id)
+    assert stored.error is not None
+    assert (stored.state, stored.attempt, stored.error.type) == ("failed", 1, "WorkerStopped")
+
+
+def test_a_worker_acknowledges_a_task_that_may_start_once_before_it_starts(client: Client) -> None:
+    """So it counts from then on; any other with its first heartbeat or its report, which costs nothing more."""
+    running = Running(client)
+    renewed: list[str] = []
+    renewing = client.leases.renew
+
+    def renew(lease: str, percent: int | None = None, message: str = "") -> LeaseState:
+        renewed.append(lease)
+        return renewing(lease, percent, message)
+
+    client.leases.renew = renew
+    started_after: dict[str, int] = {}
+
+    @running.worker.task(TYPE)
+    def count(context: Context, _payload: object) -> None:
+        started_after[context.task_id] = len(renewed)
+
+    with running:
+        often = ended(client, client.tasks.create(TYPE))
+        once = ended(client, client.tasks.create(TYPE, retry={"max_attempts": 1}))
+    assert (started_after[often.id], started_after[once.id]) == (0, 1)
+    assert len(renewed) == 1
+
+
+def test_a_worker_acknowledges_a_task_of_which_no_worker_was_heard(client: Client) -> None:
+    """If the task itself ends its workers, its attempts count."""
+    client.tasks.create(TYPE)
+    (leased,) = client.leases.acquire([TYPE])
+    started: list[str] = []
+    attempt = Attempt(client, leased.model_copy(update={"unacknowledged_leases": 1}), 30)
+    client.leases.release(leased.id)
+    assert attempt.run(lambda context, _payload: started.append(context.task_id)) == "lost"
+    assert started == []
+
+
+@pytest.mark.parametrize(("lease", "within", "first"), [(5, 5, 5 / 3), (30, 15, 10.0), (900, 15, 10.0)])
+def test_the_first_heartbeat_comes_before_the_time_to_acknowledge_is_over(
+    client: Client, lease: int, within: int, first: float
+) -> None:
+    """With the default length of a lease, no sooner than the following ones."""
+    client.tasks.create(TYPE)
+    (leased,) = client.leases.acquire([TYPE], lease_seconds=lease, acknowledge_within_seconds=within)
+    assert acknowledge_within(lease) == within
+    # The date of the response has no fractions of a second.
+    assert within - 1 < leased.lasts.total_seconds() <= within + 1
+    assert Attempt(client, leased, lease)._first_interval == pytest.approx(first)
+
+
 def test_a_refusal_ends_the_worker(client: Client) -> None:
     """A type that it may not pull is not asked for again and again."""
     running = Running(client)
@@ -379,6 +472,53 @@ def test_the_command_runs_a_worker_until_sigterm(server: ApiServer, client: Clie
     assert re.search(rf"succeeded pulled {task.id} attempt 1 after \d+\.\d", said)
     assert "stopping" in said
     assert "sesame" not in said
+
+
+class Silent(Door):
+    """Never answers a request for leases."""
+
+    def do_POST(self) -> None:  # noqa: N802 - the base class's name
+        """Wait until the client is gone."""
+        assert isinstance(self.server, SilentServer)
+        self.server.polled.set()
+        self.connection.recv(1 << 16)
+        self.connection.recv(1)
+        self.close_connection = True
+
+
+class SilentServer(ApiServer):
+    """The API, which never answers a request for leases.
+
+    Attributes:
+        polled: there was one.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(Silent)
+        self.polled = threading.Event()
+
+
+@pytest.mark.parametrize(
+    "stop_seconds", [0.5, pytest.param(None, marks=pytest.mark.slow, id="the time that it takes by default")]
+)
+def test_the_command_ends_in_time_although_its_poll_is_not_answered(folder: Path, stop_seconds: float | None) -> None:
+    """Docker kills a process ten seconds after SIGTERM; the default leaves a second for the end of the process."""
+    server = SilentServer()
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    options = () if stop_seconds is None else ("--stop-seconds", str(stop_seconds))
+    with command(server, folder, "jobs:worker", *options) as process:
+        assert server.polled.wait(PATIENCE_SECONDS)
+        process.send_signal(signal.SIGTERM)
+        sent_at = time.monotonic()
+        said = process.communicate(timeout=PATIENCE_SECONDS)[1]
+        took = time.monotonic() - sent_at
+    server.shutdown()
+    server.server_close()
+    thread.join()
+    assert (process.returncode, "Traceback" in said) == (0, False), said
+    assert took < (Worker().stop_seconds if stop_seconds is None else 8)
+    assert Worker().wait_seconds < Worker().stop_seconds < 10
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 MOVES: Mapping[str, str] = {
     "blocked": "blocked cancelled failed scheduled",
-    "scheduled": "cancelled paused running scheduled",
+    "scheduled": "cancelled failed paused running scheduled succeeded",
     "preparing": "cancelled failed paused waiting preparing rolling_back running",
     "running": "cancelled failed paused waiting preparing rolling_back running succeeded",
     "waiting": "cancelled failed paused waiting running scheduled succeeded",
@@ -39,9 +39,12 @@ MOVES: Mapping[str, str] = {
     "cancelled": "cancelled",
 }
 """By state, the states that may follow it."""
-_STATE, _FENCE, _LEASE, _ATTEMPT_HISTORY, _ASKED, _DEFERRED = (
+_STATE, _FENCE, _LEASE, _ATTEMPT_HISTORY, _ASKED, _DEFERRED, _ACTIONS = (
     ATTRIBUTES[name].name
-    for name in ("state", "fence", "lease_expires_at", "attempt_history", "requested_action", "deferred_fence")
+    for name in (
+        *("state", "fence", "lease_expires_at", "attempt_history", "requested_action", "deferred_fence"),
+        "actions",
+    )
 )
 _AT_WORK = frozenset({State.PREPARING, State.RUNNING})
 _LEASED = frozenset({*_AT_WORK, State.ROLLING_BACK})
@@ -54,6 +57,8 @@ OVERDUE = 30 * SECOND
 """How much longer than its timeout a call may go on: until it is noticed, others have ended, and its process has."""
 SWITCHED = 85 * SECOND
 """After this time every process goes by a switch, though some cannot read it at once."""
+MOST_UNRECEIVED = 3
+"""Leases of a pulled task in a row that nobody is heard of under, and that are no attempts."""
 TOLD = 25 * SECOND
 """How long a request to stop or pause may take to reach the target: a third of a lease, and the target's own step."""
 
@@ -72,6 +77,8 @@ class AttemptWatching:
         self._account = account
         self._claimed_by: dict[str, tuple[int, Strand]] = {}
         self._used: Counter[str] = Counter()
+        self._heard: dict[str, int] = {}
+        self._unreceived: Counter[str] = Counter()
         self._stopped: dict[str, int] = {}
         self._asked_at: dict[str, Millis] = {}
         self._switches: dict[str, tuple[Millis, int]] = {}
@@ -89,9 +96,11 @@ class AttemptWatching:
         before, after = read_state(old[_STATE]), read_state(new[_STATE])
         fence, author = int(new[_FENCE]["N"]), self._account.time.author()
         if fence > int(old[_FENCE]["N"]):
+            is_unreceived = self._was_unreceived(name, old)
             self._claimed_by[name] = (fence, author)
-            self._used[name] += after is State.RUNNING
+            self._used[name] += after is State.RUNNING and not is_unreceived
         else:
+            self._hear(name, old, new)
             is_ending = after is not before or new.get(_LEASE) != old.get(_LEASE)
             if before in _LEASED and is_ending:
                 self._check_author(name, fence, author, f"{before} to {after}", new)
@@ -112,6 +121,23 @@ class AttemptWatching:
         if after is State.SCHEDULED and before is State.FAILED:
             self._stopped.pop(name, None)
             self._used[name] = 0
+
+    def _hear(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+        """Of whoever works on a task, unless the write is a request of its user's."""
+        if all(new.get(each) == old.get(each) for each in (_ASKED, _ACTIONS)):
+            self._heard[name] = int(new[_FENCE]["N"])
+
+    def _was_unreceived(self, name: str, old: Mapping[str, Any]) -> bool:
+        """Whether a lease that ended was no attempt: nobody was heard of under it, which happens so often in a row."""
+        task = task_of(old)
+        fence, claimer = self._claimed_by.get(name, (0, None))
+        home = None if claimer is None else claimer.home
+        is_pulled = task.state is State.RUNNING and isinstance(home, Machine) and home.function == "api"
+        if not is_pulled or self._heard.get(name) == fence:
+            self._unreceived[name] = 0
+            return False
+        self._unreceived[name] += 1
+        return self._unreceived[name] <= MOST_UNRECEIVED
 
     def _count(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any], after: State) -> None:
         """What was put back or paused counts for nothing; a failure ends a task only once its attempts are spent."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from duetime.adapters.dynamodb import schema
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis
@@ -63,6 +63,10 @@ TASKS_CALM, CALM = 75 * MINUTE, 13 * HOUR
 that waits with a token nobody knows any more begins anew after twelve hours."""
 
 
+Given = ParamSpec("Given")
+Returned = TypeVar("Returned")
+
+
 class Theme(Enum):
     """What the users of a simulation are busy with."""
 
@@ -110,6 +114,7 @@ class FaultSimulation(Account):
         watching: the invariants; `locks`, `schedules` and `topologies` are those that are only about them.
         changed_schedules: the names of schedules that were written and not looked at since.
         calm_after: how long it took until everything had ended, once nothing failed any more.
+        crash: the first error of what watches. It must end the simulation: a function takes it for an error of its own.
     """
 
     def __init__(
@@ -138,7 +143,8 @@ class FaultSimulation(Account):
         self.occurrences = OccurrenceWatching(self)
         self.nodes = NodeWatching(self)
         self.watching = Watching(self)
-        self.table.watch = self.watching.written
+        self.crash: Exception | None = None
+        self.table.watch = self.reporting(self.watching.written)
         self.users = Users(self)
         self.schedule_users = ScheduleUsers(self, self.users)
         self.topology_users = TopologyUsers(self, self.users)
@@ -174,6 +180,20 @@ class FaultSimulation(Account):
         finally:
             works.STAGE.remove(self)
             self.close()
+        if self.crash is not None:
+            raise self.crash
+
+    def reporting(self, watch: Callable[Given, Returned]) -> Callable[Given, Returned]:
+        """What watches, called by whatever is watched: an error of it is kept."""
+
+        def call(*given: Given.args, **named: Given.kwargs) -> Returned:
+            try:
+                return watch(*given, **named)
+            except Exception as error:
+                self.crash = self.crash or error
+                raise
+
+        return call
 
     def _begin_users(self, end: Millis) -> None:
         # An occurrence is sent by the trigger itself, once: if that fails, it is the first scan's.
@@ -206,7 +226,7 @@ class FaultSimulation(Account):
 
     def _goes_on(self) -> bool:
         """Whether there is anything left to find out."""
-        return not (self.is_brief and self.watching.violations)
+        return self.crash is None and not (self.is_brief and self.watching.violations)
 
     def _let_pass(self, until: Millis) -> None:
         """Let time pass; not beyond the first broken promise, if that is all there is to find out."""
@@ -486,7 +506,7 @@ class FaultSimulation(Account):
     def act(self, phase: str, context: Context | Asked, payload: Any) -> Any:  # noqa: ANN401 - any JSON
         """Do a phase of a task, under the eyes of the invariants."""
         del payload
-        effect = self.watching.began(phase, context.task_id, context.fence)
+        effect = self.reporting(self.watching.began)(phase, context.task_id, context.fence)
         try:
             return self._behave(phase, context)
         finally:

@@ -106,6 +106,30 @@ MUTANTS = (
         "        if over := expired(",
     ),
     Mutant(
+        "a lease that no pull worker received is an attempt",
+        "domain/tasks/attempt_run.py",
+        'adds={"fence": 1, "attempt": int(is_attempt)}',
+        'adds={"fence": 1, "attempt": 1}',
+    ),
+    Mutant(
+        "a lease that was acknowledged is taken over as if nobody had received it",
+        "services/pull/report.py",
+        '{"lease_expires_at": until, **acknowledged(task)}',
+        '{"lease_expires_at": until}',
+    ),
+    Mutant(
+        "leases that no pull worker receives are never attempts",
+        "domain/tasks/attempt_run.py",
+        "is_attempt = unacknowledged > MAX_UNACKNOWLEDGED_LEASES",
+        "is_attempt = False",
+    ),
+    Mutant(
+        "a lease lasts its whole length although nobody has acknowledged it",
+        "domain/tasks/pull_leases.py",
+        "return self.length if self.acknowledge_within is None else self.acknowledge_within",
+        "return self.length",
+    ),
+    Mutant(
         "attempts do not count",
         "domain/tasks/attempt_run.py",
         'adds={"fence": 1, "attempt": 1},',

@@ -117,6 +117,9 @@ METRICS: Mapping[str, Metric] = {
     "leases_too_late": _count(
         "api", "leases that were not returned to a pull worker because less than half of their time was left"
     ),
+    "leases_unacknowledged": _count(
+        "api", "leases that ended without a sign of their pull workers and were taken over: most were never received"
+    ),
     "topology_executions_lost": _count("worker", "executions of topologies that failed and are replaced"),
     "jobs_stopped": _count("worker", "jobs of AWS that were stopped: cancelled, or beyond their time limit"),
     "processes_ended": _count(

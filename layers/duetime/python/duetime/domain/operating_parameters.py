@@ -176,6 +176,9 @@ HEARTBEATS_PER_LEASE = 3
 """Renewals during the length of one lease; an attempt that cannot renew its lease is ended with its process."""
 LEASE_RETURN_MARGIN = MAX_CLOCK_DIFFERENCE + SECOND
 """A message whose task is leased becomes visible again this long after the end of the lease."""
+MAX_UNACKNOWLEDGED_LEASES = 3
+"""Leases of a task in a row that end without a sign of their pull workers and are no attempts; further ones count: it
+may be the task that ends its workers."""
 TIMER_LIFE = 400 * DAY
 """A timer is removed this long after its minute. The trigger and its last recovery scan must have read it by then:
 this is the longest outage of the trigger that loses nothing."""

@@ -59,6 +59,8 @@ class Task(TaskOptions):
         nonce: of the last write; finding one's own after a rejection means that the write had been applied.
         lease_worker: who may run the task; kept after the end, to say who ran it last.
         lease_expires_at: until when; a lease is over once it is past by more than clocks may differ.
+        unacknowledged: how many leases of pull workers in a row, the present one included, no client has acknowledged;
+            `None` once it has, and for leases of worker functions.
         deferred_fence: the fence of the last attempt whose target accepted the work, to notify of its end later.
         job: the ARN of the job that AWS runs for the present attempt, or ran for the last one that had one.
         requested_action: what its user asks of the running attempt.
@@ -103,6 +105,7 @@ class Task(TaskOptions):
     nonce: str = ""
     lease_worker: str | None = None
     lease_expires_at: Millis | None = None
+    unacknowledged: int | None = None
     deferred_fence: int | None = None
     job: str | None = None
     requested_action: RequestedAction | None = None

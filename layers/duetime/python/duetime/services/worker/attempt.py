@@ -12,6 +12,7 @@ from duetime.domain.dispatch.message_deletion import (
     DeleteMessage,
     FollowUp,
     RedeliverMessage,
+    TakeOver,
     Undo,
     after_refusal,
     before_due,
@@ -165,6 +166,8 @@ class AttemptRunner:
                 result = self.stores.tasks.apply(self._claimant(watch).claim_follow_up(left, self.runtime.nonce()))
             case Undo(left):
                 result = self.stores.tasks.apply(self._claimant(watch).claim_rollback(left, self.runtime.nonce()))
+            case TakeOver(left):
+                result = self.stores.tasks.apply(self._claimant(watch).claim_unacknowledged(left, self.runtime.nonce()))
             case CheckTopology(running):
                 self.topology_checker.check_topology(running)
                 return DeleteMessage("looked after")
