@@ -62,6 +62,12 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "parameters": api.parameter_table,
     "headers": api.header_table,
     "problems": api.problem_table,
+    "names-first-designs": partial(api.foreign_names, "First designs"),
+    "names-celery": partial(api.foreign_names, "Celery"),
+    "names-eventbridge-scheduler": partial(api.foreign_names, "EventBridge Scheduler"),
+    "names-temporal": partial(api.foreign_names, "Temporal"),
+    "names-airflow": partial(api.foreign_names, "Airflow"),
+    "names-qstash": partial(api.foreign_names, "QStash"),
 }
 """What can be generated, by the name that a marker gives."""
 

@@ -256,8 +256,10 @@ class ScheduleOperations(Resource):
         return Request("POST", f"{SCHEDULES}/preview", decode, body=body, repeatable=True)
 
     @Operation
-    def explain(self, name: str, at: datetime | str) -> Request[ScheduleExplanation]:
+    def explain(self, name: str, at: datetime | str | None = None) -> Request[ScheduleExplanation]:
         """Why a schedule did, or did not, run at a time: a time without seconds means any time in that minute.
+
+        Without a time, why its latest occurrence ran or did not.
 
         Raises:
             TimeWithoutZone: The time has no zone.

@@ -28,6 +28,7 @@ from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.timing_description import describe_timing
 from duetime.domain.tasks.idempotency_keys import IdempotencyKey
+from duetime.domain.times import to_iso
 from duetime.services.schedules.manual_runs_and_backfills import Period
 from duetime.services.schedules.runs import RunsQuery
 
@@ -220,11 +221,11 @@ def list_schedule_events(request: Request) -> Response:
 def list_occurrences(request: Request[OccurrencesQuery]) -> Response:
     """Read the occurrences of one schedule."""
     start, end = request.query.bounds(composed().runtime.clock.now())
-    seen = composed(ScheduleRequestServices).preview.occurrences(
+    seen, complete_since = composed(ScheduleRequestServices).runs.occurrences(
         request.owner, _name(request), start, end, request.query.limit
     )
     occurrences = [occurrence_response(each.occurrence, each.task_id, each.task, each.note) for each in seen]
-    return answer(json_text(OccurrenceList(occurrences=occurrences)))
+    return answer(json_text(OccurrenceList(occurrences=occurrences, complete_since=to_iso(complete_since))))
 
 
 @route(operations.LIST_RUNS)

@@ -50,6 +50,30 @@ def test_a_timing_that_cannot_be_is_explained_at_once(console: Console) -> None:
     expect(page.locator(".preview .fault")).to_contain_text("61")
 
 
+def test_a_run_before_a_change_is_explained_with_its_error(console: Console, world: World) -> None:
+    """The latest run failed, and the schedule has another timing since: the page says why, also of a named time."""
+    console.expected = ("status of 400",)
+    world.do(lambda live: setattr(live, "act", lambda *_: 1 / 0))
+    task = {"type": PLAIN, "retry": {"max_attempts": 1}}
+    world.ask("POST", "/v1/schedules", {**EVERY_MINUTE, "task": task, "name": "each-minute"})
+    world.run(HOUR // 30)
+    world.ask("PATCH", "/v1/schedules/each-minute", {"cron": "30 1 * * *"})
+    (failed, *_) = [
+        each for each in world.ask("GET", "/v1/schedules/each-minute/runs")["runs"] if each["status"] == "failed"
+    ]
+    page = console.open("/schedules/each-minute")
+    why = page.get_by_label("Why", exact=True)
+    expect(why).to_contain_text("ran")
+    expect(why).to_contain_text("ZeroDivisionError: division by zero")
+    expect(why.get_by_role("link", name="Its task")).to_have_attribute("href", re.compile(failed["task_id"]))
+    why.get_by_label("At another time").fill("2020-01-01T00:00:00Z")
+    why.get_by_role("button", name="Explain").click()
+    expect(why).to_contain_text("before creation")
+    why.get_by_label("At another time").fill("yesterday")
+    why.get_by_role("button", name="Explain").click()
+    expect(why).to_contain_text("RFC 3339")
+
+
 def test_the_strip_shows_what_became_of_each_occurrence(console: Console, world: World) -> None:
     """Runs link to their tasks; the page follows runs, a pause shows its reason, and a resume takes it away."""
     world.ask("POST", "/v1/schedules", {**EVERY_MINUTE, "name": "each-minute"})

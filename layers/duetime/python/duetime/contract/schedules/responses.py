@@ -83,6 +83,13 @@ class OccurrenceList(TypedDict):
     """Occurrences, in order of time."""
 
     occurrences: Sequence[OccurrenceResponse]
+    complete_since: Annotated[
+        Instant,
+        Field(
+            description="When the schedule was last changed, paused or resumed: from there on, every occurrence is "
+            "listed. Of those before only the ones whose tasks are kept; `listScheduleRuns` has more, page by page."
+        ),
+    ]
 
 
 class ChangedOccurrenceResponse(TypedDict):

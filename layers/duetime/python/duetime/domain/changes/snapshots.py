@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from duetime.domain.tasks.action_history import NO_ACTIONS
+from duetime.domain.tasks.task import lateness_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -12,6 +15,7 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.run_history import CalendarEnd, ExpectationState, Remark
     from duetime.domain.schedules.schedule import ScheduleState
     from duetime.domain.schedules.schedule_record import StoredSchedule
+    from duetime.domain.tasks.action_history import ActionHistory
     from duetime.domain.tasks.attempt_records import TaskError
     from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
     from duetime.domain.tasks.states import State
@@ -29,6 +33,7 @@ class TaskSnapshot:
         node_ref: the node of a topology that it is; `None` for a task that is none.
         is_topology: whether it runs a topology.
         definition: the name of the definition that its topology is a run of; `None` if it is none.
+        actions: the latest things that were done to it from outside.
         erased: its user had it deleted.
     """
 
@@ -51,12 +56,13 @@ class TaskSnapshot:
     node_ref: NodeRef | None = None
     is_topology: bool = False
     definition: str | None = None
+    actions: ActionHistory = NO_ACTIONS
     erased: bool = False
 
     @property
     def lateness(self) -> Millis | None:
-        """How long after its due time the first attempt started; `None` before that."""
-        return None if self.started_at is None else max(0, self.started_at - self.due_at)
+        """How long after its due time the first attempt started, as `lateness_of` has it; `None` before that."""
+        return lateness_of(self.started_at, self.due_at, self.created_at, self.schedule_ref, self.actions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +111,7 @@ def task_snapshot(task: Task) -> TaskSnapshot:
         schedule_ref=task.schedule_ref,
         node_ref=task.node_ref,
         is_topology=task.is_topology,
+        actions=task.actions,
         erased=task.erased,
     )
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.ids import TaskId
-from duetime.domain.schedules.errors import ScheduleNotFound
 from duetime.domain.schedules.forecast import MAX_FORECAST_SCHEDULES, forecast
 from duetime.domain.schedules.occurrences import between, following, preceding
 from duetime.domain.schedules.pauses import latest_occurrence
@@ -53,6 +52,14 @@ class Seen:
     task_id: TaskId | None
     task: Task | None
     note: str
+
+
+def seen_of(occurrence: Occurrence, task: Task) -> Seen:
+    """An occurrence that has a task: it ran if that has begun, whatever excludes it by now."""
+    if not occurrence.runs:
+        occurrence = replace(occurrence, runs=True, due_at=task.due_at, note="")
+    is_dropped = task.error is not None and not task.attempt
+    return Seen(occurrence, task.id, task, task.error.message if task.error and is_dropped else occurrence.note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,20 +194,15 @@ class SchedulePreview:
         is_ahead = found is not None and found.runs and found.due_at > now and found.nominal <= stored.done
         return [found] if found is not None and is_ahead else []
 
-    def occurrences(self, owner: str, name: str, start: Millis, end: Millis, limit: int) -> list[Seen]:
-        """The occurrences in [start, end] in order, past and coming, with their tasks.
+    def occurrences(self, stored: StoredSchedule, start: Millis, end: Millis, limit: int) -> list[Seen]:
+        """The occurrences in [start, end] of the present timing in order, past and coming, with their tasks.
 
         Those before its last change are left out: its timing was another then. Of a permanent schedule only the
         latest run is known.
-
-        Raises:
-            ScheduleNotFound: there is none of that name.
         """
-        stored, _ = self.stores.schedules.read(owner, name)
-        if stored is None:
-            raise ScheduleNotFound(name)
         found = list(self._found(stored, start, end, limit))
-        ids = {each.key: stored.id_of(each) for each in found if each.runs and each.nominal <= stored.done}
+        # Also of those that a calendar excludes: it may have been replaced since they ran.
+        ids = {each.key: stored.id_of(each) for each in found if each.nominal <= stored.done}
         found_tasks = self.stores.tasks.read_many(list(ids.values()))
         tasks = {task_id: task for task_id, task in found_tasks.items() if not task.erased}
         return [self._seen(stored, each, ids.get(each.key), tasks) for each in found]
@@ -218,17 +220,18 @@ class SchedulePreview:
         ahead = self.upcoming(stored, limit - len(past))
         return [*past, *(each for each in ahead if start <= each.nominal <= end)]
 
+    @staticmethod
     def _seen(
-        self, stored: StoredSchedule, occurrence: Occurrence, task_id: TaskId | None, tasks: dict[TaskId, Task]
+        stored: StoredSchedule, occurrence: Occurrence, task_id: TaskId | None, tasks: dict[TaskId, Task]
     ) -> Seen:
         task = None if task_id is None else tasks.get(task_id)
+        if task is not None and (occurrence.runs or task.attempt):
+            return seen_of(occurrence, task)
         note = occurrence.note
-        if task is not None and task.error is not None and not task.attempt:
-            note = task.error.message
-        elif task_id is not None and task is None and occurrence.runs:
+        if task_id is not None and task is None and occurrence.runs:
             remark = next((each for each in reversed(stored.log) if each.key == occurrence.key), None)
             note = remark.note if remark else note
-        return Seen(occurrence, None if task is None else task_id, task, note)
+        return Seen(occurrence, None, None, note)
 
     def known_calendars(self, stored: StoredSchedule) -> tuple[Calendar, ...]:
         """Its calendars; none if one of them is gone."""
