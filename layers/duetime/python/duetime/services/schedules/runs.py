@@ -133,7 +133,9 @@ class ScheduleRuns:
         found = _newest_first([*planned, *runs, *others])
         return RunPage(stored, found, since, max(since, changed), self._kept_since, self._is_archived, after)
 
-    def occurrences(self, owner: str, name: str, start: Millis, end: Millis, limit: int) -> tuple[Sequence[Seen], Millis]:
+    def occurrences(
+        self, owner: str, name: str, start: Millis, end: Millis, limit: int
+    ) -> tuple[Sequence[Seen], Millis]:
         """The occurrences in [start, end] in order, and from when on all of them are listed: since its last change.
 
         Of times before only those are known whose tasks still exist, among the first of the owner's tasks of that
