@@ -21,7 +21,7 @@ from duetime_client.cost_estimate import CostEstimate, estimate
 from duetime_client.prices import AS_OF, DEFAULT_REGION, PRICES, WORKER_MB
 from duetime_client.request_limits import MAX_PAGE
 from duetime_client.task_cost_sums import CostKey, CostSum, sums
-from duetime_client.workload import Workload, WorkloadError
+from duetime_client.workload import STREAM_SECONDS, Workload, WorkloadError
 
 app = CommandGroup(help="Estimate what tasks will cost; add up what they have cost.", no_args_is_help=True)
 
@@ -53,8 +53,11 @@ class Mix:
         typer.Option(help="State transitions of each task, if it is a topology: six, and one for each last node."),
     ] = 0.0
     pulled: Annotated[bool, typer.Option("--pulled", help="Whether pull workers run them.")] = False
+    stream_seconds: Annotated[
+        int, typer.Option(help="For how long changes are gathered before they are told: `broadcast_batch_seconds`.")
+    ] = STREAM_SECONDS
     has_summary: Annotated[bool, typer.Option("--summary/--no-summary", help="Whether tasks are counted.")] = True
-    has_traces: Annotated[bool, typer.Option("--traces/--no-traces", help="Whether X-Ray traces.")] = True
+    has_traces: Annotated[bool, typer.Option("--traces/--no-traces", help="Whether X-Ray traces.")] = False
     region: Annotated[str, typer.Option(help=f"One of {', '.join(PRICES)}.")] = DEFAULT_REGION
 
 

@@ -13,6 +13,7 @@ export type AttemptPage = Schemas["AttemptList"];
 export type TaskHistoryEvent = Schemas["TaskHistoryEvent"];
 export type TaskEventPage = Schemas["TaskEventList"];
 export type TaskExplanation = Schemas["TaskExplanation"];
+export type ScheduleExplanation = Schemas["ScheduleExplanation"];
 export type Gate = Schemas["Gate"];
 export type Problem = Schemas["Problem"];
 export type Summary = Schemas["Summary"];

@@ -76,6 +76,7 @@ function Times({ calendar }: { calendar: Calendar }) {
       <h2>Times</h2>
       <Facts
         rows={[
+          ["Known until", calendar.known_until ? <Time at={calendar.known_until} zone={calendar.timezone} /> : "always"],
           ["Weekdays", calendar.weekdays.join(", ") || "none"],
           ["Hours", calendar.windows.length ? calendar.windows.map((each) => <div key={`${each.start}${each.label}`}>{each.start} to {each.end} <span class="muted">{each.weekdays.length < 7 && each.weekdays.join(", ")} {each.label}</span></div>) : "none"],
           ["Periods", calendar.spans.length ? calendar.spans.slice(0, SHOWN).map((each) => <div key={each.start}><Time at={each.start} zone={calendar.timezone} /> to <Time at={each.end} zone={calendar.timezone} /> <span class="muted">{each.reason}</span></div>) : "none"],

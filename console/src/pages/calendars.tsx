@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useReading } from "../api/reading";
 import type { Calendar, CalendarPage } from "../api/types";
-import { Command, Pager, ProblemBox } from "../components/basics";
+import { Command, Pager, ProblemBox, Time } from "../components/basics";
 import { CalendarForm, MODES } from "../components/calendar_form";
 import { NoneFound, ReadingLine } from "../components/reading";
 import { href, usePlace } from "../router";
@@ -39,6 +39,7 @@ export function Calendars() {
               <th scope="col">What it is for</th>
               <th scope="col">Has</th>
               <th scope="col">Time zone</th>
+              <th scope="col">Known until</th>
             </tr>
           </thead>
           <tbody>
@@ -52,6 +53,7 @@ export function Calendars() {
                 <td>{MODES[each.mode]}</td>
                 <td>{partsOf(each)}</td>
                 <td class="muted">{each.timezone}</td>
+                <td class="muted">{each.known_until ? <Time at={each.known_until} zone={each.timezone} /> : "always"}</td>
               </tr>
             ))}
           </tbody>

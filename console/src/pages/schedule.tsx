@@ -13,6 +13,7 @@ import { ScheduleEvents } from "../components/events";
 import { NoneYet, ReadingLine } from "../components/reading";
 import { Occurrences } from "../components/occurrences";
 import { OVERLAPS, ScheduleForm } from "../components/schedule_form";
+import { ScheduleWhy } from "../components/why";
 import { EXCLUDED } from "../components/timing_fields";
 import { href, navigate } from "../router";
 import { duration } from "../time";
@@ -52,6 +53,7 @@ export function SchedulePage({ subject: name }: { subject: string }) {
       </div>
       <div class="grid">
         <Strip runs={shown} reading={runs} zone={read.timezone} />
+        <ScheduleWhy name={read.name} path={path} />
         <div class="stack">
           <section class="card">
             <h2>Next</h2>

@@ -8,9 +8,9 @@ import { lineOf } from "../components/timing_lines";
 import { NoneFound, ReadingLine } from "../components/reading";
 import { href, setQuery, usePlace } from "../router";
 
-/** The timing as it was written. */
+/** The timing as it was written; an expression of another dialect with its name, if the text does not say so. */
 export function timingOf(schedule: ScheduleSummary): string {
-  if (schedule.cron) return schedule.cron;
+  if (schedule.cron) return ["cron", "eventbridge"].includes(schedule.dialect) ? schedule.cron : lineOf(schedule);
   if (schedule.rate) return schedule.rate;
   if (schedule.interval) return schedule.interval;
   if (schedule.dates) return `${schedule.dates.length} dates`;
@@ -86,7 +86,7 @@ function Table({ schedules }: { schedules: readonly ScheduleSummary[] }) {
               {each.description} <span class="muted">{each.timezone}</span>
               {each.cron && (
                 <div>
-                  <code class="muted">{each.cron}</code>
+                  <code class="muted">{timingOf(each)}</code>
                 </div>
               )}
             </td>

@@ -454,7 +454,7 @@ def test_a_calendar_is_put_read_listed_and_removed(api: Gateway) -> None:
     assert api.send("GET", "/v1/calendars/uk").body == put.body
     assert api.send("PUT", "/v1/calendars/uk", {"weekdays": ["sat"]}).body["dates"] == {}
     for name in ("b", "a"):
-        api.send("PUT", f"/v1/calendars/{name}", {})
+        api.send("PUT", f"/v1/calendars/{name}", {"weekdays": ["sun"]})
     first = api.send("GET", "/v1/calendars", query="limit=2").body
     rest = api.send("GET", "/v1/calendars", query=f"limit=2&next_token={first['next_token']}").body
     assert [each["name"] for each in (*first["calendars"], *rest["calendars"])] == ["a", "b", "uk"]
@@ -479,7 +479,7 @@ def test_an_icalendar_file_is_put(api: Gateway) -> None:
 
 def test_a_calendar_that_a_schedule_names_stays(api: Gateway) -> None:
     """409 that names the schedule; once nobody needs it, it may go."""
-    api.send("PUT", "/v1/calendars/uk", {})
+    api.send("PUT", "/v1/calendars/uk", {"weekdays": ["sun"]})
     created(api, calendars=["uk"])
     answer = api.send("DELETE", "/v1/calendars/uk")
     assert (answer.status, answer.problem["code"], "nightly" in answer.problem["detail"]) == (
@@ -493,7 +493,7 @@ def test_a_calendar_that_a_schedule_names_stays(api: Gateway) -> None:
 
 def test_another_owners_calendar_does_not_exist(api: Gateway) -> None:
     """Not to be read or removed, nor to be named by a schedule."""
-    api.send("PUT", "/v1/calendars/uk", {})
+    api.send("PUT", "/v1/calendars/uk", {"weekdays": ["sun"]})
     other = {"x-duetime-owner": "other"}
     assert api.send("GET", "/v1/calendars/uk", headers=other).status == 404
     assert api.send("DELETE", "/v1/calendars/uk", headers=other).status == 404

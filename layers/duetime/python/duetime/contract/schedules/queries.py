@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
@@ -11,8 +11,9 @@ from duetime.contract.http.query_parameters import Parameters
 from duetime.contract.http.request_errors import FaultCode, ParametersInvalid
 from duetime.contract.http.timestamps import ends_after, instant_of
 from duetime.contract.tasks.fields import TIME_SCHEMA, Reason
-from duetime.contract.tasks.queries import PageSize
+from duetime.contract.tasks.queries import PageSize, parts_of
 from duetime.domain.limits import MAX_OCCURRENCES, MAX_PAGE
+from duetime.domain.schedules.runs import RunStatus
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.times import LAST_INSTANT, Millis
 
@@ -26,6 +27,16 @@ def _count(text: object) -> int:
     if not 1 <= number <= MAX_OCCURRENCES:
         raise ValueError(f"should be a whole number from 1 to {MAX_OCCURRENCES}")
     return number
+
+
+def _statuses(texts: object) -> tuple[RunStatus, ...]:
+    try:
+        found = tuple(sorted({RunStatus(part) for part in parts_of(texts)}))
+    except ValueError:
+        found = ()
+    if not found:
+        raise ValueError(f"should be one or several of {', '.join(RunStatus)}")
+    return found
 
 
 _Instant = Annotated[Millis | None, BeforeValidator(instant_of), WithJsonSchema(TIME_SCHEMA)]
@@ -78,12 +89,26 @@ class OccurrencesQuery(Parameters):
 class RunListQuery(Parameters):
     """Parameters of `GET /v1/schedules/{name}/runs`."""
 
-    due_after: Annotated[
-        _Instant, Field(description="Only runs due at this time or later; the schedule's creation if left out.")
+    repeatable: ClassVar[frozenset[str]] = frozenset({"status"})
+
+    status: Annotated[
+        tuple[RunStatus, ...],
+        BeforeValidator(_statuses),
+        WithJsonSchema({"type": "array", "items": {"type": "string", "enum": [each.value for each in RunStatus]}}),
+        Field(description="Only runs of one of these; may be repeated."),
+    ] = ()
+    scheduled_after: Annotated[
+        _Instant,
+        Field(
+            description="Only runs that were scheduled for this time or later; the schedule's creation if left out. "
+            "Runs by request and of backfills by when they were due."
+        ),
     ] = None
-    due_before: Annotated[_Instant, ends_after("due_after"), Field(description="Only runs due before this time.")] = (
-        None
-    )
+    scheduled_before: Annotated[
+        _Instant,
+        ends_after("scheduled_after"),
+        Field(description="Only runs that were scheduled for a time before it."),
+    ] = None
     limit: Annotated[
         PageSize,
         Field(description="Maximum number of tasks on a page; occurrences without a task come in addition."),
@@ -94,7 +119,7 @@ class RunListQuery(Parameters):
 
     def scope(self, owner: str, name: str) -> str:
         """Which list this is, whatever the page: what a token must have been handed out for."""
-        return repr((owner, "runs", name, self.due_after, self.due_before))
+        return repr((owner, "runs", name, self.scheduled_after, self.scheduled_before, self.status))
 
 
 class ScheduleUpdateQuery(Parameters):

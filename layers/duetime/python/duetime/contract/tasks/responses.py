@@ -162,7 +162,10 @@ class TaskSummary(_Identity, TaskOptionsResponse):
     error: TaskErrorResponse | None
     lateness_ms: Annotated[
         int | None,
-        Field(description="How long after its due time the first attempt started, in milliseconds; null before that."),
+        Field(
+            description="How long after its due time the first attempt started, in milliseconds; null before that. A "
+            "task that was due before it was created, was given that due time or was resumed counts from then."
+        ),
     ]
     cost_dollars: Annotated[
         float,
