@@ -19,7 +19,7 @@ LATER = {"type": "report", "delay_seconds": 600}
 NODES = {"a": {"type": "report"}}
 CRON = {"cron": "30 1 * * *", "task": {"type": "report", "target": {"kind": "handler"}}}
 DAY = {"scheduled_after": "2026-11-20T00:00:00Z", "scheduled_before": "2026-11-21T00:00:00Z"}
-CREATIONS = (
+CREATIONS: tuple[tuple[str, str, dict[str, Any] | None], ...] = (
     ("POST", "/v1/tasks", LATER),
     ("POST", "/v1/tasks/", LATER),
     ("POST", "/v1/tasks", LATER),
