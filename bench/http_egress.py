@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from bench.engine_functions import create_function
 from bench.paired_timing import Comparison, compare
 from duetime.adapters.aws_clients import Clients
+from duetime.adapters.runtime.clock import SystemClock
 from duetime.adapters.targets.egress import EgressCaller, LambdaInvocation
 from duetime.adapters.targets.http_client import DirectCaller
 from duetime.adapters.targets.http_messages import Call, Caller, NoResponse
@@ -47,7 +48,7 @@ def comparisons() -> Iterator[Comparison]:
         os.environ.update(engine.environ)
         client = Clients().calling_lambdas()
         egress, bare = EgressCaller(LambdaInvocation(client, _NAME)), LambdaInvocation(client, _BARE)
-        direct = _ten(DirectCaller(frozenset({_HOST}), None), url, owners=1)
+        direct = _ten(DirectCaller(frozenset({_HOST}), None, SystemClock()), url, owners=1)
         against = "ten direct calls, in threads"
         yield compare("ten calls through one egress invocation", _ten(egress, url, owners=1), against, direct)
         yield compare("ten calls through ten egress invocations", _ten(egress, url, owners=10), against, direct)

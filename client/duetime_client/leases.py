@@ -15,6 +15,7 @@ from duetime_client.open_literals import (
     TaskState,
 )
 from duetime_client.problems import document_of, unexpected_response
+from duetime_client.request_limits import MAX_PROGRESS_MESSAGE_LENGTH, error_document, printable, writable
 from duetime_client.resource import AsyncResource, Operation, Resource, SyncResource
 from duetime_client.session import segment
 from duetime_client.task import Task
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     import httpx
 
 LEASES = "/v1/leases"
+_TRACEBACK_LENGTH = 20_000
 
 
 class LeasedTask(BaseModel):
@@ -37,6 +39,8 @@ class LeasedTask(BaseModel):
     """What an attempt that was paused has left; nothing otherwise."""
     inputs: object = None
     """Of a topology's node, the results of the parents that it named in `inputs`, by their names."""
+    unacknowledged_leases: int = 0
+    """Leases of the task right before this one of whose workers nothing was heard."""
     task: Task
     lasts: timedelta = timedelta(0)
     """How long the lease was to last at the time of the response, by the API's clock."""
@@ -69,25 +73,33 @@ class LeaseOperations(Resource):
         max_tasks: int = 1,
         wait_seconds: int = 0,
         lease_seconds: int = 30,
+        acknowledge_within_seconds: int | None = None,
         worker: str = "",
     ) -> Request[LeasedTasks]:
         """Lease due tasks of pulled types; none, if none became due while it waited.
 
-        It is not retried: if its response is lost, its tasks are leased nevertheless, until the leases expire.
+        It is not retried: if its response is lost, its tasks are leased nevertheless, until the leases expire. With
+        `acknowledge_within_seconds`, at most `lease_seconds`, that is soon, unless a heartbeat renews them before.
         """
-        body = {
+        body: dict[str, object] = {
             "types": [*types],
             "max_tasks": max_tasks,
             "wait_seconds": wait_seconds,
             "lease_seconds": lease_seconds,
             "worker": worker,
         }
+        if acknowledge_within_seconds is not None:
+            body["acknowledge_within_seconds"] = acknowledge_within_seconds
         return Request("POST", LEASES, _leases, body=body)
 
     @Operation
     def renew(self, lease: str, percent: int | None = None, message: str = "") -> Request[LeaseState]:
-        """Renew a lease and report progress; `requested_action` of the response is what was requested meanwhile."""
-        body: dict[str, object] = {} if percent is None else {"percent": percent, "message": message}
+        """Renew a lease and report progress; `requested_action` of the response is what was requested meanwhile.
+
+        What cannot be written of the message is escaped, and a long one is cut.
+        """
+        told = printable(message, MAX_PROGRESS_MESSAGE_LENGTH)
+        body: dict[str, object] = {} if percent is None else {"percent": percent, "message": told}
         return _report(lease, "heartbeat", body)
 
     @Operation
@@ -99,9 +111,13 @@ class LeaseOperations(Resource):
     def fail(
         self, lease: str, kind: str, message: str = "", *, retriable: bool = True, traceback: str = ""
     ) -> Request[LeaseState]:
-        """Report a failure, where it was raised, and whether another attempt may succeed."""
-        body = {"error": {"type": kind, "message": message}, "retriable": retriable}
-        return _report(lease, "fail", {**body, **({"traceback": traceback} if traceback else {})})
+        """Report a failure, where it was raised, and whether another attempt may succeed.
+
+        Whatever an error says can be reported: what cannot be written is escaped, and what is too long is cut.
+        """
+        body = {"error": error_document(kind, message), "retriable": retriable}
+        told = writable(traceback[-_TRACEBACK_LENGTH:])[-_TRACEBACK_LENGTH:]
+        return _report(lease, "fail", {**body, **({"traceback": told} if told else {})})
 
     @Operation
     def release(self, lease: str) -> Request[LeaseState]:

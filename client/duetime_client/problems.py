@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 PROBLEM_TYPE = "application/problem+json"
 WRONG_ADDRESS = "path_not_found"
+_LONGEST_WAIT = 86_400.0
 """The code of a 404 that misses no task: the API was reached at an address that it does not have."""
 
 ERRORS: Mapping[int, type[ApiError]] = {
@@ -115,17 +116,17 @@ def invalid_fields(errors: object) -> list[InvalidField]:
 
 
 def seconds_of(retry_after: str | None, now: datetime) -> float | None:
-    """Seconds of a `Retry-After` header, which is a number or an HTTP date."""
+    """Seconds of a `Retry-After` header, which is a number or an HTTP date; at most a day."""
     if retry_after is None:
         return None
     if retry_after.strip().isdecimal():
-        return float(retry_after)
+        return min(float(retry_after), _LONGEST_WAIT)
     try:
         moment = parsedate_to_datetime(retry_after)
     except ValueError:
         return None
     # A date in zone "-0000" is parsed without a zone; HTTP dates are always UTC.
-    return max(0.0, (moment.replace(tzinfo=moment.tzinfo or UTC) - now).total_seconds())
+    return min(_LONGEST_WAIT, max(0.0, (moment.replace(tzinfo=moment.tzinfo or UTC) - now).total_seconds()))
 
 
 def phrase_of(status: int) -> str:

@@ -11,9 +11,10 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Literal
 
 from duetime_client.errors import ApiError, ClientError, Conflict, NotFound, RateLimited, Unreachable
+from duetime_client.request_limits import MAX_CHECKPOINT_BYTES, MAX_RESULT_BYTES
 from duetime_client.retries import PASSING
 from duetime_client.run_context import RunSchedule, RunTopology
-from duetime_client.task_definitions import PayloadInvalid
+from duetime_client.task_definitions import PayloadInvalid, ResultNotJson
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,16 +25,27 @@ if TYPE_CHECKING:
 
 RENEWALS_PER_LEASE = 3
 """A lease is renewed so many times in its length."""
+_SHORTEST_ACKNOWLEDGEMENT, _LONGEST_ACKNOWLEDGEMENT = 5, 15
+"""Seconds that a lease lasts before its first heartbeat: the API takes no less, and with the default length of a lease
+its first heartbeat needs not come any sooner than the following ones."""
 _SHORTEST_PAUSE = 0.2
 _LONGEST_PAUSE = 5.0
-_TRACEBACK_LENGTH = 20_000
+_REFUSED = frozenset({400, 413, 422})
+"""Statuses of a report that the API does not take, however often it is sent."""
+_CLASS_NAME = type.__dict__["__name__"]
+"""The name that Python itself has of a class: a metaclass may answer anything."""
+
+
+def acknowledge_within(lease_seconds: int) -> int:
+    """How many seconds a lease lasts before its first heartbeat: what a lost worker has leased is free soon."""
+    return max(_SHORTEST_ACKNOWLEDGEMENT, min(_LONGEST_ACKNOWLEDGEMENT, lease_seconds // 2))
 
 
 class Unretriable(Exception):
     """Raise it to fail the task at once: no further attempt would help."""
 
 
-_FINAL = {Unretriable.__name__, PayloadInvalid.__name__}
+_FINAL = {Unretriable.__name__, PayloadInvalid.__name__, ResultNotJson.__name__}
 
 
 class LeaseLost(Exception):
@@ -138,9 +150,9 @@ class Context:
 
         Args:
             percent: 0 to 100; other values are clamped.
-            message: a short text.
+            message: a short text; anything else is told as `str` has it.
         """
-        self._progress = (max(0, min(100, percent)), message[:64])
+        self._progress = (int(max(0, min(100, percent))), str(message))
 
     def heartbeat(self) -> None:
         """Renew the lease now, rather than when the worker does it next."""
@@ -189,6 +201,7 @@ class Attempt:
         )
         self._client = client
         self._interval = lease_seconds / RENEWALS_PER_LEASE
+        self._first_interval = min(self._interval, acknowledge_within(lease_seconds) * 2 / 3)
         self._ended = Event()
 
     def run(self, handler: Callable[[Context, Any], object]) -> str:
@@ -197,6 +210,8 @@ class Attempt:
         Returns:
             How it ended: `succeeded`, `waiting`, `failed`, `paused`, `cancelled`, or `lost`.
         """
+        if (self._starts_once or self.leased.unacknowledged_leases) and not self._acknowledge():
+            return "lost"
         beats = Thread(target=self._beat, name=f"heartbeats of {self.context.task_id}", daemon=True)
         beats.start()
         try:
@@ -207,42 +222,90 @@ class Attempt:
         return self._report(report)
 
     def release(self) -> str:
-        """Release the task without having started it."""
-        return self._report(lambda: self._client.leases.release(self.leased.id))
+        """Release the task without having started it.
+
+        Returns:
+            `released`, or `lost`.
+        """
+        return "lost" if self._report(lambda: self._client.leases.release(self.leased.id)) == "lost" else "released"
+
+    def interrupt(self) -> str:
+        """Give up a task whose handler has not returned, as the process ends: another worker may have it at once.
+
+        Returns:
+            `released`, or `failed` for a task that must not be started again; `lost` if the API did not accept that.
+        """
+        self.context._until = -math.inf  # noqa: SLF001 - its maker
+        lease, message = self.leased.id, "its worker was stopped before the handler returned"
+        try:
+            if self._starts_once:
+                return self._client.leases.fail(lease, "WorkerStopped", message, retriable=False).state
+            self._client.leases.release(lease)
+        except ClientError:
+            return "lost"
+        return "released"
+
+    @property
+    def _starts_once(self) -> bool:
+        """Whether the task's policy allows one attempt, so that it must count from before it starts."""
+        return (self.leased.task.retry or {}).get("max_attempts") == 1
+
+    def _acknowledge(self) -> bool:
+        """Have the API know that the attempt starts, so that it counts; says whether it may."""
+        pause = _SHORTEST_PAUSE
+        while not self.context.lost:
+            if self._renew():
+                return not self.context.lost
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+        return False
 
     def _outcome(self, handler: Callable[[Context, Any], object]) -> Callable[[], LeaseState]:
         """Call the handler; returns the request that reports its outcome."""
         client, lease = self._client, self.leased.id
         try:
             result = handler(self.context, self.leased.task.payload)
-        except AttemptPaused as pause:
-            checkpoint = pause.checkpoint
-            return lambda: client.leases.acknowledge_pause(lease, checkpoint)
-        except AttemptCancelled:
-            return lambda: client.leases.acknowledge_cancel(lease)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - a handler may raise what it likes
-            kind, message = type(error).__name__[:64], str(error)
-            # By name: a handler of the worker functions raises the error of its own package.
-            retriable = _FINAL.isdisjoint(each.__name__ for each in type(error).__mro__)
-            raised = _traceback_of(error)
-            return lambda: client.leases.fail(lease, kind, message, retriable=retriable, traceback=raised)
-        try:
-            json.dumps(result, allow_nan=False)
-        except (TypeError, ValueError, RecursionError) as error:
-            message = f"the result of the handler is not JSON: {error}"
-            return lambda: client.leases.fail(lease, "ResultNotJson", message, retriable=False)
+        except BaseException as error:  # noqa: BLE001 - a handler may raise what it likes
+            return self._ended_by(error)
+        if refusal := _refusal(result, MAX_RESULT_BYTES, "result"):
+            return self._failure(*refusal)
         return lambda: client.leases.complete(lease, result)
+
+    def _ended_by(self, error: BaseException) -> Callable[[], LeaseState]:
+        """The request that reports what a handler has raised."""
+        client, lease = self._client, self.leased.id
+        # By the class that it really has: an object may answer anything as its `__class__`.
+        names = [_CLASS_NAME.__get__(each) for each in type.mro(type(error))]
+        if issubclass(type(error), AttemptPaused):
+            checkpoint = getattr(error, "checkpoint", None)
+            if refusal := _refusal(checkpoint, MAX_CHECKPOINT_BYTES, "checkpoint"):
+                return self._failure(*refusal)
+            return lambda: client.leases.acknowledge_pause(lease, checkpoint)
+        if issubclass(type(error), AttemptCancelled):
+            return lambda: client.leases.acknowledge_cancel(lease)
+        # By name: a handler of the worker functions raises the error of its own package.
+        retriable = _FINAL.isdisjoint(names)
+        message, raised = _message_of(error), _traceback_of(error)
+        return lambda: client.leases.fail(lease, names[0], message, retriable=retriable, traceback=raised)
+
+    def _failure(self, kind: str, message: str) -> Callable[[], LeaseState]:
+        """The request that reports that something is not kept, which no attempt would change."""
+        return lambda: self._client.leases.fail(self.leased.id, kind, message, retriable=False)
 
     def _beat(self) -> None:
         """Renew the lease repeatedly until the handler ends or the lease is lost."""
-        context = self.context
+        context, interval = self.context, self._first_interval
         while not self._ended.is_set() and not context.lost:
-            context._wake.wait(min(self._interval, max(0.0, context._until - time.monotonic())))  # noqa: SLF001 - its maker
+            context._wake.wait(min(interval, max(0.0, context._until - time.monotonic())))  # noqa: SLF001 - its maker
             context._wake.clear()  # noqa: SLF001 - its maker
-            if not self._ended.is_set() and not context.lost:
-                self._renew()
+            interval = self._interval
+            if not self._ended.is_set() and not context.lost and not self._renew():
+                # Sent again soon; if none succeeds, the lease expires.
+                self._ended.wait(_SHORTEST_PAUSE)
+                context.heartbeat()
 
-    def _renew(self) -> None:
+    def _renew(self) -> bool:
+        """Renew the lease once; says whether there was an answer, also that it is over."""
         context = self.context
         progress, context._progress = context._progress, None  # noqa: SLF001 - its maker
         requested_at = time.monotonic()
@@ -252,25 +315,30 @@ class Attempt:
             # The attempt is over or another worker's; if the handler has ended meanwhile, its outcome says more.
             if not self._ended.is_set():
                 context._until = requested_at  # noqa: SLF001 - its maker
-        except Exception:  # noqa: BLE001 - whatever it was, the next one may come through
-            # Sent with the next one; if none succeeds, the lease expires.
-            context._progress = context._progress or progress  # noqa: SLF001 - its maker
-            self._ended.wait(_SHORTEST_PAUSE)
-            context.heartbeat()
+        except Exception as error:  # noqa: BLE001 - whatever it was, the next one may come through
+            # Sent with the next one; if none succeeds, the lease expires. What the API refuses is not sent again.
+            if not _is_refused(error):
+                context._progress = context._progress or progress  # noqa: SLF001 - its maker
+            return False
         else:
             # Counted from the request: the API renewed the lease no earlier.
             context._until = requested_at + state.lasts.total_seconds()  # noqa: SLF001 - its maker
             context._requested_action = state.requested_action  # noqa: SLF001 - its maker
+        return True
 
     def _report(self, send: Callable[[], LeaseState]) -> str:
         """Report the outcome, with retries while the lease lasts and the network fails."""
-        pause = _SHORTEST_PAUSE
+        pause, is_refused = _SHORTEST_PAUSE, False
         while not self.context.lost:
             try:
                 return send().state
             except (Conflict, NotFound):
                 return "lost"
             except ClientError as error:
+                if _is_refused(error) and not is_refused:
+                    # The API knows limits that this client does not.
+                    is_refused, send = True, self._failure("ResultNotJson", f"the API has refused it: {error}")
+                    continue
                 if not may_pass(error):
                     raise
             time.sleep(pause)
@@ -278,10 +346,45 @@ class Attempt:
         return "lost"
 
 
+def _refusal(value: object, most: int, name: str) -> tuple[str, str] | None:
+    """Type and message of the error by which a value is not kept; `None` if it is, as far as can be seen here."""
+    try:
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        if (size := len(text.encode())) > most:
+            return f"{name.capitalize()}TooLarge", f"the {name} has {size} bytes; {most} are allowed"
+        json.loads(text, object_pairs_hook=_checked)
+    except BaseException as error:  # noqa: BLE001 - the value may be of the author's own class
+        return "ResultNotJson", f"the {name} of the handler is not JSON: {_message_of(error)}"
+    return None
+
+
+def _checked(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key appears more than once")
+    return found
+
+
+def _message_of(error: BaseException) -> str:
+    """What an error says of itself, whatever that is."""
+    try:
+        return str(error)
+    except BaseException as defect:  # noqa: BLE001 - a message is its author's code, too
+        return f"its message cannot be read: {_CLASS_NAME.__get__(type(defect))}"
+
+
 def _traceback_of(error: BaseException) -> str:
-    """The end of a traceback, without the frame that called the handler; the API redacts what looks like a secret."""
-    frames = error.__traceback__.tb_next if error.__traceback__ else None
-    return "".join(traceback.TracebackException(type(error), error, frames).format())[-_TRACEBACK_LENGTH:]
+    """A traceback, without the frame that called the handler; the API redacts what looks like a secret."""
+    try:
+        frames = error.__traceback__.tb_next if error.__traceback__ else None
+        return "".join(traceback.TracebackException(type(error), error, frames).format())
+    except BaseException as defect:  # noqa: BLE001 - a class of errors may break whatever reads its attributes
+        return f"its traceback cannot be read: {_CLASS_NAME.__get__(type(defect))}"
+
+
+def _is_refused(error: Exception) -> bool:
+    """Whether the API does not take a report, however often it is sent."""
+    return isinstance(error, ApiError) and error.status in _REFUSED
 
 
 def may_pass(error: ClientError) -> bool:

@@ -23,7 +23,7 @@ import os
 import socket
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from duetime_client.errors import ClientError
@@ -34,6 +34,7 @@ from duetime_client.pull_attempt import (
     Context,
     LeaseLost,
     Unretriable,
+    acknowledge_within,
     may_pass,
 )
 from duetime_client.stop_signals import stopped_by_signals
@@ -67,6 +68,8 @@ _LONGEST_PAUSE = 30.0
 _UNWAITED_PAUSE = 2.0
 """Between two requests for which the API did not wait."""
 _NAME_LENGTH = 40
+_REPORTING = 1.0
+"""Seconds of a stop that are kept for the reports on what has not ended by itself."""
 
 
 class Registration(Protocol):
@@ -102,14 +105,15 @@ def _name() -> str:
 class Worker:
     """Leases tasks of pulled types and runs the function that is registered for each type."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - its settings
         self,
         client: Client | None = None,
         *,
         concurrency: int = 4,
         lease_seconds: int = 30,
-        wait_seconds: int = 20,
+        wait_seconds: int = 7,
         pause_seconds: float = 0.0,
+        stop_seconds: float = 9.0,
         name: str = "",
         on_event: Callable[[WorkerEvent], object] = lambda _event: None,
     ) -> None:
@@ -119,8 +123,10 @@ class Worker:
             client: of the deployment; may also be given to `run`.
             concurrency: how many tasks run at a time, each in a thread.
             lease_seconds: duration of a lease, after which another worker gets the task; renewed every third of it.
-            wait_seconds: how long a request waits for a task; longer waits start tasks sooner and cost more.
+            wait_seconds: how long a request waits for a task; with waits shorter than `stop_seconds`, a worker that is
+                stopped releases what the last one brings.
             pause_seconds: pause after a response without tasks.
+            stop_seconds: how long `stop` may take; less than the time after which its process is killed.
             name: for the attempt history; host and process by default.
             on_event: called with each event of the worker.
         """
@@ -130,11 +136,16 @@ class Worker:
         self.lease_seconds = lease_seconds
         self.wait_seconds = wait_seconds
         self.pause_seconds = pause_seconds
+        self.stop_seconds = stop_seconds
         self.name = (name or _name())[:_NAME_LENGTH]
         self.on_event = on_event
         self._client = client
         self._handlers: dict[str, TaskFunction[Any, Any]] = {}
         self._stopping = threading.Event()
+        self._stopped_at = 0.0
+        self._running: list[Attempt] = []
+        self._reports: list[threading.Thread] = []
+        self._changed = threading.Condition()
 
     def with_concurrency(self, concurrency: int) -> Worker:
         """Set how many tasks run at a time, at least one; call it before `run`."""
@@ -167,7 +178,12 @@ class Worker:
 
         Raises:
             DuplicateHandler: the type already has a function.
+            TypeError: It is used without a type: `@worker.task`.
         """
+        # Whatever type checkers say: a decorator without its parentheses is an easy mistake.
+        if not isinstance(task_type, str) or not task_type:
+            name = getattr(task_type, "__name__", None) or "report"
+            raise TypeError(f'@worker.task needs the type of the tasks: write @worker.task("{name}")')
 
         def register(function: Callable[[Context, Any], R]) -> TaskFunction[Any, R]:
             if task_type in self._handlers:
@@ -190,13 +206,22 @@ class Worker:
         register(handler.task_type, payload=handler.payload_model)(handler)
 
     def stop(self) -> None:
-        """Lease no more tasks, finish the running ones, and return from `run`."""
+        """Lease no more tasks, and return from `run` within `stop_seconds`.
+
+        What runs has this time to end, but for its last second; then its leases are released, or, of tasks whose policy
+        allows one attempt, reported as failed, and `context.lost` is true.
+        """
         if not self._stopping.is_set():
+            self._stopped_at = time.monotonic()
             self._stopping.set()
+            with self._changed:
+                self._changed.notify_all()
             self.on_event(WorkerEvent("stopping"))
 
     def run(self, client: Client | None = None) -> None:
-        """Run tasks until `stop`, SIGTERM or SIGINT; the first signal finishes running tasks, a second exits at once.
+        """Run tasks until `stop`, SIGTERM or SIGINT, which calls it; a second signal exits at once.
+
+        Threads of handlers that have not ended by then do not keep the process from ending.
 
         Raises:
             WorkerIdle: no function is registered, or there is no client.
@@ -205,25 +230,62 @@ class Worker:
         client = client or self._client
         if client is None or not self._handlers:
             raise WorkerIdle("a worker needs a client, and a function for at least one type: @worker.task(...)")
-        with stopped_by_signals(self.stop), ThreadPoolExecutor(self.concurrency, "duetime") as pool:
+        with stopped_by_signals(self.stop):
+            try:
+                self._work(client)
+            except Exception:
+                self.stop()
+                self._end_attempts()
+                raise
+            self._end_attempts()
+
+    def _work(self, client: Client) -> None:
+        """Lease and start tasks until the worker is stopped."""
+        pause = _FIRST_PAUSE
+        while not self._stopping.is_set():
+            poll = _Poll(partial(self._lease, client), self._changed)
+            try:
+                leases = poll.answer(self._stopping.is_set, self._time_to_wait)
+            except ClientError as error:
+                if not may_pass(error):
+                    raise
+                self.on_event(WorkerEvent("unreachable", seconds=pause, why=str(error)))
+                self._stopping.wait(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+                continue
             pause = _FIRST_PAUSE
-            while not self._stopping.is_set():
-                requested_at = time.monotonic()
-                try:
-                    leases = self._lease(client)
-                except ClientError as error:
-                    if not may_pass(error):
-                        self.stop()
-                        raise
-                    self.on_event(WorkerEvent("unreachable", seconds=pause, why=str(error)))
-                    self._stopping.wait(pause)
-                    pause = min(2 * pause, _LONGEST_PAUSE)
-                    continue
-                pause = _FIRST_PAUSE
-                for leased in leases:
-                    self._begin(client, leased, pool)
-                if not leases:
-                    self._stopping.wait(self._pause(time.monotonic() - requested_at))
+            for leased in leases:
+                self._begin(client, leased)
+            if not leases:
+                self._stopping.wait(self._pause(poll.took))
+
+    def _end_attempts(self) -> None:
+        """Let what runs end in its time, and give up the rest."""
+        ends_at = self._stopped_at + self.stop_seconds
+        with self._changed:
+            self._changed.wait_for(lambda: not self._running, self._time_to_wait())
+            left = [*self._running]
+        for attempt in left:
+            self._report(attempt, attempt.interrupt)
+        for report in self._reports:
+            report.join(max(0.0, ends_at - time.monotonic()))
+
+    def _time_to_wait(self) -> float:
+        """How long a worker that was stopped may still wait for what goes on."""
+        reports_at = self._stopped_at + self.stop_seconds - min(_REPORTING, self.stop_seconds / 2)
+        return max(0.0, reports_at - time.monotonic())
+
+    def _report(self, attempt: Attempt, give_up: Callable[[], str]) -> None:
+        """Give up a task without waiting for the response, which may never come."""
+        task = attempt.leased.task
+
+        def report() -> None:
+            ended = give_up()
+            self.on_event(WorkerEvent(ended, task.id, task.type, task.attempt, why="the worker was stopped"))
+
+        thread = threading.Thread(target=report, name=f"duetime {task.id} given up", daemon=True)
+        self._reports.append(thread)
+        thread.start()
 
     def _pause(self, took: float) -> float:
         """The pause after a response without tasks that took so long.
@@ -248,6 +310,7 @@ class Worker:
                     max_tasks=free,
                     wait_seconds=self.wait_seconds,
                     lease_seconds=self.lease_seconds,
+                    acknowledge_within_seconds=acknowledge_within(self.lease_seconds),
                     worker=self.name,
                 )
         finally:
@@ -255,26 +318,77 @@ class Worker:
                 self._free.release()
         return leases
 
-    def _begin(self, client: Client, leased: LeasedTask, pool: ThreadPoolExecutor) -> None:
+    def _begin(self, client: Client, leased: LeasedTask) -> None:
         attempt = Attempt(client, leased, self.lease_seconds)
         task = leased.task
         if self._stopping.is_set() or task.type not in self._handlers:
             # It was leased while the worker was stopping.
             self._free.release()
-            attempt.release()
-            self.on_event(WorkerEvent("released", task.id, task.type, task.attempt))
+            self._report(attempt, attempt.release)
             return
         self.on_event(WorkerEvent("leased", task.id, task.type, task.attempt))
-        pool.submit(self._run, attempt)
+        with self._changed:
+            self._running.append(attempt)
+        # The process ends without those that do not, which the threads of an executor would keep it from.
+        threading.Thread(target=self._run, args=(attempt,), name=f"duetime {task.id}", daemon=True).start()
 
     def _run(self, attempt: Attempt) -> None:
         task = attempt.leased.task
         began = time.monotonic()
         why = ""
         try:
-            ended = attempt.run(self._handlers[task.type].run)
-        except ClientError as error:
-            ended, why = "lost", str(error)
+            try:
+                ended = attempt.run(self._handlers[task.type].run)
+            except ClientError as error:
+                ended, why = "lost", str(error)
+            finally:
+                self._free.release()
+            self.on_event(WorkerEvent(ended, task.id, task.type, task.attempt, time.monotonic() - began, why))
         finally:
-            self._free.release()
-        self.on_event(WorkerEvent(ended, task.id, task.type, task.attempt, time.monotonic() - began, why))
+            # After that the process may end.
+            with self._changed:
+                self._running.remove(attempt)
+                self._changed.notify_all()
+
+
+class _Poll:
+    """A request for leases in a thread of its own, which a worker that is stopped need not wait for.
+
+    Attributes:
+        took: how long it took, in seconds, with the wait for a free thread.
+    """
+
+    def __init__(self, lease: Callable[[], list[LeasedTask]], changed: threading.Condition) -> None:
+        self.took = 0.0
+        self._lease = lease
+        self._changed = changed
+        self._leases: list[LeasedTask] | None = None
+        self._error: Exception | None = None
+        threading.Thread(target=self._run, name="duetime poll", daemon=True).start()
+
+    def answer(self, is_stopping: Callable[[], bool], time_to_wait: Callable[[], float]) -> list[LeasedTask]:
+        """The leases; none if the worker is stopped and the response does not come in time.
+
+        What it leases then is nobody's: no heartbeat follows, and the leases end soon without being attempts.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._has_ended or is_stopping())
+            self._changed.wait_for(lambda: self._has_ended, time_to_wait() if is_stopping() else None)
+        if self._error is not None:
+            raise self._error
+        return self._leases or []
+
+    @property
+    def _has_ended(self) -> bool:
+        return self._leases is not None or self._error is not None
+
+    def _run(self) -> None:
+        began = time.monotonic()
+        try:
+            leases, error = self._lease(), None
+        except Exception as raised:  # noqa: BLE001 - raised where the answer is waited for
+            leases, error = None, raised
+        with self._changed:
+            self.took = time.monotonic() - began
+            self._leases, self._error = leases, error
+            self._changed.notify_all()

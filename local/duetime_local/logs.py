@@ -4,19 +4,53 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from duetime_client.commands.logs import reader_of
+from duetime_client.commands.logs import worker_logs
+from duetime_client.logs import LogReader
 from duetime_local.emulator import Emulator
 
 if TYPE_CHECKING:
-    from duetime_client.logs import LogFilter, LogReader
+    from duetime_client.logs import LogFilter
 
 STACK = "duetime-local"
+MOST_EVENTS = 10_000
+"""The embedded AWS answers with so many of the oldest events of any task, and leaves out the token for the rest."""
+
+
+class PagedLogs:
+    """The embedded CloudWatch Logs with tokens, as AWS answers.
+
+    Args:
+        logs: botocore's client of it.
+        most: events of a full answer, after which there may be more.
+    """
+
+    def __init__(self, logs: Any, most: int = MOST_EVENTS) -> None:  # noqa: ANN401 - botocore has no types
+        self._logs = logs
+        self._most = most
+        self.exceptions = logs.exceptions
+
+    def filter_log_events(self, **wanted: Any) -> dict[str, Any]:  # noqa: ANN401 - as botocore's
+        """Return a page of events, oldest first.
+
+        Its token says from which time the next page begins, and how many events of that very millisecond were returned.
+        """
+        start, _, told = str(wanted.pop("nextToken", f"{wanted['startTime']}.0")).partition(".")
+        page = self._logs.filter_log_events(**{**wanted, "startTime": int(start)})
+        events = page["events"]
+        if len(events) < self._most:
+            return {"events": events[int(told) :]}
+        last = events[-1]["timestamp"]
+        of_the_last = sum(event["timestamp"] == last for event in events)
+        # Of more events in one millisecond than an answer has, the others cannot be asked for.
+        token = f"{last}.{of_the_last}" if last > int(start) else f"{last + 1}.0"
+        return {"events": events[int(told) :], "nextToken": token}
 
 
 def reader_at(aws_endpoint_url: str, wanted: LogFilter) -> LogReader:
     """What reads the lines of the stack whose embedded AWS has this address."""
     os.environ.update(Emulator(urlsplit(aws_endpoint_url).port or 0, Path()).environ)
-    return reader_of(STACK, wanted)
+    logs, group = worker_logs(STACK)
+    return LogReader(PagedLogs(logs), group, wanted)

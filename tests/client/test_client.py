@@ -10,6 +10,7 @@ import pytest
 
 from duetime_client import Client, InvalidRequest, Task, TimeWithoutZone, UnexpectedResponse
 from duetime_client.http import http_options
+from tests.adapters.targets.peers import answering, peer
 from tests.client.deployment import NOW, Answer, Deployment
 
 if TYPE_CHECKING:
@@ -214,3 +215,11 @@ def test_an_answer_that_is_no_task_is_an_error_of_its_own(
     deployment.scripted.append(Answer(200, document))
     with pytest.raises(UnexpectedResponse):
         client.tasks.get("x")
+
+
+def test_interim_responses_are_read_past() -> None:
+    """A proxy before the API may send them; the final response is the answer (Source: RFC 9110, 15.2)."""
+    interim = "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n"
+    final = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 13\r\n\r\n{"leases":[]}'
+    with peer(answering((interim + final).encode())) as proxy, Client(f"http://127.0.0.1:{proxy.port}") as client:
+        assert client.leases.acquire(["report"]) == []

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from inspect import getmembers
 from operator import attrgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import duetime_client
 from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.http.query_parameters import no_query, read_query
 from duetime.contract.http.request_json import read
@@ -56,8 +59,14 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "switches.get": (("type", "mail"), {}),
     "leases.acquire": ((["mail"],), {"max_tasks": 2, "wait_seconds": 1, "lease_seconds": 60, "worker": "w"}),
     "dead_letters.list": ((), {"error_type": "Boom", **_LISTED}),
-    "schedules.list_runs": (_ANYTHING, {"due_after": _STRETCH[1], "due_before": _STRETCH[2], "page_size": 5}),
-    "schedules.list_occurrences": (_ANYTHING, {"start": _STRETCH[1], "end": _STRETCH[2], "limit": 5}),
+    "schedules.list_runs": (
+        _ANYTHING,
+        {"status": ["failed"], "scheduled_after": _STRETCH[1], "scheduled_before": _STRETCH[2], "page_size": 5},
+    ),
+    "schedules.list_occurrences": (
+        _ANYTHING,
+        {"scheduled_after": _STRETCH[1], "scheduled_before": _STRETCH[2], "limit": 5},
+    ),
     "schedules.list": ((), {"state": "paused", "page_size": 5}),
     "topologies.list_nodes": (_ANYTHING, {"page_size": 5}),
     "topologies.list": ((), {"state": "failed", "definition": "nightly", **_LISTED}),
@@ -146,6 +155,27 @@ NAMED_OTHERWISE = {
 WITHOUT_METHOD = {"getHealth", "getApiIndex", "getOpenApiDocument"}
 """Operations for monitors and for generators of clients."""
 
+_OF_A_LEASE = "a lease's id is known to the worker that acquired it: duetime worker run"
+WITHOUT_COMMAND = {
+    "acquireLeases": "it would lease tasks to nobody: duetime worker run",
+    **dict.fromkeys(
+        (
+            *("renewLease", "completeLease", "failLease", "releaseLease"),
+            *("acknowledgeLeasePause", "acknowledgeLeaseCancel"),
+        ),
+        _OF_A_LEASE,
+    ),
+    "listTopologyNodes": "it reads nodes in pages; duetime topologies show reads all of them",
+    "getSettings": "it is what the console offers; a command learns from the answer to its request what is allowed",
+    "createWatchTicket": "a ticket is good for one connection, which duetime watch opens",
+    "getApiIndex": "it is for programs that find their way by links",
+    "getHealth": "it is for monitors",
+    "getOpenApiDocument": "it is for generators of clients",
+}
+"""Operations that no command requests, and why."""
+COMMANDS = ("commands", "manifests")
+"""The packages of the client that hold the commands and what they create from files."""
+
 
 def _names_of(method: str) -> set[str]:
     """What the operation of a method may be called: `cancel_tasks_by_filter` of `tasks.cancel_by_filter`."""
@@ -176,6 +206,26 @@ def test_every_operation_has_a_method_of_its_name() -> None:
     assert {id_: methods for id_, methods in found.items() if len(methods) != 1} == NAMED_OTHERWISE
     assert set.union(*found.values()) == METHODS - COMBINED
     assert set(CALLS) == METHODS - COMBINED
+
+
+def _methods_called() -> set[str]:
+    """The methods of the client's resources that commands call."""
+    modules = [file for folder in COMMANDS for file in Path(duetime_client.__path__[0], folder).rglob("*.py")]
+    nodes = (node for file in modules for node in ast.walk(ast.parse(file.read_text())))
+    return {
+        f"{node.value.attr}.{node.attr}"
+        for node in nodes
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute)
+    } & METHODS
+
+
+def test_every_operation_has_a_command_or_a_reason_why_not() -> None:
+    """A command that is forgotten is a request that people write by hand; a reason for one that exists is no longer."""
+    called = _methods_called()
+    lacking = {one.id: _methods_of(one) - called for one in OPERATIONS if not _methods_of(one) & called}
+    assert lacking.keys() == WITHOUT_COMMAND.keys()
+    in_part = {method for one in OPERATIONS if one.id not in lacking for method in _methods_of(one) - called}
+    assert in_part == set()
 
 
 def _call(client: Client, method: str) -> None:
@@ -217,4 +267,6 @@ def test_a_method_sends_what_its_operation_declares(client: Client, deployment: 
 
 def test_the_client_knows_how_much_a_request_may_hold() -> None:
     """It splits larger ones, and asks for no page that the API refuses."""
-    assert (request_limits.MAX_BATCH, request_limits.MAX_PAGE) == (limits.MAX_BATCH, limits.MAX_PAGE)
+    names = [name for name in vars(request_limits) if name.startswith("MAX_")]
+    assert {name: getattr(request_limits, name) for name in names} == {name: getattr(limits, name) for name in names}
+    assert len(names) >= 2

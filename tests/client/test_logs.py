@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -10,10 +11,12 @@ import pytest
 
 from duetime_client.commands import logs as command
 from duetime_client.logs import LogFilter, LogReader
+from duetime_local import commands as local_commands
 from tests.client.deployment import NOW
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from typer.testing import Result
 
@@ -142,7 +145,7 @@ def logs(monkeypatch: pytest.MonkeyPatch) -> FakeLogs:
             ]
         ]
     )
-    monkeypatch.setattr(command, "_found", lambda stack: (made, f"{stack}-worker"))
+    monkeypatch.setattr(command, "worker_logs", lambda stack: (made, f"{stack}-worker"))
     return made
 
 
@@ -186,3 +189,49 @@ def test_a_command_line_that_asks_for_nothing_is_refused(
     shown = duetime("logs", *arguments)
     assert shown.exit_code == 2
     assert why in " ".join(shown.stderr.replace("│", " ").split())
+
+
+def test_the_local_context_needs_no_stack(
+    duetime: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The command of the distribution that knows the embedded AWS does it, on the stack that the context names."""
+    asked: list[tuple[str, LogFilter]] = []
+
+    def reader_at(address: str, wanted: LogFilter) -> LogReader:
+        asked.append((address, wanted))
+        return LogReader(FakeLogs([[event(AT, line("here", schedule="nightly"))]]), "g", wanted)
+
+    ready = tmp_path / "local.json"
+    ready.write_text(json.dumps({"api_url": "http://api", "aws_endpoint_url": "http://aws:1", "pid": os.getpid()}))
+    monkeypatch.setenv("DUETIME_READY_FILE", str(ready))
+    monkeypatch.setenv("DUETIME_CONTEXT", "local")
+    monkeypatch.setattr(local_commands, "reader_at", reader_at)
+    shown = duetime("logs", ID, "--type", "report", "--schedule", "nightly", "--since", "2h", "--json")
+    assert (shown.exit_code, json.loads(shown.stdout)["message"]) == (0, "here")
+    assert asked == [("http://aws:1", LogFilter(ID, "report", "nightly"))]
+
+
+@pytest.mark.usefixtures("logs")
+def test_the_local_context_says_when_no_stack_runs(
+    duetime: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It does not ask for a stack of AWS."""
+    monkeypatch.setenv("DUETIME_READY_FILE", str(tmp_path / "none.json"))
+    monkeypatch.setenv("DUETIME_CONTEXT", "local")
+    shown = duetime("logs", ID)
+    assert shown.exit_code == 1
+    assert "no stack runs on this machine" in " ".join(shown.stderr.split())
+
+
+def test_a_context_that_was_read_from_a_stack_names_it(
+    duetime: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, logs: FakeLogs
+) -> None:
+    """So nobody has to say it again."""
+    contexts = {
+        "current": "prod",
+        "contexts": {"prod": {"url": "https://api", "auth": "none", "stack": "duetime-prod"}},
+    }
+    (tmp_path / "contexts.json").write_text(json.dumps(contexts))
+    monkeypatch.setenv("DUETIME_CONTEXTS", str(tmp_path / "contexts.json"))
+    assert duetime("logs", ID).exit_code == 0
+    assert logs.asked[0]["logGroupName"] == "duetime-prod-worker"

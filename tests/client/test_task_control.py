@@ -203,6 +203,7 @@ def test_the_commands_of_a_target_send_its_words(duetime: Run, deployment: Deplo
         (["notify", task_id, "--result", '{"rows": 17}'], REPORTS[0][2]),
         (["notify", task_id, "--error", "Boom", "--message", "no", "--unretriable"], REPORTS[1][2]),
         (["notify", task_id], {"fence": 1, "outcome": "succeeded", "result": None}),
+        (["heartbeat", task_id], REPORTS[2][2]),
         (["progress", task_id, "40", "--message", "half way"], REPORTS[3][2]),
     ):
         assert duetime("tasks", *words, "--fence", "1").exit_code == 0

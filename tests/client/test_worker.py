@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,18 +27,18 @@ from duetime.composition import Platform
 from duetime.environment_variables import QUEUE_VARIABLES, Variable
 from duetime_client import Client, Forbidden, Task
 from duetime_client.commands.app import app
-from duetime_client.pull_attempt import Attempt
+from duetime_client.pull_attempt import Attempt, acknowledge_within
 from duetime_client.worker import Context, Unretriable, Worker
 from duetime_client.worker_events import DuplicateHandler, WorkerEvent, WorkerIdle
 from duetime_testing.fakes.task_table import new_table
-from tests.client.api_server import ApiServer
+from tests.client.api_server import ApiServer, Door
 from tests.fakes.session import FakeSession
 from tests.waiting import PATIENCE_SECONDS, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from duetime_client.leases import LeasedTask
+    from duetime_client.leases import LeasedTask, LeaseState
 
 TYPE = "pulled"
 
@@ -177,6 +179,146 @@ def test_a_result_that_is_no_json_fails_the_task(client: Client) -> None:
     assert (task.state, task.attempt, task.error.type) == ("failed", 1, "ResultNotJson")
 
 
+class Silent(BaseException):
+    """An error that cannot even be asked what it says."""
+
+    def __str__(self) -> str:
+        raise KeyboardInterrupt
+
+    @property
+    def __notes__(self) -> list[str]:  # type: ignore[override]  # what is tested
+        raise GeneratorExit
+
+
+FILE = "caf\udce9.txt"
+"""What `os.fsdecode(b"caf\\xe9.txt")` is: UTF-8 cannot write it."""
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        asyncio.CancelledError("gone"),
+        KeyboardInterrupt(),
+        GeneratorExit(),
+        BaseExceptionGroup("many", [KeyboardInterrupt()]),
+        Silent(),
+        type("Line\nbreak" * 20, (Exception,), {})("y" * 6_000_000),
+        ValueError(f"cannot read {FILE}"),
+    ],
+    ids=range(7),
+)
+def test_whatever_a_handler_raises_is_reported(client: Client, error: BaseException) -> None:
+    """The attempt has failed by the error's own class, and the worker goes on."""
+    running = Running(client)
+
+    @running.worker.task(TYPE)
+    def fail(context: Context, payload: object) -> object:
+        context.progress(50, FILE + "\n")
+        if payload == "fail":
+            raise error
+        return "done"
+
+    with running:
+        failed = ended(client, client.tasks.create(TYPE, payload="fail", retry={"max_attempts": 1}))
+        after = ended(client, client.tasks.create(TYPE))
+    assert failed.error is not None
+    name = type(error).__name__.replace("\n", "\\n")[:64]
+    assert (failed.state, failed.attempt, failed.error.type) == ("failed", 1, name)
+    assert FILE not in failed.error.message
+    assert after.result == "done"
+
+
+def test_a_coroutine_of_a_worker_may_await_what_it_has_cancelled(client: Client) -> None:
+    """The cancellation that it meets is its own error."""
+    running = Running(client)
+
+    @running.worker.task(TYPE)
+    async def cancel(_context: Context, _payload: object) -> object:
+        work = asyncio.ensure_future(asyncio.sleep(60))
+        work.cancel()
+        await work
+        return None
+
+    with running:
+        failed = ended(client, client.tasks.create(TYPE, retry={"max_attempts": 1}))
+    assert failed.error is not None
+    assert failed.error.type == "CancelledError"
+
+
+@dataclass
+class Counts:
+    """A result of a class."""
+
+    by_number: dict[Any, Any]
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ({"file": FILE}, "ResultNotJson"),
+        ({1: "a", "1": "b"}, "ResultNotJson"),
+        (10**60, "ResultNotJson"),
+        (10**5_000, "ResultNotJson"),
+        (json.loads("[" * 64 + "]" * 64), "ResultNotJson"),
+        (Counts({1: "a", "1": "b"}), "ResultNotJson"),
+        (Counts({1: object()}), "ResultNotJson"),
+        ("x" * 262_144, "ResultTooLarge"),
+        ("x" * 6_000_000, "ResultTooLarge"),
+    ],
+    ids=range(9),
+)
+def test_a_result_that_cannot_be_kept_fails_the_task_at_once(client: Client, value: object, kind: str) -> None:
+    """By the rule that holds for a payload, as in the worker functions, also where only the API knows it."""
+    running = Running(client)
+    running.worker.task(TYPE)(lambda _context, _payload: value)
+    with running:
+        task = ended(client, client.tasks.create(TYPE))
+    assert task.error is not None
+    assert (task.state, task.attempt, task.error.type) == ("failed", 1, kind)
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "kind"),
+    [
+        ({FILE: 1}, "ResultNotJson"),
+        (10**60, "ResultNotJson"),
+        ({1, 2}, "ResultNotJson"),
+        ("x" * 5_000, "CheckpointTooLarge"),
+    ],
+)
+def test_a_checkpoint_that_cannot_be_kept_fails_the_task_at_once(client: Client, checkpoint: object, kind: str) -> None:
+    """As a result does."""
+    running = Running(client)
+
+    @running.worker.task(TYPE)
+    def patient(context: Context, _payload: object) -> object:
+        while True:
+            context.heartbeat()
+            context.stop_if_requested(checkpoint)
+            threading.Event().wait(0.05)
+
+    with running:
+        task = client.tasks.create(TYPE)
+        assert until(partial(is_running, client, task))
+        client.tasks.pause(task.id)
+        task = ended(client, task)
+    assert task.error is not None
+    assert (task.state, task.error.type) == ("failed", kind)
+
+
+def test_a_progress_message_that_cannot_be_written_is_escaped(client: Client) -> None:
+    """The lease is renewed all the same: an attempt is not lost for what it says."""
+    task = client.tasks.create(TYPE)
+    (leased,) = client.leases.acquire([TYPE])
+    context = Attempt(client, leased, 30).context
+    context.progress(33.7, f"{FILE}\n" * 9)  # type: ignore[arg-type]  # what is tested
+    assert context._progress is not None
+    assert client.leases.renew(leased.id, *context._progress).state == "running"
+    progress = client.tasks.get(task.id).progress
+    assert progress is not None
+    assert (progress.percent, progress.message) == (33, ("caf\\udce9.txt\\n" * 9)[:64])
+
+
 @pytest.mark.slow
 def test_heartbeats_keep_a_long_task_and_tell_its_progress(client: Client) -> None:
     """Work that takes longer than the lease stays with its worker."""
@@ -308,6 +450,98 @@ def test_tasks_that_come_while_the_worker_stops_are_given_back(client: Client) -
     assert (seen.state, seen.attempt) == ("waiting", 0)
 
 
+def test_a_worker_stops_although_its_handler_does_not_end(client: Client) -> None:
+    """When its time is over it gives the task up at once: nobody waits for the lease's end, and it is no attempt."""
+    running = Running(client, stop_seconds=0.2)
+    begun, release = threading.Event(), threading.Event()
+    seen: list[Context] = []
+
+    @running.worker.task(TYPE)
+    def stuck(context: Context, _payload: object) -> object:
+        seen.append(context)
+        begun.set()
+        release.wait(PATIENCE_SECONDS)
+        return "too late"
+
+    with running:
+        task = client.tasks.create(TYPE)
+        assert begun.wait(PATIENCE_SECONDS)
+    assert seen[0].lost
+    stored = client.tasks.get(task.id)
+    assert (stored.state, stored.attempt) == ("waiting", 0)
+    assert running.did() == ["leased", "stopping", "released"]
+    release.set()
+    assert until(lambda: "lost" in running.did())
+    assert client.tasks.get(task.id).state == "waiting"
+
+
+def test_a_task_that_may_start_once_is_failed_by_a_worker_that_stops(client: Client) -> None:
+    """Its handler has begun it, and nobody may begin it again."""
+    running = Running(client, stop_seconds=0.2)
+    begun, release = threading.Event(), threading.Event()
+
+    @running.worker.task(TYPE)
+    def stuck(_context: Context, _payload: object) -> None:
+        begun.set()
+        release.wait(PATIENCE_SECONDS)
+
+    with running:
+        task = client.tasks.create(TYPE, retry={"max_attempts": 1})
+        assert begun.wait(PATIENCE_SECONDS)
+    release.set()
+    stored = client.tasks.get(task.id)
+    assert stored.error is not None
+    assert (stored.state, stored.attempt, stored.error.type) == ("failed", 1, "WorkerStopped")
+
+
+def test_a_worker_acknowledges_a_task_that_may_start_once_before_it_starts(client: Client) -> None:
+    """So it counts from then on; any other with its first heartbeat or its report, which costs nothing more."""
+    running = Running(client)
+    renewed: list[str] = []
+    renewing = client.leases.renew
+
+    def renew(lease: str, percent: int | None = None, message: str = "") -> LeaseState:
+        renewed.append(lease)
+        return renewing(lease, percent, message)
+
+    client.leases.renew = renew
+    started_after: dict[str, int] = {}
+
+    @running.worker.task(TYPE)
+    def count(context: Context, _payload: object) -> None:
+        started_after[context.task_id] = len(renewed)
+
+    with running:
+        often = ended(client, client.tasks.create(TYPE))
+        once = ended(client, client.tasks.create(TYPE, retry={"max_attempts": 1}))
+    assert (started_after[often.id], started_after[once.id]) == (0, 1)
+    assert len(renewed) == 1
+
+
+def test_a_worker_acknowledges_a_task_of_which_no_worker_was_heard(client: Client) -> None:
+    """If the task itself ends its workers, its attempts count."""
+    client.tasks.create(TYPE)
+    (leased,) = client.leases.acquire([TYPE])
+    started: list[str] = []
+    attempt = Attempt(client, leased.model_copy(update={"unacknowledged_leases": 1}), 30)
+    client.leases.release(leased.id)
+    assert attempt.run(lambda context, _payload: started.append(context.task_id)) == "lost"
+    assert started == []
+
+
+@pytest.mark.parametrize(("lease", "within", "first"), [(5, 5, 5 / 3), (30, 15, 10.0), (900, 15, 10.0)])
+def test_the_first_heartbeat_comes_before_the_time_to_acknowledge_is_over(
+    client: Client, lease: int, within: int, first: float
+) -> None:
+    """With the default length of a lease, no sooner than the following ones."""
+    client.tasks.create(TYPE)
+    (leased,) = client.leases.acquire([TYPE], lease_seconds=lease, acknowledge_within_seconds=within)
+    assert acknowledge_within(lease) == within
+    # The date of the response has no fractions of a second.
+    assert within - 1 < leased.lasts.total_seconds() <= within + 1
+    assert Attempt(client, leased, lease)._first_interval == pytest.approx(first)
+
+
 def test_a_refusal_ends_the_worker(client: Client) -> None:
     """A type that it may not pull is not asked for again and again."""
     running = Running(client)
@@ -328,6 +562,13 @@ def test_a_worker_without_anything_to_do_is_refused(client: Client) -> None:
         worker.run()
     with pytest.raises(DuplicateHandler):
         worker.task(TYPE)(lambda _context, _payload: None)
+    bare: Any = worker.task
+
+    def resize(_context: Context, _payload: object) -> None:
+        """Do nothing."""
+
+    with pytest.raises(TypeError, match=r"write @worker.task\(\"resize\"\)"):
+        bare(resize)
 
 
 MODULE = """
@@ -379,6 +620,53 @@ def test_the_command_runs_a_worker_until_sigterm(server: ApiServer, client: Clie
     assert re.search(rf"succeeded pulled {task.id} attempt 1 after \d+\.\d", said)
     assert "stopping" in said
     assert "sesame" not in said
+
+
+class Silent(Door):
+    """Never answers a request for leases."""
+
+    def do_POST(self) -> None:  # noqa: N802 - the base class's name
+        """Wait until the client is gone."""
+        assert isinstance(self.server, SilentServer)
+        self.server.polled.set()
+        self.connection.recv(1 << 16)
+        self.connection.recv(1)
+        self.close_connection = True
+
+
+class SilentServer(ApiServer):
+    """The API, which never answers a request for leases.
+
+    Attributes:
+        polled: there was one.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(Silent)
+        self.polled = threading.Event()
+
+
+@pytest.mark.parametrize(
+    "stop_seconds", [0.5, pytest.param(None, marks=pytest.mark.slow, id="the time that it takes by default")]
+)
+def test_the_command_ends_in_time_although_its_poll_is_not_answered(folder: Path, stop_seconds: float | None) -> None:
+    """Docker kills a process ten seconds after SIGTERM; the default leaves a second for the end of the process."""
+    server = SilentServer()
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    options = () if stop_seconds is None else ("--stop-seconds", str(stop_seconds))
+    with command(server, folder, "jobs:worker", *options) as process:
+        assert server.polled.wait(PATIENCE_SECONDS)
+        process.send_signal(signal.SIGTERM)
+        sent_at = time.monotonic()
+        said = process.communicate(timeout=PATIENCE_SECONDS)[1]
+        took = time.monotonic() - sent_at
+    server.shutdown()
+    server.server_close()
+    thread.join()
+    assert (process.returncode, "Traceback" in said) == (0, False), said
+    assert took < (Worker().stop_seconds if stop_seconds is None else 8)
+    assert Worker().wait_seconds < Worker().stop_seconds < 10
 
 
 @pytest.mark.parametrize(

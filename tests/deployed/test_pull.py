@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -32,11 +35,12 @@ import time
 from pathlib import Path
 from duetime_client.worker import Worker
 
-worker = Worker(concurrency=1, lease_seconds={lease}, wait_seconds=5, name="{name}")
+worker = Worker(concurrency=1, lease_seconds={lease}, wait_seconds=5, stop_seconds=60, name="{name}")
 
 @worker.task("pulled")
 def sleep(context, payload):
     Path("begun").touch()
+    context.progress(1)
     if context.attempt == 1:
         time.sleep(payload["first"])
     return {{"by": "{name}", "attempt": context.attempt}}
@@ -52,7 +56,6 @@ def worker(stack: Stack, folder: Path, name: str) -> Iterator[subprocess.Popen[b
     with subprocess.Popen([duetime, *arguments], cwd=folder, stderr=subprocess.DEVNULL) as process:  # noqa: S603 - ours
         try:
             yield process
-            # Not killed: the API would lease a task for the request that it has left behind.
             process.terminate()
             process.wait(PATIENCE_SECONDS)
         finally:
@@ -75,7 +78,8 @@ def test_another_worker_finishes_the_task_of_one_that_was_killed_right_after_its
     """
     task = client.tasks.create(TYPE, payload={"first": 600})
     with worker(deployed, tmp_path, "killed") as killed:
-        assert until(lambda: client.tasks.get(task.id).state == "running")
+        # From then on it is an attempt.
+        assert until(lambda: client.tasks.get(task.id).progress)
         os.kill(killed.pid, signal.SIGKILL)
         killed.wait(PATIENCE_SECONDS)
     lease = client.tasks.get(task.id).lease
@@ -92,6 +96,30 @@ def test_another_worker_finishes_the_task_of_one_that_was_killed_right_after_its
     assert second.started_at is not None
     margin = timedelta(milliseconds=MAX_CLOCK_DIFFERENCE)
     assert lease.expires_at + margin <= second.started_at <= lease.expires_at + margin + SOON
+
+
+@pytest.mark.slow
+def test_a_task_that_was_leased_to_nobody_is_done_in_its_first_attempt(
+    deployed: Stack, client: Client, tmp_path: Path
+) -> None:
+    """The client is gone before the task is due, and the API leases it all the same; one attempt is all it has."""
+    address = urlsplit(deployed.ready.api_url)
+    wanted = {"types": [TYPE], "wait_seconds": 20, "lease_seconds": 30, "acknowledge_within_seconds": 5}
+    body = json.dumps({**wanted, "worker": "vanished"}).encode()
+    head = f"POST {address.path}/v1/leases HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Type: application/json\r\n"
+    with socket.create_connection((address.hostname or "", address.port or 80)) as connection:
+        connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        connection.settimeout(2)
+        with suppress(TimeoutError):
+            connection.recv(1)
+    task = client.tasks.create(TYPE, payload={"first": 0}, retry={"max_attempts": 1})
+    assert until(lambda: (lease := client.tasks.get(task.id).lease) and lease.worker == "vanished")
+    with worker(deployed, tmp_path, "heir"):
+        task = ended(client, task)
+    assert (task.state, task.attempt, task.fence) == ("succeeded", 1, 2)
+    assert task.result == {"by": "heir", "attempt": 1}
+    assert task.started_at is not None
+    assert task.started_at - task.created_at >= timedelta(seconds=5)
 
 
 @pytest.mark.slow

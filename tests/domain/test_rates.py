@@ -230,7 +230,7 @@ def started(state: RateState, pace: Pace, now: int) -> tuple[RateState, int | No
 def test_a_raised_rate_has_no_more_starts_in_a_window_than_the_new_one_may(
     seed: int, slow: int, slow_burst: int, faster: int, burst: int
 ) -> None:
-    """Starts that were counted at the old rate count at the new one; some tasks may still name an old one without burst."""
+    """Starts that were counted at the old rate count at the new one, also if some tasks still name an old one."""
     random = Random(seed)  # noqa: S311 - repeatable on purpose
     before, after = (Rate("k", limit, 60, each) for limit, each in ((slow, slow_burst), (slow * faster, burst)))
     state, now, starts = RateState(), 10**9, []

@@ -101,6 +101,22 @@ def test_a_heartbeat_of_a_lease_costs_one_unit(metered: tuple[Stack, Meter]) -> 
     assert meter.requests["ChangeMessageVisibilityBatch"] == 1
 
 
+def test_to_take_over_a_lease_that_nobody_received_costs_two_units(metered: tuple[Stack, Meter]) -> None:
+    """The claim is rejected, as the lease it meets is no attempt, and made anew; the record says the rest."""
+    stack, meter = metered
+    task = stack.create(TaskSpec(TYPE, payload=PAYLOAD))
+    assert lease()
+    stack.clock.at += 40 * SECOND
+    composed(CoreServices).enqueuer.send_due([task])
+    meter.reset()
+    (leased,) = lease()
+    assert (leased.task.attempt, leased.task.fence) == (1, 2)
+    assert (meter.table_units, meter.index_units) == (2, 0)
+    meter.reset()
+    complete(leased)
+    assert (meter.table_units, meter.index_units, meter.read_units) == (1, 0, 1)
+
+
 def test_asking_in_vain_costs_no_unit(metered: tuple[Stack, Meter]) -> None:
     """An idle worker's request is one of SQS, and none of the table."""
     _stack, meter = metered

@@ -1,17 +1,21 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
+import pytest
 from typer.testing import CliRunner
 
-from duetime_client.logs import LogFilter, LogLine
+from duetime_client.logs import LogFilter, LogLine, LogReader
 from duetime_local import commands, ready_file
+from duetime_local.logs import PagedLogs
 from duetime_local.ready_file import Ready
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    import pytest
+    from duetime_local.emulator import Emulator
 
 ADDRESS = "http://127.0.0.1:8750"
 
@@ -49,3 +53,50 @@ def test_without_a_stack_there_are_no_lines(monkeypatch: pytest.MonkeyPatch) -> 
     shown = CliRunner().invoke(commands.app, ["logs"])
     assert shown.exit_code == 1
     assert "duetime local up" in " ".join(shown.output.split())
+
+
+class OldestLogs:
+    """As much of the embedded CloudWatch Logs as is read: the oldest events of any task, and never a token."""
+
+    exceptions = None
+
+    def __init__(self, times: Sequence[int], most: int) -> None:
+        self._events: list[dict[str, Any]] = [
+            {"timestamp": at, "message": f'{{"task_id": "{number}"}}'} for number, at in enumerate(times)
+        ]
+        self._most = most
+
+    def filter_log_events(self, *, startTime: int, **_wanted: object) -> dict[str, Any]:  # noqa: N803 - as botocore's
+        """Answer with the oldest."""
+        return {"events": [each for each in self._events if each["timestamp"] >= startTime][: self._most]}
+
+
+@pytest.mark.parametrize(
+    "times",
+    [[], range(5), range(20), [0] * 3 + [1] * 9 + [2] * 4, [0, 0, 1, 2, 2, 2, 2, 2, 2, 2, 3, 3]],
+    ids=["none", "fewer", "several pages", "many at once", "a page that ends within a moment"],
+)
+def test_all_lines_are_read_although_the_embedded_aws_ends_an_answer_early(times: Sequence[int]) -> None:
+    """Each once, the oldest first: also of a task that logs after ten thousand lines of others."""
+    reader = LogReader(PagedLogs(OldestLogs(times, most=10), most=10), "g", LogFilter())
+    assert [line.fields["task_id"] for line in reader.read(0)] == [str(number) for number in range(len(times))]
+
+
+@pytest.mark.slow
+def test_lines_behind_ten_thousand_others_are_found(engine: Emulator) -> None:
+    """In the embedded AWS itself: what it leaves out of its answer is asked for."""
+    logs, group = engine.client("logs"), uuid4().hex
+    logs.create_log_group(logGroupName=group)
+    logs.create_log_stream(logGroupName=group, logStreamName="s")
+    at = round(time.time() * 1000) - 60_000
+    messages = [*(f'{{"task_id": "OTHER", "n": {number}}}' for number in range(10_500)), '{"task_id": "MINE"}']
+    for first in range(0, len(messages), 5_000):
+        events = [
+            {"timestamp": at + (first + offset) // 7, "message": message}
+            for offset, message in enumerate(messages[first : first + 5_000])
+        ]
+        logs.put_log_events(logGroupName=group, logStreamName="s", logEvents=events)
+    assert len(list(LogReader(logs, group, LogFilter("MINE")).read(at))) == 0
+    assert len(list(LogReader(PagedLogs(logs), group, LogFilter("MINE")).read(at))) == 1
+    others = [line.fields["n"] for line in LogReader(PagedLogs(logs), group, LogFilter("OTHER")).read(at)]
+    assert others == [*range(10_500)]

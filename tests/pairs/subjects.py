@@ -344,9 +344,10 @@ def pulled_locked(world: World) -> None:
 
 
 def leased(world: World) -> None:
-    """A pull worker has it."""
+    """A pull worker has it, and has acknowledged that."""
     made(world, type=PULLED, timeout_seconds=600)
     world.do(partial(world.lease, "X", 60))
+    world.do(partial(world.end_lease, "heartbeat"))
     state_is(world, "running")
 
 
@@ -375,7 +376,7 @@ def leased_locked(world: World) -> None:
 
 
 def lease_over(world: World) -> None:
-    """A pull worker had it, and its lease is over."""
+    """A pull worker had it, of which nothing was heard, and its lease is over."""
     made(world, type=PULLED, lock={"key": "db"}, timeout_seconds=600, retry={"max_attempts": 3, "initial_seconds": 1})
     world.do(partial(world.lease, "X", 5))
     world.time.run_until(world.time.now() + 15 * SECOND)

@@ -52,6 +52,7 @@ class Scenario(FaultSimulation):
         works.STAGE.remove(self)
         self.close()
         if kind is None:
+            assert self.crash is None, self.crash
             assert not self.violations, self.violations
 
     @property
@@ -102,6 +103,12 @@ class Scenario(FaultSimulation):
 
         self.time.start_process(ask)
         return replies
+
+    def receive_again(self) -> None:
+        """Have the queues read again."""
+        self.receiving = True
+        for poller in self._pollers.values():
+            self.time.nudge(poller)
 
     def record(self, task_id: str) -> Task:
         """A task's record as it is stored."""

@@ -173,12 +173,6 @@ class Tasks(Scenario):
         for machine in self.busy(function):
             machine.die()
 
-    def receive_again(self) -> None:
-        """Have the queues read again."""
-        self.receiving = True
-        for poller in self._pollers.values():
-            self.time.nudge(poller)
-
     def refuse(self, matches: Callable[[Call], object]) -> list[Call]:
         """Refuse every call that matches from now on; the list gets those calls."""
         refused: list[Call] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from duetime.handlers import Context
     from duetime_testing.simulation.faults import Call
 
+_LETTERS = [chr(code) for code in range(35, 127) if chr(code) != "\\"]
+"""Characters of JSON that stand for themselves: many, so that a text of them stays large when it is compressed."""
 LEASE = LEASE_SECONDS * SECOND
 
 RELEASE: dict[str, dict[str, Any]] = {
@@ -100,12 +103,93 @@ def test_one_decision_stands() -> None:
         first = signal(graphs, task, approve=True, payload=1)
         assert first[0] == 200
         assert signal(graphs, task, approve=True, payload=1)[0] == 200
-        assert signal(graphs, task, approve=False)[0] == 409
+        assert signal(graphs, task, approve=True, payload=1, reason="me too")[0] == 200
+        for body, words in (
+            ({"approve": False}, "it was approved already"),
+            ({"approve": True, "payload": 2}, "it was approved already, with another payload"),
+            ({"approve": True, "payload": True}, "it was approved already, with another payload"),
+            ({"approve": True}, "it was approved already, with another payload"),
+        ):
+            status, problem = signal(graphs, task, **body)
+            assert (status, problem["code"], words in problem["detail"]) == (409, "state_conflict", True)
         other = graphs.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 600}).body
         refused = graphs.ask("POST", f"/v1/tasks/{other['id']}/signal", {"approve": True})
         assert (refused.status, refused.body["code"]) == (409, "state_conflict")
         bad = graphs.ask("POST", f"/v1/tasks/{task.id}/signal", {"approve": False, "payload": 1})
         assert (bad.status, bad.body["errors"][0]["field"]) == (422, "payload")
+
+
+def test_one_rejection_stands_with_its_reason() -> None:
+    """The same again is answered the same; another reason is a conflict, as the first one is the task's error."""
+    with Graphs() as graphs:
+        task = waiting(graphs)
+        assert signal(graphs, task, approve=False, reason="no")[0] == 200
+        assert signal(graphs, task, approve=False, reason="no")[0] == 200
+        status, problem = signal(graphs, task, approve=False, reason="never")
+        assert (status, "it was rejected already, for another reason" in problem["detail"]) == (409, True)
+
+
+@pytest.mark.parametrize("size", [1, 2_000, 250_000])
+def test_a_payload_is_compared_wherever_it_is_stored(size: int) -> None:
+    """In the record, an item or an object: the same payload is the same decision, in any order of its keys."""
+    with Graphs() as graphs:
+        task = waiting(graphs)
+        text = "".join(Random(1).choices(_LETTERS, k=size))  # noqa: S311 - not a secret
+        assert signal(graphs, task, approve=True, payload={"a": text, "b": 1})[0] == 200
+        assert signal(graphs, task, approve=True, payload={"b": 1, "a": text})[0] == 200
+        assert signal(graphs, task, approve=True, payload={"b": 1, "a": text + "0"})[0] == 409
+
+
+@pytest.mark.parametrize("approve", [True, False])
+def test_an_approval_is_decided_while_no_worker_is_there(approve: bool) -> None:  # noqa: FBT001 - a parameter
+    """From its due time on, not before; when workers are back, the graph goes on and nothing waits any more."""
+    with Graphs() as graphs:
+        body = {"type": "release", "target": {"kind": "approval"}, "delay_seconds": 30}
+        graphs.faulty, graphs.receiving = True, False
+        task = graphs.record(graphs.ask("POST", "/v1/tasks", body).body["id"])
+        assert signal(graphs, task, approve=approve)[0] == 409
+        graphs.run(MINUTE)
+        status, shown = signal(graphs, task, approve=approve)
+        assert (status, shown["state"]) == (200, "succeeded" if approve else "failed")
+        graphs.receive_again()
+        graphs.run(5 * MINUTE)
+        ended = graphs.record(task.id.text)
+        assert (ended.state, ended.attempt) == (shown["state"], 0)
+        assert ended.finished_at
+
+
+def test_a_node_is_decided_while_no_worker_is_there() -> None:
+    """The topology goes on with the decision once workers are back."""
+    with Graphs() as graphs:
+        graphs.faulty = True
+        graphs.submit(RELEASE)
+        assert graphs.run_until(lambda: graphs.has_node("approve") and graphs.node("approve").state == "scheduled")
+        graphs.receiving = False
+        graphs.run(MINUTE)
+        if graphs.node("approve").state == "waiting":
+            pytest.fail("a worker had taken it up")
+        assert signal(graphs, graphs.node("approve"), approve=True, payload=1)[0] == 200
+        graphs.receive_again()
+        assert graphs.run_until_ended().state == "succeeded"
+        assert graphs.ran == ["build", "publish"]
+
+
+def test_an_approval_is_decided_just_as_a_worker_checks_it() -> None:
+    """The decision waits for the check, which takes moments, and counts."""
+    with Graphs() as graphs:
+        task = waiting(graphs)
+        name = task.id.text
+
+        def is_put_back(call: Call) -> bool:
+            is_write = call.machine.function == "worker" and call.operation == "update_item"
+            return is_write and call.request["Key"]["s"]["S"] == name and graphs.record(name).state == "running"
+
+        met = graphs.slow(is_put_back, SECOND // 4)
+        assert graphs.ask("POST", f"/v1/tasks/{name}/run").status == 200
+        assert graphs.run_until(lambda: met, MINUTE, 10)
+        assert signal(graphs, task, approve=True)[0] == 200
+        graphs.run(MINUTE)
+        assert graphs.record(name).state == "succeeded"
 
 
 def test_what_waits_for_an_approval_is_cancelled_at_once() -> None:

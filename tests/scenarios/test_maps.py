@@ -4,29 +4,35 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from duetime.domain.limits import MAX_NODES
+from duetime.domain.times import DAY
 from duetime.handlers import Unretriable
 from tests.scenarios.graphs import PATH, Graphs
-from tests.scenarios.scenario import MINUTE, PLAIN, SECOND
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
+    from duetime_testing.simulation.faults import Call
 
 ONCE = {"max_attempts": 1}
+ITEMS = ["".join(str(number * 2654435761 % 2**32) for number in range(200 * n, 200 * n + 200)) for n in range(4)]
+"""Items that lie outside the record of their map."""
 
 
 class Maps(Graphs):
     """A scenario about the node `list`, whose result is a list, and the node `each`, a map over it; then `last`.
 
     Attributes:
-        items: the list.
+        listed: the list.
         payloads: of the items that were worked on, in order.
         most: how many were worked on at once at most.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.items: Any = []
+        self.listed: Any = []
         self.payloads: list[Any] = []
         self.failing: tuple[Any, ...] = ()
         self.seconds = self.list_seconds = 0
@@ -39,7 +45,7 @@ class Maps(Graphs):
         key = self.key_of(context.task_id)
         if key == "list":
             self.take(self.list_seconds * SECOND)
-            return self.items
+            return self.listed
         if key == "last":
             self.given = context.inputs["each"]
             return None
@@ -54,7 +60,7 @@ class Maps(Graphs):
 
     def run_map(self, items: Any, **fields: Any) -> Task:  # noqa: ANN401 - JSON
         """Run the graph to its end."""
-        self.items = items
+        self.listed = items
         self.submit_map(**fields)
         return self.run_until_ended()
 
@@ -141,3 +147,39 @@ def test_a_map_can_be_read_and_cancelled_before_its_items_are_known() -> None:
         assert graphs.shown()["nodes"] == {}
         graphs.until_answered("cancel")
         assert (graphs.run_until_ended().state, graphs.node("each").state) == ("cancelled", "cancelled")
+
+
+@pytest.mark.parametrize("meanwhile", ["nothing", "cancelled", "worker dies", "released by another"])
+def test_the_items_of_a_map_expire_with_it_whatever_happens_just_before_its_release(meanwhile: str) -> None:
+    """A release that is refused, not made or made twice leaves nothing for ever; a map that runs keeps its items."""
+    with Maps() as graphs:
+        graphs.faulty = True
+
+        def is_release(call: Call) -> bool:
+            if call.machine.function != "worker" or call.operation != "update_item" or not graphs.has_node("each"):
+                return False
+            moves_on = call.request["Key"]["s"]["S"] == graphs.node("each").id.text
+            return moves_on and {"S": "scheduled"} in call.request["ExpressionAttributeValues"].values()
+
+        states: list[str] = []
+
+        def happen(call: Call) -> None:
+            if meanwhile == "cancelled":
+                graphs.send("POST", f"{PATH}/{graphs.topology}/cancel")
+                graphs.take(10 * SECOND)
+            elif meanwhile == "worker dies":
+                call.machine.die()
+            elif meanwhile == "released by another":
+                graphs.take(8 * MINUTE)
+                states.append(graphs.node("each").state.value)
+
+        met = graphs.once(is_release, happen)
+        ended = graphs.run_map(ITEMS)
+        assert met
+        assert "blocked" not in states
+        assert ended.state == ("cancelled" if meanwhile == "cancelled" else "succeeded")
+        graphs.run(HOUR)
+        graphs.ticking = False
+        graphs.time.run_until(graphs.now + 400 * DAY)
+        graphs.expire()
+        assert [item["s"]["S"] for item in graphs.items("x#")] == []

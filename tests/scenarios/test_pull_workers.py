@@ -80,6 +80,7 @@ def test_a_worker_that_dies_is_replaced_right_after_its_lease(tasks: Pulled) -> 
     with tasks:
         task_id = tasks.create_pulled()
         old = tasks.lease_one(worker="dies")
+        assert tasks.tell(old, "heartbeat").status == 200
         ends_at = tasks.record(task_id).lease_expires_at or 0
         new = tasks.lease_one(worker="takes over")
         assert ends_at + MAX_CLOCK_DIFFERENCE <= tasks.now <= ends_at + LEASE_RETURN_MARGIN + 4 * SECOND
@@ -135,7 +136,7 @@ def test_the_last_attempt_lost_fails_the_task(tasks: Pulled) -> None:
     """With one attempt allowed nobody is handed the task again, and the record says why."""
     with tasks:
         task_id = tasks.create_pulled(retry=ONCE)
-        tasks.lease_one()
+        assert tasks.tell(tasks.lease_one(), "heartbeat").status == 200
         tasks.run(LEASE + LEASE_RETURN_MARGIN + SECOND)
         assert tasks.lease() == []
         task = tasks.record(task_id)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
 from duetime.domain.times import DAY
 from duetime.environment_variables import Variable
 from duetime.handlers import Accepted
@@ -16,6 +17,7 @@ from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from duetime.domain.tasks.task import Task
     from duetime.handlers import Context
     from duetime_testing.simulation.faults import Call
 
@@ -180,3 +182,58 @@ def test_whoever_comes_last_lets_a_node_expire() -> None:
             check_all_expire(graphs)
             if len(calls) < number:
                 return
+
+
+INNER = {"nodes": {"x": {"type": PLAIN}, "y": {"type": PLAIN, "depends_on": ["x"]}}}
+
+
+@pytest.mark.parametrize("days", [0, 4])
+@pytest.mark.parametrize("dies", ["before its nodes expire", "just before it is finished"])
+@pytest.mark.parametrize("which", ["outer", "inner"])
+def test_a_topology_that_is_finished_days_late_expires_before_its_nodes(which: str, dies: str, days: int) -> None:
+    """The worker that follows up its end dies, and nothing runs for days: its nodes still outlive it."""
+    with Graphs() as graphs:
+        graphs.submit(
+            {
+                "a": {"type": PLAIN},
+                "sub": {"type": "part", "target": {"kind": "topology"}, "payload": INNER, "depends_on": ["a"]},
+            }
+        )
+
+        def task() -> Task | None:
+            return graphs.whole() if which == "outer" else graphs.node("sub") if graphs.has_node("sub") else None
+
+        def follows_up(call: Call) -> bool:
+            ended = task()
+            if call.machine.function != "worker" or ended is None or not ended.is_terminal or ended.finished_at:
+                return False
+            is_write = call.operation == "update_item"
+            return is_write and (dies.startswith("before") or sets_finished_at(call, ended.id.text))
+
+        def kill(call: Call) -> None:
+            graphs.faulty, graphs.receiving, graphs.ticking = True, False, False
+            call.machine.die()
+
+        met = graphs.once(follows_up, kill)
+        graphs.run_until(lambda: met, HOUR)
+        graphs.run(days * DAY)
+        graphs.ticking = True
+        graphs.receive_again()
+        assert met
+        graphs.run_until_ended(6 * HOUR)
+        graphs.run_until(lambda: graphs.node("sub").finished_at, 6 * HOUR, SECOND)
+        graphs.run(HOUR)
+        sub = graphs.node("sub")
+        inner = [each for each in graphs.watching.tasks() if each.node_ref and each.node_ref.topology == sub.id]
+        assert [each.expires_at and sub.expires_at and each.expires_at >= sub.expires_at for each in inner] == [
+            True
+        ] * 2
+        assert sub.expires_at
+        assert sub.expires_at >= (graphs.whole().expires_at or 0)
+        assert (graphs.node("a").expires_at or 0) >= (graphs.whole().expires_at or 0)
+
+
+def sets_finished_at(call: Call, task_id: str) -> bool:
+    """Whether a write finishes a task."""
+    names = call.request.get("ExpressionAttributeNames", {}).values()
+    return call.request["Key"]["s"]["S"] == task_id and ATTRIBUTES["finished_at"].name in names

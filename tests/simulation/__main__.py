@@ -23,6 +23,8 @@ from tests.simulation.trace_text import told, told_before
 _LAST_LINES = 200
 """Of a trace, unless all of it is written to a file."""
 _SHOWN = 5
+BROKEN, CRASHED = 1, 3
+"""Exit codes: a promise was broken; the simulation itself failed, which says nothing about the core."""
 
 
 def main(
@@ -45,6 +47,7 @@ def main(
         sys.exit(_run_one(first, rate_of(first, rate), theme, trace, console))
     run = partial(run_functions, rate=rate, briefly=until_broken, theme=theme)
     broken: list[int] = []
+    crashed: list[int] = []
     totals: Counter[str] = Counter()
     faults: Counter[str] = Counter()
     latest = 0
@@ -56,23 +59,29 @@ def main(
         faults.update(outcome.faults)
         latest = max(latest, outcome.calm_after)
         _tell(outcome, console)
+        if outcome.crash:
+            crashed.append(outcome.seed)
         if outcome.violations:
             broken.append(outcome.seed)
-            if until_broken:
-                break
+        if until_broken and (outcome.crash or outcome.violations):
+            break
     summary = ", ".join(f"{number} {name}" for name, number in totals.items())
     console.print(f"{ran} seeds, {summary}: {len(broken)} seeds broke a promise", soft_wrap=True)
     if faults:
         console.print(", ".join(f"{number} {name}" for name, number in faults.most_common()), soft_wrap=True)
         console.print(f"all was at its end at most {latest / 60_000:.0f} minutes after the last fault")
-    for seed in broken[:_SHOWN]:
+    if crashed:
+        console.print(f"[red]the simulation itself failed in {len(crashed)} seeds[/]", soft_wrap=True)
+    for seed in [*crashed, *broken][:_SHOWN]:
         own = rate_of(seed, rate)
         option = "" if own is None else f" RATE={own}"
         console.print(f"again, with its trace: make simulate FIRST={seed} SEEDS=1{option}")
-    sys.exit(1 if broken else 0)
+    sys.exit(CRASHED if crashed else BROKEN if broken else 0)
 
 
 def _tell(outcome: Outcome, console: Console) -> None:
+    if outcome.crash:
+        console.print(f"[red]seed {outcome.seed}:[/] the simulation itself failed: {outcome.crash}", soft_wrap=True)
     for violation in outcome.violations:
         console.print(f"[red]seed {outcome.seed}:[/] {violation}", soft_wrap=True)
 
@@ -91,7 +100,7 @@ def _run_one(seed: int, rate: float | None, theme: Theme | None, trace: Path | N
     _tell(outcome, console)
     summary = ", ".join(f"{number} {name}" for name, number in outcome.counts.items())
     console.print(f"seed {seed}: {summary}, {len(outcome.violations)} promises broken", soft_wrap=True)
-    return 1 if outcome.violations else 0
+    return BROKEN if outcome.violations else 0
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
 from duetime.adapters.dynamodb.field_codecs import read_state
 from duetime.adapters.dynamodb.task_items import task_of
+from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.aws_jobs import is_job
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import HandlerTarget, TopologyTarget
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 MOVES: Mapping[str, str] = {
     "blocked": "blocked cancelled failed scheduled",
-    "scheduled": "cancelled paused running scheduled",
+    "scheduled": "cancelled failed paused running scheduled succeeded",
     "preparing": "cancelled failed paused waiting preparing rolling_back running",
     "running": "cancelled failed paused waiting preparing rolling_back running succeeded",
     "waiting": "cancelled failed paused waiting running scheduled succeeded",
@@ -39,21 +40,31 @@ MOVES: Mapping[str, str] = {
     "cancelled": "cancelled",
 }
 """By state, the states that may follow it."""
-_STATE, _FENCE, _LEASE, _ATTEMPT_HISTORY, _ASKED, _DEFERRED = (
+_STATE, _FENCE, _LEASE, _ATTEMPT_HISTORY, _ASKED, _DEFERRED, _ACTIONS = (
     ATTRIBUTES[name].name
-    for name in ("state", "fence", "lease_expires_at", "attempt_history", "requested_action", "deferred_fence")
+    for name in (
+        *("state", "fence", "lease_expires_at", "attempt_history", "requested_action", "deferred_fence"),
+        "actions",
+    )
 )
 _AT_WORK = frozenset({State.PREPARING, State.RUNNING})
 _LEASED = frozenset({*_AT_WORK, State.ROLLING_BACK})
 _PUT_BACK = frozenset({State.PAUSED, State.WAITING})
 _ENDED = frozenset({State.FAILED, State.CANCELLED})
-_RETRIABLE = frozenset({"Boom", "Timeout", "WorkerLost"})
+_RETRIABLE = frozenset(
+    {
+        *("Boom", "Timeout", "WorkerLost"),
+        *("Panic", "CancelledError", "KeyboardInterrupt", "GeneratorExit", "BaseExceptionGroup"),
+    }
+)
 """Kinds of errors after which another attempt follows, if there is one left."""
 _BEGINNING = frozenset({"prepare", "run"})
 OVERDUE = 30 * SECOND
 """How much longer than its timeout a call may go on: until it is noticed, others have ended, and its process has."""
 SWITCHED = 85 * SECOND
 """After this time every process goes by a switch, though some cannot read it at once."""
+MOST_UNRECEIVED = 3
+"""Leases of a pulled task in a row that nobody is heard of under, and that are no attempts."""
 TOLD = 25 * SECOND
 """How long a request to stop or pause may take to reach the target: a third of a lease, and the target's own step."""
 
@@ -66,12 +77,15 @@ class AttemptWatching:
         is_off: whether nothing is watched: for whoever makes calls himself, in nobody's name.
         hears_all: whether everything that users ask for is told here.
         may_cancel: ids, names and types of tasks of which users have asked that they be cancelled.
+        errors: by task and fence, the class of the error in which a handler has ended.
     """
 
     def __init__(self, account: FaultSimulation) -> None:
         self._account = account
         self._claimed_by: dict[str, tuple[int, Strand]] = {}
         self._used: Counter[str] = Counter()
+        self._heard: dict[str, int] = {}
+        self._unreceived: Counter[str] = Counter()
         self._stopped: dict[str, int] = {}
         self._asked_at: dict[str, Millis] = {}
         self._switches: dict[str, tuple[Millis, int]] = {}
@@ -79,6 +93,7 @@ class AttemptWatching:
         self.is_off = False
         self.hears_all = True
         self.may_cancel: set[str] = set()
+        self.errors: dict[tuple[str, int], str] = {}
 
     def written(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
         """Look at a change of a record."""
@@ -89,14 +104,17 @@ class AttemptWatching:
         before, after = read_state(old[_STATE]), read_state(new[_STATE])
         fence, author = int(new[_FENCE]["N"]), self._account.time.author()
         if fence > int(old[_FENCE]["N"]):
+            is_unreceived = self._was_unreceived(name, old)
             self._claimed_by[name] = (fence, author)
-            self._used[name] += after is State.RUNNING
+            self._used[name] += after is State.RUNNING and not is_unreceived
         else:
+            self._hear(name, old, new)
             is_ending = after is not before or new.get(_LEASE) != old.get(_LEASE)
             if before in _LEASED and is_ending:
                 self._check_author(name, fence, author, f"{before} to {after}", new)
             if before in _AT_WORK:
                 self._count(name, old, new, after)
+                self._check_errors(name, task_of(new))
         if after is State.CANCELLED and before is not after:
             self._check_wanted(name, new)
         if before in _AT_WORK and after in _ENDED:
@@ -112,6 +130,23 @@ class AttemptWatching:
         if after is State.SCHEDULED and before is State.FAILED:
             self._stopped.pop(name, None)
             self._used[name] = 0
+
+    def _hear(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+        """Of whoever works on a task, unless the write is a request of its user's."""
+        if all(new.get(each) == old.get(each) for each in (_ASKED, _ACTIONS)):
+            self._heard[name] = int(new[_FENCE]["N"])
+
+    def _was_unreceived(self, name: str, old: Mapping[str, Any]) -> bool:
+        """Whether a lease that ended was no attempt: nobody was heard of under it, which happens so often in a row."""
+        task = task_of(old)
+        fence, claimer = self._claimed_by.get(name, (0, None))
+        home = None if claimer is None else claimer.home
+        is_pulled = task.state is State.RUNNING and isinstance(home, Machine) and home.function == "api"
+        if not is_pulled or self._heard.get(name) == fence:
+            self._unreceived[name] = 0
+            return False
+        self._unreceived[name] += 1
+        return self._unreceived[name] <= MOST_UNRECEIVED
 
     def _count(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any], after: State) -> None:
         """What was put back or paused counts for nothing; a failure ends a task only once its attempts are spent."""
@@ -204,6 +239,20 @@ class AttemptWatching:
         self._check_switch(task, phase)
         stopped = self._stopped.get(name)
         self._check(stopped is None or fence <= stopped, f"{name} began again although it was to stop for good")
+
+    def fails(self, effect: Effect, kind: str) -> None:
+        """A handler ends in an error: its attempt ends by that, unless something fails that is not its own."""
+        if effect.phase in _BEGINNING:
+            self.errors[effect.task_id, effect.fence] = kind
+
+    def _check_errors(self, name: str, task: Task) -> None:
+        """Without faults no attempt is lost whose handler has ended in an error, whatever it raised or returned."""
+        if self._account.faulty or not task.attempt_history:
+            return
+        for line in task.attempt_history:
+            kind = self.errors.get((name, line.fence))
+            is_lost = line.outcome is AttemptOutcome.LOST and name not in self._account.watching.overdue
+            self._check(kind is None or not is_lost, f"attempt {line.fence} of {name} failed by {kind}, and was lost")
 
     def look(self) -> None:
         """Look whether calls of targets last too long."""

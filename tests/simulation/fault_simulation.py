@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 from enum import Enum
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from greenlet import GreenletExit
 
 from duetime.adapters.dynamodb import schema
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis
 from duetime.environment_variables import Variable
 from duetime.handlers import Accepted, AttemptCancelled, AttemptPaused
 from duetime_testing.simulation.code_versions import Generation
+from duetime_testing.simulation.machines import Machine
 from tests.simulation import works
 from tests.simulation.account import Account
 from tests.simulation.attempt_watching import AttemptWatching
 from tests.simulation.bulk_users import BulkUsers
+from tests.simulation.endpoints import Asked
 from tests.simulation.event_watching import EventWatching
 from tests.simulation.expiry_watching import ExpiryWatching, expiry_of
 from tests.simulation.job_users import JobUsers
@@ -40,9 +45,7 @@ if TYPE_CHECKING:
     from duetime_testing.fakes.job_services import FakeJobs
     from duetime_testing.fakes.stepfunctions import Execution
     from duetime_testing.simulation.faults import Call, Fault
-    from duetime_testing.simulation.machines import Machine
     from duetime_testing.simulation.virtual_time import Strand
-    from tests.simulation.endpoints import Asked
 
 DELIVERIES = [(0, 0), (0, 60), (0, 300), (150, 300)]
 """How long messages take, in milliseconds: none at all as in most tests, or as with SQS and Lambda."""
@@ -71,6 +74,10 @@ TASKS_CALM, CALM = 75 * MINUTE, 13 * HOUR
 that waits with a token nobody knows any more begins anew after twelve hours."""
 
 
+Given = ParamSpec("Given")
+Returned = TypeVar("Returned")
+
+
 class Theme(Enum):
     """What the users of a simulation are busy with."""
 
@@ -96,6 +103,33 @@ class Boom(Exception):
     """What a target raises."""
 
 
+class Panic(BaseException):
+    """What a handler raises that is no `Exception`, as an extension in Rust does."""
+
+
+FILE = "caf\udce9.txt"
+"""A text of a handler that UTF-8 cannot write, as a file name with a foreign byte is."""
+_ERRORS: list[Callable[[], BaseException]] = [
+    *4 * [lambda: Boom("by chance")],
+    lambda: Boom(FILE),
+    lambda: asyncio.CancelledError(FILE),
+    KeyboardInterrupt,
+    GeneratorExit,
+    lambda: Panic(FILE),
+    lambda: BaseExceptionGroup("many", [Panic(), KeyboardInterrupt()]),
+]
+"""What handlers raise by chance."""
+_REPORTS = 0.1
+"""How many calls of handlers report such a text as their progress."""
+_UNWRITABLE = {"file": FILE}
+_UNWRITABLE_RESULTS = 0.05
+"""How many of the results cannot be kept."""
+_LOSSES = 2
+"""In how many further attempts a task is lost that was lost as the faults ended."""
+_LOST_WITH_MESSAGES = 0.5
+"""How many of the processes that are killed are lost with the messages that they work on."""
+
+
 def _is_step(call: Call) -> bool:
     """Whether a call writes down that an attempt goes on to its next phase."""
     values = call.request.get("ExpressionAttributeValues") or {}
@@ -118,6 +152,7 @@ class FaultSimulation(Account):
         watching: the invariants; `locks`, `schedules` and `topologies` are those that are only about them.
         changed_schedules: the names of schedules that were written and not looked at since.
         calm_after: how long it took until everything had ended, once nothing failed any more.
+        crash: the first error of what watches. It must end the simulation: a function takes it for an error of its own.
     """
 
     def __init__(
@@ -149,7 +184,8 @@ class FaultSimulation(Account):
         self.occurrences = OccurrenceWatching(self)
         self.nodes = NodeWatching(self)
         self.watching = Watching(self)
-        self.table.watch = self.watching.written
+        self.crash: Exception | None = None
+        self.table.watch = self.reporting(self.watching.written)
         self.users = Users(self)
         self.schedule_users = ScheduleUsers(self, self.users)
         self.topology_users = TopologyUsers(self, self.users)
@@ -160,6 +196,7 @@ class FaultSimulation(Account):
         self.pullers: list[Strand] = []
         self.calm_after: Millis = 0
         self.calm_at: Millis | None = None
+        self._losses: dict[str, int] = {}
         self.received_from: Millis = 0
         works.STAGE.append(self)
 
@@ -175,16 +212,32 @@ class FaultSimulation(Account):
             if self._goes_on() and self.faulty and self.seed % _SILENCES == 1:
                 self._fall_silent()
             if self._goes_on():
+                self._lose_workers()
                 self._calm_down()
             if self._goes_on():
                 self.watching.check_end()
                 self.schedules.watch_on()
+                self.schedules.check_explained()
             if self._goes_on() and self.seed % _AGES == 0:
                 self.time.kill(looks)
                 self._age()
         finally:
             works.STAGE.remove(self)
             self.close()
+        if self.crash is not None:
+            raise self.crash
+
+    def reporting(self, watch: Callable[Given, Returned]) -> Callable[Given, Returned]:
+        """What watches, called by whatever is watched: an error of it is kept."""
+
+        def call(*given: Given.args, **named: Given.kwargs) -> Returned:
+            try:
+                return watch(*given, **named)
+            except Exception as error:
+                self.crash = self.crash or error
+                raise
+
+        return call
 
     def _begin_users(self, end: Millis) -> None:
         # An occurrence is sent by the trigger itself, once: if that fails, it is the first scan's.
@@ -222,13 +275,18 @@ class FaultSimulation(Account):
 
     def _goes_on(self) -> bool:
         """Whether there is anything left to find out."""
-        return not (self.is_brief and self.watching.violations)
+        return self.crash is None and not (self.is_brief and self.watching.violations)
 
     def _let_pass(self, until: Millis) -> None:
         """Let time pass; not beyond the first broken promise, if that is all there is to find out."""
         if self.time.run_while(self._goes_on, until):
             return
         self.time.run_until(until)
+
+    def job_raised(self, machine: Machine, error: Exception) -> None:
+        """Note what no thread may raise."""
+        super().job_raised(machine, error)
+        self.watching.check(False, f"a job of {machine} raised {error!r}")  # noqa: FBT003 - it does not hold
 
     def ends(self, machine: Machine) -> None:
         """Note that a process ends itself."""
@@ -358,7 +416,40 @@ class FaultSimulation(Account):
             self.count("machine killed")
             victim = self.random.choice(busy)
             self.trace(victim, "is killed")
+            # Drawn apart: the draws of older seeds go on as they were.
+            if Random(f"{self.seed} {self.time.now()}").random() < _LOST_WITH_MESSAGES:  # noqa: S311 - repeatable
+                self._lose_messages_of(victim)
             victim.die()
+
+    def _lose_messages_of(self, machine: Machine) -> set[str]:
+        """Lose the messages that a process works on, as if nobody had put them back; says of which tasks."""
+        mine = {effect.task_id for effect in self.watching.live if effect.lives and effect.process is machine.strand}
+        for queue in self.sqs.queues.values():
+            lost = [each for each in queue.messages if any(task_id in each.body for task_id in mine)]
+            for message in lost:
+                self.count("message lost")
+                queue.messages.remove(message)
+        return mine
+
+    def _lose_workers(self) -> None:
+        """Lose some of the workers with all that they work on: the last fault, and the calm shows what is found."""
+        for machine in self._busy() if self.faulty else ():
+            apart = Random(f"{self.seed} {machine}")  # noqa: S311 - repeatable
+            if machine.function == "worker" and apart.random() < _LOST_WITH_MESSAGES:
+                self.count("machine killed")
+                for task_id in sorted(self._lose_messages_of(machine)):
+                    self._losses[task_id] = _LOSSES
+                machine.die()
+
+    def _lose_again(self, task_id: str) -> None:
+        """Lose the worker and the message of a task in its next attempts, too: each is found as the first one is."""
+        machine = self.time.process().home
+        if self._losses.get(task_id, 0) and isinstance(machine, Machine):
+            self._losses[task_id] -= 1
+            self.take(SECOND)
+            self.count("machine killed")
+            self._lose_messages_of(machine)
+            machine.die()
 
     def _stop_ticks(self) -> None:
         """Stop the invocations of the trigger, or begin them again."""
@@ -502,14 +593,30 @@ class FaultSimulation(Account):
     def act(self, phase: str, context: Context | Asked, payload: Any) -> Any:  # noqa: ANN401 - any JSON
         """Do a phase of a task, under the eyes of the invariants."""
         del payload
-        effect = self.watching.began(phase, context.task_id, context.fence)
+        effect = self.reporting(self.watching.began)(phase, context.task_id, context.fence)
         try:
-            return self._behave(phase, context)
+            if not isinstance(context, Asked):
+                self._lose_again(context.task_id)
+            result = self._behave(phase, context)
+        except GreenletExit:
+            raise
+        except BaseException as error:
+            self.attempts.fails(effect, type(error).__name__)
+            raise
+        else:
+            if result is _UNWRITABLE:
+                self.attempts.fails(effect, "ResultNotJson")
+            return result
         finally:
             self.watching.ended(effect)
 
     def _behave(self, phase: str, context: Context | Asked) -> Any:  # noqa: ANN401 - same
         draw = self.random.random()
+        # Drawn apart, as above. An endpoint has no context to report to, and raises nothing.
+        apart = Random(f"{self.seed} {context.task_id} {context.fence} {phase}")  # noqa: S311 - repeatable
+        is_handler = not isinstance(context, Asked)
+        if not isinstance(context, Asked) and apart.random() < _REPORTS:
+            context.progress(50, f"reading {FILE}")
         until = self.time.now() + self.random.choice([0, 0, 100, 2 * SECOND, 20 * SECOND, 70 * SECOND])
         while self.time.now() < until and context.requested_action is None:
             self.take(min(5 * SECOND, until - self.time.now()))
@@ -523,5 +630,7 @@ class FaultSimulation(Account):
         if phase == "run" and draw > 0.9:
             return Accepted()
         if draw > 0.75:
-            raise Boom("by chance")
+            raise apart.choice(_ERRORS)() if is_handler else Boom("by chance")
+        if is_handler and phase == "run" and apart.random() < _UNWRITABLE_RESULTS:
+            return _UNWRITABLE
         return works.LARGE if draw < _LARGE_RESULTS else "done"

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -19,8 +20,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
+from tests.simulation.__main__ import BROKEN, CRASHED
 from tests.simulation.mutations import MUTANTS
 
 if TYPE_CHECKING:
@@ -34,8 +37,30 @@ _SEEDS = 40
 _LONGEST = 600
 """Seconds that a mutant may survive."""
 _TOLD = 160
-_BROKEN = 1
-"""Exit code of a simulation that found something."""
+
+
+@dataclass(frozen=True)
+class Hunt:
+    """How the search for a mutant ended.
+
+    Attributes:
+        seconds: how long it took.
+        seeds: how many seeds it took to find it; `None` if none did, or not in its time.
+        violation: the promise that the mutant broke.
+        error: why the simulation itself failed: the mutant is neither found nor missed.
+    """
+
+    seconds: float
+    seeds: int | None = None
+    violation: str = ""
+    error: str = ""
+
+    @property
+    def result(self) -> str:
+        """The result in a few words."""
+        if self.error:
+            return f"the simulation itself failed: {self.error}"
+        return "survived" if self.seeds is None else f"{self.seeds}: {self.violation}"
 
 
 def main(
@@ -48,21 +73,22 @@ def main(
     console = Console()
     table = Table("mutant", "seeds it took", "found as")
     mutants = [mutant for mutant in MUTANTS if any(part in mutant.name for part in only.split("|"))]
-    survivors = 0
+    hunts: list[Hunt] = []
     with ThreadPoolExecutor(jobs or os.cpu_count()) as threads:
-        hunts = threads.map(partial(hunted, seeds=seeds, first=first), mutants)
-        for mutant, (took, found) in zip(mutants, hunts, strict=True):
-            survivors += found is None
-            table.add_row(mutant.name, *(found or ("[red]survived[/]", "")))
-            end = "survived" if found is None else ": ".join(found)
-            console.print(f"{mutant.name} ({took:.0f} s): {end}", soft_wrap=True, markup=False, highlight=False)
+        for mutant, hunt in zip(mutants, threads.map(partial(hunted, seeds=seeds, first=first), mutants), strict=True):
+            hunts.append(hunt)
+            table.add_row(mutant.name, str(hunt.seeds or "[red]none[/]"), escape(hunt.violation or hunt.result))
+            line = f"{mutant.name} ({hunt.seconds:.0f} s): {hunt.result}"
+            console.print(line, soft_wrap=True, markup=False, highlight=False)
     console.print(table)
-    console.print(f"{len(mutants)} mutants, {survivors} survived")
-    sys.exit(1 if survivors else 0)
+    errors = sum(bool(hunt.error) for hunt in hunts)
+    survivors = sum(hunt.seeds is None for hunt in hunts) - errors
+    console.print(f"{len(mutants)} mutants, {survivors} survived, {errors} ended with an error of the simulation")
+    sys.exit(CRASHED if errors else 1 if survivors else 0)
 
 
-def hunted(mutant: Mutant, seeds: int, first: int = 0) -> tuple[float, tuple[str, str] | None]:
-    """How long it took and how many seeds to find a mutant, and as what; `None` if no seed does, or not in its time."""
+def hunted(mutant: Mutant, seeds: int, first: int = 0) -> Hunt:
+    """Run seeds over a mutant until one breaks a promise, the simulation itself fails, or the time is over."""
     began = monotonic()
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "duetime"
@@ -83,19 +109,20 @@ def hunted(mutant: Mutant, seeds: int, first: int = 0) -> tuple[float, tuple[str
                 timeout=_LONGEST,
             )
         except subprocess.TimeoutExpired:
-            return monotonic() - began, None
-    return monotonic() - began, _found(ended, first)
+            return Hunt(monotonic() - began)
+    return hunt_of(ended, first, monotonic() - began)
 
 
-def _found(ended: subprocess.CompletedProcess[str], first: int) -> tuple[str, str] | None:
+def hunt_of(ended: subprocess.CompletedProcess[str], first: int, seconds: float) -> Hunt:
+    """Read what a simulation printed, and its exit code: only a broken promise is a mutant that was found."""
     if ended.returncode == 0:
-        return None
+        return Hunt(seconds)
     lines = [line for line in ended.stdout.splitlines() if line.startswith("seed ")]
-    if ended.returncode != _BROKEN or not lines:
-        # What breaks the simulation itself is found as well.
-        return "?", (ended.stderr.strip().splitlines() or ["?"])[-1][:_TOLD]
+    if ended.returncode != BROKEN or not lines:
+        last = (lines or ended.stderr.strip().splitlines() or [f"exit code {ended.returncode}"])[-1]
+        return Hunt(seconds, error=last[:_TOLD])
     seed, _, violation = lines[0].partition(": ")
-    return str(int(seed.removeprefix("seed ")) - first + 1), violation.partition(": ")[2][:_TOLD]
+    return Hunt(seconds, int(seed.removeprefix("seed ")) - first + 1, violation.partition(": ")[2][:_TOLD])
 
 
 if __name__ == "__main__":

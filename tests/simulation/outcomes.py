@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gc
 import logging
+import traceback
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.simulation.fault_simulation import FaultSimulation, Theme
@@ -38,6 +40,7 @@ class Outcome:
         counts: how much happened, by its name.
         faults: how often each kind of fault was injected.
         calm_after: how long after the last fault everything had come to its end.
+        crash: why the simulation itself failed, if it did; that says nothing about the core.
     """
 
     seed: int
@@ -45,6 +48,7 @@ class Outcome:
     counts: dict[str, int]
     faults: dict[str, int] = field(default_factory=dict)
     calm_after: Millis = 0
+    crash: str = ""
 
 
 def rate_of(seed: int, rates: Sequence[float] | float | None) -> float | None:
@@ -58,7 +62,16 @@ def run_functions(
     seed: int, rate: Sequence[float] | float | None = None, *, briefly: bool = False, theme: Theme | None = None
 ) -> Outcome:
     """Run a simulation over the functions; one that is run briefly ends with the first promise that it breaks."""
-    return outcome_of(simulated(seed, rate_of(seed, rate), briefly=briefly, theme=theme))
+    try:
+        return outcome_of(simulated(seed, rate_of(seed, rate), briefly=briefly, theme=theme))
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is reported with its seed
+        return Outcome(seed, [], {}, crash=_place_of(error))
+
+
+def _place_of(error: Exception) -> str:
+    """What was raised and where, in a line."""
+    raised = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{error!r} in {Path(raised.filename).name}:{raised.lineno}"
 
 
 def simulated(

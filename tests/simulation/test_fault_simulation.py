@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import subprocess
 from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING
@@ -9,11 +10,14 @@ import pytest
 
 from duetime.domain.times import MINUTE
 from duetime_testing.simulation.faults import Fault
-from tests.simulation.fault_simulation import FaultSimulation
-from tests.simulation.mutants import CORE
+from tests.simulation.__main__ import BROKEN, CRASHED
+from tests.simulation.fault_simulation import FaultSimulation, Theme
+from tests.simulation.mutants import CORE, Hunt, hunt_of
 from tests.simulation.mutations import MUTANTS
 from tests.simulation.outcomes import outcome_of, run_functions, simulated, spread
 from tests.simulation.trace_text import VIOLATION, told, told_before
+from tests.simulation.unique_watching import UniqueWatching
+from tests.simulation.users import Users
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,11 +29,13 @@ QUICK, SEEDS = 4, 12
 HEAVY = 0.03
 FAULTS = {
     "a process dies": ("crash_before", "crash_after", "machine killed", "machine cut off", "target hangs"),
+    "a process is lost with its messages": ("message lost",),
     "an answer is lost, and the SDK sends again": ("resent", "lost", "late"),
     "a service is busy or away, or one key of the table is": ("throttled", "away", "stalled", "hot partition"),
     "a process stands still past its leases, and goes on": ("machine frozen", "frozen between phases"),
     "queues take no messages, or are not read": ("send refused", "queue left unread"),
     "creations are completed late": ("creation refused",),
+    "a pull worker is gone when its answer comes": ("puller vanished",),
     "an endpoint is down": ("endpoint down",),
     "nothing is invoked for days": ("days of silence",),
     "a batch is done in part": ("partial", "keys unprocessed"),
@@ -130,6 +136,41 @@ def test_a_violation_is_told_with_what_led_to_it() -> None:
     assert all(name in each for each in lines)
     assert VIOLATION in lines[-1]
     assert not outcome_of(simulation).violations
+
+
+def test_an_error_of_the_simulation_itself_is_reported_with_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user of the simulation that raises has broken no promise: the seed has a crash, and no violation."""
+    monkeypatch.setattr(Users, "use", lambda *_: dict[str, str]()["id"])
+    outcome = run_functions(3, theme=Theme.TASKS)
+    assert outcome.crash.startswith("KeyError('id') in test_fault_simulation.py:")
+    assert not outcome.violations
+
+
+def test_an_error_of_the_watchers_is_not_taken_for_one_of_the_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What watches is called within the functions, which catch errors: the simulation ends with it all the same."""
+    monkeypatch.setattr(UniqueWatching, "written", lambda *_: dict[str, str]()["id"])
+    outcome = run_functions(3, theme=Theme.TASKS)
+    assert outcome.crash.startswith("KeyError('id') in test_fault_simulation.py:")
+
+
+@pytest.mark.parametrize(
+    ("code", "printed", "wanted"),
+    [
+        (0, "4 seeds, 12 tasks: 0 seeds broke a promise", Hunt(1)),
+        (BROKEN, "seed 7: 1200: x ran twice", Hunt(1, 3, "x ran twice")),
+        (CRASHED, "seed 7: the simulation itself failed: KeyError('id')", "KeyError('id')"),
+        (BROKEN, "", "exit code 1"),
+        (-9, "seed 6: 1200: x ran twice", "x ran twice"),
+    ],
+)
+def test_only_a_broken_promise_finds_a_mutant(code: int, printed: str, wanted: Hunt | str) -> None:
+    """A simulation that fails by itself, or is killed, has neither found the mutant nor missed it."""
+    hunt = hunt_of(subprocess.CompletedProcess([], code, printed, ""), first=5, seconds=1)
+    if isinstance(wanted, Hunt):
+        assert hunt == wanted
+    else:
+        assert hunt.seeds is None
+        assert wanted in hunt.error
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)

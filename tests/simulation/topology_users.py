@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import count
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.limits import MAX_TOPOLOGY_LEVELS
@@ -158,11 +159,16 @@ class TopologyUsers:
         if not nodes:
             return
         name, approve = self.random.choice(waiting or nodes), self.random.random() < 0.6
-        body = {"approve": True, "payload": works.LARGE} if approve else {"approve": False, "reason": "no"}
-        self.simulation.topologies.signalled.add((name, approve))
-        answer = self.users.ask("POST", f"/v1/tasks/{name}/signal", body)
-        if answer is not None and answer.status == 200:
-            self.simulation.topologies.decided(name, approve=approve)
+        # Not drawn as the rest: what older seeds draw stays the same.
+        payload = Random(f"{name} {self.simulation.time.now()}").choice([works.LARGE, 1, 2])  # noqa: S311 - not a secret
+        # The last one is somebody else's, who does not know of the first.
+        for given in [payload, 3] if approve else [None]:
+            body = {"approve": True, "payload": given} if approve else {"approve": False, "reason": "no"}
+            self.simulation.topologies.signalled.add((name, approve))
+            answer = self.users.ask("POST", f"/v1/tasks/{name}/signal", body)
+            if answer is not None and answer.status == 200:
+                result = answer.body["result"]
+                self.simulation.topologies.decided(name, approve=approve, payload=given, result=result)
 
     def _delete(self, topology: str) -> None:
         """Delete it, which one that runs refuses; nothing is left of it or of its nodes."""

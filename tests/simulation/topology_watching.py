@@ -26,6 +26,7 @@ from tests.simulation.topology_users import BROKEN, IF_SUCCEEDED, NEVER
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.task import Task
     from duetime.domain.topologies.graph import Graph, Node
     from duetime.domain.topologies.run_state import RunState
@@ -52,12 +53,12 @@ class TopologyWatching:
         deleted: the nodes of the topologies that a user has deleted.
         signalled: the nodes that users have asked to approve, or to reject (false).
         decisions: what users were told of their decisions, by nodes.
-        graphs: the graphs that were looked at, by their topologies' ids.
+        graphs: the graphs that were looked at, by their topologies' ids and payloads.
     """
 
     account: FaultSimulation
     successes: Counter[str] = field(default_factory=Counter)
-    graphs: dict[str, Graph] = field(default_factory=dict)
+    graphs: dict[tuple[str, Content], Graph] = field(default_factory=dict)
     controlled: set[str] = field(default_factory=set)
     retries: dict[str, int] = field(default_factory=dict)
     reruns: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -79,10 +80,18 @@ class TopologyWatching:
     def waits_for_approval(self, name: str) -> bool:
         """Whether somebody may approve or reject a node now."""
         task = self.account.watching.record(name)
-        return task is not None and is_awaited(task)
+        return task is not None and is_awaited(task, self.account.time.now())
 
-    def decided(self, name: str, *, approve: bool) -> None:
-        """A user was told that a node is approved, or rejected: it is, and was not told the opposite before."""
+    def decided(self, name: str, *, approve: bool, payload: object, result: object) -> None:
+        """A user was told that a node is approved, or rejected: it is, and was not told the opposite before.
+
+        Args:
+            name: the node's task.
+            approve: what its user has decided.
+            payload: what the approval came with.
+            result: the result in the answer, which an approval with another payload has not become.
+        """
+        self.account.watching.check(not approve or result == payload, f"{name} was approved with another payload")
         task, check = self.account.watching.record(name), self.account.watching.check
         before = self.decisions.setdefault(name, approve)
         check(before is approve or name in self.retried, f"{name} was approved and rejected")
@@ -209,10 +218,11 @@ class TopologyWatching:
         return is_ended and node.id.text not in self.retried
 
     def _graph(self, whole: Task) -> Graph:
-        name = whole.id.text
-        if name not in self.graphs:
-            self.graphs[name] = outline_of(self.contents.fetch(whole.id, whole.payload))
-        return self.graphs[name]
+        # A map is given its nodes, as another payload, when it is released.
+        key = whole.id.text, whole.payload
+        if key not in self.graphs:
+            self.graphs[key] = outline_of(self.contents.fetch(whole.id, whole.payload))
+        return self.graphs[key]
 
     def check_end(self, accepted: Sequence[str]) -> None:
         """Each topology's outcome fits that of its nodes, and nothing of it is left open."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.domain.tasks.task_options import Priority, Rate
 from duetime.domain.times import MINUTE, SECOND, Millis, to_iso
 from duetime_testing.simulation.gateway import event_of
+from duetime_testing.simulation.machines import SKEW
 from tests.simulation import works
 from tests.simulation.account import LEASE_SECONDS, PULLED
 from tests.simulation.endpoints import CALLBACK_URL, CONFLICT, ROWS_URL, SINK, URL
@@ -30,6 +31,8 @@ _SILENT = 0.3
 _HOT = (60, 140, 400)
 """Milliseconds between two creations of one key: less than a message takes, or more."""
 _STORM = 18 * SECOND
+_VANISHED = 0.15
+"""How many requests for leases are given up by their clients before the answer comes, while anything may fail."""
 _SHORT = {"timeout_seconds": 60, "notify_within_seconds": 60, "retry": {"max_attempts": 2, "initial_seconds": 1}}
 
 
@@ -54,6 +57,7 @@ class Users:
         self.simulation = simulation
         self.random = simulation.random
         self._keys = count(1)
+        self._polls = count(1)
 
     def ask(
         self, method: str, path: str, body: object = None, query: str = "", headers: dict[str, str] | None = None
@@ -132,12 +136,13 @@ class Users:
         for _ in range(4):
             answer = self.ask("POST", "/v1/tasks", body, headers=headers)
             if answer is not None and answer.status in _ANSWERED:
-                expected = {200, 201, 409} if "unique" in body or "debounce" in body else {201}
+                # The task that a request without an answer found or replaced may be deleted before it is repeated.
+                expected = {200, 201, 409, 410} if "unique" in body or "debounce" in body else {201}
                 self.simulation.watching.check(
                     answer.status in expected, f"a creation was answered {answer.status}: {answer.body}"
                 )
                 self.simulation.unique_keys.answered_creation(body, asked_at, answer)
-                if answer.status != 409:
+                if answer.status in {200, 201}:
                     self.simulation.watching.accepted.append(answer.body["id"])
                 return
             # Some clients give up, and come back when the task's minute is long past.
@@ -302,25 +307,43 @@ class Users:
         """Lease a task, do it, tell its end, for ever."""
         while True:
             asked_at = self.simulation.time.now()
+            # Others than those drawn elsewhere, which the draws of older seeds depend on.
+            own = Random(f"poll {next(self._polls)} of {self.simulation.seed}")  # noqa: S311 - not a secret
             wanted = {"types": [PULLED], "wait_seconds": 10, "lease_seconds": LEASE_SECONDS, "worker": "w"}
+            if within := own.choice([None, None, 5, 10]):
+                wanted["acknowledge_within_seconds"] = within
             answer = self.ask("POST", "/v1/leases", wanted)
             leases = answer.body["leases"] if answer is not None and answer.status == 200 else []
+            if leases and self.simulation.faulty and not self.simulation.is_calm and own.random() < _VANISHED:
+                self._vanish(leases, (within or LEASE_SECONDS) * SECOND)
+                continue
             for lease in leases:
-                self._work(lease, asked_at)
+                self._work(lease, asked_at, (within or LEASE_SECONDS) * SECOND)
                 if not self.simulation.is_calm and self.random.random() < 0.3:
                     self._beat_late(lease)
             self.simulation.take(MINUTE if self.simulation.is_calm and not leases else 5 * SECOND)
 
-    def _work(self, lease: dict[str, Any], asked_at: Millis) -> None:
+    def _vanish(self, leases: list[dict[str, Any]], first: Millis) -> None:
+        """Be gone when the answer comes: nobody works under these leases, which last no longer than they must."""
+        self.simulation.count("puller vanished")
+        for task in (lease["task"] for lease in leases):
+            stored = self.simulation.watching.record(task["id"])
+            if stored is not None and stored.fence == task["fence"] and stored.state == "running":
+                left = (stored.lease_expires_at or 0) - self.simulation.time.now()
+                self.simulation.watching.check(
+                    left <= first + SKEW, f"{task['id']}, which nobody received, is leased for {left} ms"
+                )
+
+    def _work(self, lease: dict[str, Any], asked_at: Millis, first: Millis) -> None:
         watching, task = self.simulation.watching, lease["task"]
         # However often it is renewed, a lease lasts no longer than its attempt may.
         overdue_at = asked_at + task["timeout_seconds"] * SECOND
-        ends_at = min(asked_at + LEASE, overdue_at)
+        ends_at = min(asked_at + first, overdue_at)
         stored = watching.record(task["id"])
         if stored is not None and stored.fence == task["fence"] and stored.state == "running":
             # Of a claim's skewed clock and of the answer's way some may be missing, not half of it.
             left = (stored.lease_expires_at or 0) - self.simulation.time.now()
-            watching.check(left >= LEASE // 2 - 3 * SECOND, f"{task['id']} was leased with {left} ms left")
+            watching.check(left >= first // 2 - 3 * SECOND, f"{task['id']} was leased with {left} ms left")
         if self.simulation.time.now() >= ends_at:
             return
         effect = watching.began("run", task["id"], task["fence"])

@@ -149,12 +149,24 @@ def chosen(contexts: Contexts, wanted: str, folder: Path) -> Choice:
 
 def local_url(folder: Path) -> str | None:
     """The address of the stack that runs in the checkout of this folder, or that the environment names the file of."""
+    found = _running_stack(folder)
+    return None if found is None else found[1]
+
+
+def local_ready_file(folder: Path) -> Path | None:
+    """What that stack has written."""
+    found = _running_stack(folder)
+    return None if found is None else found[0]
+
+
+def _running_stack(folder: Path) -> tuple[Path, str] | None:
+    """The ready file of a stack whose process lives, and the address in it."""
     named = os.environ.get(READY_FILE_VARIABLE)
     for file in [Path(named)] if named else [parent / READY_FILE for parent in (folder, *folder.parents)]:
         try:
             ready = json.loads(file.read_text())
             os.kill(int(ready["pid"]), 0)
-            return str(ready["api_url"])
+            return file, str(ready["api_url"])
         except PermissionError:
             return None
         except (OSError, ValueError, TypeError, KeyError):

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
+from typer.core import TyperGroup
 
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
+from duetime_client.commands.connection import resolved
+from duetime_client.commands.contexts import LOCAL, DeploymentUnknown, local_ready_file
 from duetime_client.commands.document_output import AsJson  # noqa: TC001 - typer reads it
 from duetime_client.commands.output_streams import console, printable, show_json
 from duetime_client.commands.times import seconds_of_span
+from duetime_client.errors import ClientError
 from duetime_client.log_groups import NEEDS_BOTOCORE, log_group_of
 from duetime_client.logs import LogFilter, LogReader
 
 if TYPE_CHECKING:
+    from duetime_client.commands.contexts import Choice
     from duetime_client.logs import LogLine
 
 _STYLES = {"ERROR": "bold red", "CRITICAL": "bold red", "WARNING": "yellow", "WARN": "yellow", "DEBUG": "dim"}
@@ -49,19 +55,53 @@ def show_logs(  # noqa: PLR0913 - a command's options are its parameters
 ) -> None:
     """Print what tasks have logged and printed, from CloudWatch Logs.
 
-    Needs botocore (`pip install "duetime-client[aws]"`), and permission to read the log group of the worker function.
+    On the local stack, it is `duetime local logs`. Needs botocore (`pip install "duetime-client[aws]"`), and permission
+    to read the log group of the worker function.
     """
     wanted = LogFilter(task_id.upper(), task_type, schedule)
     if not wanted.wanted:
         raise typer.BadParameter("name a task, a --type or a --schedule")
+    chosen = _chosen() if not stack else None
+    if chosen is not None and chosen.name == LOCAL:
+        named = [f"--{name}={value}" for name, value in (("type", task_type), ("schedule", schedule)) if value]
+        flags = [flag for flag, is_set in (("--follow", follow), ("--json", as_json)) if is_set]
+        _print_local_logs(context, [*filter(None, [task_id]), *named, f"--since={since}", *flags])
+        return
+    stack = stack or (chosen.context.stack if chosen is not None else "")
     if not stack:
         raise typer.BadParameter("name the stack with --stack or DUETIME_STACK")
     print_logs(reader_of(stack, wanted), context.ensure_object(Clock), since, follow=follow, as_json=as_json)
 
 
+def _chosen() -> Choice | None:
+    """The context in use; `None` if there is none."""
+    try:
+        return resolved()
+    except DeploymentUnknown:
+        return None
+    except ClientError as error:
+        raise _ended(str(error), 1) from error
+
+
+def _print_local_logs(context: typer.Context, arguments: list[str]) -> None:
+    """Run `duetime local logs`, which knows the embedded AWS, on the stack that the context names."""
+    # Imported here: the command of another distribution, which needs this module.
+    from duetime_client.commands.plugins import loaded, plugins  # noqa: PLC0415 - see the line above
+
+    plugin = plugins().get(LOCAL)
+    group = None if plugin is None else loaded(plugin)
+    command = group.get_command(context, "logs") if isinstance(group, TyperGroup) else None
+    if command is None:
+        raise _ended("logs of the stack of this machine need duetime-local: pip install duetime-local", 1)
+    if (ready_file := local_ready_file(Path.cwd())) is not None:
+        arguments = [*arguments, f"--ready-file={ready_file}"]
+    with command.make_context("logs", arguments, parent=context) as inner:
+        command.invoke(inner)
+
+
 def reader_of(stack: str, wanted: LogFilter) -> LogReader:
     """What reads the lines of a stack's worker."""
-    return LogReader(*_found(stack), wanted)
+    return LogReader(*worker_logs(stack), wanted)
 
 
 def _seconds(since: str) -> float:
@@ -71,7 +111,7 @@ def _seconds(since: str) -> float:
         raise typer.BadParameter(str(error)) from error
 
 
-def _found(stack: str) -> tuple[Any, str]:
+def worker_logs(stack: str) -> tuple[Any, str]:
     """A client of CloudWatch Logs, and the log group of the stack's worker."""
     try:
         # Imported here, because botocore is an extra and takes longer to import than all the rest.

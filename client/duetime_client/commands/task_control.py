@@ -175,6 +175,22 @@ def notify(  # noqa: PLR0913 - a command's options are its parameters
 
 
 @app.command()
+@examples("duetime tasks heartbeat ID --fence 1")
+def heartbeat(
+    context: typer.Context,
+    task_id: TaskId,
+    *,
+    deployment: Deployment,
+    fence: Fence,
+    as_json: AsJson = False,
+) -> None:
+    """Send a heartbeat of an attempt; the task shows whether a pause or a cancellation was requested."""
+    with connected(context, deployment) as client:
+        task = client.tasks.report_heartbeat(task_id, fence)
+    show(task, context.ensure_object(Clock), as_json=as_json)
+
+
+@app.command()
 @examples("duetime tasks progress ID 40 --fence 1 --message 'row 400 of 1000'")
 def progress(
     context: typer.Context,

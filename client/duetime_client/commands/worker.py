@@ -51,9 +51,20 @@ def run(
         int | None,
         typer.Option(min=1, metavar="N", help="How many tasks run at a time; overrides the worker's own setting."),
     ] = None,
+    stop_seconds: Annotated[
+        float | None,
+        typer.Option(
+            min=0, metavar="SECONDS", help="How long running tasks may take after a signal to stop, 9 by default."
+        ),
+    ] = None,
 ) -> None:
-    """Lease and run tasks until SIGTERM or Ctrl-C. Running tasks are finished first; a second signal exits at once."""
+    """Lease and run tasks until SIGTERM or Ctrl-C.
+
+    What runs then has `--stop-seconds` to end, and is released after that. A second signal exits at once.
+    """
     worker = worker_at(where)
+    if stop_seconds is not None:
+        worker.stop_seconds = stop_seconds
     if concurrency is not None:
         worker = worker.with_concurrency(concurrency)
     worker.on_event = EventPrinter(context.ensure_object(Clock))

@@ -259,7 +259,7 @@ def _schedules() -> list[Panel]:
             "Occurrences",
             "tasks of schedules",
             Unit.COUNT,
-            _sums("occurrences", "occurrences_missed", "expectations_missed"),
+            _sums("occurrences", "occurrences_missed", "expectations_missed", "calendars_ending"),
         ),
         Panel(
             "Skipped occurrences",
@@ -290,7 +290,10 @@ def _requests() -> list[Panel]:
             [api("Latency", each, each) for each in ("p50", "p99")],
         ),
         Panel(
-            "Waiting and leasing", "requests that could not", Unit.COUNT, _sums("long_polls_refused", "leases_too_late")
+            "Waiting and leasing",
+            "requests that could not, and leases that no pull worker received",
+            Unit.COUNT,
+            _sums("long_polls_refused", "leases_too_late", "leases_unacknowledged"),
         ),
         Panel("Events", "that became tasks", Unit.COUNT, _sums("intake_tasks", "intake_refused")),
     ]

@@ -50,6 +50,10 @@ Around the server, because its stream is not told of them, and each is charged o
 
 * insertions by `BatchExecuteStatement` are conditional writes like any others.
 
+By the reader of logs (`duetime_local.logs`), because it answers as if it had no more:
+
+* `FilterLogEvents` returns the oldest 10 000 events of a log group, whatever a pattern of JSON says, and no token.
+
 By starting processes of the worker before they are needed (`lambda_warm_up.warm_up`):
 
 * A cold start takes a second of a core, which many of them at once take from everything else.

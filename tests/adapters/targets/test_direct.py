@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.adapters.targets import address_check
-from duetime.adapters.targets.http_client import DirectCaller
+from duetime.adapters.targets.credentials import Credential
+from duetime.adapters.targets.http_client import Connection, DirectCaller
 from duetime.adapters.targets.http_messages import Call, HttpResponse, NoResponse, Reply
 from tests.adapters.targets.peers import LOOPBACK, Peer, answering, certificate, dripping, peer, read_request
+from tests.clocks import StandingClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
 ALLOWED = frozenset({LOOPBACK, "localhost"})
+CLOCK = StandingClock()
 MOST = 1_000
 LONG = 60.0
 """Seconds that only what has no limit of its own takes: a busy machine is no defect."""
@@ -28,7 +31,7 @@ GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 def call(port: int, *, host: str = LOOPBACK, scheme: str = "http", seconds: float = LONG, most: int = MOST) -> Reply:
     """Call a peer with a small body."""
     wanted = Call("id-1", "PUT", f"{scheme}://{host}:{port}/job?action=run", body=b"{}", seconds=seconds, most=most)
-    return DirectCaller(ALLOWED, None).call(wanted)
+    return DirectCaller(ALLOWED, None, CLOCK).call(wanted)
 
 
 def refused(reply: Reply) -> NoResponse:
@@ -47,7 +50,7 @@ def test_a_call_goes_to_the_address_that_was_checked(monkeypatch: pytest.MonkeyP
 
     with peer(answering(GOOD)) as other:
         monkeypatch.setattr(address_check, "socket", _Resolver(look_up))
-        caller = DirectCaller(frozenset({"jobs.example.org"}), None)
+        caller = DirectCaller(frozenset({"jobs.example.org"}), None, CLOCK)
         reply = caller.call(Call("id-1", "PUT", f"http://jobs.example.org:{other.port}/job", body=b"{}", most=MOST))
     assert reply == HttpResponse(200, "", b"{}")
     assert looked_up == ["jobs.example.org"]
@@ -71,7 +74,7 @@ def test_a_name_with_one_private_address_among_public_ones_is_refused(monkeypatc
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in found]
 
     monkeypatch.setattr(address_check, "socket", _Resolver(look_up))
-    reply = refused(DirectCaller(frozenset(), None).call(Call("id-1", "GET", "http://rebinding.example.org/")))
+    reply = refused(DirectCaller(frozenset(), None, CLOCK).call(Call("id-1", "GET", "http://rebinding.example.org/")))
     assert (reply.kind, reply.retriable) == ("DestinationRefused", False)
     assert "10.0.0.1" in reply.message
 
@@ -150,7 +153,9 @@ def test_a_look_up_that_never_ends_is_given_up_in_time(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(address_check, "socket", _Resolver(look_up))
     began = time.monotonic()
-    reply = refused(DirectCaller(frozenset(), None).call(Call("id-1", "GET", "http://slow.example.org/", seconds=0.2)))
+    reply = refused(
+        DirectCaller(frozenset(), None, CLOCK).call(Call("id-1", "GET", "http://slow.example.org/", seconds=0.2))
+    )
     took = time.monotonic() - began
     over.set()
     assert (reply.kind, reply.retriable) == ("Timeout", True)
@@ -217,6 +222,64 @@ def test_an_answer_that_is_none_fails_and_may_be_retried(data: bytes) -> None:
         reply = refused(call(other.port))
     assert reply.retriable
     assert reply.kind not in {"CallDefect", "Timeout"}
+
+
+HINTS = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n"
+PROCESSING = b"HTTP/1.1 102 Processing\r\n\r\n"
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "interim",
+    [HINTS, PROCESSING, CONTINUE, HINTS + PROCESSING + CONTINUE + HINTS, b"HTTP/1.1 199 \r\nRetry-After: 9\r\n\r\n"],
+    ids=["103", "102", "100", "several", "of another kind"],
+)
+def test_interim_responses_are_read_past(interim: bytes) -> None:
+    """The final response is the answer, with its own headers (Source: RFC 9110, 15.2)."""
+    with peer(answering(interim + GOOD)) as other:
+        assert call(other.port) == HttpResponse(200, "", b"{}")
+
+
+def test_an_answer_that_is_announced_for_ever_is_none() -> None:
+    """So many interim responses are no announcement; the call has failed and may be retried."""
+    for interim in (HINTS, CONTINUE):
+        with peer(answering(21 * interim + GOOD)) as other:
+            reply = refused(call(other.port))
+        assert (reply.kind, reply.retriable) == ("TooManyInterimResponses", True)
+        with peer(answering(20 * interim + GOOD)) as other:
+            assert call(other.port) == HttpResponse(200, "", b"{}")
+
+
+def test_a_protocol_that_nobody_asked_for_is_an_answer() -> None:
+    """After a 101 nothing follows that is HTTP."""
+    with peer(answering(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n\x81\x00")) as other:
+        reply = call(other.port)
+    assert isinstance(reply, HttpResponse)
+    assert reply.status == 101
+
+
+def test_an_announcement_that_drips_is_cut_off_in_time() -> None:
+    """Its time is the call's, as that of any answer."""
+    with peer(dripping(b"HTTP/1.1 103 Early Hints\r\n", b"Link: </x>\r\n")) as other:
+        reply = refused(call(other.port, seconds=0.3))
+    assert reply.kind in {"Timeout", "HTTPException"}
+
+
+def test_a_secret_in_an_answer_of_another_charset_is_not_kept() -> None:
+    """It is looked for in the text that is kept; of one at the end that was cut nothing is left."""
+    secret, text = "s3cr3t-" * 3, "x" * 980
+    body = f"{text}{secret}".encode("utf-16-le")
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-16-le\r\nContent-Length: {len(body)}\r\n\r\n"
+    with peer(answering(head.encode() + body)) as other:
+        url = f"http://{LOOPBACK}:{other.port}/"
+        for most in (500, 1_000, 1_960, 1_970, 3_000):
+            wanted = Call("id-1", "GET", url, most=most, truncates=True)
+            caller = DirectCaller(ALLOWED, None, CLOCK)
+            opened = Connection(LONG)
+            reply = caller._response(wanted, connection=opened, credential=Credential({}, (secret,), 0))
+            opened.cut()
+            assert b"s3c" not in reply.body
+            assert reply.body.startswith(b"x" * 200)
 
 
 def test_a_redirect_is_an_answer_and_is_not_followed() -> None:

@@ -3,6 +3,8 @@ from __future__ import annotations
 import json
 import threading
 from dataclasses import dataclass, field
+from datetime import timedelta
+from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 
@@ -12,12 +14,16 @@ from duetime.adapters.targets.http_client import DirectCaller
 from duetime.adapters.targets.http_target import HttpRunner
 from duetime.domain.limits import MAX_RESULT_BYTES
 from duetime.domain.tasks.attempt_results import Deferred, Failed, Succeeded, TargetEnding
-from duetime.domain.tasks.targets import HttpTarget, Phase
-from duetime.domain.times import SECOND, to_iso
+from duetime.domain.tasks.targets import CallbackTarget, HttpTarget, Phase, Query
+from duetime.domain.times import DAY, HOUR, SECOND, to_datetime, to_iso
+from tests.adapters.targets.peers import answering, peer
 from tests.adapters.targets.works import work
+from tests.clocks import NOW, StandingClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+CLOCK = StandingClock()
 
 
 @dataclass
@@ -70,7 +76,7 @@ def call(endpoint: Endpoint, path: str = "/job", seconds: int = 60, phase: Phase
     """Call the endpoint as a target."""
     url = endpoint.url + path
     wanted = work(url=url, seconds=seconds, phase=phase)
-    return HttpRunner(DirectCaller(frozenset({"127.0.0.1"}), None)).run(HttpTarget(url), wanted)
+    return HttpRunner(DirectCaller(frozenset({"127.0.0.1"}), None, CLOCK)).run(HttpTarget(url), wanted)
 
 
 def failed(ending: TargetEnding) -> Failed:
@@ -110,7 +116,9 @@ def test_an_endpoint_is_given_what_a_handler_is_given(endpoint: Endpoint) -> Non
         (b"NaN", "NaN"),
         (b"1e400", "1e400"),
         (b"\xff\xfe", "\ufffd\ufffd"),
-        (b'"\\ud800"', "\ud800"),
+        (b'"\\ud800"', '"\\ud800"'),
+        (b'{"id": ' + b"9" * 60 + b"}", '{"id": ' + "9" * 60 + "}"),
+        (b'{"a": 1, "a": 2}', '{"a": 1, "a": 2}'),
     ],
 )
 def test_a_good_answer_is_the_result(endpoint: Endpoint, body: bytes, result: object) -> None:
@@ -134,11 +142,73 @@ def test_a_bad_answer_fails_the_attempt(endpoint: Endpoint, status: int, retriab
     assert len(endpoint.requests) == 1
 
 
-@pytest.mark.parametrize(("text", "wait"), [("120", 120 * SECOND), ("soon", 0), ("-1", 0), ("9" * 50, 0)])
+@pytest.mark.parametrize(
+    ("text", "wait"),
+    [
+        ("120", 120 * SECOND),
+        ("0", 0),
+        ("00000000120", 120 * SECOND),
+        ("86401", DAY),
+        ("1000000", DAY),
+        ("9" * 5_000, DAY),
+        ("soon", 0),
+        ("-1", 0),
+        ("1.5", 0),
+        ("1e3", 0),
+        ("\u00b2", 0),
+    ],
+)
 def test_an_endpoint_may_ask_for_time(endpoint: Endpoint, text: str, wait: int) -> None:
-    """`Retry-After` in seconds is respected; anything else is ignored."""
+    """`Retry-After` in seconds is respected, up to a day; what is no number is ignored."""
     endpoint.status, endpoint.headers = 503, {"Retry-After": text}
     assert failed(call(endpoint)).wait_at_least == wait
+
+
+@pytest.mark.parametrize("date", ["none", "garbage", "an hour ahead"])
+def test_an_endpoint_may_ask_for_time_by_a_date(date: str) -> None:
+    """Counted from the date of its response, by whatever clock, and from our own if it has none."""
+    of_the_response = to_datetime(NOW + HOUR) if date == "an hour ahead" else to_datetime(NOW)
+    asked = format_datetime(of_the_response + timedelta(seconds=6), usegmt=True)
+    told = {"none": "", "garbage": "Date: yesterday\r\n"}.get(
+        date, f"Date: {format_datetime(of_the_response, usegmt=True)}\r\n"
+    )
+    text = f"HTTP/1.1 429 Too Many Requests\r\n{told}Retry-After: {asked}\r\nContent-Length: 0\r\n\r\n"
+    with peer(answering(text.encode())) as other:
+        ending = failed(call(Endpoint(f"http://127.0.0.1:{other.port}")))
+    assert ending.wait_at_least == pytest.approx(6 * SECOND, abs=SECOND)
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "result"),
+    [
+        ("text/plain; charset=iso-8859-1", b"caf\xe9", "caf\u00e9"),
+        ('text/plain; charset="Windows-1252"', b"\x80 5", "\u20ac 5"),
+        ("text/html;charset=Shift_JIS", "\u65e5\u672c".encode("shift_jis"), "\u65e5\u672c"),
+        ("text/plain; charset=utf-16", "caf\u00e9".encode("utf-16"), "caf\u00e9"),
+        ("text/plain; charset=utf-8", b"caf\xc3\xa9", "caf\u00e9"),
+        ("text/plain", b"caf\xc3\xa9", "caf\u00e9"),
+        ("text/plain; charset=x-unheard-of", b"caf\xe9", "caf\ufffd"),
+        ("text/plain; charset=base64", b"Y2Fm", "Y2Fm"),
+        ("text/plain; charset=unicode_escape", b"\\u0041", "\\u0041"),
+        ("text/plain; charset=ascii", b"caf\xe9", "caf\ufffd"),
+        ("application/json; charset=iso-8859-1", b'{"name":"caf\xc3\xa9"}', {"name": "caf\u00e9"}),
+        ("application/json; charset=iso-8859-1", b'{"name":"caf\xe9"}', {"name": "caf\u00e9"}),
+        ("application/problem+json; charset=utf-16-le", '{"a":1}'.encode("utf-16-le"), {"a": 1}),
+    ],
+)
+def test_a_text_is_decoded_by_its_charset(endpoint: Endpoint, content_type: str, body: bytes, result: object) -> None:
+    """By UTF-8 if none is declared, or one that nobody knows; JSON is in UTF-8, whatever is declared, if it can be."""
+    endpoint.headers, endpoint.body = {"Content-Type": content_type}, body
+    ending = call(endpoint)
+    assert isinstance(ending, Succeeded)
+    assert json.loads(ending.result) == result
+
+
+def test_the_text_of_an_error_is_decoded_by_its_charset(endpoint: Endpoint) -> None:
+    """As any other."""
+    endpoint.status, endpoint.headers = 400, {"Content-Type": "text/plain; charset=latin-1"}
+    endpoint.body = b"ung\xfcltig"
+    assert failed(call(endpoint)).error.message.endswith("ung\u00fcltig")
 
 
 def test_an_answer_that_is_too_large_fails_for_good(endpoint: Endpoint) -> None:
@@ -170,7 +240,9 @@ def test_an_endpoint_that_is_not_there_is_retried(endpoint: Endpoint) -> None:
 
 def test_a_private_endpoint_is_refused_for_good(endpoint: Endpoint) -> None:
     """Without the allowance nothing is called, and no attempt would change that."""
-    ending = failed(HttpRunner(DirectCaller(frozenset(), None)).run(HttpTarget(endpoint.url), work(url=endpoint.url)))
+    ending = failed(
+        HttpRunner(DirectCaller(frozenset(), None, CLOCK)).run(HttpTarget(endpoint.url), work(url=endpoint.url))
+    )
     assert (ending.error.type, ending.retriable) == ("DestinationRefused", False)
     assert not endpoint.requests
 
@@ -187,3 +259,15 @@ def test_each_phase_is_an_action(endpoint: Endpoint, phase: Phase) -> None:
     """`PUT url?action=prepare`, `run`, `clean`, `rollback`."""
     call(endpoint, phase=phase)
     assert endpoint.requests[0][1] == f"/job?action={phase}"
+
+
+def test_interim_responses_fail_no_task_callback_or_question() -> None:
+    """All of them go the same way: the final response is the answer."""
+    interim = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n"
+    runner = HttpRunner(DirectCaller(frozenset({"127.0.0.1"}), None, CLOCK))
+    with peer(answering(interim + b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n7")) as other:
+        url = f"http://127.0.0.1:{other.port}/"
+        wanted = work(url=url)
+        assert runner.run(HttpTarget(url), wanted) == Succeeded(b"7")
+        assert runner.call_back(CallbackTarget(url), wanted) == Succeeded(b"null")
+        assert runner.ask(HttpTarget(url), wanted.task, Query.STATUS, "nonce").body == b"7"

@@ -99,7 +99,7 @@ def test_nothing_is_sent_unsigned(client: SecretsManagerClient) -> None:
     with pytest.raises(SigningKeyMissing):
         secrets()
     with peer(answering(b"")) as other:
-        caller = DirectCaller(frozenset({LOOPBACK}), Signer(secrets, clock))
+        caller = DirectCaller(frozenset({LOOPBACK}), Signer(secrets, clock), clock)
         reply = caller.call(Call("id-1", "PUT", f"http://{LOOPBACK}:{other.port}/", body=b"{}"))
     assert isinstance(reply, NoResponse)
     assert (reply.kind, reply.retriable) == ("SigningKeyMissing", True)

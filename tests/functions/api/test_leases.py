@@ -281,6 +281,7 @@ def test_a_late_result_counts_until_somebody_else_has_the_task(api: Gateway, clo
 def test_a_zombie_is_refused(api: Gateway, clock: StandingClock) -> None:
     """Once another worker has taken over, all that the first one says is refused by its fence."""
     first = one_lease(api)
+    assert tell(api, first, "heartbeat", {}).status == 200
     clock.at += 30_000 + BACK_AFTER
     (second,) = leased(api)
     assert (second["task"]["fence"], second["task"]["attempt"]) == (2, 2)

@@ -128,6 +128,30 @@ MUTANTS = (
         "        if over := expired(",
     ),
     Mutant(
+        "a lease that no pull worker received is an attempt",
+        "domain/tasks/attempt_run.py",
+        'adds={"fence": 1, "attempt": int(is_attempt)}',
+        'adds={"fence": 1, "attempt": 1}',
+    ),
+    Mutant(
+        "a lease that was acknowledged is taken over as if nobody had received it",
+        "services/pull/report.py",
+        '{"lease_expires_at": until, **acknowledged(task)}',
+        '{"lease_expires_at": until}',
+    ),
+    Mutant(
+        "leases that no pull worker receives are never attempts",
+        "domain/tasks/attempt_run.py",
+        "is_attempt = unacknowledged > MAX_UNACKNOWLEDGED_LEASES",
+        "is_attempt = False",
+    ),
+    Mutant(
+        "a lease lasts its whole length although nobody has acknowledged it",
+        "domain/tasks/pull_leases.py",
+        "return self.length if self.acknowledge_within is None else self.acknowledge_within",
+        "return self.length",
+    ),
+    Mutant(
         "attempts do not count",
         "domain/tasks/attempt_run.py",
         'adds={"fence": 1, "attempt": 1},',
@@ -240,5 +264,25 @@ MUTANTS = (
         "domain/tasks/expiry.py",
         "or now <= start_by:",
         "or now <= start_by + 600_000:",
+    ),
+    Mutant(
+        "what is no Exception is not caught where handlers are called",
+        "adapters/targets/python_handlers.py",
+        "except BaseException as error:  # noqa: BLE001 - a handler may raise what it likes",
+        "except Exception as error:  # noqa: BLE001 - a handler may raise what it likes",
+    ),
+    Mutant(
+        "a text that UTF-8 cannot write is not escaped",
+        "domain/json_values.py",
+        'return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()',
+        "return text",
+    ),
+    Mutant(
+        "a result that cannot be written is taken for a defect of the worker",
+        "adapters/targets/python_handlers.py",
+        "    except ValueRefused as refused:\n        why = str(refused)\n"
+        "    except BaseException as error:  # noqa: BLE001 - the value may be of the author's own class\n"
+        '        why = f"{class_name(error)}: {message_of(error)}"\n',
+        "    except KeyError as refused:\n        why = str(refused)\n",
     ),
 )

@@ -122,7 +122,7 @@ MUTANTS = (
     Mutant(
         "a lease is handed out however little of it is left",
         "services/pull/lease.py",
-        "useful = [lease for lease in leases if lease.left(now) * LEAST_LEASE_SHARE >= lease.key.length]",
+        "useful = [lease for lease in leases if lease.left(now) * LEAST_LEASE_SHARE >= length]",
         "useful = list(leases)",
     ),
     Mutant(

@@ -154,7 +154,19 @@ MUTANTS = (
     Mutant(
         "a decision is written although another one stands",
         "services/tasks/approvals.py",
-        '                raise StateConflict(task, f"{action}: it does not wait for an approval")\n',
+        '                raise StateConflict(task, f"{action}: {_obstacle(task, action)}")\n',
         "                return task\n",
+    ),
+    Mutant(
+        "the items of a map whose release is refused never expire",
+        "services/topologies/node_transitions.py",
+        "self.stores.contents.keep(task_id, name, map_payload, expiry)",
+        "self.stores.contents.keep(task_id, name, map_payload)",
+    ),
+    Mutant(
+        "a topology that is finished days late outlives its nodes",
+        "services/topologies/retention.py",
+        "return present >= wanted - NODE_MARGIN // 2",
+        "return True",
     ),
 )

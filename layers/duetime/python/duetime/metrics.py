@@ -117,6 +117,9 @@ METRICS: Mapping[str, Metric] = {
     "leases_too_late": _count(
         "api", "leases that were not returned to a pull worker because less than half of their time was left"
     ),
+    "leases_unacknowledged": _count(
+        "api", "leases that ended without a sign of their pull workers and were taken over: most were never received"
+    ),
     "topology_executions_lost": _count("worker", "executions of topologies that failed and are replaced"),
     "jobs_stopped": _count("worker", "jobs of AWS that were stopped: cancelled, or beyond their time limit"),
     "processes_ended": _count(
@@ -153,6 +156,10 @@ METRICS: Mapping[str, Metric] = {
     "expectations_missed": _count(
         "trigger api",
         "deadlines of `expect_success_by` and `expect_every_seconds` that schedules missed; the log names the schedule",
+    ),
+    "calendars_ending": _count(
+        "trigger api",
+        "schedules that found a calendar whose times are known for less than thirty more days; the log names both",
     ),
     "expansions_failed": _count("trigger api", "expansions of schedules that failed; should be zero"),
     # The other functions.

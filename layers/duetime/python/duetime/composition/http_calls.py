@@ -37,7 +37,7 @@ class HttpServices(Part):
         signer = None
         if secret := settings.signing_secret:
             signer = Signer(SigningSecrets(self.platform.clients.secrets(), secret, clock), clock)
-        caller = DirectCaller(settings.http_allow, signer, self._credentials)
+        caller = DirectCaller(settings.http_allow, signer, clock, self._credentials)
         if not settings.exports_spans:
             return caller
         # Imported when it is needed: most deployments export no spans.

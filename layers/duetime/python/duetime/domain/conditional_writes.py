@@ -37,6 +37,7 @@ class Guard:
         alone: nothing follows its end for others: the task is neither a node of a topology nor a topology.
         open: the record has an outcome that not all is done for yet (`finished_at` is not set).
         not_cancelled: no cancel of the running attempt was requested, which would have to be carried out.
+        acknowledged: the record has no lease that its client has not acknowledged: what is taken over was an attempt.
     """
 
     owner: str | None = None
@@ -48,6 +49,7 @@ class Guard:
     alone: bool = False
     open: bool = False
     not_cancelled: bool = False
+    acknowledged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ def permits(write: Write, task: Task) -> bool:
         return False
     if guard.owner not in (None, task.owner) or guard.version not in (None, task.version):
         return False
-    if guard.fence not in (None, task.fence):
+    if guard.fence not in (None, task.fence) or (guard.acknowledged and task.unacknowledged):
         return False
     if guard.alone and (task.node_ref is not None or isinstance(task.target, TopologyTarget)):
         return False

@@ -81,6 +81,8 @@ class _Expression:
             clauses.append(f"(attribute_not_exists({self._field('target')}) OR {other})")
         if guard.open:
             clauses.append(f"attribute_not_exists({self._field('finished_at')})")
+        if guard.acknowledged:
+            clauses.append(f"attribute_not_exists({self._field('unacknowledged')})")
         if guard.not_cancelled:
             other = self._compare("requested_action", "<>", "cancel", RequestedAction.CANCEL)
             clauses.append(f"(attribute_not_exists({self._field('requested_action')}) OR {other})")

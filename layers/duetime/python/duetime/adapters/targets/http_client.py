@@ -6,7 +6,8 @@ import socket
 import ssl
 import time
 from functools import partial
-from http.client import HTTPException
+from http import HTTPStatus
+from http.client import HTTPException, HTTPResponse, parse_headers
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -25,9 +26,37 @@ if TYPE_CHECKING:
     from duetime.adapters.targets.credentials import Credential, Credentials
     from duetime.adapters.targets.http_messages import Call, HttpResponse
     from duetime.adapters.targets.signing import Signer
+    from duetime.ports.runtime import Clock
 
+_MOST_INTERIM_RESPONSES = 20
+"""Of one call: proxies and frameworks send one or two."""
 _CONNECT_SECONDS = 5.0
 _GRACE_SECONDS = 1.0
+
+
+class TooManyInterimResponses(HTTPException):
+    """An endpoint announces its answer again and again."""
+
+
+class FinalResponse(HTTPResponse):
+    """A response without the interim ones before it, of which `http.client` skips those with status 100 only.
+
+    Source: RFC 9110, 15.2. After a 101, which nobody has asked for, no other response follows.
+    """
+
+    def _read_status(self) -> tuple[str, int, str]:
+        for _ in range(_MOST_INTERIM_RESPONSES + 1):
+            version, status, reason = super()._read_status()  # type: ignore[misc]  # typeshed does not know it
+            if not HTTPStatus.CONTINUE <= status < HTTPStatus.OK or status == HTTPStatus.SWITCHING_PROTOCOLS:
+                return version, status, reason
+            parse_headers(self.fp)
+        raise TooManyInterimResponses(f"more than {_MOST_INTERIM_RESPONSES} interim responses")
+
+
+class _FinalConnection(HTTPConnection):
+    """Waits for final responses."""
+
+    response_class = FinalResponse
 
 
 class HostUnknown(Exception):
@@ -96,12 +125,18 @@ class DirectCaller:
         allowed: hosts that may be reached although they are not public.
         signer: signs each call; `None` sends them unsigned.
         credentials: makes the headers of calls that name a secret; `None` refuses such calls.
+        clock: the time, for the dates of responses.
     """
 
     def __init__(
-        self, allowed: frozenset[str], signer: Signer | None, credentials: Callable[[], Credentials] | None = None
+        self,
+        allowed: frozenset[str],
+        signer: Signer | None,
+        clock: Clock,
+        credentials: Callable[[], Credentials] | None = None,
     ) -> None:
         self._allowed = allowed
+        self._clock = clock
         self._signer = signer
         self._credentials = credentials
         self._tls: ssl.SSLContext | None = None
@@ -166,7 +201,7 @@ class DirectCaller:
         try:
             if destination.scheme == "https":
                 opened = self._context().wrap_socket(opened, server_hostname=destination.host)
-            http = HTTPConnection(destination.address, destination.port, timeout=connection.socket_seconds)
+            http = _FinalConnection(destination.address, destination.port, timeout=connection.socket_seconds)
             http.sock = opened
             http.request(
                 call.method,
@@ -175,7 +210,7 @@ class DirectCaller:
                 headers={"Host": destination.authority, **call.headers, **proof, **signature},
                 preload_content=False,
             )
-            return kept_response(http.getresponse(), call, secrets)
+            return kept_response(http.getresponse(), call, secrets, self._clock.now())
         finally:
             opened.close()
 

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import json
+from codecs import lookup
+from datetime import UTC
+from email.message import Message
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 from duetime.adapters.targets.http_messages import HttpResponse
+from duetime.domain.times import DAY, SECOND, to_datetime
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+    from datetime import datetime
 
     from urllib3.response import HTTPResponse
 
     from duetime.adapters.targets.http_messages import Call
+    from duetime.domain.times import Millis
 
 _CHUNK = 16_384
 _MOST_HEADER_BYTES = 8_192
 _REDACTED = "[secret]"
+_DAY_SECONDS = DAY // SECOND
+_NO_CHARSETS = frozenset({"utf-8", "idna", "punycode", "unicode-escape", "raw-unicode-escape"})
+"""Nothing is to be decoded, or nothing that a media type can mean."""
 _NOT_KEPT = frozenset({"set-cookie", "authorization", "proxy-authorization"})
 
 
@@ -25,30 +34,82 @@ class ResponseTooLarge(ValueError):
     """The endpoint's answer is larger than anybody wants it."""
 
 
-def kept_response(response: HTTPResponse, call: Call, secrets: Collection[str]) -> HttpResponse:
-    """What is wanted of a response, without what an endpoint may repeat of the secrets that it was sent.
+def kept_response(response: HTTPResponse, call: Call, secrets: Collection[str], now: Millis) -> HttpResponse:
+    """What is wanted of a response, its text in UTF-8, without what an endpoint may repeat of its caller's secrets.
+
+    Args:
+        response: what the endpoint answers.
+        call: what it was asked.
+        secrets: what it was sent and must not be kept.
+        now: the time.
 
     Raises:
         ResponseTooLarge: it is larger than it may be.
     """
     longest = max((len(secret) for secret in secrets), default=0)
     body = _read(response, call, longest) if call.most else b""
+    is_cut = len(body) > call.most + longest
+    body = in_utf_8(body, response.headers.get("Content-Type", ""))
     for form in _forms(secrets):
         body = body.replace(form.encode(), _REDACTED.encode())
+    if is_cut:
+        # What is left of a secret at its end.
+        body = body[: max(0, len(body) - longest)]
     headers = _headers(response.headers, secrets) if call.wants_headers else {}
-    return HttpResponse(response.status, retry_after_of(response.headers), body[: call.most], headers)
+    return HttpResponse(response.status, retry_after_of(response.headers, now), body[: call.most], headers)
 
 
-def retry_after_of(headers: Mapping[str, str]) -> str:
-    """The seconds of `Retry-After`; of a date, those since the response's own date (Source: RFC 9110, 10.2.3)."""
+def retry_after_of(headers: Mapping[str, str], now: Millis) -> str:
+    """The seconds of `Retry-After`, at most a day; empty if it is neither a number nor a date.
+
+    Those of a date are counted from the response's own date, and from this clock's if it has none (Source: RFC 9110,
+    10.2.3 and 6.6.1).
+    """
     asked = headers.get("Retry-After", "").strip()
-    if not asked or asked.isdigit():
-        return asked
-    try:
-        seconds = parsedate_to_datetime(asked) - parsedate_to_datetime(headers.get("Date", ""))
-    except (ValueError, TypeError):
+    if asked.isascii() and asked.isdigit():
+        # The digits of a number have no limit; those that `int` reads have one.
+        digits = asked.lstrip("0") or "0"
+        return digits if len(digits) <= len(str(_DAY_SECONDS)) else str(_DAY_SECONDS)
+    at = _instant(asked)
+    if at is None:
         return ""
-    return str(max(0, round(seconds.total_seconds())))
+    answered_at = _instant(headers.get("Date", "")) or to_datetime(now)
+    return str(min(_DAY_SECONDS, max(0, round((at - answered_at).total_seconds()))))
+
+
+def in_utf_8(body: bytes, content_type: str) -> bytes:
+    """The text of a body in UTF-8, if its media type declares another charset that is known; else the body.
+
+    JSON is in UTF-8 whatever its media type declares (Source: RFC 8259, 8.1 and 11), unless it is not.
+    """
+    message = Message()
+    message["Content-Type"] = content_type
+    charset = message.get_content_charset("utf-8")
+    if message.get_content_subtype().endswith("json") and _is_utf_8(body):
+        return body
+    try:
+        if lookup(charset).name in _NO_CHARSETS:
+            return body
+        return body.decode(charset, "replace").encode("utf-8", "replace")
+    except (LookupError, ValueError):
+        return body
+
+
+def _is_utf_8(body: bytes) -> bool:
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _instant(text: str) -> datetime | None:
+    try:
+        at = parsedate_to_datetime(text)
+    except (ValueError, TypeError):
+        return None
+    # A date in the zone "-0000" has none; HTTP dates are in UTC.
+    return at.replace(tzinfo=at.tzinfo or UTC)
 
 
 def _read(response: HTTPResponse, call: Call, longest: int) -> bytes:

@@ -32,12 +32,16 @@ if TYPE_CHECKING:
 def lease_request(document: Document, caller: str) -> LeaseRequest:
     """What a worker asks for; one without a name goes by its caller's."""
     body = read_body(leases.LeaseRequest, document)
+    within = body.acknowledge_within_seconds
+    if within is not None and within > body.lease_seconds:
+        raise FieldsInvalid([Fault("acknowledge_within_seconds", "is more than lease_seconds", FaultCode.CONFLICT)])
     return LeaseRequest(
         types=tuple(body.types),
         max_tasks=body.max_tasks,
         wait=body.wait_seconds * SECOND,
         length=body.lease_seconds * SECOND,
         worker=body.worker or caller[:MAX_WORKER_NAME_LENGTH],
+        acknowledge_within=None if within is None else within * SECOND,
     )
 
 
@@ -99,4 +103,5 @@ def _lease_text(key: LeaseKey, task: Task, checkpoint: bytes | None, inputs: byt
     known = json_text({"id": token_of(key), "expires_at": to_iso(task.lease_expires_at or 0)})
     left, given = ("null" if part is None else part.decode() for part in (checkpoint, inputs))
     about = f'{json_text(entry(task))[:-1]},"payload":{json_of(task.payload)}}}'
-    return f'{known[:-1]},"checkpoint":{left},"inputs":{given},"task":{about}}}'
+    before = max(0, (task.unacknowledged or 1) - 1)
+    return f'{known[:-1]},"checkpoint":{left},"inputs":{given},"unacknowledged_leases":{before},"task":{about}}}'

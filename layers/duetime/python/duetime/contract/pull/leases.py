@@ -23,6 +23,7 @@ from duetime.domain.limits import (
     MAX_WORKER_NAME_LENGTH,
     MIN_LEASE_SECONDS,
 )
+from duetime.domain.operating_parameters import MAX_UNACKNOWLEDGED_LEASES
 from duetime.domain.record_limits import MAX_LOGGED_TRACEBACK_LENGTH, MAX_TRACEBACK_LENGTH
 from duetime.domain.tasks.states import State  # noqa: TC001 - same
 from duetime.domain.tasks.task import RequestedAction  # noqa: TC001 - same
@@ -53,6 +54,15 @@ class LeaseRequest(Body):
             description="Length of the lease: without a heartbeat within it, another worker may get the task.",
         ),
     ] = LEASE_SECONDS
+    acknowledge_within_seconds: Annotated[
+        int | None,
+        Field(
+            ge=MIN_LEASE_SECONDS,
+            le=MAX_LEASE_SECONDS,
+            description="Length of the lease until its first heartbeat, at most `lease_seconds`, which it is by "
+            "default. A lease that its worker never received, as it was lost while it waited, ends as soon as that.",
+        ),
+    ] = None
     worker: Annotated[
         str,
         Field(max_length=MAX_WORKER_NAME_LENGTH, description="The worker's name, for the attempt history."),
@@ -119,6 +129,13 @@ class LeasedResponse(TypedDict):
     inputs: Annotated[
         Any,
         Field(description="Results of the parent nodes that a node of a topology asks for; null for any other task."),
+    ]
+    unacknowledged_leases: Annotated[
+        int,
+        Field(
+            description="Leases of the task right before this one whose workers sent no heartbeat and no report: no "
+            f"attempts, if there are no more than {MAX_UNACKNOWLEDGED_LEASES}."
+        ),
     ]
     task: LeasedTask
 

@@ -23,7 +23,8 @@ LEASE = Operation(
     description="For pull workers anywhere. Returns due tasks of all owners to callers that the deployment's "
     "settings allow for these types. With `wait_seconds`, the response is sent as soon as there is a task, or at "
     "once if as many requests are waiting as the settings allow. If the response is lost, its tasks are leased all "
-    "the same: they become available again when the lease ends, at the cost of one attempt.",
+    "the same: they become available again when the lease ends. A lease is an attempt from its first heartbeat or "
+    "report on; one that ends without any is none.",
     body=leases.LeaseRequest,
     errors=(errors.TypeNotPulled,),
 )

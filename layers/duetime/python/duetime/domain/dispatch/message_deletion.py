@@ -64,7 +64,14 @@ class CheckJob:
     task: Task
 
 
-Redelivery = DeleteMessage | RedeliverMessage | FollowUp | Undo | CheckTopology | CheckJob
+@dataclass(frozen=True, slots=True)
+class TakeOver:
+    """The task has a lease that is over and that its client never acknowledged: take it over."""
+
+    task: Task
+
+
+Redelivery = DeleteMessage | RedeliverMessage | FollowUp | Undo | CheckTopology | CheckJob | TakeOver
 
 
 def before_due(message: Message, now: Millis) -> RedeliverMessage:
@@ -103,7 +110,10 @@ def _runs_elsewhere(task: Task) -> CheckTopology | CheckJob | None:
 
 
 def _while_leased(task: Task, message: Message, now: Millis) -> Redelivery:
-    if task.pull_queue and not message.pull_queue:
+    if task.unacknowledged:
+        if (task.lease_expires_at or 0) + MAX_CLOCK_DIFFERENCE <= now:
+            return TakeOver(task)
+    elif task.pull_queue and not message.pull_queue:
         # It came to see whether the task has expired; the message of the attempt is on the queue of its type.
         return DeleteMessage("a pull worker has leased it")
     return RedeliverMessage((task.lease_expires_at or now) + LEASE_RETURN_MARGIN, "leased")

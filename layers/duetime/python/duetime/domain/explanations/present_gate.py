@@ -111,10 +111,10 @@ def _leased(task: Task, facts: Facts) -> Gate:
         scan = _next_scan(max(lease_end, task.next_at), facts.now)
         soon = lease_end + LEASE_RETURN_MARGIN
         about = f"at about {to_iso(soon)}, and " if soon > facts.now else ""
-        text = (
-            f"The worker {worker} of attempt {task.attempt} was lost: its lease ended at {to_iso(lease_end)}. "
-            f"Another worker takes the task over {about}by {to_iso(scan)} at the latest."
-        )
+        lost = f"The worker {worker} of attempt {task.attempt} was lost: its lease ended at {to_iso(lease_end)}. "
+        if task.unacknowledged:
+            lost = f"The worker {worker} never acknowledged its lease, which ended at {to_iso(lease_end)}. "
+        text = f"{lost}Another worker takes the task over {about}by {to_iso(scan)} at the latest."
         return replace(_at(GateName.RECOVERY, text, scan), waits_for=LeasedBy(worker, lease_end))
     if task.awaiting_notification:
         return _awaiting(task, facts, LeasedBy(worker, lease_end))

@@ -20,10 +20,16 @@ REJECTED, TIMED_OUT = "Rejected", "ApprovalTimedOut"
 """Classes of the errors of a task that was rejected, and of one that nobody has decided in time."""
 
 
-def is_awaited(task: Task) -> bool:
-    """Whether a task can be approved or rejected now."""
+def is_awaited(task: Task, now: Millis) -> bool:
+    """Whether a task can be approved or rejected now: it waits for that, or is due and no worker has seen it yet."""
     is_waiting = task.state is State.WAITING and task.waiting_for == APPROVAL_AWAITED
-    return is_waiting and isinstance(task.target, ApprovalTarget)
+    is_due = task.state is State.SCHEDULED and task.due_at <= now
+    return (is_waiting or is_due) and isinstance(task.target, ApprovalTarget)
+
+
+def is_being_checked(task: Task) -> bool:
+    """Whether a worker has just claimed an approval: it lets it wait, or ends it because its time is over."""
+    return task.state is State.RUNNING and isinstance(task.target, ApprovalTarget)
 
 
 def waiting_time(task: Task, now: Millis) -> Postponed | None:

@@ -6,7 +6,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Guard, Write
-from duetime.domain.operating_parameters import LATE_EVENT_AFTER, MAX_CLOCK_DIFFERENCE, ON_TIME
+from duetime.domain.operating_parameters import (
+    LATE_EVENT_AFTER,
+    MAX_CLOCK_DIFFERENCE,
+    MAX_UNACKNOWLEDGED_LEASES,
+    ON_TIME,
+)
 from duetime.domain.record_limits import (
     ATTEMPT_ERROR_LENGTH,
     ATTEMPTS_INLINE,
@@ -27,6 +32,10 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Progress, Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
+
+
+UNACKNOWLEDGED = "a worker: nobody received the last lease"
+"""What a task has waited for since a lease that nobody received."""
 
 
 def reported_history(task: Task) -> tuple[AttemptRecord, ...]:
@@ -70,18 +79,43 @@ class Claimant:
         holder: who.
         now: the time by the claimer's clock.
         lease: length of the lease, counted from the planned start.
+        awaits_acknowledgement: a client may never receive the lease: it is an attempt once the client is heard of.
     """
 
     holder: str
     now: Millis
     lease: Millis
+    awaits_acknowledgement: bool = False
 
     def claim(self, message: Message, nonce: str) -> Write:
         """The write that claims a task: of this generation and due, or left by a worker whose lease is over."""
         start = max(self.now, message.due)
-        return self._lease_service(
-            message.task_id, Move.CLAIM, nonce, start, Guard(generation=message.generation, due_by=start)
-        )
+        guard = Guard(generation=message.generation, due_by=start, acknowledged=True)
+        write = self._lease_service(message.task_id, Move.CLAIM, nonce, start, guard)
+        return replace(write, sets={**write.sets, "unacknowledged": 1}) if self.awaits_acknowledgement else write
+
+    def claim_unacknowledged(self, task: Task, nonce: str) -> Write:
+        """The write that takes over a lease that is over and that its client never acknowledged.
+
+        That was no attempt, and the new lease has its number. After too many in a row they count: what ends each
+        client before it is heard of may be the task.
+
+        Args:
+            task: the record as it was read; somebody's write in between is a rejection.
+            nonce: of the write.
+        """
+        unacknowledged = task.unacknowledged or 0
+        is_attempt = unacknowledged > MAX_UNACKNOWLEDGED_LEASES
+        write = self._lease_service(task.id, Move.CLAIM, nonce, self.now, Guard(version=task.version))
+        sets: TaskChanges = {
+            **write.sets,
+            "unacknowledged": unacknowledged + 1 if self.awaits_acknowledgement else None,
+            "waits": waits_with(task, UNACKNOWLEDGED, task.run_at or self.now),
+        }
+        if task.started_at == task.run_at and not is_attempt:
+            # The claim had entered it; nothing has started.
+            sets["started_at"] = self.now
+        return replace(write, sets=sets, adds={"fence": 1, "attempt": int(is_attempt)})
 
     def claim_rollback(self, task: Task, nonce: str) -> Write:
         """The write that takes up a rollback that is due, or was left by a worker whose lease is over."""
@@ -169,6 +203,7 @@ class Run:
             "deferred_fence": None,
             "waiting_for": None,
         }
+        changes |= acknowledged(self.task)
         if self.task.rate_places:
             # The next attempt is another start.
             changes["rate_places"] = {}
@@ -205,9 +240,14 @@ def late_start(task: Task, started_at: Millis | None) -> TaskChanges:
     return {"started_late": True} if started_at - task.due_at >= LATE_EVENT_AFTER else {}
 
 
+def acknowledged(task: Task) -> TaskChanges:
+    """What every write of an attempt changes besides: its client is heard of, or the lease is nobody's any more."""
+    return {} if task.unacknowledged is None else {"unacknowledged": None}
+
+
 def claim_undone(task: Task) -> TaskChanges:
     """What takes a claim back whose target was not called: it was no attempt."""
-    sets: TaskChanges = {"attempt": task.attempt - 1}
+    sets: TaskChanges = {"attempt": task.attempt - 1, **acknowledged(task)}
     if outlives_workers(task.target) and task.state is not State.ROLLING_BACK:
         # Nor were the claims of workers that were lost meanwhile.
         sets["attempt"] = attempts_told_of(task)

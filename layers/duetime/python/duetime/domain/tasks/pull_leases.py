@@ -67,6 +67,7 @@ class LeaseRequest:
         wait: how long to wait for the first one, in milliseconds.
         length: of each lease, in milliseconds.
         worker: its name, for the attempt history.
+        acknowledge_within: how long each lease lasts before the worker is heard of, in milliseconds; at most `length`.
     """
 
     types: tuple[str, ...]
@@ -74,3 +75,9 @@ class LeaseRequest:
     wait: Millis
     length: Millis
     worker: str
+    acknowledge_within: Millis | None = None
+
+    @property
+    def first(self) -> Millis:
+        """How long a lease lasts until its worker renews it, in milliseconds."""
+        return self.length if self.acknowledge_within is None else self.acknowledge_within

@@ -161,8 +161,8 @@ LEGAL: dict[Move, Rule] = {
     Move.FAIL_CONDITION: Rule(
         frozenset({State.BLOCKED}), State.FAILED, "its condition in the topology cannot be evaluated"
     ),
-    Move.APPROVE: Rule(frozenset({State.WAITING}), State.SUCCEEDED, "its user approved what waited for an approval"),
-    Move.REJECT: Rule(frozenset({State.WAITING}), State.FAILED, "its user rejected what waited for an approval"),
+    Move.APPROVE: Rule(STARTABLE, State.SUCCEEDED, "its user approved what waited for an approval"),
+    Move.REJECT: Rule(STARTABLE, State.FAILED, "its user rejected what waited for an approval"),
     Move.RETAIN: Rule(
         TERMINAL, None, "its topology needs it no longer, or once more: its expiry is set, or taken away"
     ),

@@ -45,6 +45,7 @@ class TaskChanges(TypedDict, total=False):
     sent: bool
     lease_worker: str | None
     lease_expires_at: Millis | None
+    unacknowledged: int | None
     deferred_fence: int | None
     job: str | None
     requested_action: RequestedAction | None

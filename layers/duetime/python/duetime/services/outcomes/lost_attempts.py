@@ -8,7 +8,7 @@ from duetime.domain.conditional_writes import Guard
 from duetime.domain.record_limits import ATTEMPTS_INLINE
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
 from duetime.domain.tasks.attempt_results import failure
-from duetime.domain.tasks.attempt_run import Run
+from duetime.domain.tasks.attempt_run import Run, acknowledged
 from duetime.domain.tasks.states import Move
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.task import RequestedAction
@@ -38,6 +38,7 @@ def fail_claimed(writer: OutcomeWriter, task: Task, phases: frozenset[Phase]) ->
         "attempt": last,
         "attempt_history": lines[-ATTEMPTS_INLINE:],
         "deferred_fence": None,
+        **acknowledged(task),
     }
     if task.requested_action is RequestedAction.CANCEL:
         return writer.write_outcome(task, Move.STOP, {**sets, "requested_action": None}, now)
@@ -60,6 +61,7 @@ def fail_unwatched(writer: OutcomeWriter, task: Task) -> WriteResult:
         "error": _error(task, task.attempt).error,
         "attempt_history": lines[-ATTEMPTS_INLINE:],
         "requested_action": None,
+        **acknowledged(task),
     }
     move = Move.STOP if task.requested_action is RequestedAction.CANCEL else Move.GIVE_UP
     return writer.write_outcome(task, move, sets, now, Guard(version=task.version))

@@ -12,6 +12,7 @@ from duetime.domain.dispatch.message_deletion import (
     DeleteMessage,
     FollowUp,
     RedeliverMessage,
+    TakeOver,
     Undo,
     after_refusal,
 )
@@ -70,7 +71,7 @@ class LeaseClaims:
         except Exception as error:  # noqa: BLE001 - see above
             self.runtime.telemetry.count("worker_errors")
             self.runtime.telemetry.note("a task could not be leased", error=places_of(error), delivery=delivery.id)
-            return ClaimedDelivery(delivery, RedeliverMessage(self.runtime.now() + wanted.length, type(error).__name__))
+            return ClaimedDelivery(delivery, RedeliverMessage(self.runtime.now() + wanted.first, type(error).__name__))
 
     def put_back(self, task: Task, reason: str) -> DeleteMessage | RedeliverMessage:
         """Take back a claim that was not handed out; the task waits for what the reason says.
@@ -81,10 +82,16 @@ class LeaseClaims:
         return self._ended(self._postpone(task, Postponed(self.runtime.now(), reason)))
 
     def _claimed(self, wanted: LeaseRequest, delivery: Delivery) -> Leased | DeleteMessage | RedeliverMessage:
-        claimant = Claimant(wanted.worker, self.runtime.now(), wanted.length)
+        claimant = Claimant(wanted.worker, self.runtime.now(), wanted.first, awaits_acknowledgement=True)
         result = self.stores.tasks.apply(claimant.claim(delivery.message, self.runtime.nonce()))
         if not isinstance(result, Applied):
-            return self._refused(result.task, delivery)
+            refused = self._refused(result.task, delivery)
+            if not isinstance(refused, TakeOver):
+                return refused
+            result = self.stores.tasks.apply(claimant.claim_unacknowledged(refused.task, self.runtime.nonce()))
+            if not isinstance(result, Applied):
+                return self._later("somebody else took it over")
+            self.runtime.telemetry.count("leases_unacknowledged")
         task = result.task
         attempt_metrics.count_claim(self.runtime.telemetry, task, claimant.now)
         try:
@@ -142,11 +149,12 @@ class LeaseClaims:
         self.pull_locks.give_back(task)
         return self._ended(end)
 
-    def _refused(self, task: Task | None, delivery: Delivery) -> DeleteMessage | RedeliverMessage:
+    def _refused(self, task: Task | None, delivery: Delivery) -> DeleteMessage | RedeliverMessage | TakeOver:
         """What happens to a message whose claim was rejected; what follows an outcome is the worker functions'."""
-        self.runtime.telemetry.count("claims_rejected")
         retain_paused(self.stores.tasks, self.stores.contents, task)
-        match after_refusal(task, delivery.message, self.runtime.now()):
+        refusal = after_refusal(task, delivery.message, self.runtime.now())
+        self.runtime.telemetry.count("claims_rejected", int(not isinstance(refusal, TakeOver)))
+        match refusal:
             case FollowUp(left) | Undo(left) | CheckTopology(left) | CheckJob(left):
                 unsent = self.queues.send([Outgoing(message_for(left), 0)])
                 return self._later("not sent") if unsent else DeleteMessage("left to the worker functions")

@@ -62,16 +62,16 @@ class LeaseService:
                 raise
             # What was leased must reach its worker, or it is lost until the leases end.
             self.runtime.telemetry.note("a queue could not be asked", error=str(error))
-        return self._with_time_left(leases)
+        return self._with_time_left(leases, wanted.first)
 
-    def _with_time_left(self, leases: Sequence[Leased]) -> list[Leased]:
+    def _with_time_left(self, leases: Sequence[Leased], length: Millis) -> list[Leased]:
         """The leases that are of use to a worker; those that went by meanwhile are returned.
 
         Whatever was slow since their claims, a worker must not begin under a lease that is all but over, or is over
         and somebody else's by now.
         """
         now = self.runtime.now()
-        useful = [lease for lease in leases if lease.left(now) * LEAST_LEASE_SHARE >= lease.key.length]
+        useful = [lease for lease in leases if lease.left(now) * LEAST_LEASE_SHARE >= length]
         for lease in leases:
             if lease not in useful:
                 self.runtime.telemetry.count("leases_too_late")
@@ -128,7 +128,7 @@ class LeaseService:
             seconds: how long to wait for a message.
             hold: how long to wait for the due time of the first of them.
         """
-        away = -(-(wanted.length + LEASE_RETURN_MARGIN) // SECOND)
+        away = -(-(wanted.first + LEASE_RETURN_MARGIN) // SECOND)
         deliveries = self.queues.receive(pull_queue, most, seconds, away)
         if not deliveries:
             return []

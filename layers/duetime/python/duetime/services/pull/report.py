@@ -17,7 +17,7 @@ from duetime.domain.errors import (
 )
 from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN
 from duetime.domain.tasks.attempt_results import Ending, Failed, Postponed, Stopped, Yielded
-from duetime.domain.tasks.attempt_run import Run, late_start
+from duetime.domain.tasks.attempt_run import Run, acknowledged, late_start
 from duetime.domain.tasks.states import Move, State
 from duetime.domain.tasks.targets import PullTarget
 from duetime.domain.tasks.task import RequestedAction
@@ -76,7 +76,7 @@ class LeaseReports:
         until = min(now + key.length, overdue_at)
         if not self.pull_locks.renew(task, until):
             raise LockLost(task)
-        sets: TaskChanges = {"lease_expires_at": until}
+        sets: TaskChanges = {"lease_expires_at": until, **acknowledged(task)}
         if progress is not None:
             sets["progress"] = progress
         sets |= late_start(task, task.started_at)

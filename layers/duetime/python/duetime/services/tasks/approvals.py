@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard
-from duetime.domain.errors import StateConflict, Unavailable
+from duetime.domain.errors import ContentExpired, StateConflict, Unavailable
 from duetime.domain.tasks.action_history import Action
 from duetime.domain.tasks.action_recording import recorded
-from duetime.domain.tasks.approvals import is_awaited, rejection
+from duetime.domain.tasks.approvals import is_awaited, is_being_checked, rejection
 from duetime.domain.tasks.content_expiry import after_record, unless_referenced
 from duetime.domain.tasks.control_changes import require_version
 from duetime.domain.tasks.states import Move
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     from duetime.services.tasks.read import TaskReader
 
 _TRIES = 5
+_CHECK_PAUSE = 100
+"""Milliseconds. A worker that claims an approval writes twice and calls nothing."""
+_REPEATED = {Action.APPROVED: "with another payload", Action.REJECTED: "for another reason"}
+"""How a decision can differ from the same one before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,23 +67,41 @@ class Approvals:
 
         Raises:
             TaskNotFound: there is none, or it is another owner's.
-            StateConflict: it does not wait for an approval, or was decided otherwise.
+            StateConflict: it does not wait for an approval, or was decided otherwise: with another payload, too.
             VersionMismatch: it is at another version.
+            Unavailable: a worker has had it for longer than a check takes, or a store did not answer; send it again.
         """
         action = Action.APPROVED if decision.approve else Action.REJECTED
         for _ in range(_TRIES):
-            task = self.task_reader.record(owner, task_id)
-            if not is_awaited(task):
-                if task.is_terminal and any(each.action is action for each in task.actions.records[-1:]):
+            task, now = self.task_reader.record(owner, task_id), self.runtime.now()
+            if is_being_checked(task):
+                self.runtime.clock.sleep_until(now + _CHECK_PAUSE)
+                continue
+            if not is_awaited(task, now):
+                if self._is_repeated(task, action, decision, by):
                     return task
-                raise StateConflict(task, f"{action}: it does not wait for an approval")
+                raise StateConflict(task, f"{action}: {_obstacle(task, action)}")
             require_version(task, version)
-            result = self._written(task, decision, recorded(task, action, by, self.runtime.now()), by)
+            result = self._written(task, decision, recorded(task, action, by, now), by)
             if isinstance(result, Applied):
                 count_outcome(self.runtime.telemetry, result.task)
                 let_key_expire(self.stores, result.task)
                 return result.task
         raise Unavailable(f"the task {task_id} was written by others again and again")
+
+    def _is_repeated(self, task: Task, action: Action, decision: Decision, by: Attribution) -> bool:
+        """Whether a task has ended by the very same decision."""
+        if not task.is_terminal or _decided(task) is not action:
+            return False
+        if not decision.approve:
+            return task.error == rejection(by.reason)
+        if task.result is None:
+            return False
+        try:
+            stored = self.stores.contents.fetch(task.id, task.result)
+        except ContentExpired:
+            return False
+        return _canonical(stored) == _canonical(decision.payload)
 
     def _written(self, task: Task, decision: Decision, sets: TaskChanges, by: Attribution) -> WriteResult:
         """Write the outcome; a worker does what follows it."""
@@ -95,3 +118,22 @@ class Approvals:
         if is_node and kept.is_outside and isinstance(result, Applied):
             contents.retain(task.id, kept, expiry)
         return result
+
+
+def _decided(task: Task) -> Action | None:
+    """How a task was decided, if that is the last that was done about it."""
+    last = task.actions.records[-1:]
+    return last[0].action if last and last[0].action in _REPEATED else None
+
+
+def _obstacle(task: Task, action: Action) -> str:
+    """Why a task cannot be decided."""
+    decided = _decided(task) if task.is_terminal else None
+    if decided is None:
+        return "it does not wait for an approval"
+    return f"it was {decided} already" + (f", {_REPEATED[action]}" if decided is action else "")
+
+
+def _canonical(data: bytes) -> str:
+    """JSON text with its keys in order: equal for equal values, and different for 1, 1.0 and true."""
+    return json.dumps(json.loads(data), sort_keys=True)

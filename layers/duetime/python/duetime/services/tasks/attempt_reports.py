@@ -9,7 +9,7 @@ from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.dispatch.enqueue_plan import on_the_minute
 from duetime.domain.errors import FenceMismatch, LockLost, NotifiedOtherwise, StateConflict
 from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN
-from duetime.domain.tasks.attempt_run import Run
+from duetime.domain.tasks.attempt_run import Run, acknowledged
 from duetime.domain.tasks.aws_jobs import is_job
 from duetime.domain.tasks.states import LEASED, Move, State
 from duetime.domain.tasks.targets import HandlerTarget, HttpTarget, Phase
@@ -104,7 +104,9 @@ class AttemptReports:
             raise FenceMismatch(task)
         if (task.lease_expires_at or 0) < now:
             raise FenceMismatch(task, _TIME_IS_OVER)
-        sets: TaskChanges = {} if progress is None else {"progress": progress}
+        sets: TaskChanges = acknowledged(task)
+        if progress is not None:
+            sets["progress"] = progress
         guard = Guard(owner=owner, fence=fence)
         if task.awaiting_notification:
             deadline = deferred_until(task, now)

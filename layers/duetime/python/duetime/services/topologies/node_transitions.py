@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write
@@ -21,7 +22,7 @@ from duetime.domain.topologies.join_counters import chunk_of, chunks_for, report
 from duetime.domain.topologies.maps import MapFailed
 from duetime.domain.topologies.node_status import Reason
 from duetime.domain.topologies.trigger_rules import Verdict
-from duetime.services.content_retention import extend, retain_open
+from duetime.services.content_retention import extend, replace_content, retain_open
 from duetime.services.outcomes.attempt_metrics import count_outcome
 
 if TYPE_CHECKING:
@@ -184,11 +185,12 @@ class NodeActions:
     def _release(
         self, topology_run: TopologyRun, key: str, task: Task | None, map_payload: bytes | None
     ) -> Task | None:
-        sets: TaskChanges = {}
+        expiry = unless_referenced(self.runtime.now())
+        payload = None
         if map_payload is not None:
-            # Whoever releases it again has the same items.
-            task_id = topology_run.run_state.task_id(key)
-            sets["payload"] = self.stores.contents.keep(task_id, _MAP_PAYLOAD, map_payload)
+            # A name of its own: a release that is refused must not change the expiry of the items of another one.
+            task_id, name = topology_run.run_state.task_id(key), f"{_MAP_PAYLOAD}.{self.runtime.nonce()}"
+            payload = self.stores.contents.keep(task_id, name, map_payload, expiry)
         for _ in range(_TRIES):
             if task is None or task.state is not State.BLOCKED or not topology_run.starts_nodes:
                 return None
@@ -196,7 +198,13 @@ class NodeActions:
             if task.due_at != task.created_at:
                 # Its user has set another time while it was blocked.
                 due = max(due, task.due_at)
-            result = self.enqueuer.write(task, Move.RELEASE, due, Guard(version=task.version), {**sets, "due_at": due})
+            sets: TaskChanges = {"due_at": due} if payload is None else {"due_at": due, "payload": payload}
+            write = partial(self.enqueuer.write, task, Move.RELEASE, due, Guard(version=task.version), sets)
+            if payload is None:
+                result = write()
+            else:
+                stores = (self.stores.tasks, self.stores.contents)
+                result = replace_content(stores, task, task.payload, payload, expiry, write)
             if isinstance(result, Applied):
                 return result.task
             # Somebody has released, held, cancelled or changed it just now.

@@ -77,11 +77,17 @@ class Retention:
         return outer is not None and outer.is_present and self.is_needed(outer)
 
     def expiry_of(self, topology_run: TopologyRun) -> Millis:
-        """When a topology expires that has ended, if it is finished now: after the one that it is a node of."""
-        if topology_run.task.expires_at is not None:
-            return topology_run.task.expires_at
+        """When a topology expires that has ended, if it is finished now: after the one that it is a node of.
+
+        A topology that is not finished yet may have an expiry from the one that it is a node of. It is finished with a
+        later one if that takes days, so this does not count.
+        """
+        task = topology_run.task
+        if task.finished_at is not None and task.expires_at is not None:
+            return task.expires_at
+        kept_until = self.runtime.now() + self.period + (NODE_MARGIN if task.node_ref is not None else 0)
         outer = self._outer(topology_run)
-        return self.runtime.now() + self.period if outer is None else self.expiry_of_nodes(outer)
+        return max(kept_until, task.expires_at or 0, 0 if outer is None else self.expiry_of_nodes(outer))
 
     def expiry_of_nodes(self, topology_run: TopologyRun) -> Millis:
         """When the nodes of a topology expire that has ended, at the earliest."""
@@ -103,14 +109,14 @@ class Retention:
                 self._let_expire(inner, inner.task.expires_at or expires_at + NODE_MARGIN)
 
     def _set(self, ids: Collection[TaskId], expires_at: Millis | None) -> Collection[Task]:
-        """Set it of those that have ended; returns all, as they were."""
+        """Set or remove the expiry of those that have ended, and never make it earlier; returns all, as they were."""
         found = self.stores.tasks.read_many(list(ids), consistent=True)
         self.runtime.executor.map(lambda task: self._set_one(task, expires_at), found.values())
         return found.values()
 
     def _set_one(self, task: Task | None, expires_at: Millis | None) -> None:
         for _ in range(_TRIES):
-            if task is None or not task.is_terminal or (task.expires_at is None) == (expires_at is None):
+            if task is None or not task.is_terminal or _is_kept(task.expires_at, expires_at):
                 return
             if expires_at is None:
                 retain(self.stores.contents, task)
@@ -124,3 +130,10 @@ class Retention:
                 return
             task = end.task
         raise Unavailable("a node was written by others again and again")
+
+
+def _is_kept(present: Millis | None, wanted: Millis | None) -> bool:
+    """Whether a node's expiry can stay. A difference of less than half the margin is not worth a write."""
+    if present is None or wanted is None:
+        return present is wanted
+    return present >= wanted - NODE_MARGIN // 2

@@ -69,6 +69,8 @@ class DeadLetterService:
         now = self.runtime.now()
         over_at = self._lease_over_at(task)
         spent = not task.retry.allows_after(task.attempt) and not outlives_workers(task.target)
+        # A lease that nobody acknowledged may have been no attempt; whoever takes it over knows.
+        spent = spent and not task.unacknowledged
         if over_at <= now and spent and not task.rollback_on_failure and task.state is not State.ROLLING_BACK:
             return self._give_up(task)
         # A fresh message, with its receive count at nothing, takes the task over after the lease. What may have to

@@ -1,0 +1,175 @@
+"""Leases that no pull worker received: short if their workers acknowledge leases, and no attempts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN, MAX_UNACKNOWLEDGED_LEASES
+from tests.scenarios.scenario import MINUTE, SECOND
+from tests.scenarios.tasks import ONCE
+from tests.scenarios.test_pull_workers import BOOM, LEASE, Pulled
+from tests.simulation.account import PULLED
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+WITHIN = 8
+"""Seconds within which the workers of these tests acknowledge."""
+
+
+@pytest.fixture
+def tasks() -> Pulled:
+    """An account with a pulled type."""
+    return Pulled()
+
+
+def _wanted(**more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    return {"types": [PULLED], "wait_seconds": 20, "worker": "w", "lease_seconds": 30, **more}
+
+
+def _vanish(tasks: Pulled, **more: Any) -> None:  # noqa: ANN401 - JSON
+    """Have a worker ask for a lease and be gone when the answer comes."""
+    answers = tasks.send("POST", "/v1/leases", _wanted(**more))
+    assert tasks.run_until(lambda: answers)
+    assert answers[0].body["leases"]
+
+
+def _lease(tasks: Pulled, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    """The lease of a worker that asks again and again."""
+    until = tasks.now + MINUTE
+    while tasks.now < until:
+        for lease in tasks.ask("POST", "/v1/leases", _wanted(**more)).body["leases"]:
+            found: dict[str, Any] = lease
+            return found
+    raise AssertionError("no lease")
+
+
+@pytest.mark.parametrize("retry", [{}, ONCE], ids=["retried", "one attempt"])
+def test_a_worker_that_vanishes_while_it_polls_takes_no_attempt_with_it(
+    tasks: Pulled, retry: Mapping[str, Any]
+) -> None:
+    """Whoever asks next runs the first attempt, although only one is allowed; the history has nothing else."""
+    with tasks:
+        task_id = tasks.create_pulled(2 * SECOND, **({"retry": retry} if retry else {}))
+        _vanish(tasks)
+        lease = _lease(tasks)
+        assert (lease["task"]["attempt"], lease["task"]["fence"], lease["unacknowledged_leases"]) == (1, 2, 1)
+        assert tasks.tell(lease, "complete", {"result": 1}).status == 200
+        assert (tasks.done(task_id).attempt, tasks.outcomes(task_id)) == (1, ["succeeded"])
+        assert tasks.record(task_id).unacknowledged is None
+        assert tasks.counts()["leases_unacknowledged"] == 1
+        assert tasks.counts()["attempts_lost"] == 0
+
+
+def test_a_lease_that_is_to_be_acknowledged_is_short_until_it_is(tasks: Pulled) -> None:
+    """A task that nobody received is another worker's within seconds; one that was acknowledged is not."""
+    with tasks:
+        tasks.create_pulled()
+        _vanish(tasks, acknowledge_within_seconds=WITHIN)
+        vanished_at = tasks.now
+        lease = _lease(tasks, acknowledge_within_seconds=WITHIN)
+        assert tasks.now - vanished_at <= WITHIN * SECOND + LEASE_RETURN_MARGIN + 2 * SECOND
+        assert tasks.tell(lease, "heartbeat").status == 200
+        ends_at = tasks.record(lease["task"]["id"]).lease_expires_at or 0
+        assert ends_at == pytest.approx(tasks.now + LEASE, abs=200)
+        tasks.run(WITHIN * SECOND + LEASE_RETURN_MARGIN)
+        assert tasks.lease() == []
+
+
+def test_a_worker_without_heartbeats_has_its_whole_lease(tasks: Pulled) -> None:
+    """It need not acknowledge anything: ten minutes after a lease of fifteen it reports its result."""
+    with tasks:
+        task_id = tasks.create_pulled(timeout_seconds=900)
+        lease = _lease(tasks, lease_seconds=900)
+        for _ in range(20):
+            tasks.run(10 * SECOND)
+            assert tasks.lease(20) == []
+        assert tasks.tell(lease, "complete", {"result": 1}).status == 200
+        assert tasks.done(task_id).attempt == 1
+
+
+@pytest.mark.parametrize("sign", ["heartbeat", "progress of the task"])
+def test_an_attempt_that_was_acknowledged_counts_when_it_is_lost(tasks: Pulled, sign: str) -> None:
+    """After a sign of life its worker has begun it: the next lease is the second attempt."""
+    with tasks:
+        task_id = tasks.create_pulled()
+        lease = _lease(tasks)
+        if sign == "heartbeat":
+            assert tasks.tell(lease, "heartbeat").status == 200
+        else:
+            told = {"fence": lease["task"]["fence"], "percent": 10}
+            assert tasks.ask("POST", f"/v1/tasks/{task_id}/progress", told).status == 200
+        lease = _lease(tasks)
+        assert (lease["task"]["attempt"], lease["unacknowledged_leases"]) == (2, 0)
+        assert tasks.tell(lease, "complete", {"result": 1}).status == 200
+        assert tasks.outcomes(task_id) == ["lost", "succeeded"]
+
+
+def test_a_task_that_ends_each_worker_before_it_is_heard_of_comes_to_its_end(tasks: Pulled) -> None:
+    """So many leases in a row are no attempts; the next ones are, until none is left."""
+    with tasks:
+        task_id = tasks.create_pulled(retry={"max_attempts": 2, "initial_seconds": 0})
+        attempts = []
+        while tasks.state(task_id) != "failed":
+            attempts += [lease["task"]["attempt"] for lease in tasks.lease(20)]
+        assert attempts == [*(MAX_UNACKNOWLEDGED_LEASES + 1) * [1], 2]
+        task = tasks.record(task_id)
+        assert task.error is not None
+        assert (task.error.type, task.attempt, task.unacknowledged) == ("WorkerLost", 2, None)
+        assert tasks.outcomes(task_id) == ["lost", "lost"]
+
+
+def test_an_acknowledged_lease_begins_the_count_of_unacknowledged_ones_anew(tasks: Pulled) -> None:
+    """A retry after a failure has as many as the first attempt."""
+    with tasks:
+        tasks.create_pulled(retry={"max_attempts": 2, "initial_seconds": 0})
+        for attempt in (1, 2):
+            for before in range(MAX_UNACKNOWLEDGED_LEASES):
+                assert _lease(tasks)["unacknowledged_leases"] == before
+            lease = _lease(tasks)
+            assert (lease["task"]["attempt"], lease["unacknowledged_leases"]) == (attempt, MAX_UNACKNOWLEDGED_LEASES)
+            assert tasks.tell(lease, "fail", BOOM).status == 200
+
+
+def test_a_task_whose_lease_nobody_received_expires_as_if_it_had_not_started(tasks: Pulled) -> None:
+    """The claim that was for nothing was no start: its user's time to start it is over."""
+    with tasks:
+        task_id = tasks.create_pulled(expires_seconds=20)
+        _vanish(tasks)
+        assert tasks.run_until(lambda: tasks.state(task_id) == "failed", 10 * MINUTE)
+        task = tasks.record(task_id)
+        assert task.has_expired
+        assert (task.attempt, task.unacknowledged) == (0, None)
+
+
+def test_a_cancel_that_nobody_received_the_lease_for_is_done_at_the_next_claim(tasks: Pulled) -> None:
+    """No attempt is begun for it."""
+    with tasks:
+        task_id = tasks.create_pulled()
+        _vanish(tasks)
+        assert tasks.cancel(task_id, force=True).status == 202
+        tasks.run(LEASE + LEASE_RETURN_MARGIN)
+        assert tasks.lease(5) == []
+        assert (tasks.state(task_id), tasks.record(task_id).unacknowledged) == ("cancelled", None)
+
+
+def test_the_reasons_of_a_late_start_name_the_lease_that_nobody_received(tasks: Pulled) -> None:
+    """While it is nobody's, and afterwards in the account of its time."""
+    with tasks:
+        task_id = tasks.create_pulled()
+        _vanish(tasks)
+        tasks.run(LEASE + 5 * SECOND + 10)
+        present = tasks.ask("GET", f"/v1/tasks/{task_id}/explain").body
+        assert "never acknowledged its lease" in str(present)
+        assert tasks.tell(_lease(tasks), "complete", {"result": 1}).status == 200
+        assert "nobody received the last lease" in str(tasks.ask("GET", f"/v1/tasks/{task_id}/explain").body)
+
+
+def test_a_time_to_acknowledge_beyond_the_lease_is_refused(tasks: Pulled) -> None:
+    """The answer names the field."""
+    with tasks:
+        refused = tasks.ask("POST", "/v1/leases", _wanted(acknowledge_within_seconds=31))
+        assert refused.status == 422
+        assert [each["field"] for each in refused.body["errors"]] == ["acknowledge_within_seconds"]
