@@ -234,8 +234,8 @@ def late_start(task: Task, started_at: Millis | None) -> TaskChanges:
         task: the record as it was claimed or read.
         started_at: when its first attempt started.
     """
-    if started_at is None or task.started_late or task.attempt_history:
-        # Its due time may have been changed since an earlier attempt.
+    if started_at is None or task.started_late or task.attempt_history or task.state is State.ROLLING_BACK:
+        # Its due time may have been changed since an earlier attempt; and a rollback is no start.
         return {}
     return {"started_late": True} if started_at - task.due_at >= LATE_EVENT_AFTER else {}
 
