@@ -108,8 +108,12 @@ class Users:
             simulation.count("hot key")
             while simulation.time.now() < ends_at:
                 body["priority"] = draw.choice(["normal", "normal", "high"])
-                simulation.time.start_process(partial(self.ask, "POST", "/v1/tasks", {**body}))
+                simulation.time.start_process(partial(self._send, {**body}))
                 simulation.take(every)
+
+    def _send(self, body: dict[str, Any]) -> None:
+        """Create a task, whatever comes of it."""
+        self.ask("POST", "/v1/tasks", body)
 
     def change_rates(self, until: Millis) -> None:
         """Now and then have tasks wait for a slow rate, raise it for all of them, and lower it again."""
@@ -119,7 +123,7 @@ class Users:
             key = f"changing-{next(self._keys)}"
             limits = (1, draw.choice([3, 9]))
             slow, fast = ({"key": key, "limit": limit, "per_seconds": 30} for limit in limits)
-            simulation.rates.asked[key] = {Rate(**slow), Rate(**fast)}
+            simulation.rates.asked[key] = {Rate(key, limit, 30) for limit in limits}
             body = {"type": works.PLAIN, "timeout_seconds": 60, "rate": slow, "retry": {"max_attempts": 1}}
             answers = [self.ask("POST", "/v1/tasks", body) for _ in range(8)]
             made = [answer.body["id"] for answer in answers if answer is not None and answer.status == 201]
