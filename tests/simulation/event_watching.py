@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from tests.simulation.fault_simulation import FaultSimulation
 
-_HISTORY, _STARTED = (ATTRIBUTES[name].name for name in ("attempt_history", "started_at"))
+_HISTORY, _STARTED, _FENCE = (ATTRIBUTES[name].name for name in ("attempt_history", "started_at", "fence"))
 _BEGINNING = frozenset({"prepare", "run"})
 _LATE = MINUTE
 """A first start that is so late has an event."""
@@ -56,8 +56,9 @@ class EventWatching:
         self._stream.add(old, new)  # type: ignore[arg-type]  # items
         if old is None or new is None:
             return
-        if _STARTED in old and _STARTED not in new:
-            # Put back, also by its worker, it has not started.
+        is_claimed = old[_FENCE] != new[_FENCE]
+        if _STARTED in old and (_STARTED not in new or (is_claimed and old[_STARTED] != new[_STARTED])):
+            # Put back, also by its worker, it has not started; nor has one whose lease no worker has acknowledged.
             self._called_at.pop(new[schema.SORT_KEY]["S"], None)
         if _HISTORY in old or _HISTORY not in new:
             return
