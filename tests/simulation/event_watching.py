@@ -14,7 +14,7 @@ from duetime.adapters.dynamodb.stream import changes_of
 from duetime.adapters.dynamodb.task_items import task_of
 from duetime.domain.changes.events import EventKind, events_of
 from duetime.domain.tasks.attempt_records import AttemptOutcome
-from duetime.domain.tasks.targets import HandlerTarget, PullTarget
+from duetime.domain.tasks.targets import HandlerTarget
 from duetime.domain.times import MINUTE
 from duetime_testing.fakes.stream import FakeStream
 from duetime_testing.fakes.telemetry import FakeTelemetry
@@ -88,9 +88,8 @@ class EventWatching:
         self._ids.setdefault(name, set()).add(event_id)
         task, check = self._account.watching.record(name), self._account.watching.check
         check(self.late[name] == 1, f"{name} has {self.late[name]} events of its late start, {self._ids[name]}")
-        heard = (HandlerTarget, PullTarget) if self._account.attempts.hears_all else HandlerTarget
-        if task is None or not isinstance(task.target, heard):
-            # Its calls are not watched.
+        if task is None or task.pull_queue or not isinstance(task.target, HandlerTarget):
+            # Its calls are not watched; a pull worker starts with its first heartbeat, whatever it does then.
             return
         called_at = self._called_at.get(name)
         check(called_at is not None, f"{name} is said to have started late, and was not called")
