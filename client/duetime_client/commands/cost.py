@@ -12,6 +12,7 @@ from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.cost_views import cost_table
 from duetime_client.commands.document_output import AsJson
+from duetime_client.commands.list_reading import ListReading
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import console, printable, show_json
 from duetime_client.commands.task_arguments import task_filter
@@ -99,13 +100,15 @@ def sum_costs(
     except WorkloadError as error:
         raise typer.BadParameter(str(error), param_hint="--by") from error
     options = FilterOptions(task_type=task_type, due_after=due_after, due_before=due_before)
-    filters = task_filter(options, context.ensure_object(Clock), None)
+    clock = context.ensure_object(Clock)
+    filters = task_filter(options, clock, None)
     with connected(context, deployment) as client:
-        found = sums(client.tasks.list(page_size=MAX_PAGE, **filters), key)
+        reading = ListReading(client, clock, as_json=as_json)
+        found = sums(reading.entries(client.tasks.list(page_size=MAX_PAGE, **filters)), key)
     if as_json:
         show_json([asdict(each) for each in found])
     else:
-        _show_sums(by, found)
+        reading.show(found, lambda: _show_sums(by, found))
 
 
 def _show_sums(by: str, found: Sequence[CostSum]) -> None:

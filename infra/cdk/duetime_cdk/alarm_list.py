@@ -267,6 +267,13 @@ def _schedules() -> list[AlarmSpec]:
             page=_SCHEDULES,
         ),
         AlarmSpec(
+            "CalendarEnding",
+            own("calendars_ending", "Sum", FunctionName.TRIGGER),
+            "The times of a calendar are known for less than thirty more days: the trigger's log names it",
+            minutes=1,
+            page=_SCHEDULES,
+        ),
+        AlarmSpec(
             "ExpansionsFailing",
             own("expansions_failed", "Sum", FunctionName.TRIGGER),
             "A schedule could not be expanded: the trigger's log names it",
