@@ -15,6 +15,7 @@ from duetime_client.open_literals import (
     TaskState,
 )
 from duetime_client.problems import document_of, unexpected_response
+from duetime_client.request_limits import MAX_PROGRESS_MESSAGE_LENGTH, error_document, printable, writable
 from duetime_client.resource import AsyncResource, Operation, Resource, SyncResource
 from duetime_client.session import segment
 from duetime_client.task import Task
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     import httpx
 
 LEASES = "/v1/leases"
+_TRACEBACK_LENGTH = 20_000
 
 
 class LeasedTask(BaseModel):
@@ -92,8 +94,12 @@ class LeaseOperations(Resource):
 
     @Operation
     def renew(self, lease: str, percent: int | None = None, message: str = "") -> Request[LeaseState]:
-        """Renew a lease and report progress; `requested_action` of the response is what was requested meanwhile."""
-        body: dict[str, object] = {} if percent is None else {"percent": percent, "message": message}
+        """Renew a lease and report progress; `requested_action` of the response is what was requested meanwhile.
+
+        What cannot be written of the message is escaped, and a long one is cut.
+        """
+        told = printable(message, MAX_PROGRESS_MESSAGE_LENGTH)
+        body: dict[str, object] = {} if percent is None else {"percent": percent, "message": told}
         return _report(lease, "heartbeat", body)
 
     @Operation
@@ -105,9 +111,13 @@ class LeaseOperations(Resource):
     def fail(
         self, lease: str, kind: str, message: str = "", *, retriable: bool = True, traceback: str = ""
     ) -> Request[LeaseState]:
-        """Report a failure, where it was raised, and whether another attempt may succeed."""
-        body = {"error": {"type": kind, "message": message}, "retriable": retriable}
-        return _report(lease, "fail", {**body, **({"traceback": traceback} if traceback else {})})
+        """Report a failure, where it was raised, and whether another attempt may succeed.
+
+        Whatever an error says can be reported: what cannot be written is escaped, and what is too long is cut.
+        """
+        body = {"error": error_document(kind, message), "retriable": retriable}
+        told = writable(traceback[-_TRACEBACK_LENGTH:])[-_TRACEBACK_LENGTH:]
+        return _report(lease, "fail", {**body, **({"traceback": told} if told else {})})
 
     @Operation
     def release(self, lease: str) -> Request[LeaseState]:

@@ -11,9 +11,10 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Literal
 
 from duetime_client.errors import ApiError, ClientError, Conflict, NotFound, RateLimited, Unreachable
+from duetime_client.request_limits import MAX_CHECKPOINT_BYTES, MAX_RESULT_BYTES
 from duetime_client.retries import PASSING
 from duetime_client.run_context import RunSchedule, RunTopology
-from duetime_client.task_definitions import PayloadInvalid
+from duetime_client.task_definitions import PayloadInvalid, ResultNotJson
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,7 +30,10 @@ _SHORTEST_ACKNOWLEDGEMENT, _LONGEST_ACKNOWLEDGEMENT = 5, 15
 its first heartbeat needs not come any sooner than the following ones."""
 _SHORTEST_PAUSE = 0.2
 _LONGEST_PAUSE = 5.0
-_TRACEBACK_LENGTH = 20_000
+_REFUSED = frozenset({400, 413, 422})
+"""Statuses of a report that the API does not take, however often it is sent."""
+_CLASS_NAME = type.__dict__["__name__"]
+"""The name that Python itself has of a class: a metaclass may answer anything."""
 
 
 def acknowledge_within(lease_seconds: int) -> int:
@@ -41,7 +45,7 @@ class Unretriable(Exception):
     """Raise it to fail the task at once: no further attempt would help."""
 
 
-_FINAL = {Unretriable.__name__, PayloadInvalid.__name__}
+_FINAL = {Unretriable.__name__, PayloadInvalid.__name__, ResultNotJson.__name__}
 
 
 class LeaseLost(Exception):
@@ -146,9 +150,9 @@ class Context:
 
         Args:
             percent: 0 to 100; other values are clamped.
-            message: a short text.
+            message: a short text; anything else is told as `str` has it.
         """
-        self._progress = (max(0, min(100, percent)), message[:64])
+        self._progress = (int(max(0, min(100, percent))), str(message))
 
     def heartbeat(self) -> None:
         """Renew the lease now, rather than when the worker does it next."""
@@ -261,23 +265,32 @@ class Attempt:
         client, lease = self._client, self.leased.id
         try:
             result = handler(self.context, self.leased.task.payload)
-        except AttemptPaused as pause:
-            checkpoint = pause.checkpoint
-            return lambda: client.leases.acknowledge_pause(lease, checkpoint)
-        except AttemptCancelled:
-            return lambda: client.leases.acknowledge_cancel(lease)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - a handler may raise what it likes
-            kind, message = type(error).__name__[:64], str(error)
-            # By name: a handler of the worker functions raises the error of its own package.
-            retriable = _FINAL.isdisjoint(each.__name__ for each in type(error).__mro__)
-            raised = _traceback_of(error)
-            return lambda: client.leases.fail(lease, kind, message, retriable=retriable, traceback=raised)
-        try:
-            json.dumps(result, allow_nan=False)
-        except (TypeError, ValueError, RecursionError) as error:
-            message = f"the result of the handler is not JSON: {error}"
-            return lambda: client.leases.fail(lease, "ResultNotJson", message, retriable=False)
+        except BaseException as error:  # noqa: BLE001 - a handler may raise what it likes
+            return self._ended_by(error)
+        if refusal := _refusal(result, MAX_RESULT_BYTES, "result"):
+            return self._failure(*refusal)
         return lambda: client.leases.complete(lease, result)
+
+    def _ended_by(self, error: BaseException) -> Callable[[], LeaseState]:
+        """The request that reports what a handler has raised."""
+        client, lease = self._client, self.leased.id
+        # By the class that it really has: an object may answer anything as its `__class__`.
+        names = [_CLASS_NAME.__get__(each) for each in type.mro(type(error))]
+        if issubclass(type(error), AttemptPaused):
+            checkpoint = getattr(error, "checkpoint", None)
+            if refusal := _refusal(checkpoint, MAX_CHECKPOINT_BYTES, "checkpoint"):
+                return self._failure(*refusal)
+            return lambda: client.leases.acknowledge_pause(lease, checkpoint)
+        if issubclass(type(error), AttemptCancelled):
+            return lambda: client.leases.acknowledge_cancel(lease)
+        # By name: a handler of the worker functions raises the error of its own package.
+        retriable = _FINAL.isdisjoint(names)
+        message, raised = _message_of(error), _traceback_of(error)
+        return lambda: client.leases.fail(lease, names[0], message, retriable=retriable, traceback=raised)
+
+    def _failure(self, kind: str, message: str) -> Callable[[], LeaseState]:
+        """The request that reports that something is not kept, which no attempt would change."""
+        return lambda: self._client.leases.fail(self.leased.id, kind, message, retriable=False)
 
     def _beat(self) -> None:
         """Renew the lease repeatedly until the handler ends or the lease is lost."""
@@ -302,8 +315,10 @@ class Attempt:
             # The attempt is over or another worker's; if the handler has ended meanwhile, its outcome says more.
             if not self._ended.is_set():
                 context._until = requested_at  # noqa: SLF001 - its maker
-        except Exception:  # noqa: BLE001 - whatever it was, the next one may come through
-            context._progress = context._progress or progress  # noqa: SLF001 - its maker
+        except Exception as error:  # noqa: BLE001 - whatever it was, the next one may come through
+            # Sent with the next one; if none succeeds, the lease expires. What the API refuses is not sent again.
+            if not _is_refused(error):
+                context._progress = context._progress or progress  # noqa: SLF001 - its maker
             return False
         else:
             # Counted from the request: the API renewed the lease no earlier.
@@ -313,13 +328,17 @@ class Attempt:
 
     def _report(self, send: Callable[[], LeaseState]) -> str:
         """Report the outcome, with retries while the lease lasts and the network fails."""
-        pause = _SHORTEST_PAUSE
+        pause, is_refused = _SHORTEST_PAUSE, False
         while not self.context.lost:
             try:
                 return send().state
             except (Conflict, NotFound):
                 return "lost"
             except ClientError as error:
+                if _is_refused(error) and not is_refused:
+                    # The API knows limits that this client does not.
+                    is_refused, send = True, self._failure("ResultNotJson", f"the API has refused it: {error}")
+                    continue
                 if not may_pass(error):
                     raise
             time.sleep(pause)
@@ -327,10 +346,45 @@ class Attempt:
         return "lost"
 
 
+def _refusal(value: object, most: int, name: str) -> tuple[str, str] | None:
+    """Type and message of the error by which a value is not kept; `None` if it is, as far as can be seen here."""
+    try:
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        if (size := len(text.encode())) > most:
+            return f"{name.capitalize()}TooLarge", f"the {name} has {size} bytes; {most} are allowed"
+        json.loads(text, object_pairs_hook=_checked)
+    except BaseException as error:  # noqa: BLE001 - the value may be of the author's own class
+        return "ResultNotJson", f"the {name} of the handler is not JSON: {_message_of(error)}"
+    return None
+
+
+def _checked(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key appears more than once")
+    return found
+
+
+def _message_of(error: BaseException) -> str:
+    """What an error says of itself, whatever that is."""
+    try:
+        return str(error)
+    except BaseException as defect:  # noqa: BLE001 - a message is its author's code, too
+        return f"its message cannot be read: {_CLASS_NAME.__get__(type(defect))}"
+
+
 def _traceback_of(error: BaseException) -> str:
-    """The end of a traceback, without the frame that called the handler; the API redacts what looks like a secret."""
-    frames = error.__traceback__.tb_next if error.__traceback__ else None
-    return "".join(traceback.TracebackException(type(error), error, frames).format())[-_TRACEBACK_LENGTH:]
+    """A traceback, without the frame that called the handler; the API redacts what looks like a secret."""
+    try:
+        frames = error.__traceback__.tb_next if error.__traceback__ else None
+        return "".join(traceback.TracebackException(type(error), error, frames).format())
+    except BaseException as defect:  # noqa: BLE001 - a class of errors may break whatever reads its attributes
+        return f"its traceback cannot be read: {_CLASS_NAME.__get__(type(defect))}"
+
+
+def _is_refused(error: Exception) -> bool:
+    """Whether the API does not take a report, however often it is sent."""
+    return isinstance(error, ApiError) and error.status in _REFUSED
 
 
 def may_pass(error: ClientError) -> bool:

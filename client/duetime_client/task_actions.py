@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime_client.io_operations import Request
+from duetime_client.request_limits import MAX_PROGRESS_MESSAGE_LENGTH, error_document, printable
 from duetime_client.resource import Operation, Resource
 from duetime_client.responses import reply_of, task_of
 from duetime_client.session import guard, segment
@@ -85,7 +86,7 @@ class TaskActions(Resource):
         self, task_id: str, fence: int, kind: str, message: str = "", *, retriable: bool = True
     ) -> Request[Task]:
         """Report the failure of an attempt whose target accepted the work, and whether another attempt may succeed."""
-        error = {"type": kind, "message": message}
+        error = error_document(kind, message)
         return _report(task_id, "notify", {"fence": fence, "outcome": "failed", "error": error, "retriable": retriable})
 
     @Operation
@@ -96,7 +97,8 @@ class TaskActions(Resource):
     @Operation
     def report_progress(self, task_id: str, fence: int, percent: int, message: str = "") -> Request[Task]:
         """Report the progress of an attempt; this is a heartbeat, too."""
-        return _report(task_id, "progress", {"fence": fence, "percent": percent, "message": message})
+        told = printable(message, MAX_PROGRESS_MESSAGE_LENGTH)
+        return _report(task_id, "progress", {"fence": fence, "percent": percent, "message": told})
 
 
 def path_of(task_id: str) -> str:

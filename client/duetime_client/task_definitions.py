@@ -18,6 +18,10 @@ P_contra = TypeVar("P_contra", contravariant=True)
 R_co = TypeVar("R_co", covariant=True)
 
 
+class ResultNotJson(ValueError):
+    """The result of a handler is not JSON; no attempt would change that."""
+
+
 class PayloadInvalid(ClientError, ValueError):
     """A payload is not one of its type. The message names the fields, and quotes no value."""
 
@@ -103,6 +107,7 @@ class TaskFunction(TaskType[P], Generic[P, R_co]):
 
         Raises:
             PayloadInvalid: The payload is not valid.
+            ResultNotJson: The result is of a class, and no JSON can be made of it.
         """
         result: Any = self.function(context, self.decode(document))
         if inspect.isawaitable(result):
@@ -112,7 +117,10 @@ class TaskFunction(TaskType[P], Generic[P, R_co]):
                 result = runner.run(_awaited(result))
         from duetime_client.payload_models import plain  # noqa: PLC0415 - it is small, but read for workers only
 
-        return plain(result)
+        try:
+            return plain(result)
+        except BaseException as error:  # the value may be of the author's own class
+            raise ResultNotJson("the result of the handler is not JSON") from error
 
 
 async def _awaited(work: Any) -> object:  # noqa: ANN401 - an awaitable

@@ -178,7 +178,12 @@ class Worker:
 
         Raises:
             DuplicateHandler: the type already has a function.
+            TypeError: It is used without a type: `@worker.task`.
         """
+        # Whatever type checkers say: a decorator without its parentheses is an easy mistake.
+        if not isinstance(task_type, str) or not task_type:
+            name = getattr(task_type, "__name__", None) or "report"
+            raise TypeError(f'@worker.task needs the type of the tasks: write @worker.task("{name}")')
 
         def register(function: Callable[[Context, Any], R]) -> TaskFunction[Any, R]:
             if task_type in self._handlers:

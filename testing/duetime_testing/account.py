@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import ChainMap
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
@@ -14,9 +19,10 @@ from duetime.canary_task import BUILT_IN
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import PullTarget, TopologyTarget
 from duetime.domain.tasks.task import RequestedAction
+from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import SECOND
-from duetime.environment_variables import Variable
-from duetime.handlers import REGISTRY
+from duetime.environment_variables import QUEUE_VARIABLES, Variable
+from duetime.handlers import REGISTRY, Registered
 from duetime_testing.executions import Executions, ObservedTargets
 from duetime_testing.faults import Faults
 from duetime_testing.http_endpoints import HttpEndpoints
@@ -25,12 +31,14 @@ from duetime_testing.simulation.account import Account
 from duetime_testing.simulation.event_loop import VirtualEventLoop
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from duetime.adapters.targets import Targets
     from duetime.adapters.targets.http_messages import Call as HttpCall
     from duetime.adapters.targets.http_messages import HttpResponse
+    from duetime.domain.tasks.allowed_targets import TargetRules
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
-    from duetime.handlers import Registered
     from duetime_testing.fakes.attribute_values import Item
     from duetime_testing.fakes.sqs import Held
     from duetime_testing.simulation.machines import Machine
@@ -38,6 +46,8 @@ if TYPE_CHECKING:
 LOOK_AHEAD_SECONDS = 180
 _SEED = 1
 _FINISHED = ATTRIBUTES["finished_at"].name
+_OUTCOMES = (pytest.fail.Exception, pytest.skip.Exception, pytest.exit.Exception)
+"""What ends a test, not only the attempt of the handler that raises it."""
 
 
 class VirtualAccount(Account):
@@ -49,6 +59,7 @@ class VirtualAccount(Account):
         http: the endpoints outside.
         injected: the faults that the test wants.
         errors: what functions have raised, which Lambda reports and repeats.
+        test_outcome: what a handler has raised to end the test.
         writes: how many writes the table has seen.
         leaves_out_idle_ticks: whether the trigger is invoked only when it would read anything.
     """
@@ -59,9 +70,12 @@ class VirtualAccount(Account):
         self.executions = Executions()
         self.http = HttpEndpoints()
         self.errors: list[str] = []
+        self.test_outcome: BaseException | None = None
         self.writes = 0
         super().__init__(_SEED, shards=1, start=start)
         self.environ[Variable.LOOK_AHEAD_SECONDS] = str(LOOK_AHEAD_SECONDS)
+        for rank, priority in enumerate((Priority.HIGH, Priority.NORMAL, Priority.LOW), 1):
+            self._pollers[self.environ[QUEUE_VARIABLES[priority]]].rank = rank
         self.injected = Faults(self)
         self.leaves_out_idle_ticks = True
         self._idle_ticks = IdleTicks(self, LOOK_AHEAD_SECONDS * SECOND)
@@ -156,17 +170,80 @@ class VirtualAccount(Account):
         """Answer as the test has it."""
         return self.http.receive(call, self.time.now())
 
+    def target_rules(self, rules: TargetRules) -> TargetRules:
+        """What tasks may call: of handlers, those that are registered when a task is created."""
+        return replace(rules, handled=_HandledTypes(self))
+
+    def handled_types(self) -> Collection[str] | None:
+        """The types that have a handler; `None` if that is not known, as in a deployment without a package of them."""
+        if self.handlers_package:
+            try:
+                import_module(self.handlers_package)
+            except Exception:  # noqa: BLE001 - the worker says why
+                return None
+        elif not self.handlers:
+            return None
+        return [*ChainMap(self.handlers, REGISTRY, dict(BUILT_IN))]
+
     def targets(self, machine: Machine, targets: Targets) -> Targets:
         """The test's own handlers come first."""
-        registry = ChainMap(self.handlers, REGISTRY, dict(BUILT_IN))
-        handlers = HandlerRunner(registry, targets.handlers.package, lambda: VirtualEventLoop(self.time))
-        return ObservedTargets(handlers, targets.http, targets.aws, targets.topologies, self, machine)
+        handlers = HandlerRunner(_TestedHandlers(self), targets.handlers.package, lambda: VirtualEventLoop(self.time))
+        return ObservedTargets(handlers, targets.http, targets.aws, targets.topologies, machine, self)
 
     def _pick(self, messages: list[Held]) -> list[Held]:
         return messages
 
     def _lag(self) -> Millis:
         return 0
+
+
+class _HandledTypes(Collection[str]):
+    """The types of which an account's tasks may be just now: a deployment knows them from its package."""
+
+    def __init__(self, account: VirtualAccount) -> None:
+        self._account = account
+
+    def __contains__(self, task_type: object) -> bool:
+        """Whether a type has a handler, or it is not known which types have."""
+        known = self._account.handled_types()
+        return known is None or task_type in known
+
+    def __iter__(self) -> Iterator[str]:
+        """Over those that are known."""
+        return iter(self._account.handled_types() or ())
+
+    def __len__(self) -> int:
+        """How many are known."""
+        return len(self._account.handled_types() or ())
+
+
+class _TestedHandlers(ChainMap[str, Registered]):
+    """The handlers of an account: those of its test come first."""
+
+    def __init__(self, account: VirtualAccount) -> None:
+        super().__init__(account.handlers, REGISTRY, dict(BUILT_IN))
+        self._account = account
+
+    def __getitem__(self, task_type: str) -> Registered:
+        """The handler of a type."""
+        registered = super().__getitem__(task_type)
+        return _TestedHandler(registered.phases, registered.payload_model, self._account)
+
+
+@dataclass(frozen=True, slots=True)
+class _TestedHandler(Registered):
+    """A handler that may end the test: an attempt would take that for its own failure."""
+
+    account: VirtualAccount | None = None
+
+    def call(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - those of `Registered`
+        """Call a phase, and keep what ends the test."""
+        try:
+            return Registered.call(self, *arguments, **options)
+        except _OUTCOMES as outcome:
+            if self.account is not None:
+                self.account.test_outcome = outcome
+            raise
 
 
 def _waits_outside(task: Task) -> bool:

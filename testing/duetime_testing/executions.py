@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from greenlet import GreenletExit
 
-from duetime.adapters.targets import Targets
 from duetime.domain.tasks.attempt_results import Failed
 from duetime.domain.times import to_datetime
+from duetime_testing.simulation.machines import MortalTargets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.ports.targets import Work
     from duetime_testing.account import VirtualAccount
-    from duetime_testing.simulation.machines import Machine
 
 RUN = "run"
 
@@ -89,11 +88,10 @@ class Executions:
 
 
 @dataclass(frozen=True, slots=True)
-class ObservedTargets(Targets):
+class ObservedTargets(MortalTargets):
     """The targets of a simulated process; notes each phase, and lets the faults of the test happen."""
 
     account: VirtualAccount
-    machine: Machine
 
     def run(self, work: Work) -> TargetEnding:
         """Have the target do one phase and wait for its end."""
@@ -101,8 +99,12 @@ class ObservedTargets(Targets):
         execution = account.executions.begin(work, account.time.now())
         account.injected.before_phase(work)
         try:
-            ending = Targets.run(self, work)
+            ending = MortalTargets.run(self, work)
             execution.outcome = "crashed"
+            if account.test_outcome is not None:
+                account.time.raise_outside(account.test_outcome)
+                account.test_outcome = None
+                self.machine.die()
             account.injected.after_phase(self.machine, work)
         except GreenletExit:
             execution.outcome = "crashed"

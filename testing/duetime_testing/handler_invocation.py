@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.ids import TaskId
+from duetime.domain.json_values import ValueRefused, json_of
 from duetime.handlers import Accepted, Context
 from duetime.payload_models import plain
 from duetime_testing.errors import NotJson
@@ -82,8 +83,8 @@ def through_json(value: Any, name: str) -> Any:  # noqa: ANN401 - any JSON
         NotJson: it is not JSON, or arrives as something else, as a tuple does as a list.
     """
     try:
-        arrived = json.loads(json.dumps(value, allow_nan=False))
-    except (TypeError, ValueError, RecursionError) as error:
+        arrived = json.loads(json_of(value))
+    except ValueRefused as error:
         raise NotJson(f"{name} is not JSON: {error}: {value!r}") from error
     if arrived != value:
         raise NotJson(f"{name} is changed by JSON: {value!r} arrives as {arrived!r}")

@@ -59,8 +59,14 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "switches.get": (("type", "mail"), {}),
     "leases.acquire": ((["mail"],), {"max_tasks": 2, "wait_seconds": 1, "lease_seconds": 60, "worker": "w"}),
     "dead_letters.list": ((), {"error_type": "Boom", **_LISTED}),
-    "schedules.list_runs": (_ANYTHING, {"due_after": _STRETCH[1], "due_before": _STRETCH[2], "page_size": 5}),
-    "schedules.list_occurrences": (_ANYTHING, {"start": _STRETCH[1], "end": _STRETCH[2], "limit": 5}),
+    "schedules.list_runs": (
+        _ANYTHING,
+        {"status": ["failed"], "scheduled_after": _STRETCH[1], "scheduled_before": _STRETCH[2], "page_size": 5},
+    ),
+    "schedules.list_occurrences": (
+        _ANYTHING,
+        {"scheduled_after": _STRETCH[1], "scheduled_before": _STRETCH[2], "limit": 5},
+    ),
     "schedules.list": ((), {"state": "paused", "page_size": 5}),
     "topologies.list_nodes": (_ANYTHING, {"page_size": 5}),
     "topologies.list": ((), {"state": "failed", "definition": "nightly", **_LISTED}),
@@ -261,4 +267,6 @@ def test_a_method_sends_what_its_operation_declares(client: Client, deployment: 
 
 def test_the_client_knows_how_much_a_request_may_hold() -> None:
     """It splits larger ones, and asks for no page that the API refuses."""
-    assert (request_limits.MAX_BATCH, request_limits.MAX_PAGE) == (limits.MAX_BATCH, limits.MAX_PAGE)
+    names = [name for name in vars(request_limits) if name.startswith("MAX_")]
+    assert {name: getattr(request_limits, name) for name in names} == {name: getattr(limits, name) for name in names}
+    assert len(names) >= 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import signal
@@ -176,6 +177,146 @@ def test_a_result_that_is_no_json_fails_the_task(client: Client) -> None:
         task = ended(client, client.tasks.create(TYPE))
     assert task.error is not None
     assert (task.state, task.attempt, task.error.type) == ("failed", 1, "ResultNotJson")
+
+
+class Silent(BaseException):
+    """An error that cannot even be asked what it says."""
+
+    def __str__(self) -> str:
+        raise KeyboardInterrupt
+
+    @property
+    def __notes__(self) -> list[str]:  # type: ignore[override]  # what is tested
+        raise GeneratorExit
+
+
+FILE = "caf\udce9.txt"
+"""What `os.fsdecode(b"caf\\xe9.txt")` is: UTF-8 cannot write it."""
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        asyncio.CancelledError("gone"),
+        KeyboardInterrupt(),
+        GeneratorExit(),
+        BaseExceptionGroup("many", [KeyboardInterrupt()]),
+        Silent(),
+        type("Line\nbreak" * 20, (Exception,), {})("y" * 6_000_000),
+        ValueError(f"cannot read {FILE}"),
+    ],
+    ids=range(7),
+)
+def test_whatever_a_handler_raises_is_reported(client: Client, error: BaseException) -> None:
+    """The attempt has failed by the error's own class, and the worker goes on."""
+    running = Running(client)
+
+    @running.worker.task(TYPE)
+    def fail(context: Context, payload: object) -> object:
+        context.progress(50, FILE + "\n")
+        if payload == "fail":
+            raise error
+        return "done"
+
+    with running:
+        failed = ended(client, client.tasks.create(TYPE, payload="fail", retry={"max_attempts": 1}))
+        after = ended(client, client.tasks.create(TYPE))
+    assert failed.error is not None
+    name = type(error).__name__.replace("\n", "\\n")[:64]
+    assert (failed.state, failed.attempt, failed.error.type) == ("failed", 1, name)
+    assert FILE not in failed.error.message
+    assert after.result == "done"
+
+
+def test_a_coroutine_of_a_worker_may_await_what_it_has_cancelled(client: Client) -> None:
+    """The cancellation that it meets is its own error."""
+    running = Running(client)
+
+    @running.worker.task(TYPE)
+    async def cancel(_context: Context, _payload: object) -> object:
+        work = asyncio.ensure_future(asyncio.sleep(60))
+        work.cancel()
+        await work
+        return None
+
+    with running:
+        failed = ended(client, client.tasks.create(TYPE, retry={"max_attempts": 1}))
+    assert failed.error is not None
+    assert failed.error.type == "CancelledError"
+
+
+@dataclass
+class Counts:
+    """A result of a class."""
+
+    by_number: dict[Any, Any]
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ({"file": FILE}, "ResultNotJson"),
+        ({1: "a", "1": "b"}, "ResultNotJson"),
+        (10**60, "ResultNotJson"),
+        (10**5_000, "ResultNotJson"),
+        (json.loads("[" * 64 + "]" * 64), "ResultNotJson"),
+        (Counts({1: "a", "1": "b"}), "ResultNotJson"),
+        (Counts({1: object()}), "ResultNotJson"),
+        ("x" * 262_144, "ResultTooLarge"),
+        ("x" * 6_000_000, "ResultTooLarge"),
+    ],
+    ids=range(9),
+)
+def test_a_result_that_cannot_be_kept_fails_the_task_at_once(client: Client, value: object, kind: str) -> None:
+    """By the rule that holds for a payload, as in the worker functions, also where only the API knows it."""
+    running = Running(client)
+    running.worker.task(TYPE)(lambda _context, _payload: value)
+    with running:
+        task = ended(client, client.tasks.create(TYPE))
+    assert task.error is not None
+    assert (task.state, task.attempt, task.error.type) == ("failed", 1, kind)
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "kind"),
+    [
+        ({FILE: 1}, "ResultNotJson"),
+        (10**60, "ResultNotJson"),
+        ({1, 2}, "ResultNotJson"),
+        ("x" * 5_000, "CheckpointTooLarge"),
+    ],
+)
+def test_a_checkpoint_that_cannot_be_kept_fails_the_task_at_once(client: Client, checkpoint: object, kind: str) -> None:
+    """As a result does."""
+    running = Running(client)
+
+    @running.worker.task(TYPE)
+    def patient(context: Context, _payload: object) -> object:
+        while True:
+            context.heartbeat()
+            context.stop_if_requested(checkpoint)
+            threading.Event().wait(0.05)
+
+    with running:
+        task = client.tasks.create(TYPE)
+        assert until(partial(is_running, client, task))
+        client.tasks.pause(task.id)
+        task = ended(client, task)
+    assert task.error is not None
+    assert (task.state, task.error.type) == ("failed", kind)
+
+
+def test_a_progress_message_that_cannot_be_written_is_escaped(client: Client) -> None:
+    """The lease is renewed all the same: an attempt is not lost for what it says."""
+    task = client.tasks.create(TYPE)
+    (leased,) = client.leases.acquire([TYPE])
+    context = Attempt(client, leased, 30).context
+    context.progress(33.7, f"{FILE}\n" * 9)  # type: ignore[arg-type]  # what is tested
+    assert context._progress is not None
+    assert client.leases.renew(leased.id, *context._progress).state == "running"
+    progress = client.tasks.get(task.id).progress
+    assert progress is not None
+    assert (progress.percent, progress.message) == (33, ("caf\\udce9.txt\\n" * 9)[:64])
 
 
 @pytest.mark.slow
@@ -421,6 +562,13 @@ def test_a_worker_without_anything_to_do_is_refused(client: Client) -> None:
         worker.run()
     with pytest.raises(DuplicateHandler):
         worker.task(TYPE)(lambda _context, _payload: None)
+    bare: Any = worker.task
+
+    def resize(_context: Context, _payload: object) -> None:
+        """Do nothing."""
+
+    with pytest.raises(TypeError, match=r"write @worker.task\(\"resize\"\)"):
+        bare(resize)
 
 
 MODULE = """

@@ -171,6 +171,24 @@ def test_several_timings_are_shown_changed_and_kept(console: Console, world: Wor
     assert [each["cron"] or each["interval"] for each in changed] == ["0 9 * * mon-fri", "P1D"]
 
 
+def test_a_cron_of_another_program_keeps_its_dialect(console: Console, world: World) -> None:
+    """The form offers each dialect; the page names it beside the text, whose reading it decides."""
+    # The preview of a text with two readings is refused.
+    console.expected = ("status of 422",)
+    page = console.open("/schedules")
+    page.get_by_role("button", name="New schedule").first.click()
+    page.get_by_label("Name", exact=True).fill("odd-days")
+    page.get_by_label("Task type").fill(PLAIN)
+    page.get_by_label("Cron", exact=True).fill("0 0 */2 * 1-5")
+    expect(page.locator("dialog")).to_contain_text("dialect: vixie for both")
+    page.get_by_text("Calendars, dates, start, end and jitter").click()
+    page.get_by_label("Dialect").select_option("vixie")
+    expect(page.get_by_label("Next occurrences").locator("strong").first).to_contain_text("if that day is Monday")
+    page.get_by_role("button", name="Create", exact=True).click()
+    expect(page.locator(".page-head code")).to_have_text("vixie 0 0 */2 * 1-5")
+    assert world.ask("GET", "/v1/schedules/odd-days")["dialect"] == "vixie"
+
+
 def test_a_backfill_is_previewed_and_runs(console: Console, world: World) -> None:
     """The occurrences of the period are counted before anything runs; the page shows its progress."""
     world.ask("POST", "/v1/schedules", {**EVERY_MINUTE, "cron": "0 * * * *", "name": "hourly", "timezone": "UTC"})

@@ -7,9 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duetime.domain.dispatch.enqueue_plan import Precision, Timer, delay_seconds, enqueue_plan, is_direct
-from duetime.domain.dispatch.minute_entries import Entry, at_first_reading, is_left_behind, is_open_past_due
+from duetime.domain.dispatch.minute_entries import (
+    Entry,
+    at_first_reading,
+    is_left_behind,
+    is_open_past_due,
+    rescan_timer,
+)
 from duetime.domain.ids import TaskId
-from duetime.domain.operating_parameters import LATEST_ARRIVAL, MAX_CLOCK_DIFFERENCE, RECOVERY_SCAN_DELAYS
+from duetime.domain.operating_parameters import (
+    LATEST_ARRIVAL,
+    MAX_CLOCK_DIFFERENCE,
+    RECOVERY_SCAN_DELAYS,
+    RESCAN_PATIENCE,
+)
 from duetime.domain.tasks.states import LEASED, STARTABLE, TERMINAL, State
 from duetime.domain.tasks.targets import PullTarget
 from duetime.domain.tasks.task_options import Priority
@@ -173,3 +184,26 @@ def test_a_task_waits_on_its_queue_until_its_work_is_over() -> None:
     sent = at_first_reading(timer, minute_of(NOW))
     assert sent is not None
     assert sent.pull_queue == "resize"
+
+
+def test_an_open_task_is_met_again_soon_after_its_lease() -> None:
+    """By the first scan of a minute that comes a minute from now or later, and of no scan that is over."""
+    for offset in range(0, 120, 7):
+        now = NOW + offset * SECOND
+        for left in (-60, 0, 30, 300, 900):
+            running = replace(ENTRY, state=State.RUNNING, leased_until=now + left * SECOND)
+            timer = rescan_timer(running, now)
+            assert timer is not None
+            assert timer.sent
+            scanned_at = start_of(minute_of(timer.at) + 1) + RECOVERY_SCAN_DELAYS[0]
+            assert scanned_at >= now + MINUTE
+            assert scanned_at >= now + left * SECOND + MAX_CLOCK_DIFFERENCE
+            assert scanned_at <= max(now + 2 * MINUTE, now + left * SECOND + MAX_CLOCK_DIFFERENCE + MINUTE)
+
+
+def test_what_waits_for_long_or_for_somebody_else_is_not_met_again() -> None:
+    """A task whose start nobody can begin, and an asynchronous attempt, which has a timer at its deadline."""
+    waiting = replace(ENTRY, state=State.WAITING, next_at=NOW)
+    assert rescan_timer(waiting, NOW + RESCAN_PATIENCE) is not None
+    assert rescan_timer(waiting, NOW + RESCAN_PATIENCE + 1) is None
+    assert rescan_timer(replace(ENTRY, state=State.RUNNING, leased_until=NOW + 20 * MINUTE), NOW) is None

@@ -166,6 +166,27 @@ def test_metrics_of_a_handler_are_left_as_they_are(
     assert text in capsys.readouterr().out.splitlines()
 
 
+def test_what_utf_8_cannot_write_is_printed_escaped(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file name with a foreign byte fails no attempt, whether it is in a text, JSON, metrics, or another thread."""
+    name = "caf\udce9.txt"
+    texts = [name, f'{{"file":"{name}"}}', f'{{"_aws":{{}},"file":"{name}"}}']
+    ended: list[str] = []
+
+    def body(_context: Context) -> None:
+        for text in texts:
+            print(text)  # noqa: T201 - what is tested
+        thread = threading.Thread(target=lambda: ended.append(str(print(f'{{"file":"{name}"}}'))))  # noqa: T201 - same
+        thread.start()
+        thread.join(PATIENCE)
+        ended.append(name)
+
+    lines = run(stack, monkeypatch, capsys, body)
+    assert ended == ["None", name]
+    assert [line.get("file") or line["message"] for line in lines] == [name, name, name]
+
+
 def test_coroutines_and_copied_contexts_are_attributed_and_other_threads_are_not(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

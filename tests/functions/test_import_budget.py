@@ -10,12 +10,12 @@ from duetime_cdk.environments import FunctionName
 
 BUDGET = {
     "api": (198, 215),
-    "trigger": (154, 167),
+    "trigger": (155, 167),
     "worker": (169, 169),
     "topology": (179, 167),
     "bulk": (186, 167),
     "deadletter": (108, 167),
-    "broadcast": (136, 167),
+    "broadcast": (137, 167),
     "watch": (108, 215),
     "console": (10, 0),
     "archive": (84, 206),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
 from duetime.adapters.dynamodb.field_codecs import read_state
 from duetime.adapters.dynamodb.task_items import task_of
+from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.aws_jobs import is_job
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import HandlerTarget, TopologyTarget
@@ -50,7 +51,12 @@ _AT_WORK = frozenset({State.PREPARING, State.RUNNING})
 _LEASED = frozenset({*_AT_WORK, State.ROLLING_BACK})
 _PUT_BACK = frozenset({State.PAUSED, State.WAITING})
 _ENDED = frozenset({State.FAILED, State.CANCELLED})
-_RETRIABLE = frozenset({"Boom", "Timeout", "WorkerLost"})
+_RETRIABLE = frozenset(
+    {
+        *("Boom", "Timeout", "WorkerLost"),
+        *("Panic", "CancelledError", "KeyboardInterrupt", "GeneratorExit", "BaseExceptionGroup"),
+    }
+)
 """Kinds of errors after which another attempt follows, if there is one left."""
 _BEGINNING = frozenset({"prepare", "run"})
 OVERDUE = 30 * SECOND
@@ -71,6 +77,7 @@ class AttemptWatching:
         is_off: whether nothing is watched: for whoever makes calls himself, in nobody's name.
         hears_all: whether everything that users ask for is told here.
         may_cancel: ids, names and types of tasks of which users have asked that they be cancelled.
+        errors: by task and fence, the class of the error in which a handler has ended.
     """
 
     def __init__(self, account: FaultSimulation) -> None:
@@ -86,6 +93,7 @@ class AttemptWatching:
         self.is_off = False
         self.hears_all = True
         self.may_cancel: set[str] = set()
+        self.errors: dict[tuple[str, int], str] = {}
 
     def written(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
         """Look at a change of a record."""
@@ -106,6 +114,7 @@ class AttemptWatching:
                 self._check_author(name, fence, author, f"{before} to {after}", new)
             if before in _AT_WORK:
                 self._count(name, old, new, after)
+                self._check_errors(name, task_of(new))
         if after is State.CANCELLED and before is not after:
             self._check_wanted(name, new)
         if before in _AT_WORK and after in _ENDED:
@@ -230,6 +239,20 @@ class AttemptWatching:
         self._check_switch(task, phase)
         stopped = self._stopped.get(name)
         self._check(stopped is None or fence <= stopped, f"{name} began again although it was to stop for good")
+
+    def fails(self, effect: Effect, kind: str) -> None:
+        """A handler ends in an error: its attempt ends by that, unless something fails that is not its own."""
+        if effect.phase in _BEGINNING:
+            self.errors[effect.task_id, effect.fence] = kind
+
+    def _check_errors(self, name: str, task: Task) -> None:
+        """Without faults no attempt is lost whose handler has ended in an error, whatever it raised or returned."""
+        if self._account.faulty or not task.attempt_history:
+            return
+        for line in task.attempt_history:
+            kind = self.errors.get((name, line.fence))
+            is_lost = line.outcome is AttemptOutcome.LOST and name not in self._account.watching.overdue
+            self._check(kind is None or not is_lost, f"attempt {line.fence} of {name} failed by {kind}, and was lost")
 
     def look(self) -> None:
         """Look whether calls of targets last too long."""

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 from enum import Enum
 from functools import partial
+from random import Random
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from greenlet import GreenletExit
 
 from duetime.adapters.dynamodb import schema
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis
 from duetime.environment_variables import Variable
 from duetime.handlers import Accepted, AttemptCancelled, AttemptPaused
 from duetime_testing.simulation.code_versions import Generation
+from duetime_testing.simulation.machines import Machine
 from tests.simulation import works
 from tests.simulation.account import Account
 from tests.simulation.attempt_watching import AttemptWatching
 from tests.simulation.bulk_users import BulkUsers
+from tests.simulation.endpoints import Asked
 from tests.simulation.expiry_watching import ExpiryWatching, expiry_of
 from tests.simulation.job_users import JobUsers
 from tests.simulation.job_watching import JobWatching
@@ -38,9 +44,7 @@ if TYPE_CHECKING:
     from duetime_testing.fakes.job_services import FakeJobs
     from duetime_testing.fakes.stepfunctions import Execution
     from duetime_testing.simulation.faults import Call, Fault
-    from duetime_testing.simulation.machines import Machine
     from duetime_testing.simulation.virtual_time import Strand
-    from tests.simulation.endpoints import Asked
 
 RATES = [0.0, 0.002, 0.01, 0.03]
 STORM = 8 * MINUTE
@@ -90,6 +94,33 @@ PEOPLE = {1: 3, 2: 1}
 
 class Boom(Exception):
     """What a target raises."""
+
+
+class Panic(BaseException):
+    """What a handler raises that is no `Exception`, as an extension in Rust does."""
+
+
+FILE = "caf\udce9.txt"
+"""A text of a handler that UTF-8 cannot write, as a file name with a foreign byte is."""
+_ERRORS: list[Callable[[], BaseException]] = [
+    *4 * [lambda: Boom("by chance")],
+    lambda: Boom(FILE),
+    lambda: asyncio.CancelledError(FILE),
+    KeyboardInterrupt,
+    GeneratorExit,
+    lambda: Panic(FILE),
+    lambda: BaseExceptionGroup("many", [Panic(), KeyboardInterrupt()]),
+]
+"""What handlers raise by chance."""
+_REPORTS = 0.1
+"""How many calls of handlers report such a text as their progress."""
+_UNWRITABLE = {"file": FILE}
+_UNWRITABLE_RESULTS = 0.05
+"""How many of the results cannot be kept."""
+_LOSSES = 2
+"""In how many further attempts a task is lost that was lost as the faults ended."""
+_LOST_WITH_MESSAGES = 0.5
+"""How many of the processes that are killed are lost with the messages that they work on."""
 
 
 def _is_step(call: Call) -> bool:
@@ -155,6 +186,7 @@ class FaultSimulation(Account):
         self.pullers: list[Strand] = []
         self.calm_after: Millis = 0
         self.calm_at: Millis | None = None
+        self._losses: dict[str, int] = {}
         self.received_from: Millis = 0
         works.STAGE.append(self)
 
@@ -170,6 +202,7 @@ class FaultSimulation(Account):
             if self._goes_on() and self.faulty and self.seed % _SILENCES == 1:
                 self._fall_silent()
             if self._goes_on():
+                self._lose_workers()
                 self._calm_down()
             if self._goes_on():
                 self.watching.check_end()
@@ -234,6 +267,11 @@ class FaultSimulation(Account):
         if self.time.run_while(self._goes_on, until):
             return
         self.time.run_until(until)
+
+    def job_raised(self, machine: Machine, error: Exception) -> None:
+        """Note what no thread may raise."""
+        super().job_raised(machine, error)
+        self.watching.check(False, f"a job of {machine} raised {error!r}")  # noqa: FBT003 - it does not hold
 
     def ends(self, machine: Machine) -> None:
         """Note that a process ends itself."""
@@ -363,7 +401,40 @@ class FaultSimulation(Account):
             self.count("machine killed")
             victim = self.random.choice(busy)
             self.trace(victim, "is killed")
+            # Drawn apart: the draws of older seeds go on as they were.
+            if Random(f"{self.seed} {self.time.now()}").random() < _LOST_WITH_MESSAGES:  # noqa: S311 - repeatable
+                self._lose_messages_of(victim)
             victim.die()
+
+    def _lose_messages_of(self, machine: Machine) -> set[str]:
+        """Lose the messages that a process works on, as if nobody had put them back; says of which tasks."""
+        mine = {effect.task_id for effect in self.watching.live if effect.lives and effect.process is machine.strand}
+        for queue in self.sqs.queues.values():
+            lost = [each for each in queue.messages if any(task_id in each.body for task_id in mine)]
+            for message in lost:
+                self.count("message lost")
+                queue.messages.remove(message)
+        return mine
+
+    def _lose_workers(self) -> None:
+        """Lose some of the workers with all that they work on: the last fault, and the calm shows what is found."""
+        for machine in self._busy() if self.faulty else ():
+            apart = Random(f"{self.seed} {machine}")  # noqa: S311 - repeatable
+            if machine.function == "worker" and apart.random() < _LOST_WITH_MESSAGES:
+                self.count("machine killed")
+                for task_id in sorted(self._lose_messages_of(machine)):
+                    self._losses[task_id] = _LOSSES
+                machine.die()
+
+    def _lose_again(self, task_id: str) -> None:
+        """Lose the worker and the message of a task in its next attempts, too: each is found as the first one is."""
+        machine = self.time.process().home
+        if self._losses.get(task_id, 0) and isinstance(machine, Machine):
+            self._losses[task_id] -= 1
+            self.take(SECOND)
+            self.count("machine killed")
+            self._lose_messages_of(machine)
+            machine.die()
 
     def _stop_ticks(self) -> None:
         """Stop the invocations of the trigger, or begin them again."""
@@ -509,12 +580,28 @@ class FaultSimulation(Account):
         del payload
         effect = self.reporting(self.watching.began)(phase, context.task_id, context.fence)
         try:
-            return self._behave(phase, context)
+            if not isinstance(context, Asked):
+                self._lose_again(context.task_id)
+            result = self._behave(phase, context)
+        except GreenletExit:
+            raise
+        except BaseException as error:
+            self.attempts.fails(effect, type(error).__name__)
+            raise
+        else:
+            if result is _UNWRITABLE:
+                self.attempts.fails(effect, "ResultNotJson")
+            return result
         finally:
             self.watching.ended(effect)
 
     def _behave(self, phase: str, context: Context | Asked) -> Any:  # noqa: ANN401 - same
         draw = self.random.random()
+        # Drawn apart, as above. An endpoint has no context to report to, and raises nothing.
+        apart = Random(f"{self.seed} {context.task_id} {context.fence} {phase}")  # noqa: S311 - repeatable
+        is_handler = not isinstance(context, Asked)
+        if not isinstance(context, Asked) and apart.random() < _REPORTS:
+            context.progress(50, f"reading {FILE}")
         until = self.time.now() + self.random.choice([0, 0, 100, 2 * SECOND, 20 * SECOND, 70 * SECOND])
         while self.time.now() < until and context.requested_action is None:
             self.take(min(5 * SECOND, until - self.time.now()))
@@ -528,5 +615,7 @@ class FaultSimulation(Account):
         if phase == "run" and draw > 0.9:
             return Accepted()
         if draw > 0.75:
-            raise Boom("by chance")
+            raise apart.choice(_ERRORS)() if is_handler else Boom("by chance")
+        if is_handler and phase == "run" and apart.random() < _UNWRITABLE_RESULTS:
+            return _UNWRITABLE
         return works.LARGE if draw < _LARGE_RESULTS else "done"

@@ -232,7 +232,13 @@ class ScheduleWatching:
             stored_schedule, _ = self.store.read(OWNER, name)
             if stored_schedule is None or name in self.disturbed or stored_schedule.state is ScheduleState.PAUSED:
                 continue
-            mine = [task for task in tasks if task.schedule_ref and task.schedule_ref.schedule == name]
+            mine = [
+                task
+                for task in tasks
+                if task.schedule_ref
+                and task.schedule_ref.schedule == name
+                and task.schedule_ref.cause is not Cause.BACKFILL
+            ]
             if stored_schedule.is_permanent:
                 continue
             check(

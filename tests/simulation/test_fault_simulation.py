@@ -29,6 +29,7 @@ QUICK, SEEDS = 4, 12
 HEAVY = 0.03
 FAULTS = {
     "a process dies": ("crash_before", "crash_after", "machine killed", "machine cut off", "target hangs"),
+    "a process is lost with its messages": ("message lost",),
     "an answer is lost, and the SDK sends again": ("resent", "lost", "late"),
     "a service is busy or away, or one key of the table is": ("throttled", "away", "stalled", "hot partition"),
     "a process stands still past its leases, and goes on": ("machine frozen", "frozen between phases"),

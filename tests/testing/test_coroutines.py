@@ -57,6 +57,42 @@ def test_a_coroutine_that_is_late_is_cancelled_and_its_process_lives_on(duetime:
     assert (first.outcome, first.error.type if first.error else "") == ("retried", "Timeout")
 
 
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), KeyboardInterrupt(), GeneratorExit(), BaseException("x")])
+def test_a_coroutine_may_raise_anything(duetime: Duetime, error: BaseException) -> None:
+    """It fails its attempt by its own class, as in a deployment, and does not come through to the test."""
+
+    async def end(context: Context, _payload: object) -> int:
+        await asyncio.sleep(1)
+        if context.attempt == 1:
+            raise error
+        return 1
+
+    duetime.register("ended", end)
+    task = duetime.client.tasks.create("ended")
+    duetime.run_until_idle()
+    assert duetime.client.tasks.get(task.id).result == 1
+    first, _ = duetime.client.tasks.list_attempts(task.id)
+    assert (first.outcome, first.error.type if first.error else "") == ("retried", type(error).__name__)
+
+
+def test_a_coroutine_may_await_what_it_has_cancelled(duetime: Duetime) -> None:
+    """The cancellation that it meets is its own error, not the end of its worker."""
+
+    async def cancel(_context: Context, _payload: object) -> None:
+        work = asyncio.ensure_future(asyncio.sleep(100))
+        await asyncio.sleep(1)
+        work.cancel()
+        await work
+
+    duetime.register("cancelled", cancel)
+    task = duetime.client.tasks.create("cancelled", retry={"max_attempts": 1})
+    begin = duetime.now
+    duetime.run_until_idle()
+    failed = duetime.client.tasks.get(task.id)
+    assert (failed.state, failed.error.type if failed.error else "") == ("failed", "CancelledError")
+    assert (duetime.now - begin).total_seconds() < 5
+
+
 def test_a_test_may_use_the_client_for_coroutines(duetime: Duetime) -> None:
     """Virtual time passes while it waits, and coroutines of handlers run meanwhile."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from duetime_client import InvalidRequest
 from duetime_testing import HttpReply, NotJson
 
 if TYPE_CHECKING:
@@ -246,9 +247,39 @@ def test_a_failed_assertion_says_what_happened(duetime: Duetime) -> None:
         duetime.assert_created("report", times=1, payload="z")
 
 
+def test_a_type_that_a_deployment_would_refuse_is_refused(duetime: Duetime) -> None:
+    """Once handlers are registered, others are refused, unless they are announced, pulled or call another target."""
+    assert duetime.client.tasks.create("raport", delay_seconds=60).state == "scheduled"
+    duetime.register("report", lambda _context, _payload: None)
+    with pytest.raises(InvalidRequest, match="'raport' is not known to this deployment"):
+        duetime.client.tasks.create("raport")
+    with pytest.raises(InvalidRequest, match="'raport'"):
+        duetime.client.schedules.create(name="daily", cron="0 12 * * *", task={"type": "raport"})
+    duetime.client.tasks.create("raport", allow_unknown_type=True, delay_seconds=60)
+    duetime.client.tasks.create("raport", target={"kind": "http", "url": URL}, delay_seconds=60)
+    duetime.pull("raport")
+    duetime.client.tasks.create("raport")
+    duetime.client.tasks.create("report")
+
+
+@pytest.mark.parametrize("delay", [0, 100])
+def test_the_priority_orders_what_is_due_at_once(duetime: Duetime, delay: int) -> None:
+    """Of tasks that are due at one instant, those of a higher priority run first, however many others there are."""
+    ran: list[object] = []
+    duetime.mode = "record"
+    duetime.register("report", lambda _context, payload: ran.append(payload))
+    due = duetime.now + timedelta(seconds=delay)
+    for priority in (*["low"] * 30, *["normal"] * 12, *["high"] * 3):
+        duetime.client.tasks.create("report", payload=priority, priority=priority, due_at=due)  # type: ignore[arg-type]  # one of them
+    duetime.mode = "virtual"
+    duetime.advance(minutes=5)
+    assert ran == [*["high"] * 3, *["normal"] * 12, *["low"] * 30]
+
+
 def test_skips_have_short_names(duetime: Duetime) -> None:
     """A pause, an overlap and a calendar are told apart."""
     duetime.register("long", lambda _context, _payload: duetime.sleep(90))
+    duetime.register("quick", lambda _context, _payload: None)
     duetime.client.schedules.create(name="minutely", rate="1m", task={"type": "long", "timeout_seconds": 600})
     duetime.advance(minutes=5)
     duetime.assert_skipped("minutely", reason="overlap")

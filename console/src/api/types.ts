@@ -32,6 +32,7 @@ export type TopologyNode = Schemas["TopologyNode"];
 export type TopologySummary = Schemas["TopologySummary"];
 export type TopologyPage = Schemas["TopologyPage"];
 export type Definition = Schemas["TopologyDefinition"];
+export type DefinitionSummary = Schemas["TopologyDefinitionSummary"];
 export type DefinitionPage = Schemas["TopologyDefinitionPage"];
 export type DefinitionVersions = Schemas["TopologyDefinitionVersionList"];
 export type DefinitionDiff = Schemas["TopologyDefinitionDiff"];

@@ -23,7 +23,7 @@ from duetime_testing.fakes.task_table import new_table
 from duetime_testing.simulation.code_versions import Generation
 from duetime_testing.simulation.faults import Fault
 from duetime_testing.simulation.lambda_code import handler_of
-from duetime_testing.simulation.machines import SKEW, Machine
+from duetime_testing.simulation.machines import SKEW, Machine, MortalTargets
 from duetime_testing.simulation.state_machine import StateFailed, StateMachine
 from duetime_testing.simulation.virtual_time import VirtualTime
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from duetime.adapters.targets import Targets
     from duetime.adapters.targets.http_messages import Call as HttpCall
     from duetime.adapters.targets.http_messages import HttpResponse
+    from duetime.domain.tasks.allowed_targets import TargetRules
     from duetime_testing.simulation.faults import Call
     from duetime_testing.simulation.virtual_time import Strand
 
@@ -306,6 +307,10 @@ class Account:
         """Note that a fault was injected."""
         self.faults[fault] = self.faults.get(fault, 0) + 1
 
+    def job_raised(self, machine: Machine, error: Exception) -> None:
+        """Note that something has raised that a process did beside its invocation: it must not."""
+        self.trace(machine, "raised", error)
+
     def ends(self, machine: Machine) -> None:
         """Note that a process ends itself."""
 
@@ -318,8 +323,11 @@ class Account:
 
     def targets(self, machine: Machine, targets: Targets) -> Targets:
         """What the tasks of a process call."""
-        del machine
-        return targets
+        return MortalTargets(targets.handlers, targets.http, targets.aws, targets.topologies, machine)
+
+    def target_rules(self, rules: TargetRules) -> TargetRules:
+        """What tasks may call: what the settings let them."""
+        return rules
 
     def is_tick_needed(self) -> bool:
         """Whether the trigger's next invocation may be of consequence."""

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from greenlet import GreenletExit
 
 from duetime import composition
+from duetime.adapters.targets import Targets
 from duetime.adapters.targets.aws_resource_clients import Resources
 from duetime.composition import Composition, Platform
+from duetime.composition.core import CoreServices
 from duetime.composition.http_calls import HttpServices
 from duetime.composition.targets import TargetServices
 from duetime_testing.fakes.telemetry import FakeTelemetry
@@ -22,9 +24,11 @@ from duetime_testing.simulation.virtual_time import SeededRandom, running_time
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from duetime.adapters.targets import Targets
+    from duetime.domain.tasks.allowed_targets import TargetRules
+    from duetime.domain.tasks.attempt_results import TargetEnding
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Job
+    from duetime.ports.targets import Work
     from duetime_testing.simulation.account import Account
     from duetime_testing.simulation.virtual_time import Strand, VirtualTime
 
@@ -58,10 +62,21 @@ class Threads:
 
     time: VirtualTime
     clock: SkewedClock
+    raised: Callable[[Exception], None]
 
     def start(self, work: Callable[[], None]) -> Job:
-        """Begin something in this process."""
-        return self.time.start(work)
+        """Begin something in this process; what it raises ends nothing else, as on a thread."""
+
+        def run() -> None:
+            try:
+                work()
+            except AssertionError:
+                # What watches is wrong, not what is watched.
+                raise
+            except Exception as error:  # noqa: BLE001 - nobody waits for it
+                self.raised(error)
+
+        return self.time.start(run)
 
     def wait(self, jobs: Sequence[Job], until: Millis) -> None:
         """Return when one of the jobs ends, or the time has come."""
@@ -98,6 +113,30 @@ class SimulatedHttp(HttpServices):
         machine = self.platform.process
         assert isinstance(machine, Machine)
         return SimulatedCaller(machine)
+
+
+@dataclass(frozen=True, slots=True)
+class MortalTargets(Targets):
+    """Targets whose handlers end with their machine: one that is killed does not go on with what they have raised."""
+
+    machine: Machine
+
+    def run(self, work: Work) -> TargetEnding:
+        """Have the target do one phase and wait for its end."""
+        ending = Targets.run(self, work)
+        self.machine.live()
+        return ending
+
+
+class SimulatedCore(CoreServices):
+    """Stores, queues and rules of a simulated process."""
+
+    @cached_property
+    def target_rules(self) -> TargetRules:
+        """What tasks may call."""
+        machine = self.platform.process
+        assert isinstance(machine, Machine)
+        return machine.account.target_rules(super().target_rules)
 
 
 class SimulatedTargets(TargetServices):
@@ -206,11 +245,20 @@ class Machine:
                 random_source=NamedRandomSource(self.account.random.getrandbits(32), str(self)),
                 clients=Clients(self),  # type: ignore[arg-type]  # it stands in for them
                 process=self,
-                threads=Threads(self.account.time, self.clock),
+                threads=Threads(self.account.time, self.clock, self._job_raised),
                 telemetry=self.facts,
-                substitutes={HttpServices: SimulatedHttp, TargetServices: SimulatedTargets},
+                substitutes={
+                    CoreServices: SimulatedCore,
+                    HttpServices: SimulatedHttp,
+                    TargetServices: SimulatedTargets,
+                },
             )
         )
+
+    def _job_raised(self, error: Exception) -> None:
+        # What a dead process still raises while it is ended has no consequence.
+        if not self.dead:
+            self.account.job_raised(self, error)
 
     def step_clock(self, skew: Millis) -> None:
         """Set its clock, which is off by so much from now on."""

@@ -33,6 +33,7 @@ class Strand:
         home: the machine that it is on, where a world has machines.
         on_behalf_of: the process whose call it makes, long after that has given it up.
         began: when it was started.
+        rank: of what happens at one instant, the lowest comes first; handed on to what it starts.
     """
 
     run: Callable[[], None]
@@ -45,6 +46,7 @@ class Strand:
     home: object = None
     on_behalf_of: Strand | None = None
     began: Millis = 0
+    rank: int = 0
 
 
 def family_of(strand: Strand) -> list[Strand]:
@@ -76,12 +78,13 @@ class VirtualTime:
     def __init__(self, start: Millis) -> None:
         self._now = start
         self._hub = getcurrent()
-        self._events: list[tuple[Millis, int, Strand, int]] = []
+        self._events: list[tuple[Millis, int, int, Strand, int]] = []
         self._order = count()
         self._current: Strand | None = None
         self._dying: list[Strand] = []
         self._frozen: dict[Strand, Millis] = {}
         self._alive: dict[Strand, None] = {}
+        self._raised: BaseException | None = None
 
     def now(self) -> Millis:
         """The time."""
@@ -102,6 +105,7 @@ class VirtualTime:
 
     def _begin(self, strand: Strand) -> Strand:
         strand.began = self._now
+        strand.rank = 0 if self._current is None else self._current.rank
         if strand.parent is not None:
             strand.parent.children.append(strand)
         self._alive[strand] = None
@@ -153,6 +157,10 @@ class VirtualTime:
         elif self.process() is strand:
             self._hub.switch()
 
+    def raise_outside(self, error: BaseException) -> None:
+        """Raise something where time is let pass, as soon as whatever runs just now waits or ends."""
+        self._raised = error
+
     def freeze(self, strand: Strand, until: Millis) -> None:
         """Let nothing of a process go on before `until`, as if its machine stood still; then it goes on as it was."""
         self._frozen[strand] = until
@@ -201,12 +209,12 @@ class VirtualTime:
         while goes_on():
             if not self._events or self._events[0][0] > end:
                 return False
-            at, _, strand, wait = heapq.heappop(self._events)
+            at, _, _, strand, wait = heapq.heappop(self._events)
             if strand.done or wait != strand.waits:
                 continue
             self._now = max(self._now, at)
             if self._frozen and (until := self._frozen_until(strand)) > self._now:
-                heapq.heappush(self._events, (until, next(self._order), strand, wait))
+                heapq.heappush(self._events, (until, strand.rank, next(self._order), strand, wait))
                 continue
             strand.waits += 1
             self._current = strand
@@ -214,6 +222,9 @@ class VirtualTime:
             strand.green.switch()
             self._current = None
             self._bury()
+            if self._raised is not None:
+                raised, self._raised = self._raised, None
+                raise raised
         return True
 
     def _live(self, strand: Strand) -> None:
@@ -232,7 +243,7 @@ class VirtualTime:
         self._hub.switch()
 
     def _wake(self, strand: Strand, at: Millis) -> None:
-        heapq.heappush(self._events, (at, next(self._order), strand, strand.waits))
+        heapq.heappush(self._events, (at, strand.rank, next(self._order), strand, strand.waits))
 
 
 class SeededRandom:

@@ -20,6 +20,7 @@ from duetime.handlers import (
     DuplicateHandler,
     HandlerIncomplete,
     Registered,
+    TaskTypeMissing,
     Unretriable,
     handler,
     registered_as,
@@ -144,6 +145,20 @@ def test_a_type_can_have_one_handler_only() -> None:
     assert REGISTRY["tests.twice"] == Registered({"run": first.function})
 
 
+def test_a_handler_without_a_type_is_refused() -> None:
+    """A decorator without its parentheses, or with empty ones, says what to write; nothing is registered."""
+    before = dict(REGISTRY)
+
+    def make_report(_context: Context, _payload: object) -> None:
+        """Do nothing."""
+
+    bare: Any = handler
+    for arguments in ([make_report], [Transfer], [], [""], [None]):
+        with pytest.raises(TaskTypeMissing, match=r"write @handler\(\"(make_report|Transfer|report)\"\)"):
+            bare(*arguments)
+    assert before == REGISTRY
+
+
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The source of a package of handlers that can be imported."""
@@ -175,6 +190,9 @@ def test_a_package_of_handlers_is_imported_once(package: Path) -> None:
     [
         ("import nosuchmodule", "ModuleNotFoundError: No module named 'nosuchmodule'"),
         ("raise SystemExit(3)", "SystemExit: 3"),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt"),
+        (r"raise GeneratorExit('caf\udce9.txt')", r"GeneratorExit: caf\udce9.txt"),
+        ("raise ImportError('x' * 9_999)", "xxx [cut]"),
         ("def broken(:", "SyntaxError"),
         ("1 / 0", "ZeroDivisionError"),
     ],

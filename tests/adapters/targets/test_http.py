@@ -116,7 +116,9 @@ def test_an_endpoint_is_given_what_a_handler_is_given(endpoint: Endpoint) -> Non
         (b"NaN", "NaN"),
         (b"1e400", "1e400"),
         (b"\xff\xfe", "\ufffd\ufffd"),
-        (b'"\\ud800"', "\ud800"),
+        (b'"\\ud800"', '"\\ud800"'),
+        (b'{"id": ' + b"9" * 60 + b"}", '{"id": ' + "9" * 60 + "}"),
+        (b'{"a": 1, "a": 2}', '{"a": 1, "a": 2}'),
     ],
 )
 def test_a_good_answer_is_the_result(endpoint: Endpoint, body: bytes, result: object) -> None:

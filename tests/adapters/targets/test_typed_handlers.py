@@ -200,3 +200,44 @@ def test_a_coroutine_stops_if_requested(requested: str, ending: type) -> None:
 
     wanted = replace(work(), requested_action=lambda: RequestedAction(requested))
     assert isinstance(HandlerRunner(REGISTRY, NoPackage()).run(wanted), ending)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """A result whose keys may be of any class."""
+
+    by_number: dict[object, str]
+    title: str = ""
+
+
+@pytest.mark.parametrize("result", [Counts({1: "a", "1": "b"}), Counts({}, "\udce9"), Counts({1: object()})])  # type: ignore[dict-item]  # what is tested
+def test_a_result_of_a_class_that_cannot_be_kept_is_refused(result: Counts) -> None:
+    """Two keys that JSON makes one, half a character, and what is no JSON: as plain results are."""
+
+    @handler("tests.counts")
+    def count(_context: Context, _payload: object) -> Counts:
+        return result
+
+    try:
+        ending = HandlerRunner({"report": REGISTRY["tests.counts"]}, NoPackage()).run(work())
+    finally:
+        del REGISTRY["tests.counts"]
+    assert isinstance(ending, Failed)
+    assert (ending.error.type, ending.retriable) == ("ResultNotJson", False)
+
+
+def test_a_coroutine_that_cancels_itself_fails_its_attempt() -> None:
+    """By the cancellation's own name, in a thread of its own event loop."""
+
+    @handler("tests.cancelled")
+    async def cancel(_context: Context, _payload: object) -> None:
+        work = asyncio.ensure_future(asyncio.sleep(60))
+        work.cancel()
+        await work
+
+    try:
+        ending = HandlerRunner({"report": REGISTRY["tests.cancelled"]}, NoPackage()).run(work())
+    finally:
+        del REGISTRY["tests.cancelled"]
+    assert isinstance(ending, Failed)
+    assert (ending.error.type, ending.retriable) == ("CancelledError", True)

@@ -243,4 +243,24 @@ MUTANTS = (
         "or now <= start_by:",
         "or now <= start_by + 600_000:",
     ),
+    Mutant(
+        "what is no Exception is not caught where handlers are called",
+        "adapters/targets/python_handlers.py",
+        "except BaseException as error:  # noqa: BLE001 - a handler may raise what it likes",
+        "except Exception as error:  # noqa: BLE001 - a handler may raise what it likes",
+    ),
+    Mutant(
+        "a text that UTF-8 cannot write is not escaped",
+        "domain/json_values.py",
+        'return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()',
+        "return text",
+    ),
+    Mutant(
+        "a result that cannot be written is taken for a defect of the worker",
+        "adapters/targets/python_handlers.py",
+        "    except ValueRefused as refused:\n        why = str(refused)\n"
+        "    except BaseException as error:  # noqa: BLE001 - the value may be of the author's own class\n"
+        '        why = f"{class_name(error)}: {message_of(error)}"\n',
+        "    except KeyError as refused:\n        why = str(refused)\n",
+    ),
 )

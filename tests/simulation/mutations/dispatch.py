@@ -124,4 +124,16 @@ MUTANTS = (
         "return entry.next_at <= now and (entry.leased_until or 0) + MAX_CLOCK_DIFFERENCE <= now",
         "return False",
     ),
+    Mutant(
+        "a task that runs is not met again by the first scan",
+        "services/trigger/recovery.py",
+        "        self.runtime.executor.map(self._rescan, rescanned)\n",
+        "",
+    ),
+    Mutant(
+        "only what has a lease that is over is met again",
+        "services/trigger/recovery.py",
+        "rescanned = [each for each in (overdue if self.is_first else left) if each.task_id in watched]",
+        "rescanned = [each for each in left if each.task_id in watched]",
+    ),
 )

@@ -67,10 +67,16 @@ MUTANTS = (
         "current.next_at = None",
     ),
     Mutant(
-        "how many runs remain is not counted",
-        "domain/schedules/expansion.py",
-        "remaining -= occurrence.runs",
-        "remaining -= 0",
+        "how many runs have begun is not counted",
+        "domain/schedules/run_history.py",
+        "begun=self.begun + (cause in {Cause.SCHEDULE, Cause.CATCH_UP}),",
+        "begun=self.begun,",
+    ),
+    Mutant(
+        "a schedule ends although runs are left that skipped occurrences did not use",
+        "domain/schedules/schedule_record.py",
+        "return self.remaining_runs == 0 and self.owed is None",
+        "return False",
     ),
     Mutant(
         "an occurrence of a deleted schedule runs",

@@ -159,10 +159,10 @@ class Context:
         """Tell how far the work has come.
 
         Args:
-            percent: 0 to 100; anything beyond is taken to the nearer end.
-            message: a few words.
+            percent: 0 to 100; anything beyond is taken to the nearer end, and a fraction is rounded down.
+            message: a few words; anything that is no text is told as `str` has it.
         """
-        self.report(max(0, min(100, percent)), message)
+        self.report(int(max(0, min(100, percent))), str(message))
 
     def heartbeat(self) -> None:
         """Say that the attempt is alive. The worker says so by itself; this only does it now."""

@@ -22,6 +22,17 @@ class HandlerIncomplete(TypeError):
         super().__init__(f"the handler of the task type {task_type!r} has no method `run`")
 
 
+class TaskTypeMissing(TypeError):
+    """A handler was decorated without the type of its tasks.
+
+    The name of the function is not taken for it: tasks that wait would lose their handler when somebody renames it.
+    """
+
+    def __init__(self, decorated: object) -> None:
+        name = getattr(decorated, "__name__", None) or "report"
+        super().__init__(f'@handler needs the type of the tasks: write @handler("{name}")')
+
+
 class AttemptPaused(Exception):
     """Raised by `Context.stop_if_requested` when the user asked for a pause."""
 

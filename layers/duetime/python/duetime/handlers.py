@@ -39,6 +39,7 @@ from duetime.handler_errors import (
     HandlerIncomplete,
     HandlerTimeout,
     PayloadInvalid,
+    TaskTypeMissing,
     Unretriable,
 )
 from duetime.process_locks import process_lock
@@ -60,6 +61,7 @@ __all__ = [
     "RunSchedule",
     "RunTopology",
     "TaskHandler",
+    "TaskTypeMissing",
     "Unretriable",
     "handler",
     "process_lock",
@@ -110,7 +112,7 @@ def handler(task_type: str) -> Registration: ...
 def handler(task_type: str, *, payload: type[P]) -> TypedRegistration[P]: ...
 
 
-def handler(task_type: str, *, payload: type | None = None) -> Any:
+def handler(task_type: str = "", *, payload: type | None = None) -> Any:
     """Register the decorated function or class as the handler of a task type.
 
     A function does `run`. A class is made once, without arguments, and its methods do the phases they are named
@@ -125,7 +127,11 @@ def handler(task_type: str, *, payload: type | None = None) -> Any:
     Raises:
         DuplicateHandler: the type has a handler already.
         HandlerIncomplete: a class has no method `run`.
+        TaskTypeMissing: it is used without a type: `@handler` or `@handler()`.
     """
+    # Whatever type checkers say: a decorator without its parentheses is an easy mistake.
+    if not isinstance(task_type, str) or not task_type:
+        raise TaskTypeMissing(task_type)
 
     def register(decorated: Callable[..., Any]) -> object:
         registered = registered_as(task_type, decorated, payload)

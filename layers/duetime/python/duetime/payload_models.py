@@ -43,11 +43,24 @@ def to_json(model: type[M], value: M) -> Any:  # noqa: ANN401 - any JSON
 
 
 def plain(value: object) -> object:
-    """A pydantic model or a dataclass as JSON; any other value unchanged."""
+    """A pydantic model or a dataclass as JSON; any other value unchanged.
+
+    Raises:
+        ValueError: Two keys would become one in JSON.
+    """
     model = type(value)
     if hasattr(model, "model_dump") or is_dataclass(model):
+        # The text has both of two keys that are one in JSON, such as 1 and "1"; the document has the last one only.
+        json.loads(_adapter(model).dump_json(value), object_pairs_hook=_checked)
         return _adapter(model).dump_python(value, mode="json")
     return value
+
+
+def _checked(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key appears more than once")
+    return found
 
 
 def _adapter(model: type[M]) -> TypeAdapter[M]:

@@ -1,4 +1,7 @@
-"""What a log may say of an error: of a defect of our own, where it was; of a handler's, its traceback."""
+"""What a log may say of an error: of a defect of our own, where it was; of a handler's, its traceback.
+
+An error may be of a class that a user wrote: none of these functions raises, whatever that class does when it is asked.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,13 @@ import traceback
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from duetime.domain.json_values import writable
 from duetime.domain.record_limits import MAX_LOGGED_TRACEBACK_LENGTH
 
+_CLASS_NAME = type.__dict__["__name__"]
+"""The name that Python itself has of a class: a metaclass may answer anything."""
+_LONGEST_SECRET = 40_000
+"""Characters that a secret and its name have at most, as the patterns below find it."""
 _PLACES = 8
 _CAUSES = 3
 _CUT = "[cut] "
@@ -39,6 +47,19 @@ _SECRETS = (
 """What looks like a secret; every repetition is bounded, so that no text takes long."""
 
 
+def class_name(error: BaseException) -> str:
+    """The name of an error's class."""
+    return str(_CLASS_NAME.__get__(type(error)))
+
+
+def message_of(error: BaseException) -> str:
+    """What an error says of itself, whatever that is."""
+    try:
+        return writable(str(error))
+    except BaseException as defect:  # noqa: BLE001 - a message is its author's code, too
+        return f"its message cannot be read: {class_name(defect)}"
+
+
 def places_of(error: BaseException) -> str:
     """The class of an error and where it was raised, innermost first; then the same of its causes.
 
@@ -47,17 +68,20 @@ def places_of(error: BaseException) -> str:
     """
     told: list[str] = []
     cause: BaseException | None = error
-    while cause is not None and len(told) < _CAUSES:
-        told.append(_places(cause))
-        cause = cause.__cause__ or cause.__context__
+    try:
+        while cause is not None and len(told) < _CAUSES:
+            told.append(_places(cause))
+            cause = cause.__cause__ or cause.__context__
+    except BaseException:  # noqa: BLE001 - as above
+        told.append(class_name(error))
     return "; caused by ".join(told)
 
 
 def _places(error: BaseException) -> str:
-    message = f": {error}" if hasattr(error, "operation_name") else ""
+    message = f": {message_of(error)}" if "operation_name" in vars(error) else ""
     frames = [(frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     places = [f"{PurePath(code.co_filename).name}:{line} in {code.co_name}" for code, line in reversed(frames)]
-    return " < ".join([f"{type(error).__name__}{message}", *places[:_PLACES]])
+    return " < ".join([f"{class_name(error)}{message}", *places[:_PLACES]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +102,13 @@ def traceback_of(error: BaseException) -> str:
 
     What looks like a secret is replaced; of a text that no log takes, the end is left, which says what was raised.
     """
-    frames = error.__traceback__.tb_next if error.__traceback__ else None
-    lines = traceback.TracebackException(type(error), error, frames).format()
-    return last_part(redacted("".join(lines)), MAX_LOGGED_TRACEBACK_LENGTH)
+    try:
+        frames = error.__traceback__.tb_next if error.__traceback__ else None
+        text = writable("".join(traceback.TracebackException(type(error), error, frames).format()))
+    except BaseException as defect:  # noqa: BLE001 - a class of errors may break whatever reads its attributes
+        text = f"{places_of(error)}\nits traceback cannot be read: {class_name(defect)}\n"
+    # So much more than is left that no secret loses its name before it is found.
+    return last_part(redacted(text[-MAX_LOGGED_TRACEBACK_LENGTH - _LONGEST_SECRET :]), MAX_LOGGED_TRACEBACK_LENGTH)
 
 
 def redacted(text: str) -> str:

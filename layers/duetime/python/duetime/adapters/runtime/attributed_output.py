@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 from aws_lambda_powertools.logging.filters import SuppressFilter
 from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 
+from duetime.domain.json_values import writable
 from duetime.domain.tasks.trace_context import trace_id_of
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ class AttributedStream:
         """Write what is complete, keep the beginning of a line; what belongs to no attempt goes through as it is."""
         attempt = _attempt.get()
         if attempt is None:
-            return self._stream.write(text)
+            return self._stream.write(writable(text))
         key = (self._name, get_ident())
         *lines, rest = (attempt.unfinished.pop(key, "") + text).split("\n")
         while len(rest) > _LONGEST_LINE:
@@ -154,7 +155,8 @@ class AttributedStream:
             for start in range(0, len(line), _LONGEST_LINE):
                 written = self._attributed(line[start : start + _LONGEST_LINE], facts)
                 with self._lock:
-                    self._stream.write(f"{written}\n")
+                    # What a handler prints must not fail its attempt; in JSON, what is escaped reads as it was.
+                    self._stream.write(f"{writable(written)}\n")
 
     def _attributed(self, line: str, facts: Mapping[str, object]) -> str:
         structured = _object_in(line)
@@ -178,17 +180,7 @@ def with_facts(structured: Mapping[str, object], facts: Mapping[str, object]) ->
 
 
 def _compact(structured: Mapping[str, object]) -> str:
-    text = json.dumps(structured, ensure_ascii=False, separators=(",", ":"))
-    # A lone surrogate, which JSON can write and UTF-8 cannot: what a handler prints must not fail its attempt.
-    return text if text.isascii() or _is_utf8(text) else json.dumps(structured, separators=(",", ":"))
-
-
-def _is_utf8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return json.dumps(structured, ensure_ascii=False, separators=(",", ":"))
 
 
 def _object_in(line: str) -> dict[str, object] | None:

@@ -53,7 +53,7 @@ def _ending(resources: Resources, target: AwsTarget, job: str) -> JobEnding | No
     told = error.get("ErrorMessage", "")
     match found["Status"]:
         case "SUCCEEDED":
-            return Succeeded(result_of(found.get("Result", "null").encode()))
+            return Succeeded(result_of(found.get("Result", "null").encode("utf-8", "replace")))
         case "STOPPED":
             return failure(JOB_STOPPED, told or "the execution was stopped", retriable=False)
         case "DELETING":

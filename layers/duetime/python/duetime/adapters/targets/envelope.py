@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from duetime.domain.json_values import check_kept
 from duetime.domain.tasks.trace_context import TRACEPARENT
 from duetime.domain.times import to_iso
 
@@ -56,23 +57,19 @@ def _parents(task: Task) -> dict[str, object]:
 
 
 def result_of(data: bytes) -> bytes:
-    """The result: the answer if it is JSON, else its text as a JSON string, or null if there is none."""
+    """The result: the answer if it is JSON that may be a payload, else its text as a JSON string; null for nothing."""
     if not data.strip():
         return b"null"
     try:
-        return compact(json.loads(data))
+        return compact(check_kept(data.decode(json.detect_encoding(data))))
     except (ValueError, RecursionError):
         return compact(data.decode("utf-8", "replace"))
 
 
 def compact(value: object) -> bytes:
-    """JSON in UTF-8 without spaces. What JSON cannot hold, NaN and numbers beyond a float among it, is rejected.
+    """JSON in UTF-8 without spaces, of what a service has answered; a lone surrogate in it becomes a question mark.
 
     Raises:
-        ValueError: it holds such a thing.
+        ValueError: it holds NaN, or a number beyond a float.
     """
-    try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:
-        # A lone surrogate, which JSON can write and UTF-8 cannot.
-        return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode()
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8", "replace")

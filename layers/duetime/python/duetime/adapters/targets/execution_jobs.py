@@ -56,7 +56,7 @@ def _ending(resources: Resources, target: AwsTarget, job: str) -> JobEnding | No
         return failure(JOB_UNKNOWN, "Step Functions does not know the execution")
     match found["status"]:
         case "SUCCEEDED":
-            return Succeeded(result_of(found.get("output", "null").encode()))
+            return Succeeded(result_of(found.get("output", "null").encode("utf-8", "replace")))
         case "ABORTED":
             return failure(JOB_STOPPED, found.get("cause") or "the execution was stopped", retriable=False)
         case status if status in _GOING:

@@ -9,13 +9,22 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import MAX_PROGRESS_MESSAGE_LENGTH
+from duetime.domain.json_values import ValueRefused, json_of
+from duetime.domain.limits import MAX_ERROR_MESSAGE_LENGTH
 from duetime.domain.operating_parameters import HANDLERS_RETRY
-from duetime.domain.tasks.attempt_results import Deferred, Ending, Failed, Stopped, Succeeded, Yielded, failure
+from duetime.domain.tasks.attempt_results import (
+    Deferred,
+    Ending,
+    Stopped,
+    Succeeded,
+    Yielded,
+    failure,
+    shortened,
+)
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.task import Progress
 from duetime.domain.times import to_datetime
-from duetime.domain.tracebacks import traceback_of
+from duetime.domain.tracebacks import class_name, message_of, traceback_of
 from duetime.handlers import (
     REGISTRY,
     Accepted,
@@ -88,13 +97,13 @@ class HandlersPackage:
         registered = dict(REGISTRY)
         try:
             importlib.import_module(self._name)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - a package may raise what it likes
+        except BaseException as error:  # noqa: BLE001 - a package may raise what it likes
             # What it registered before that is forgotten, or another try would find it registered twice.
             REGISTRY.clear()
             REGISTRY.update(registered)
             for module in [name for name in sys.modules if f"{name}.".startswith(f"{self._name}.")]:
                 del sys.modules[module]
-            return f"{type(error).__name__}: {error}"
+            return shortened(f"{class_name(error)}: {message_of(error)}", MAX_ERROR_MESSAGE_LENGTH)
         return None
 
 
@@ -135,11 +144,16 @@ class HandlerRunner:
                 seconds=work.seconds,
                 new_event_loop=self.new_event_loop,
             )
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - a handler may raise what it likes
+        except BaseException as error:  # noqa: BLE001 - a handler may raise what it likes
             return _ended_by(error, work.task)
-        if isinstance(result, Accepted):
-            return _deferred(work.phase)
-        return _encoded(_plain(result), Succeeded)
+        return _ended_with(result, work.phase)
+
+
+def _ended_with(result: object, phase: Phase) -> Ending:
+    """How an attempt ends whose handler has returned something."""
+    if issubclass(type(result), Accepted):
+        return _deferred(phase)
+    return _encoded(lambda: _plain(result), Succeeded)
 
 
 def _plain(result: object) -> object:
@@ -154,24 +168,16 @@ def _plain(result: object) -> object:
 
 def _ended_by(error: BaseException, task: Task) -> Ending:
     """How an attempt ends whose handler has raised something."""
-    match error:
-        case AttemptPaused():
-            return _encoded(error.checkpoint, Yielded)
-        case AttemptCancelled():
-            return Stopped()
-        case HandlerTimeout():
-            return failure("Timeout", f"the handler was cancelled: it did not end within {task.timeout_seconds} s")
-        case _:
-            return _raised(error, retriable=not isinstance(error, Unretriable))
-
-
-def _raised(error: BaseException, *, retriable: bool) -> Failed:
-    """The failure that an error makes of an attempt."""
-    try:
-        message = str(error)
-    except Exception as defect:  # noqa: BLE001 - a message is the author's code, too
-        message = f"its message cannot be read: {type(defect).__name__}"
-    return replace(failure(type(error).__name__, message, retriable=retriable), traceback=traceback_of(error))
+    # By the class that it really has: an object may answer anything as its `__class__`.
+    kind = type(error)
+    if issubclass(kind, AttemptPaused):
+        return _encoded(lambda: _plain(error.checkpoint), Yielded)  # type: ignore[attr-defined]  # see above
+    if issubclass(kind, AttemptCancelled):
+        return Stopped()
+    if issubclass(kind, HandlerTimeout):
+        return failure("Timeout", f"the handler was cancelled: it did not end within {task.timeout_seconds} s")
+    failed = failure(class_name(error), message_of(error), retriable=not issubclass(kind, Unretriable))
+    return replace(failed, traceback=traceback_of(error))
 
 
 def _deferred(phase: Phase) -> Ending:
@@ -182,7 +188,7 @@ def _deferred(phase: Phase) -> Ending:
 
 def _context(work: Work) -> Context:
     def report(percent: int | None, message: str) -> None:
-        work.report(None if percent is None else Progress(percent, message[:MAX_PROGRESS_MESSAGE_LENGTH]))
+        work.report(None if percent is None else Progress(percent, message))
 
     return Context(
         task_id=work.task.id.text,
@@ -215,11 +221,12 @@ def _topology(node: NodeRef | None) -> RunTopology | None:
     return None if node is None else RunTopology(node.topology.text, node.run, node.key)
 
 
-def _encoded(value: object, ending: Callable[[bytes], Ending]) -> Ending:
+def _encoded(value: Callable[[], object], ending: Callable[[bytes], Ending]) -> Ending:
     """An ending with a value in JSON, or the failure to make JSON of it."""
     try:
-        text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
-        return ending(text.encode("utf-8"))
-    except (TypeError, ValueError, RecursionError) as error:
-        # UnicodeEncodeError, of a lone surrogate, is a ValueError too.
-        return failure("ResultNotJson", f"what the handler left is not JSON: {error}", retriable=False)
+        return ending(json_of(value()))
+    except ValueRefused as refused:
+        why = str(refused)
+    except BaseException as error:  # noqa: BLE001 - the value may be of the author's own class
+        why = f"{class_name(error)}: {message_of(error)}"
+    return failure("ResultNotJson", f"what the handler left is not JSON: {why}", retriable=False)

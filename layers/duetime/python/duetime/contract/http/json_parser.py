@@ -7,22 +7,26 @@ then a `Reader` goes through it again.
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from dataclasses import dataclass
 from itertools import islice
-from math import isinf
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from duetime.contract.http.json_paths import BODY, joined
 from duetime.contract.http.request_errors import MOST_FAULTS, BodyUnreadable, Fault, FaultCode
-from duetime.domain.limits import MAX_NUMBER_DIGITS
+from duetime.domain.json_values import (
+    LONE_SURROGATE,
+    OUT_OF_RANGE,
+    REPEATED,
+    SURROGATE,
+    TOO_MANY_DIGITS,
+    decoded,
+    has_too_many_digits,
+    is_out_of_range,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-SURROGATE = re.compile("[\ud800-\udfff]")
-"""Half of a pair that only together is a character."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +37,6 @@ class _Mark:
     code: FaultCode
 
 
-class _Unacceptable(Exception):
-    """A text has a value that has to be marked."""
-
-
 def parse(text: str) -> tuple[object, bool]:
     """A text's value, with marks in place of what cannot be accepted, and whether there is any.
 
@@ -44,43 +44,10 @@ def parse(text: str) -> tuple[object, bool]:
         BodyUnreadable: it is not JSON.
     """
     try:
-        return _ACCEPTED.decode(text), False
-    except (_Unacceptable, ValueError, RecursionError):
+        return decoded(text), False
+    except (ValueError, RecursionError):
         reader = Reader()
         return reader.parse(text), reader.marked
-
-
-def _accepted_integer(text: str) -> int:
-    if len(text) > MAX_NUMBER_DIGITS:
-        raise _Unacceptable
-    return int(text)
-
-
-def _accepted_number(text: str) -> float:
-    number = float(text)
-    # Zero may be what is left of a number that was too small.
-    if len(text) > MAX_NUMBER_DIGITS or number == 0 or isinf(number):
-        raise _Unacceptable
-    return number
-
-
-def _accepted_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise _Unacceptable
-    return found
-
-
-def _reject_constant(_text: str) -> NoReturn:
-    raise _Unacceptable
-
-
-_ACCEPTED = json.JSONDecoder(
-    parse_int=_accepted_integer,
-    parse_float=_accepted_number,
-    parse_constant=_reject_constant,
-    object_pairs_hook=_accepted_object,
-)
 
 
 class Reader:
@@ -116,18 +83,14 @@ class Reader:
             _reject_unparsable()
 
     def _integer(self, text: str) -> object:
-        if len(text.lstrip("-")) > MAX_NUMBER_DIGITS:
-            return self._mark(f"has more than {MAX_NUMBER_DIGITS} digits", FaultCode.TOO_LONG)
+        if has_too_many_digits(text):
+            return self._mark(TOO_MANY_DIGITS, FaultCode.TOO_LONG)
         return int(text)
 
     def _number(self, text: str) -> object:
-        mantissa = text.lower().partition("e")[0].lstrip("-").replace(".", "")
-        if len(mantissa) > MAX_NUMBER_DIGITS:
-            return self._mark(f"has more than {MAX_NUMBER_DIGITS} digits", FaultCode.TOO_LONG)
-        number = float(text)
-        if isinf(number) or (number == 0 and mantissa.strip("0")):
-            return self._mark("is outside the range of a 64-bit floating-point number", FaultCode.OUT_OF_RANGE)
-        return number
+        if has_too_many_digits(text):
+            return self._mark(TOO_MANY_DIGITS, FaultCode.TOO_LONG)
+        return self._mark(OUT_OF_RANGE, FaultCode.OUT_OF_RANGE) if is_out_of_range(text) else float(text)
 
     def _constant(self, text: str) -> object:
         return self._mark(f"is {text}, which is no JSON number", FaultCode.NOT_ALLOWED)
@@ -136,11 +99,7 @@ class Reader:
         found = dict(pairs)
         if len(found) != len(pairs):
             times = Counter(key for key, _ in pairs)
-            found |= {
-                key: self._mark("appears more than once", FaultCode.DUPLICATE)
-                for key, count in times.items()
-                if count > 1
-            }
+            found |= {key: self._mark(REPEATED, FaultCode.DUPLICATE) for key, count in times.items() if count > 1}
         return found
 
     def _mark(self, reason: str, code: FaultCode) -> _Mark:
@@ -163,7 +122,7 @@ def _faults(value: object, path: str) -> Iterator[Fault]:
         yield Fault(path or BODY, value.reason, value.code)
     elif isinstance(value, str):
         if SURROGATE.search(value):
-            yield Fault(path or BODY, "contains a lone surrogate", FaultCode.NOT_ALLOWED)
+            yield Fault(path or BODY, LONE_SURROGATE, FaultCode.NOT_ALLOWED)
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from _faults(item, joined(path, index))

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from itertools import accumulate
 from math import inf
 
-from duetime.contract.http.json_parser import SURROGATE, faults_in, parse
+from duetime.contract.http.json_parser import faults_in, parse
 from duetime.contract.http.json_paths import BODY, path_of, shown
 from duetime.contract.http.request_errors import BodyTooLarge, BodyUnreadable, Fault, FaultCode, FieldsInvalid
+from duetime.domain.json_values import SURROGATE
 from duetime.domain.limits import MAX_BODY_BYTES, MAX_JSON_DEPTH
 
 _GZIP = b"\x1f\x8b"

@@ -15,6 +15,7 @@ from duetime.contract.http.json_paths import path_of
 from duetime.contract.http.pattern_words import words_of
 from duetime.contract.http.request_errors import MOST_FAULTS, Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.request_json import reject_invalid_values
+from duetime.contract.http.timestamps import RANGE_REVERSED
 from duetime.domain.tasks.arns import AwsService
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ _CODES = {
         FaultCode.OUT_OF_RANGE,
     ),
     "string_pattern_mismatch": FaultCode.PATTERN,
+    RANGE_REVERSED: FaultCode.CONFLICT,
     **dict.fromkeys(("literal_error", "enum", "union_tag_invalid"), FaultCode.NOT_ALLOWED),
 }
 _SUBJECT = re.compile(r"^(Input|String|Dictionary|List|Value error,|Value) | after validation")

@@ -226,6 +226,10 @@ class AppliedList(TypedDict):
     order: Annotated[Literal["asc", "desc"], Field(description="By due time at creation: earliest or latest first.")]
     limit: Annotated[int, Field(description="Maximum number of entries on the page.")]
     examined: Annotated[int, Field(description="How many of your tasks were read for this page.")]
+    examined_to: Annotated[
+        Instant | None,
+        Field(description="Due time, at its creation, of the task that was read last; null if none is left to read."),
+    ]
 
 
 class TaskPage(TypedDict):

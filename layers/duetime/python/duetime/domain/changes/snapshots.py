@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.domain.ids import TaskId
-    from duetime.domain.schedules.run_history import ExpectationState, Remark
+    from duetime.domain.schedules.run_history import CalendarEnd, ExpectationState, Remark
     from duetime.domain.schedules.schedule import ScheduleState
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.action_history import ActionHistory
@@ -75,6 +75,7 @@ class ScheduleSnapshot:
         edition: grows with every write, and goes on growing when the name is used again.
         log: the latest remarks: what did not run, and why.
         expectation: how far what is expected of it was looked into; `None` if nothing is, or not yet.
+        calendar_end: the end of what one of its calendars knows that was told last; `None` if none was.
     """
 
     owner: str
@@ -83,10 +84,10 @@ class ScheduleSnapshot:
     state: ScheduleState
     version: int
     edition: int
-    runs_started: int = 0
     runs_skipped: int = 0
     log: tuple[Remark, ...] = ()
     expectation: ExpectationState | None = None
+    calendar_end: CalendarEnd | None = None
 
 
 def task_snapshot(task: Task) -> TaskSnapshot:
@@ -124,8 +125,8 @@ def schedule_snapshot(stored: StoredSchedule) -> ScheduleSnapshot:
         state=stored.state,
         version=stored.version,
         edition=stored.incarnation,
-        runs_started=stored.runs_started,
         runs_skipped=stored.runs_skipped,
         log=stored.log,
         expectation=stored.expectation,
+        calendar_end=stored.calendar_end,
     )

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 DISPATCH = 0
 """Index of the first reading; the recovery scans follow it, as in `RECOVERY_SCAN_DELAYS`."""
+FIRST_SCAN = 1
+"""Index of the first recovery scan."""
 LAST_SCAN = len(RECOVERY_SCAN_DELAYS)
 """Index of the last recovery scan."""
 ALL = ""

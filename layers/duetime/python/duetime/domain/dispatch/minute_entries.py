@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.enqueue_plan import Message, Timer
-from duetime.domain.operating_parameters import (
-    MAX_CLOCK_DIFFERENCE,
-)
+from duetime.domain.limits import MAX_LEASE_SECONDS
+from duetime.domain.operating_parameters import MAX_CLOCK_DIFFERENCE, RECOVERY_SCAN_DELAYS, RESCAN_PATIENCE
 from duetime.domain.tasks.states import LEASED, STARTABLE, TERMINAL, State
-from duetime.domain.times import Millis, minute_of
+from duetime.domain.times import SECOND, Millis, minute_of, start_of
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
@@ -92,3 +91,27 @@ def is_open_past_due(entry: Entry, now: Millis) -> bool:
     """Whether the last recovery scan must give a task a timer for another day: open, and with no check ahead of it."""
     is_followed_up = entry.state in TERMINAL and not entry.finished
     return entry.next_at <= now and (entry.state in LEASED or is_followed_up or is_left_behind(entry, now))
+
+
+def rescan_timer(entry: Entry, now: Millis) -> Timer | None:
+    """The timer by which the first recovery scan meets an open task that is past due again: when its lease is over.
+
+    Whoever works on it may vanish with its message at any time. It is in a minute whose scan comes a minute from now or
+    later, so that it is there by then, whoever scans.
+
+    Returns:
+        `None` for a task that waits for its start so long that workers are busy or away, and for a lease that is no
+        worker's: the end of an asynchronous attempt has a timer of its own.
+    """
+    if entry.state in STARTABLE:
+        overdue = now - entry.next_at
+        at = now + overdue
+        is_watched = overdue <= RESCAN_PATIENCE
+    else:
+        at = (entry.leased_until or 0) + MAX_CLOCK_DIFFERENCE
+        is_watched = at <= now + MAX_LEASE_SECONDS * SECOND + MAX_CLOCK_DIFFERENCE
+    if not is_watched:
+        return None
+    minute = max(minute_of(at - RECOVERY_SCAN_DELAYS[0] - 1), minute_of(now) - 1)
+    priority, owner, queue = entry.priority, entry.owner, entry.pull_queue
+    return Timer(entry.task_id, entry.generation, start_of(minute), priority, owner, sent=True, pull_queue=queue)

@@ -6,16 +6,28 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from duetime.domain.json_values import writable
+
 if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 
 @dataclass(frozen=True, slots=True)
 class TaskError:
-    """Why an attempt failed: the error's type and message."""
+    """Why an attempt failed: the error's type and message.
+
+    Whatever a user's code says fits: characters that UTF-8 cannot write are escaped, and so is in a type what cannot be
+    printed.
+    """
 
     type: str
     message: str
+
+    def __post_init__(self) -> None:
+        """Escape what cannot be written."""
+        kind = self.type if self.type.isprintable() else repr(self.type)[1:-1]
+        object.__setattr__(self, "type", kind or "Error")
+        object.__setattr__(self, "message", writable(self.message))
 
 
 EXPIRED = "Expired"

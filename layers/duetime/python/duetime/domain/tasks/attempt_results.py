@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from duetime.domain.json_values import writable
 from duetime.domain.limits import MAX_ERROR_MESSAGE_LENGTH, MAX_ERROR_TYPE_LENGTH
 from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN, LONGEST_NOT_SENT_WAIT, SHORTEST_NOT_SENT_WAIT
 from duetime.domain.tasks.attempt_records import EXPIRED, TaskError
@@ -94,6 +95,10 @@ class Postponed:
     reason: str
     rate_places: Mapping[str, int] | None = None
 
+    def __post_init__(self) -> None:
+        """Escape what UTF-8 cannot write: a package of handlers may say why it is broken."""
+        object.__setattr__(self, "reason", writable(self.reason))
+
 
 class SkipCode(StrEnum):
     """Why an occurrence is skipped.
@@ -103,12 +108,14 @@ class SkipCode(StrEnum):
         PAUSED: its schedule is paused.
         CHANGED: its schedule was changed, or paused and resumed, after it was placed.
         OVERLAP: a previous run of its schedule goes on.
+        NO_RUNS_LEFT: as many runs of its schedule have begun as may.
     """
 
     DELETED = "deleted"
     PAUSED = "paused"
     CHANGED = "changed"
     OVERLAP = "overlap"
+    NO_RUNS_LEFT = "no_runs_left"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +178,9 @@ TargetEnding = Ending | NotSent
 
 def failure(kind: str, message: str, *, retriable: bool = True, wait_at_least: Millis = 0) -> Failed:
     """A failure whose error fits the record: a longer text is cut, and says so."""
-    error = TaskError(kind[:MAX_ERROR_TYPE_LENGTH], shortened(message, MAX_ERROR_MESSAGE_LENGTH))
+    # Cut before it is escaped, because it may be very long, and after that, because it may have become longer.
+    error = TaskError(kind[:MAX_ERROR_TYPE_LENGTH], message[: MAX_ERROR_MESSAGE_LENGTH + 1])
+    error = TaskError(error.type[:MAX_ERROR_TYPE_LENGTH], shortened(error.message, MAX_ERROR_MESSAGE_LENGTH))
     return Failed(error, retriable, wait_at_least)
 
 

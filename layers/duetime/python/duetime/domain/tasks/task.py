@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from duetime.domain.json_values import writable
+from duetime.domain.limits import MAX_PROGRESS_MESSAGE_LENGTH
 from duetime.domain.record_limits import ATTEMPTS_INLINE
 from duetime.domain.tasks.action_history import NO_ACTIONS, Action
 from duetime.domain.tasks.attempt_records import EXPIRED
@@ -28,10 +30,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far an attempt has come: 0 to 100, and a short message."""
+    """How far an attempt has come: 0 to 100, and a short message, in which what UTF-8 cannot write is escaped."""
 
     percent: int
     message: str = ""
+
+    def __post_init__(self) -> None:
+        """Escape what cannot be written, and keep the message short."""
+        object.__setattr__(self, "message", writable(self.message)[:MAX_PROGRESS_MESSAGE_LENGTH])
 
 
 class RequestedAction(StrEnum):

@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 
 PLANNED = 5
 """Runs that are planned, on the first page."""
+_PASSED_OVER = 5
+"""Pages that are read at most for one with a run that is wanted."""
+_REQUESTED = frozenset({Cause.MANUAL, Cause.BACKFILL})
 OF_ITS_TIMING = frozenset({Cause.SCHEDULE, Cause.CATCH_UP})
 """Causes of runs that stand for a time of a schedule's timing, and are no extra ones."""
 _DELAYS = ("jitter_seconds", "spread_seconds")
@@ -61,15 +64,24 @@ class RunsQuery:
 
     Attributes:
         after: where the page before ended; the list goes on behind it.
-        since: the first due time.
-        before: the due time behind the last one.
+        since: the first time that they were scheduled for.
+        before: the time behind the last one.
         limit: most tasks on a page.
+        statuses: only what became of them so; empty for all.
     """
 
     after: TaskId | None = None
     since: Millis = 0
     before: Millis | None = None
     limit: int = MAX_PAGE
+    statuses: frozenset[RunStatus] = frozenset()
+
+    def has(self, run: ScheduleRun) -> bool:
+        """Whether a run is meant; one of a backfill, which stands for an earlier time, by when it was due."""
+        if self.statuses and run.status not in self.statuses:
+            return False
+        at = run.task.due_at if run.task is not None and run.cause in _REQUESTED else run.nominal
+        return self.since <= at and (self.before is None or at < self.before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,16 +116,30 @@ class ScheduleRuns:
     def list(self, owner: str, name: str, query: RunsQuery) -> RunPage:
         """A page of a schedule's runs; it may be empty and still have a successor.
 
+        If only some are wanted, pages that have none of them are passed over: of a frequent schedule the first have
+        what is to come.
+
         Raises:
             ScheduleNotFound: there is none of that name.
         """
         stored, _ = self.stores.schedules.read(owner, name)
         if stored is None:
             raise ScheduleNotFound(name)
+        for _ in range(_PASSED_OVER):
+            page = self._page(stored, query)
+            if page.runs or page.after is None or not query.statuses:
+                break
+            query = replace(query, after=page.after)
+        return page
+
+    def _page(self, stored: StoredSchedule, query: RunsQuery) -> RunPage:
+        owner, name = stored.owner, stored.name
         since = max(query.since, stored.created_at)
         top = query.after
         if top is None and query.before is not None:
-            top = TaskId.of(query.before, 0, 0)
+            # It is due later than it was scheduled for by this much at most.
+            delay = (stored.spec.jitter_seconds + stored.spec.spread_seconds) * SECOND
+            top = TaskId.of(query.before + delay, 0, 0)
         listed = ListQuery(owner, top, limit=query.limit, since=since)
         page = self.task_reader.list(listed, TaskFilter(schedule=name))
         floor = since if page.after is None else page.after.home
@@ -130,7 +156,7 @@ class ScheduleRuns:
         planned = self._planned(stored, query) if query.after is None else ()
         # Nothing but its tasks tells when a permanent schedule ran.
         changed = max(stored.updated_at, self._kept_since) if stored.is_permanent else stored.updated_at
-        found = _newest_first([*planned, *runs, *others])
+        found = _newest_first(run for run in (*planned, *runs, *others) if query.has(run))
         return RunPage(stored, found, since, max(since, changed), self._kept_since, self._is_archived, after)
 
     def occurrences(

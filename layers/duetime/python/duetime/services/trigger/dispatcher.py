@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.dispatch.cursors import DISPATCH, LAST_SCAN, first_cursors, furthest, horizons
+from duetime.domain.dispatch.cursors import DISPATCH, FIRST_SCAN, LAST_SCAN, first_cursors, furthest, horizons
 from duetime.domain.dispatch.enqueue_plan import Timer
 from duetime.domain.dispatch.minute_entries import Entry, at_first_reading, queue_of
 from duetime.domain.dispatch.shard_history import groups_of, shards_in
@@ -145,7 +145,14 @@ class Dispatcher:
     def _readings(self) -> list[FirstReading | RecoveryScan]:
         messages = self.due_messages
         scans = [
-            RecoveryScan(self.stores.tasks, self.queues, messages, self.runtime, is_last=scan == LAST_SCAN)
+            RecoveryScan(
+                self.stores.tasks,
+                self.queues,
+                messages,
+                self.runtime,
+                is_first=scan == FIRST_SCAN,
+                is_last=scan == LAST_SCAN,
+            )
             for scan in range(1, len(RECOVERY_SCAN_DELAYS) + 1)
         ]
         return [FirstReading(messages, self.runtime.telemetry), *scans]

@@ -35,7 +35,7 @@ from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.task_options import LockScope
 from duetime.domain.times import SECOND, Millis
 from duetime.domain.topologies.watchdog_times import deferred_until
-from duetime.domain.tracebacks import places_of
+from duetime.domain.tracebacks import class_name, places_of
 from duetime.services.content_retention import retain_paused
 from duetime.services.outcomes.attempt_metrics import count_claim
 from duetime.services.spans import attempt_span, note_end
@@ -88,7 +88,7 @@ class AttemptRunner:
                 task=delivery_state.delivery.message.task_id.text,
             )
             delivery_state.disposition = RedeliverMessage(self.runtime.now() + MAX_DELAY, str(error))
-        except Exception as error:  # noqa: BLE001 - one delivery's defect must not take its batch with it
+        except BaseException as error:  # noqa: BLE001 - one delivery's defect must not take its batch with it
             self.runtime.telemetry.count("worker_errors")
             self.runtime.telemetry.note(
                 "a delivery could not be worked on",
@@ -96,7 +96,7 @@ class AttemptRunner:
                 delivery=delivery_state.delivery.id,
                 task=delivery_state.delivery.message.task_id.text,
             )
-            delivery_state.disposition = self._later(type(error).__name__)
+            delivery_state.disposition = self._later(class_name(error))
         finally:
             delivery_state.task = None
 

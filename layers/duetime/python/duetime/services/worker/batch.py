@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from duetime.domain.dispatch.message_deletion import RedeliverMessage
+from duetime.domain.dispatch.message_deletion import DeleteMessage, RedeliverMessage
 from duetime.domain.errors import Unavailable
 from duetime.domain.limits import WORKER_FUNCTION_SECONDS
 from duetime.domain.operating_parameters import HEARTBEATS_PER_LEASE, OVERDUE_GRACE, PROCESS_END_TIME
@@ -59,7 +59,8 @@ class BatchWorker:
         return [
             delivery_state.delivery
             for delivery_state in batch.delivery_states
-            if isinstance(delivery_state.disposition, RedeliverMessage)
+            # Nothing else is deleted: a message that nobody has decided about comes back by itself.
+            if not isinstance(delivery_state.disposition, DeleteMessage)
         ]
 
 
