@@ -197,7 +197,7 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "docs/how-to/operate.md": ("ticks cannot process their minutes in time",),
     "docs/how-to/respond-to-an-alarm.md": ("cannot be imported", "it cannot start", "cannot be met"),
     "docs/how-to/run-a-graph-of-tasks.md": ("parents that have not ended yet are null",),
-    "docs/how-to/run-long-work.md": ("jobs cannot pause", "what it cannot finish"),
+    "docs/how-to/run-long-work.md": ("jobs cannot pause",),
     "docs/how-to/run-work-again-and-again.md": ("occurrences that have no task yet",),
     "docs/how-to/stop-and-throttle.md": ("If the switches cannot be read",),
     "docs/how-to/troubleshoot.md": ("cannot reach http", "cannot be imported in Lambda"),

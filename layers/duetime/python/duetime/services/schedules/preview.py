@@ -58,7 +58,7 @@ def seen_of(occurrence: Occurrence, task: Task) -> Seen:
     """An occurrence that has a task: it ran if that has begun, whatever excludes it by now."""
     if not occurrence.runs:
         occurrence = replace(occurrence, runs=True, due_at=task.due_at, note="")
-    is_dropped = task.error is not None and not task.attempt
+    is_dropped = task.error is not None and not task.attempt_history
     return Seen(occurrence, task.id, task, task.error.message if task.error and is_dropped else occurrence.note)
 
 
@@ -225,7 +225,7 @@ class SchedulePreview:
         stored: StoredSchedule, occurrence: Occurrence, task_id: TaskId | None, tasks: dict[TaskId, Task]
     ) -> Seen:
         task = None if task_id is None else tasks.get(task_id)
-        if task is not None and (occurrence.runs or task.attempt):
+        if task is not None and (occurrence.runs or task.attempt_history):
             return seen_of(occurrence, task)
         note = occurrence.note
         if task_id is not None and task is None and occurrence.runs:
