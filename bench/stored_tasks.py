@@ -170,12 +170,12 @@ class Filler:
         numbers, second = count(), self.stack.clock.now() // SECOND * SECOND
         for part in range(spread):
             steps = (
-                Step(next(numbers).to_bytes(8), None, group)
+                Step(next(numbers).to_bytes(8), None, group, second)
                 for group, number in groups.items()
                 for _ in range(number // spread)
             )
             for place, some in enumerate(_batches(steps, _COUNTED_AT_ONCE)):
-                of = StepSet(OWNER, part, second - place * SECOND)
+                of = StepSet(OWNER, part, second - place * SECOND, SECOND)
                 store.count(of, CountedSteps(), some, uuid4().hex)
 
 

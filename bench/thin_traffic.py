@@ -16,9 +16,9 @@ from duetime.domain.dispatch.enqueue_plan import Precision
 from duetime.domain.times import MINUTE, SECOND, Millis, to_iso
 from duetime.environment_variables import Variable
 from duetime_cdk.environments import SIZES, FunctionName
-from duetime_client.cost_estimate import SWITCH_READS, estimate, idle_month
+from duetime_client.cost_estimate import FULL_BATCHES, SWITCH_READS, estimate, idle_month
 from duetime_client.prices import DEFAULT_REGION, MILLION, PRICES
-from duetime_client.workload import MONTH_SECONDS, Workload
+from duetime_client.workload import MONTH_SECONDS
 from tests.scenarios.tasks import Tasks
 
 if TYPE_CHECKING:
@@ -133,7 +133,10 @@ def dollars_per_million(used: Usage, writes: float, reads: float, *, region: str
 
 
 def counted(writes: float) -> dict[str, float]:
-    """The figures of `results.json`: dollars for a million thin tasks of two precisions, and for a month without tasks.
+    """The figures of `results.json`, in dollars.
+
+    They are those of a million thin tasks of two precisions, without what is told, counted and logged of them; of a
+    million in full batches in the default deployment; and of a month without tasks.
 
     Args:
         writes: counted write units of a task.
@@ -142,10 +145,9 @@ def counted(writes: float) -> dict[str, float]:
         precision: round(sum(dollars_per_million(usage(precision), writes, SWITCH_READS).values()), 2)
         for precision in (Precision.NORMAL, Precision.RELAXED)
     }
-    full = estimate(Workload(MILLION, together=1_000, per_request=100, has_summary=False, has_traces=False))
     return {
         "dollars_per_million_thin": thin[Precision.NORMAL],
         "dollars_per_million_thin_relaxed": thin[Precision.RELAXED],
-        "dollars_per_million_full": round(full.per_million, 2),
+        "dollars_per_million_full": round(estimate(FULL_BATCHES).per_million, 2),
         "dollars_idle_month": round(idle_month(PRICES[DEFAULT_REGION]), 2),
     }

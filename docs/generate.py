@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docs.sections import api, client_modules, events, limits, metrics, prices, settings, states
+from docs.sections import api, client_modules, cron, events, limits, metrics, prices, settings, states
 from docs.site import llms
 from duetime.contract.live_updates import asyncapi
 
@@ -33,6 +33,7 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "limits": limits.limit_table,
     "metrics": metrics.metric_table,
     "prices": prices.price_table,
+    "default-bill": prices.default_bill,
     "settings": settings.setting_table,
     "differences": settings.difference_table,
     "sizes": settings.size_table,
@@ -43,6 +44,8 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "schedule-fields": api.schedule_table,
     "schedule-answer-fields": api.schedule_answer_table,
     "calendar-fields": api.calendar_table,
+    "cron-dialects": cron.dialect_table,
+    "cron-differences": cron.difference_table,
     "topology-calls": partial(api.tag_table, "topologies"),
     "topology-fields": partial(api.request_table, "TopologyCreate"),
     "node-fields": partial(api.request_table, "TopologyNodeInput"),
@@ -59,6 +62,12 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "parameters": api.parameter_table,
     "headers": api.header_table,
     "problems": api.problem_table,
+    "names-first-designs": partial(api.foreign_names, "First designs"),
+    "names-celery": partial(api.foreign_names, "Celery"),
+    "names-eventbridge-scheduler": partial(api.foreign_names, "EventBridge Scheduler"),
+    "names-temporal": partial(api.foreign_names, "Temporal"),
+    "names-airflow": partial(api.foreign_names, "Airflow"),
+    "names-qstash": partial(api.foreign_names, "QStash"),
 }
 """What can be generated, by the name that a marker gives."""
 

@@ -1,4 +1,4 @@
-"""The app that `cdk` runs: `cdk deploy -c env=dev|staging|prod`."""
+"""The app that `cdk` runs: `cdk deploy -c env=dev|staging|prod`, and `-c stack=NAME` for a second one of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ def main() -> None:
     app = App()
     try:
         environment = environment_named(app.node.try_get_context("env") or DEFAULT_ENVIRONMENT)
-        DuetimeStack(app, f"duetime-{environment.name}", environment=environment)
+        name = app.node.try_get_context("stack") or f"duetime-{environment.name}"
+        DuetimeStack(app, name, environment=environment)
     except NotDeployable as error:
         sys.exit(str(error))
     app.synth()

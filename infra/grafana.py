@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 PATH = ROOT / "grafana" / "duetime.json"
 _ENVIRONMENT = environment_named("prod")
 """Whose sizes of functions the costs are calculated with."""
+_STACK = f"duetime-{_ENVIRONMENT.name}"
 _SOURCE = {"type": "cloudwatch", "uid": "${datasource}"}
 _WIDTH, _HEIGHT, _COLUMNS = 8, 8, 24
 _UNITS = {
@@ -35,7 +36,7 @@ _UNITS = {
     Unit.PERCENT: "percent",
     Unit.DOLLARS: "currencyUSD",
 }
-_NAMESPACE = "duetime/$environment"
+_NAMESPACE = namespace_of("$stack")
 _VARIABLE = re.compile(r"\$\w+")
 
 
@@ -62,7 +63,7 @@ def text() -> str:
 
 def _variables() -> Iterator[dict[str, Any]]:
     yield {"name": "datasource", "type": "datasource", "query": "cloudwatch", "label": "Data source"}
-    yield _constant("environment", _ENVIRONMENT.name)
+    yield _constant("stack", _STACK)
     names = {
         value
         for section in sections(_ENVIRONMENT)
@@ -152,7 +153,7 @@ def main() -> int:
         return int(not PATH.exists() or PATH.read_text(encoding="utf-8") != text())
     PATH.parent.mkdir(exist_ok=True)
     PATH.write_text(text(), encoding="utf-8")
-    sys.stdout.write(f"written: {PATH.relative_to(ROOT)}, for namespaces like {namespace_of(_ENVIRONMENT)}\n")
+    sys.stdout.write(f"written: {PATH.relative_to(ROOT)}, for namespaces like {namespace_of(_STACK)}\n")
     return 0
 
 

@@ -149,7 +149,7 @@ def _case(name: str, run: Run, says: str) -> Case:
 
 
 def _full_batches(tasks: float) -> Workload:
-    return Workload(tasks, together=BATCH, per_request=100, has_traces=False, has_summary=False)
+    return Workload(tasks, together=BATCH, per_request=100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ class Step:
 
     Attributes:
         tasks: a day.
-        bill: dollars a month, by the price table; the idle deployment, the summary and the logs included, X-Ray not.
+        bill: dollars a month, by the price table; of a default deployment, the idle one included.
         workers: at once, for tasks of 0.1 s.
         writes: units a second of the table.
         shards: that carry them.
@@ -196,7 +196,7 @@ def steps() -> Iterator[Step]:
     """From ten tasks a day to ten billion."""
     for tasks, together, per_request, raises in _SIZES:
         rate = tasks / DAY
-        bill = estimate(Workload(tasks * 30, together=together, per_request=per_request, has_traces=False)).dollars
+        bill = estimate(Workload(tasks * 30, together=together, per_request=per_request)).dollars
         writes = rate * (RUN_WRITES + 1)
         shards = max(16, 1 << max(0, int(np.ceil(np.log2(max(1.0, 1.3 * writes / aws_limits.PARTITION_WRITES))))))
         yield Step(tasks, bill, rate / min(BATCH, together) * (HOLD + 0.1), writes, shards, raises)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from duetime_client.leases import AsyncLeases, Leases
     from duetime_client.live_connection import AsyncConnect, Connect
     from duetime_client.locks import AsyncLocks, Locks
+    from duetime_client.pages import PageRead
     from duetime_client.schedules import AsyncSchedules, Schedules
     from duetime_client.summary import AsyncSummaryResource, SummaryResource
     from duetime_client.switches import AsyncSwitches, Switches
@@ -92,6 +93,11 @@ class Client:
     def close(self) -> None:
         """Close the open connections."""
         self._runner.http.close()
+
+    @property
+    def page_listeners(self) -> list[Callable[[PageRead], object]]:
+        """Functions that are called with each page that a list was read from: a filtered list may take many."""
+        return self._runner.session.page_listeners
 
     @cached_property
     def tasks(self) -> Tasks:
@@ -235,6 +241,11 @@ class AsyncClient:
     async def aclose(self) -> None:
         """Close the open connections."""
         await self._runner.http.aclose()
+
+    @property
+    def page_listeners(self) -> list[Callable[[PageRead], object]]:
+        """Functions that are called with each page that a list was read from: a filtered list may take many."""
+        return self._runner.session.page_listeners
 
     @cached_property
     def tasks(self) -> AsyncTasks:

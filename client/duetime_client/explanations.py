@@ -11,7 +11,7 @@ from duetime_client.open_literals import (  # noqa: TC001 - pydantic reads the a
     OccurrenceOutcome,
     TaskState,
 )
-from duetime_client.task import ResponseModel
+from duetime_client.task import Failure, ResponseModel
 
 
 class Gate(ResponseModel):
@@ -54,5 +54,6 @@ class ScheduleExplanation(ResponseModel):
     due_at: datetime | None = None
     task_id: str | None = None
     state: TaskState | None = None
+    error: Failure | None = None
     previous_at: datetime | None = None
     next_at: datetime | None = None

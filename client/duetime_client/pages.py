@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from duetime_client.io_operations import Item, Request
 from duetime_client.problems import document_of, unexpected_response
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import httpx
 
@@ -16,6 +18,24 @@ if TYPE_CHECKING:
     from duetime_client.session import Session
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class PageRead:
+    """One page that was read of a list. It may be empty and still have a next one.
+
+    Attributes:
+        entries: How many entries it has.
+        examined: How many records the API looked at for it; its entries, where a list does not say.
+        examined_to: Due time of the record that was looked at last; `None` at the end of the list, and where it does
+            not say.
+        has_more: Whether it has a next page.
+    """
+
+    entries: int
+    examined: int
+    examined_to: datetime | None
+    has_more: bool
 
 
 def pages(
@@ -37,9 +57,14 @@ def pages(
     Raises:
         UnexpectedResponse: A response is not a page of such a list.
     """
+
+    def notice(read: PageRead) -> None:
+        for listener in session.page_listeners:
+            listener(read)
+
     token = ""
     while True:
-        found, token = yield from session.send(page(path, entries, decode, query, token))
+        found, token = yield from session.send(page(path, entries, decode, query, token, notice))
         for entry in found:
             yield Item(entry)
         if not token:
@@ -52,6 +77,7 @@ def page(
     decode: Callable[[httpx.Response, object], T],
     query: Sequence[tuple[str, str]] = (),
     token: str = "",
+    notice: Callable[[PageRead], object] | None = None,
 ) -> Request[tuple[list[T], str]]:
     """Reads one page: its entries, and the token of the next page, which is empty if there is none."""
 
@@ -60,7 +86,22 @@ def page(
         found = document.get(entries) if isinstance(document, dict) else None
         if not isinstance(document, dict) or not isinstance(found, list):
             raise unexpected_response(response, f"no page of {entries} in the response")
+        if notice is not None:
+            notice(_read(document, len(found)))
         return [decode(response, entry) for entry in found], str(document.get("next_token") or "")
 
     more = [("next_token", token)] if token else []
     return Request("GET", path, read_page, query=[*query, *more])
+
+
+def _read(document: Mapping[str, Any], entries: int) -> PageRead:
+    """How far a page has come; not all lists say it."""
+    applied = document.get("applied")
+    said: Mapping[str, Any] = applied if isinstance(applied, dict) else {}
+    examined, reached = said.get("examined"), said.get("examined_to")
+    return PageRead(
+        entries,
+        examined if isinstance(examined, int) else entries,
+        datetime.fromisoformat(reached) if isinstance(reached, str) else None,
+        bool(document.get("next_token")),
+    )

@@ -19,6 +19,8 @@ from duetime_client.request_estimates import RequestEstimate  # noqa: TC001 - py
 from duetime_client.task import Actor, ResponseModel
 from duetime_client.task_request_fields import NewTask  # noqa: TC001 - typed dictionaries are read when they are made
 
+CronDialect: TypeAlias = Literal["cron", "vixie", "kubernetes", "quartz", "spring", "eventbridge"]
+"""In which program's cron an expression is written."""
 BackfillOverlap: TypeAlias = Literal["allow_all", "buffer_all"]
 """Whether the runs of a backfill wait for other runs of the schedule."""
 
@@ -36,7 +38,7 @@ class SingleTiming(TypedDict, total=False):
     rate: str | None
     interval: str | None
     dates: Sequence[str] | None
-    dialect: Literal["cron", "eventbridge"]
+    dialect: CronDialect
 
 
 class TimingFields(TypedDict, total=False):
@@ -50,7 +52,7 @@ class TimingFields(TypedDict, total=False):
     timings: Sequence[SingleTiming] | None
     extra_dates: Sequence[str]
     excluded_dates: Sequence[str]
-    dialect: Literal["cron", "eventbridge"]
+    dialect: CronDialect
     timezone: str
     dst_gap: Literal["skip", "shift_forward"]
     dst_fold: Literal["first", "both"]
@@ -102,6 +104,7 @@ class CalendarFields(TypedDict, total=False):
     weekdays: Sequence[str]
     windows: Sequence[CalendarWindow]
     spans: Sequence[CalendarSpan]
+    known_until: datetime | str | None
 
 
 class ScheduleRun(ResponseModel):
@@ -163,10 +166,11 @@ class SkippedRun(ResponseModel):
 
 
 class LastRun(ResponseModel):
-    """The latest occurrence that has a task, which may still be to come."""
+    """The latest run that has started; it may be in progress."""
 
     task_id: str
     scheduled_at: datetime
+    started_at: datetime
 
 
 class Backfill(ResponseModel):
@@ -224,6 +228,7 @@ class Schedule(ResponseModel):
     dates: Sequence[str] | None = None
     permanent: Mapping[str, int] | None = None
     timings: Sequence[Mapping[str, object]] | None = None
+    dialect: str = "cron"
     extra_dates: Sequence[str] = ()
     excluded_dates: Sequence[str] = ()
     spread_offset_seconds: int = 0
@@ -256,10 +261,13 @@ class Schedule(ResponseModel):
 
     @property
     def timing(self) -> str:
-        """The timing as it was written."""
-        for field in ("cron", "rate", "interval"):
+        """The timing as it was written; an expression of another dialect with its name, if the text does not say so."""
+        if self.cron:
+            is_told = self.dialect in {"cron", "eventbridge"}
+            return self.cron if is_told else f"{self.dialect} {self.cron}"
+        for field in ("rate", "interval"):
             if text := getattr(self, field):
-                return f"{text}" if field == "cron" else f"{field} {text}"
+                return f"{field} {text}"
         if self.permanent is not None:
             return f"permanent, gap {self.permanent['gap_seconds']} s"
         if self.timings is not None:
@@ -268,7 +276,11 @@ class Schedule(ResponseModel):
 
 
 class Calendar(ResponseModel):
-    """A named set of times."""
+    """A named set of times.
+
+    Attributes:
+        known_until: From when on its times are not known; None if they always are.
+    """
 
     name: str
     mode: CalendarMode
@@ -278,6 +290,7 @@ class Calendar(ResponseModel):
     weekdays: Sequence[str] = ()
     windows: Sequence[Mapping[str, object]] = ()
     spans: Sequence[Mapping[str, object]] = ()
+    known_until: datetime | None = None
 
     _etag: str | None = PrivateAttr(default=None)
 

@@ -20,13 +20,13 @@ from duetime_client.task_creation import trace_headers
 from duetime_client.task_request_fields import body_of, encoded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from datetime import datetime
 
     from duetime_client.changes import Change
     from duetime_client.filter_actions import FilterActionResult
     from duetime_client.io_operations import Items
-    from duetime_client.literals import ScheduleState
+    from duetime_client.literals import RunStatus, ScheduleState
     from duetime_client.schedule_models import BackfillOverlap, ScheduleFields, TimingFields
     from duetime_client.task import Task
 
@@ -163,8 +163,8 @@ class ScheduleOperations(Resource):
     def create_backfill(  # noqa: PLR0913 - a request's options are its parameters
         self,
         name: str,
-        start: datetime | str,
-        end: datetime | str,
+        scheduled_after: datetime | str,
+        scheduled_before: datetime | str,
         *,
         per_minute: int | None = None,
         only_missing: bool | None = None,
@@ -179,7 +179,7 @@ class ScheduleOperations(Resource):
 
         A retried request never begins a second backfill: it carries an idempotency key, by default a random one.
         """
-        body = {"scheduled_after": encoded(start), "scheduled_before": encoded(end)}
+        body = {"scheduled_after": encoded(scheduled_after), "scheduled_before": encoded(scheduled_before)}
         options = {"per_minute": per_minute, "only_missing": only_missing, "overlap": overlap}
         body |= {name: value for name, value in options.items() if value is not None}
         headers = {**_key(idempotency_key), **guard(if_match)}
@@ -205,15 +205,16 @@ class ScheduleOperations(Resource):
         self,
         name: str,
         *,
-        start: datetime | str | None = None,
-        end: datetime | str | None = None,
+        scheduled_after: datetime | str | None = None,
+        scheduled_before: datetime | str | None = None,
         limit: int | None = None,
     ) -> Request[Occurrences]:
-        """Occurrences with their tasks, in order of time: past ones if `start` is past, and future ones.
+        """Occurrences with their tasks, in order of time: past ones if `scheduled_after` is past, and future ones.
 
-        Those at `start` are included, those at `end` are not.
+        Those at `scheduled_after` are included, those at `scheduled_before` are not.
         """
-        query = [*_query({"scheduled_after": start, "scheduled_before": end, "limit": limit})]
+        bounds = {"scheduled_after": scheduled_after, "scheduled_before": scheduled_before}
+        query = [*_query({**bounds, "limit": limit})]
         return Request("GET", f"{path_of(name)}/occurrences", several(Occurrence, "occurrences"), query=query)
 
     @Stream
@@ -221,16 +222,19 @@ class ScheduleOperations(Resource):
         self,
         name: str,
         *,
-        due_after: datetime | str | None = None,
-        due_before: datetime | str | None = None,
+        status: RunStatus | Iterable[RunStatus] = (),
+        scheduled_after: datetime | str | None = None,
+        scheduled_before: datetime | str | None = None,
         page_size: int | None = None,
     ) -> Items[ScheduleRun]:
         """What became of the occurrences, newest first, over the schedule's life; fetched as they are needed.
 
-        The next occurrences come first, as planned. Runs due at `due_after` are included, those at `due_before` are
-        not.
+        The next occurrences come first, as planned, unless only those of a `status`, or of several, are wanted. Runs
+        that were scheduled for `scheduled_after` are included, those for `scheduled_before` are not.
         """
-        query = [*_query({"due_after": due_after, "due_before": due_before, "limit": page_size})]
+        bounds = {"scheduled_after": scheduled_after, "scheduled_before": scheduled_before}
+        query = [*_query({**bounds, "limit": page_size})]
+        query += [("status", each) for each in ([status] if isinstance(status, str) else status)]
         return pages(self._session, f"{path_of(name)}/runs", "runs", partial(read, ScheduleRun), query)
 
     @Operation
@@ -252,8 +256,10 @@ class ScheduleOperations(Resource):
         return Request("POST", f"{SCHEDULES}/preview", decode, body=body, repeatable=True)
 
     @Operation
-    def explain(self, name: str, at: datetime | str) -> Request[ScheduleExplanation]:
+    def explain(self, name: str, at: datetime | str | None = None) -> Request[ScheduleExplanation]:
         """Why a schedule did, or did not, run at a time: a time without seconds means any time in that minute.
+
+        Without a time, why its latest occurrence ran or did not.
 
         Raises:
             TimeWithoutZone: The time has no zone.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote, urlencode
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import httpx
 
     from duetime_client.io_operations import Request, Steps
+    from duetime_client.pages import PageRead
     from duetime_client.retries import Retries
 
 T = TypeVar("T")
@@ -35,12 +36,14 @@ class Session:
         retries: How often a request is retried.
         random_source: A number from 0, less than 1.
         now: The time.
+        page_listeners: Called with each page that a list was read from.
     """
 
     url: str
     retries: Retries
     random_source: Callable[[], float]
     now: Callable[[], datetime]
+    page_listeners: list[Callable[[PageRead], object]] = field(default_factory=list)
 
     def send(self, request: Request[T]) -> Steps[T]:
         """A request with its retries.

@@ -9,12 +9,17 @@ from duetime_client.prices import DEFAULT_REGION, PRICES, WORKER_MB
 from duetime_client.request_limits import MAX_BATCH
 
 MONTH_DAYS = 30
+MINUTE_SECONDS = 60
 MONTH_SECONDS = MONTH_DAYS * 24 * 3_600
-TICKS = MONTH_SECONDS // 60
+TICKS = MONTH_SECONDS // MINUTE_SECONDS
 BATCH = 10
 """Most messages of a request to SQS, and of a worker's batch."""
 LONGEST_SECONDS, LEAST_MB, MOST_MB = 900, 128, 10_240
 """What Lambda allows (Source: AWS Lambda quotas)."""
+STREAM_SECONDS = 5
+"""For how long a deployment gathers changes of tasks, unless its settings say otherwise."""
+LONGEST_WINDOW_SECONDS = 300
+"""Longest batching window of a stream (Source: AWS Lambda API Reference, "CreateEventSourceMapping")."""
 ALIGNED_HOLD, DIRECT_HOLD = 0.20, 0.65
 """Seconds that a lone worker holds a message on average, of precision `normal`: sent by the trigger, or by the API."""
 EARLY_HOLD = 1.5
@@ -47,6 +52,7 @@ class Workload:
         extra_writes: write units of each task besides: four of one with a unique key, two of one with a lock.
         transitions: of Step Functions, for each task: a topology has some.
         pulled: whether pull workers run them.
+        stream_seconds: for how long changes of tasks are gathered (`broadcast_batch_seconds`, at least 1).
         has_summary: whether tasks are counted (`summary_spread` above 0).
         has_traces: whether X-Ray traces (`xray`).
         region: of the price table.
@@ -65,8 +71,9 @@ class Workload:
     extra_writes: float = 0.0
     transitions: float = 0.0
     pulled: bool = False
+    stream_seconds: int = STREAM_SECONDS
     has_summary: bool = True
-    has_traces: bool = True
+    has_traces: bool = False
     region: str = DEFAULT_REGION
 
     def __post_init__(self) -> None:
@@ -85,6 +92,7 @@ class Workload:
             "retries": 0 <= self.retries <= 1,
             "heartbeats": self.heartbeats >= 0,
             "extra_writes": self.extra_writes >= 0,
+            "stream_seconds": 1 <= self.stream_seconds <= LONGEST_WINDOW_SECONDS,
             "transitions": self.transitions >= 0,
             "region": self.region in PRICES,
         }

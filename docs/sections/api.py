@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from docs.sections.markdown import code, table
+from duetime.contract.http.foreign_names import SYSTEMS
 from duetime.contract.http.operation import IF_NONE_MATCH
 from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.http.problem_kinds import INTERNAL
@@ -195,3 +196,12 @@ def _bounds(field: dict[str, Any]) -> Iterator[str]:
 
 def _number(value: float) -> str:
     return f"{int(value)}" if value == int(value) else f"{value}"
+
+
+def foreign_names(system: str) -> str:
+    """What one other system calls fields of requests, and what they are here."""
+    rows = []
+    for name, meaning in SYSTEMS[system].items():
+        others = [each for each in meaning.fields if not each.startswith("task.")]
+        rows.append((code(name), ", ".join(map(code, others)), meaning.text))
+    return table(("there", "here", "note"), rows)

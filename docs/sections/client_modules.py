@@ -17,6 +17,7 @@ COPIED: Mapping[str, str] = {
     "duetime.domain.prices": "prices",
     "duetime.domain.cost_estimates.workload": "workload",
     "duetime.domain.cost_estimates.estimate": "cost_estimate",
+    "duetime.contract.http.foreign_names": "foreign_names",
 }
 """What the client calls each of them."""
 _NAMES = {**COPIED, "duetime.domain.limits": "request_limits"}

@@ -1,8 +1,9 @@
-"""The price table."""
+"""The price table, and what a million tasks cost by it in the default deployment."""
 
 from __future__ import annotations
 
 from docs.sections.markdown import table
+from duetime.domain.cost_estimates.estimate import FULL_BATCHES, THIN_TRAFFIC, estimate
 from duetime.domain.prices import MILLION, PRICES
 
 _UNITS = {
@@ -27,3 +28,14 @@ def price_table() -> str:
         for name, (text, number) in _UNITS.items()
     ]
     return table(("price of", *PRICES), rows)
+
+
+def default_bill() -> str:
+    """What a million tasks cost in the default deployment, part by part: a column for thin traffic, one for dense."""
+    thin, full = estimate(THIN_TRAFFIC), estimate(FULL_BATCHES)
+    rows = [
+        (one.part, one.use, f"{one.dollars:.2f}", f"{other.dollars:.2f}")
+        for one, other in zip(thin.lines, full.lines, strict=True)
+    ]
+    total = ("**a million tasks**", "", f"**{thin.per_million:.2f}**", f"**{full.per_million:.2f}**")
+    return table(("part", "use, each posted and due alone", "dollars", "dollars in full batches"), [*rows, total])

@@ -17,7 +17,8 @@ def main() -> None:
     try:
         if name not in ENVIRONMENTS:
             raise UnknownEnvironment(name, ENVIRONMENTS)
-        DuetimeStack(app, f"duetime-{name}", handlers="handlers", environment=ENVIRONMENTS[name])
+        stack = app.node.try_get_context("stack") or f"duetime-{name}"
+        DuetimeStack(app, stack, handlers="handlers", environment=ENVIRONMENTS[name])
     except NotDeployable as error:
         sys.exit(str(error))
     app.synth()

@@ -21,9 +21,10 @@ _OPENAPI_CACHED = {"Cache-Control": "public, max-age=300"}
 
 
 @route(health_and_openapi.INDEX)
-def get_index(request: Request) -> Response:  # noqa: ARG001 - nothing is asked
+def get_index(request: Request) -> Response:
     """Say where the API is described."""
-    links = health_and_openapi.ApiLinks(openapi=health_and_openapi.OPENAPI.path, health=health_and_openapi.HEALTH.path)
+    openapi, health = (request.reference_to(each) for each in (health_and_openapi.OPENAPI, health_and_openapi.HEALTH))
+    links = health_and_openapi.ApiLinks(openapi=openapi, health=health)
     index = health_and_openapi.ApiIndex(
         name="duetime", version=CONTRACT_VERSION, documentation=_DOCUMENTATION, links=links
     )

@@ -16,6 +16,7 @@ from duetime.contract.http import request_json
 from duetime.contract.http.etags import version_wanted
 from duetime.contract.http.query_parameters import no_query, read_query
 from duetime.contract.http.request_errors import BodyUnreadable, Fault, FaultCode, ParametersInvalid
+from duetime.contract.http.routes import reference_to
 from duetime.contract.tasks.action_bodies import EmptyRequest
 from duetime.contract.tasks.action_decoding import action_reason, reject_fields
 from duetime.domain.errors import TaskNotFound
@@ -83,6 +84,10 @@ class Request(Generic[Q]):
             return TaskId.parse(text)
         except InvalidTaskId:
             raise TaskNotFound(TaskId(text)) from None
+
+    def reference_to(self, operation: Operation[Any]) -> str:
+        """The path of an operation without parameters, relative to this request's."""
+        return reference_to(operation.path, self.event["rawPath"])
 
     def attributed(self, reason: str) -> Attribution:
         """Who asks for it, and why."""

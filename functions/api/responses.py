@@ -15,6 +15,7 @@ from duetime.contract.http import problems
 from duetime.contract.http.etags import etag_of, is_known_tag
 from duetime.contract.http.operation import MERGE_PATCH, ON_CONFLICT, REPLAYED
 from duetime.contract.http.request_errors import EncodingUnsupported, MediaTypeUnsupported, MethodUnsupported
+from duetime.contract.http.routes import reference_to
 from duetime.contract.tasks.encoding import page_text, task_text
 from duetime.domain.tasks.poll_interval import poll_interval
 from duetime.domain.times import SECOND
@@ -66,6 +67,8 @@ def delivered(response: Response, event: Mapping[str, Any]) -> dict[str, Any]:
         event: the request.
     """
     headers = {**response.headers, "Request-Id": request_id(event)}
+    if "Location" in headers:
+        headers["Location"] = reference_to(headers["Location"], event["rawPath"])
     if response.status in _RETRY_AFTER:
         headers.setdefault("Retry-After", _RETRY_AFTER[response.status])
     if rate := composed().settings.requests_per_second:
@@ -137,7 +140,7 @@ def page_response(
     page: Page, query: TaskListQuery, token: str | None, headers: Mapping[str, str] | None = None
 ) -> Response:
     """Some of the tasks of a list, what the list is, and the token of the next."""
-    rest = {"applied": query.applied(page.examined), "next_token": token}
+    rest = {"applied": query.applied(page.examined, page.after), "next_token": token}
     return answer(page_text(page.tasks, query.expand, rest), headers=headers)
 
 

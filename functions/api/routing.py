@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from duetime.contract.http.request_errors import allowed
-from duetime.contract.http.routes import methods_at, operation_at, subject_of
+from duetime.contract.http.routes import methods_at, operation_at, path_within, subject_of
 from duetime.domain.errors import RequestError
 
 from . import requests
@@ -104,7 +104,4 @@ def with_deprecation(response: Response, event: Mapping[str, Any]) -> Response:
 
 
 def _path(event: Mapping[str, Any]) -> str:
-    """The path of a request without its stage, which the gateway puts before it unless it is the default one."""
-    path: str = event["rawPath"]
-    stage = event["requestContext"]["stage"]
-    return path if stage == "$default" else path.removeprefix(f"/{stage}")
+    return path_within(event["rawPath"])

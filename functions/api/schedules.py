@@ -28,6 +28,7 @@ from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.timing_description import describe_timing
 from duetime.domain.tasks.idempotency_keys import IdempotencyKey
+from duetime.domain.times import to_iso
 from duetime.services.schedules.manual_runs_and_backfills import Period
 from duetime.services.schedules.runs import RunsQuery
 
@@ -70,11 +71,8 @@ def list_schedules(request: Request[ScheduleListQuery]) -> Response:
     after = "" if query.next_token is None else page_tokens.text_after(query.next_token, scope)
     found = composed(ScheduleRequestServices).manager.list(request.owner, after, query.limit)
     token = page_tokens.text_token(found[-1].name, scope) if len(found) == query.limit else None
-    entries = [
-        schedule_entry(each, composed(ScheduleRequestServices).preview.next_at(each))
-        for each in found
-        if query.state is None or each.state is query.state
-    ]
+    shown = [each for each in found if query.state is None or each.state is query.state]
+    entries = [schedule_entry(each) for each in composed(ScheduleRequestServices).preview.statuses(shown)]
     return answer(json_text(SchedulePage(schedules=entries, next_token=token)))
 
 
@@ -223,11 +221,11 @@ def list_schedule_events(request: Request) -> Response:
 def list_occurrences(request: Request[OccurrencesQuery]) -> Response:
     """Read the occurrences of one schedule."""
     start, end = request.query.bounds(composed().runtime.clock.now())
-    seen = composed(ScheduleRequestServices).preview.occurrences(
+    seen, complete_since = composed(ScheduleRequestServices).runs.occurrences(
         request.owner, _name(request), start, end, request.query.limit
     )
     occurrences = [occurrence_response(each.occurrence, each.task_id, each.task, each.note) for each in seen]
-    return answer(json_text(OccurrenceList(occurrences=occurrences)))
+    return answer(json_text(OccurrenceList(occurrences=occurrences, complete_since=to_iso(complete_since))))
 
 
 @route(operations.LIST_RUNS)
@@ -235,7 +233,7 @@ def list_schedule_runs(request: Request[RunListQuery]) -> Response:
     """Read a page of the runs of one schedule."""
     owner, name, query = request.owner, _name(request), request.query
     after = None if query.next_token is None else page_tokens.after_of(query.next_token, query.scope(owner, name))
-    wanted = RunsQuery(after, query.due_after or 0, query.due_before, query.limit)
+    wanted = RunsQuery(after, query.scheduled_after or 0, query.scheduled_before, query.limit, frozenset(query.status))
     page = composed(ScheduleRequestServices).runs.list(owner, name, wanted)
     token = None if page.after is None else page_tokens.token_of(page.after, query.scope(owner, name))
     return answer(json_text(run_page(page, query, token)))
@@ -266,7 +264,7 @@ def _with_estimate(response: Response, stored: StoredSchedule) -> Response:
 def _text(stored: StoredSchedule) -> str:
     schedule_preview = composed(ScheduleRequestServices).preview
     upcoming = schedule_preview.upcoming(stored, UPCOMING)
-    return json_text(schedule_response(stored, schedule_preview.next_at(stored), upcoming))
+    return json_text(schedule_response(schedule_preview.status(stored), upcoming))
 
 
 def _by_tag(request: Request, kind: BulkKind) -> Response:

@@ -62,7 +62,8 @@ def list_topologies(request: Request[TopologyListQuery]) -> Response:
     page = composed(TaskServices).reader.list(wanted, query.filter)
     token = None if page.after is None else page_tokens.token_of(page.after, scope)
     entries = [topology_entry(task) for task in page.tasks]
-    return answer(json_text(TopologyPage(topologies=entries, applied=query.applied(page.examined), next_token=token)))
+    applied = query.applied(page.examined, page.after)
+    return answer(json_text(TopologyPage(topologies=entries, applied=applied, next_token=token)))
 
 
 @route(operations.READ)

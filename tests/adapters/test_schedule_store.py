@@ -18,16 +18,24 @@ from duetime.domain.resource_generations import Incarnation
 from duetime.domain.schedules.backfill import Backfill, BackfillCursor
 from duetime.domain.schedules.calendars import Calendar, CalendarMode, Span, Window
 from duetime.domain.schedules.changed_occurrences import ChangedOccurrence
+from duetime.domain.schedules.cron_dialects import Dialect
 from duetime.domain.schedules.definition import CatchUpMode, OnExcluded, Overlap, ScheduleSpec, Written
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.revisions import RevisionEnd, StoppedOccurrence, revision_of
-from duetime.domain.schedules.run_history import Activity, BackfillRun, ExpectationState, LastRun, Remark
+from duetime.domain.schedules.run_history import (
+    Activity,
+    BackfillRun,
+    BegunRun,
+    CalendarEnd,
+    ExpectationState,
+    LastRun,
+    Remark,
+)
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_history import ScheduleAction, ScheduleActionRecord, ScheduleHistory
 from duetime.domain.schedules.schedule_record import StoredSchedule
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
-from duetime.domain.schedules.timings import Dialect
 from duetime.domain.tasks.action_history import ActorType, Attribution
 from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.http_requests import (
@@ -128,6 +136,9 @@ FULL = StoredSchedule(
     generation=6,
     tzdata="2026f",
     remaining_runs=0,
+    runs_limit=13,
+    latest_run=BegunRun(numbered(4), HOME + 6, HOME + 7),
+    runs_before=14,
     last_run=LastRun(numbered(9), HOME + 4, 4),
     owed=Occurrence(HOME, HOME + 1, HOME + 2, "2026-11-21T02:33:00+00:00", note="why"),
     backfills=(
@@ -144,7 +155,8 @@ FULL = StoredSchedule(
     runs_started=11,
     runs_skipped=12,
     revision_ends=(RevisionEnd(HOME + 1, 2, 1), RevisionEnd(HOME + 2, 3, 3)),
-    expectation=ExpectationState(HOME, HOME + 1, HOME + 2, HOME + 3, 4),
+    expectation=ExpectationState(HOME, HOME + 1, HOME + 2, HOME + 3, 4, HOME + 4, HOME + 5, (numbered(5), numbered(6))),
+    calendar_end=CalendarEnd("off", HOME + 5),
     former_payload=Content(ContentPlace.OBJECT, "payload.w"),
     traceparent="00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
     later_options=(("zz", {"N": "7"}),),
@@ -222,7 +234,15 @@ def test_the_full_example_is_full() -> None:
     """Each field of the example differs from its default, so that a forgotten one is noticed."""
     for value in (FULL, FULL.spec, FULL.spec.task):
         same = [each.name for each in fields(value) if getattr(value, each.name) == each.default]
-        assert set(same) <= {"incarnation", "due_at", "delay", "payload", "allow_unknown_type", *CREATION_ONLY}, same
+        assert set(same) <= {
+            "activity",
+            "incarnation",
+            "due_at",
+            "delay",
+            "payload",
+            "allow_unknown_type",
+            *CREATION_ONLY,
+        }, same
 
 
 @pytest.mark.parametrize(
@@ -333,11 +353,24 @@ def test_a_deletion_marker_is_readable_by_code_that_knows_none(moto_cloud: Cloud
 def test_an_activity_is_kept_beside_its_schedule(schedule_store: ScheduleStore) -> None:
     """Which occurrence goes on is written and read without touching the schedule, and by one at a time."""
     assert schedule_store.save(PLAIN, "n1")
-    wanted = Activity(PLAIN.uid, numbered(1), (numbered(2), numbered(3), numbered(4)))
+    wanted = Activity(
+        PLAIN.uid,
+        numbered(1),
+        (numbered(2), numbered(3), numbered(4)),
+        0,
+        5,
+        6,
+        (numbered(7),),
+        BegunRun(numbered(6), HOME, HOME + 1),
+    )
     assert schedule_store.save_activity(OWNER, PLAIN.name, wanted, "n2")
     assert schedule_store.save_activity(OWNER, PLAIN.name, wanted, "n2")
     assert not schedule_store.save_activity(OWNER, PLAIN.name, wanted, "n3")
-    assert schedule_store.read(OWNER, PLAIN.name) == (replace(PLAIN, incarnation=1), replace(wanted, version=1))
+    stored, activity = schedule_store.read(OWNER, PLAIN.name)
+    (listed,) = schedule_store.list_after(OWNER, "", 9)
+    assert (stored, activity) == (replace(PLAIN, incarnation=1), replace(wanted, version=1))
+    assert stored is not None
+    assert stored.activity == listed.activity == activity
     assert schedule_store.save_activity(OWNER, PLAIN.name, Activity(PLAIN.uid, version=1), "n4")
     assert schedule_store.read(OWNER, PLAIN.name)[1] == Activity(PLAIN.uid, version=2)
 

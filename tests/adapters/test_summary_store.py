@@ -10,7 +10,7 @@ from duetime.adapters.dynamodb.summary import DynamoSummaryStore
 from duetime.domain.summary.counts import CountedSteps, Group, Step, StepSet, Summary
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import Priority
-from duetime.domain.times import SECOND
+from duetime.domain.times import MINUTE, SECOND
 from tests.adapters.conftest import IMPLEMENTATIONS, cloud_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def summary_store(request: pytest.FixtureRequest) -> SummaryStore:
 
 def step(number: int, left: Group | None, entered: Group | None) -> Step:
     """A step with a mark of its own."""
-    return Step(number.to_bytes(8), left, entered)
+    return Step(number.to_bytes(8), left, entered, SET.begins_at + SECOND)
 
 
 def test_steps_are_counted_and_remembered_at_once(summary_store: SummaryStore) -> None:
@@ -44,18 +44,18 @@ def test_steps_are_counted_and_remembered_at_once(summary_store: SummaryStore) -
     assert counted.missing([*steps, step(4, None, MAILS), step(4, None, MAILS)]) == [step(4, None, MAILS)]
     found = summary_store.read("ann#x", 3)
     assert {group: number for group, number in found.counts.items() if number} == {WAITING: 1, MAILS: 1}
-    assert (found.as_of, found.is_complete) == (SET.second, True)
+    assert (found.as_of, found.is_complete) == (SET.begins_at + SECOND, True)
     assert summary_store.read("ann#x", 2) == Summary()
 
 
 def test_the_counts_of_earlier_generations_are_given_a_time_to_live(summary_store: SummaryStore) -> None:
     """Once, of one part of an owner; what is given one can still be read, and counted in, until it is removed."""
     for number in range(3):
-        of = replace(SET, generation=number, second=SET.second + number * SECOND)
+        of = replace(SET, generation=number, begins_at=SET.begins_at + number * MINUTE)
         assert summary_store.count(of, CountedSteps(), [step(number, None, MAILS)], str(uuid4()))
-    summary_store.expire_counts("ann#x", 3, 2, SET.second)
-    summary_store.expire_counts("ann#x", 3, 2, SET.second + SECOND)
-    summary_store.expire_counts("ann#x", 2, 2, SET.second)
+    summary_store.expire_counts("ann#x", 3, 2, SET.begins_at)
+    summary_store.expire_counts("ann#x", 3, 2, SET.begins_at + SECOND)
+    summary_store.expire_counts("ann#x", 2, 2, SET.begins_at)
     assert [summary_store.read("ann#x", 3, number).counts for number in range(3)] == [{MAILS: 1}] * 3
 
 

@@ -11,9 +11,9 @@ from bench import thin_traffic, thin_traffic_designs
 from bench.thin_traffic_designs import DESIGNS
 from duetime.domain.dispatch.enqueue_plan import Precision
 from duetime.domain.times import SECOND
-from duetime_client.cost_estimate import estimate
+from duetime_client.cost_estimate import THIN_TRAFFIC, estimate
 from duetime_client.prices import DEFAULT_REGION, MILLION, PRICES
-from duetime_client.workload import TICKS, Workload
+from duetime_client.workload import TICKS
 
 ROOT = Path(__file__).parents[2]
 BUILT = next(each for each in DESIGNS if "built" in each.name)
@@ -63,6 +63,6 @@ def test_the_designs_are_compared_with_what_was_counted(normal: thin_traffic.Usa
 def test_the_clients_estimate_is_near_what_is_counted(normal: thin_traffic.Usage) -> None:
     """Within a twentieth of the parts that the bench counts; it assumes processor time in addition."""
     counted = sum(thin_traffic.dollars_per_million(normal, 4, 0.5).values())
-    plain = estimate(Workload(MILLION, has_summary=False, has_traces=False))
-    estimated = sum(line.dollars for line in plain.lines if "logs" not in line.part)
+    others = {"changes told", "summary", "logs and metrics' lines"}
+    estimated = sum(line.dollars for line in estimate(THIN_TRAFFIC).lines if line.part not in others)
     assert estimated == pytest.approx(counted, rel=0.05)

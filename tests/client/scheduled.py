@@ -216,7 +216,8 @@ class ScheduledDeployment(Deployment):
         if request.method == "PUT":
             empty: dict[str, Any] = {"dates": {}, "except_dates": [], "weekdays": [], "windows": [], "spans": []}
             is_file = request.headers["Content-Type"] == "text/calendar"
-            body = {"dates": {"2026-12-25": "Christmas Day"}} if is_file else request.document
+            of_file = {"dates": {"2026-12-25": "Christmas Day"}, "known_until": "2028-11-22T23:00:00.000Z"}
+            body = of_file if is_file else request.document
             self.calendars[name] = {"name": name, "mode": "excludes", "timezone": "UTC", **empty, **body}
         if name not in self.calendars:
             return problem(404, "calendar_not_found", f"there is no calendar {name!r}")

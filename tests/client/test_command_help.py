@@ -88,6 +88,10 @@ def test_a_wrong_name_is_corrected() -> None:
         "tasks lst": "Did you mean 'list'?",
         "schedules backfils list x": "Did you mean 'backfills'?",
         "tasks create x --paylod 1": "Did you mean --payload?",
+        "tasks create x --ttl 60": "Did you mean --expires?",
+        "tasks create x --countdown 60": "Did you mean --in?",
+        "tasks create x --webhook https://example.org": "Did you mean --callback-url?",
+        "tasks create x --max_retry 3": "Did you mean --max-attempts?",
         "tasks create x --priority hihg": "Did you mean 'high'?",
     }.items():
         result = CliRunner().invoke(app, words.split())

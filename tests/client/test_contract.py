@@ -59,8 +59,14 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "switches.get": (("type", "mail"), {}),
     "leases.acquire": ((["mail"],), {"max_tasks": 2, "wait_seconds": 1, "lease_seconds": 60, "worker": "w"}),
     "dead_letters.list": ((), {"error_type": "Boom", **_LISTED}),
-    "schedules.list_runs": (_ANYTHING, {"due_after": _STRETCH[1], "due_before": _STRETCH[2], "page_size": 5}),
-    "schedules.list_occurrences": (_ANYTHING, {"start": _STRETCH[1], "end": _STRETCH[2], "limit": 5}),
+    "schedules.list_runs": (
+        _ANYTHING,
+        {"status": ["failed"], "scheduled_after": _STRETCH[1], "scheduled_before": _STRETCH[2], "page_size": 5},
+    ),
+    "schedules.list_occurrences": (
+        _ANYTHING,
+        {"scheduled_after": _STRETCH[1], "scheduled_before": _STRETCH[2], "limit": 5},
+    ),
     "schedules.list": ((), {"state": "paused", "page_size": 5}),
     "topologies.list_nodes": (_ANYTHING, {"page_size": 5}),
     "topologies.list": ((), {"state": "failed", "definition": "nightly", **_LISTED}),

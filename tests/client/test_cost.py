@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime_client.cost_estimate import CostEstimate, estimate
+from duetime_client.cost_estimate import FULL_BATCHES, THIN_TRAFFIC, CostEstimate, estimate
 from duetime_client.prices import PRICES
 from duetime_client.workload import Workload, WorkloadError
 from tests.client.deployment import Answer, Deployment
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MILLION = 1_000_000
 SCHEDULE = {"created_at": "2026-11-21T10:00:00Z", "task": {"type": "report"}, "cron": "0 1 * * *", "version": 1}
-PLAIN = Workload(MILLION, has_summary=False, has_traces=False)
+PLAIN = Workload(MILLION, has_summary=False)
 
 
 def part(found: CostEstimate, name: str) -> float:
@@ -39,11 +39,19 @@ def test_writes_are_the_counted_ones_times_the_price() -> None:
 
 
 def test_full_batches_cost_at_most_three_and_a_half_dollars_a_million() -> None:
-    """With requests of a hundred tasks; thin traffic costs more, and `relaxed` less than that."""
-    full = estimate(replace(PLAIN, together=1_000, per_request=100)).per_million
-    thin = estimate(PLAIN).per_million
-    relaxed = estimate(replace(PLAIN, precision="relaxed")).per_million
-    assert full < 3.5 < relaxed < thin
+    """In the default deployment, which tells of changes, counts tasks and logs; thin traffic costs more."""
+    full, thin = estimate(FULL_BATCHES).per_million, estimate(THIN_TRAFFIC).per_million
+    relaxed = estimate(replace(THIN_TRAFFIC, precision="relaxed")).per_million
+    assert full < 3.5 < relaxed < thin < 11
+
+
+def test_changes_that_are_gathered_for_longer_cost_less() -> None:
+    """In thin traffic: each second more has fewer deliveries and transactions. Without a summary they are told, too."""
+    windows = [estimate(Workload(MILLION, stream_seconds=seconds)) for seconds in (1, 5, 30)]
+    assert [round(part(each, "changes told") + part(each, "summary"), 2) for each in windows] == [7.16, 2.01, 0.48]
+    without = estimate(PLAIN)
+    assert part(without, "changes told") == part(windows[1], "changes told")
+    assert "summary" not in {line.part for line in without.lines}
 
 
 def test_what_the_api_sends_is_held_longer_than_what_the_trigger_sends() -> None:
@@ -55,8 +63,9 @@ def test_what_the_api_sends_is_held_longer_than_what_the_trigger_sends() -> None
 
 def test_x_ray_records_all_of_thin_traffic_and_a_twentieth_of_the_rest() -> None:
     """The first request of each second, and five of a hundred others."""
-    thin, dense = estimate(Workload(MILLION)), estimate(Workload(1e10, together=1_000, per_request=100))
-    assert part(thin, "traces") == pytest.approx(20.0)
+    thin = estimate(Workload(MILLION, has_traces=True))
+    dense = estimate(Workload(1e10, together=1_000, per_request=100, has_traces=True))
+    assert part(thin, "traces") == pytest.approx((2 + 0.5184) * 5)
     assert part(dense, "traces") / 1e10 * MILLION < 0.05
 
 
@@ -84,7 +93,7 @@ def test_a_workload_that_cannot_be_is_rejected_by_its_field(duetime: Run, field:
 
 def test_the_command_shows_each_part_and_the_sum(duetime: Run) -> None:
     """In a table, and as JSON for programs; no deployment is asked."""
-    arguments = ("cost", "estimate", "--tasks", "3000000", "--per-request", "100", "--no-traces")
+    arguments = ("cost", "estimate", "--tasks", "3000000", "--per-request", "100")
     shown = duetime(*arguments).stdout
     told = json.loads(duetime(*arguments, "--json").stdout)
     assert told["workload"]["per_request"] == 100
@@ -143,7 +152,8 @@ def test_small_traffic_is_sent_once_for_each_task_and_no_more(duetime: Run) -> N
     one = estimate(Workload(1))
     assert part(one, "queues") == pytest.approx(4 * 0.4e-6)
     alone, together = (estimate(Workload(100, together=n, per_request=n)) for n in (1, 100))
-    assert part(alone, "summary") == pytest.approx(100 * part(together, "summary"))
+    assert part(alone, "changes told") == pytest.approx(100 * part(together, "changes told"))
+    assert part(alone, "summary") > 40 * part(together, "summary")
     told = json.loads(duetime("cost", "estimate", "--tasks", "1", "--pulled", "--extra-writes", "2", "--json").stdout)
     lines = {line["part"]: line["quantity"] for line in told["lines"]}
     assert (lines["table writes"], lines["API, requests"], lines["worker, requests"]) == (6, 3, 0)

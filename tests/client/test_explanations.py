@@ -107,17 +107,29 @@ def test_the_command_explains_a_schedule_at_a_time(duetime: Run, deployment: Dep
     assert "duetime why 01M7" in shown.output
 
 
+def test_without_a_time_the_latest_occurrence_is_explained(
+    duetime: Run, client: Client, deployment: Deployment
+) -> None:
+    """No time is sent; the answer's own time is shown, and of a failed run the error."""
+    error = {"type": "ValueError", "message": "no paper"}
+    deployment.scripted += [Answer(200, {**SCHEDULE, "outcome": "ran", "state": "failed", "error": error})] * 2
+    assert duetime("why", "--schedule", "nightly").exit_code == 0
+    found = client.schedules.explain("nightly")
+    assert [each.query for each in deployment.received] == [{}, {}]
+    assert found.error is not None
+    assert (found.error.type, found.error.message) == ("ValueError", "no paper")
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
         (),
         ("a", "--schedule", "b", "--at", "2026-11-21"),
-        ("--schedule", "b"),
         ("--at", "2026-11-21"),
         ("a", "--at", "1"),
     ],
 )
-def test_the_command_needs_a_task_or_a_schedule_with_a_time(
+def test_the_command_needs_a_task_or_a_schedule(
     duetime: Run, deployment: Deployment, arguments: tuple[str, ...]
 ) -> None:
     """Anything else is a usage error, and nothing is sent."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from duetime.contract.schedules.bodies import ScheduleCreate, TaskTemplate
 from duetime.contract.tasks.bodies import Retry
+from duetime.domain.schedules.cron_dialects import Dialect
+from duetime.domain.schedules.timing_description import describe_timing
+from duetime.domain.schedules.timings import parse_timing
 from duetime_client.manifests.crontab import entries_of_crontab
 from duetime_client.manifests.differences import RETRY_DEFAULTS, SCHEDULE_DEFAULTS, TASK_DEFAULTS
 from duetime_client.manifests.prow import schedule_of_prow
@@ -18,7 +22,6 @@ from tests.client.test_schedules import deployment as scheduled_deployment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from pydantic import BaseModel
     from typer.testing import Result
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     Run = Callable[..., Result]
 
 deployment = scheduled_deployment
+PERIODICS = Path(__file__).parents[3] / "shared" / "data" / "schedules" / "prow-periodics.jsonl"
 A = '{"name": "a", "cron": "0 1 * * *", "task": {"type": "report"}}'
 B = '{"name": "b", "rate": "1 hour", "task": {"type": "report", "payload": {"x": 1}}}'
 
@@ -294,7 +298,31 @@ def test_a_bad_entry_is_named(text: str, fault: str) -> None:
 @pytest.mark.parametrize(
     ("job", "fields"),
     [
-        ({"cron": "0 6 * * *"}, {"cron": "0 6 * * *", "overlap": "allow_all"}),
+        ({"cron": "0 6 * * *"}, {"cron": "0 6 * * *", "dialect": "kubernetes", "overlap": "allow_all"}),
+        (
+            {"cron": "TZ=Asia/Tokyo 0 9 * * *", "max_concurrency": 1},
+            {
+                "cron": "0 9 * * *",
+                "dialect": "kubernetes",
+                "timezone": "Asia/Tokyo",
+                "dst_gap": "skip",
+                "dst_fold": "both",
+                "overlap": "skip",
+            },
+        ),
+        (
+            {"cron": "CRON_TZ=Europe/London 0 0 12 * * MON"},
+            {
+                "cron": "0 0 12 * * MON",
+                "dialect": "kubernetes",
+                "timezone": "Europe/London",
+                "dst_gap": "skip",
+                "dst_fold": "both",
+                "overlap": "allow_all",
+            },
+        ),
+        ({"cron": "@every 4h"}, {"rate": "4h", "overlap": "allow_all"}),
+        ({"cron": "TZ=Asia/Tokyo @every 1h30m"}, {"rate": "1h30m", "overlap": "allow_all"}),
         ({"interval": "4h30m", "max_concurrency": 1}, {"rate": "4h30m", "overlap": "skip"}),
         ({"minimum_interval": "72h"}, {"permanent": {"gap_seconds": 259_200}}),
         (
@@ -348,6 +376,7 @@ def test_a_crontab_becomes_schedules() -> None:
     env = {"MAILTO": "ops@example.org", "SHELL": "/bin/bash"}
     assert poll.fields == {
         "cron": "*/5 * * * *",
+        "dialect": "vixie",
         "timezone": "Asia/Tokyo",
         "dst_gap": "shift_forward",
         "overlap": "allow_all",
@@ -357,12 +386,64 @@ def test_a_crontab_becomes_schedules() -> None:
     assert mail.fields["timezone"] == "Europe/London"
     assert mail.fields["task"]["payload"] == {
         "command": "date +%F; mail -s hello",
-        "stdin": "Dear all,\nbye",
+        "stdin": "Dear all,\nbye\n",
         "env": env,
     }
     assert ("@reboot" in reboot.fault, reboot.line) == (True, 9)
     assert ("5 fields" in short.fault, short.line) == (True, 10)
     assert again.name == f"{daily.name}-2"
+
+
+@pytest.mark.parametrize(
+    ("command", "stdin"),
+    [
+        ("cat > /tmp/x%one%two", "one\ntwo\n"),
+        ("cat > /tmp/x%one%two%", "one\ntwo\n"),
+        ("cat > /tmp/x%one%%", "one\n\n"),
+        ("cat > /tmp/x%", "\n"),
+        (r"cat > /tmp/x%50\%", "50%\n"),
+    ],
+)
+def test_the_input_of_a_command_ends_with_a_line_end(command: str, stdin: str) -> None:
+    """As Vixie cron, Debian and cronie write it: `while read` gets the last line, too, and none is added to another."""
+    (entry,) = entries_of_crontab(f"30 1 * * * {command}", task_type="shell", timezone=None)
+    assert entry.fields["task"]["payload"] == {"command": "cat > /tmp/x", "stdin": stdin}
+
+
+def test_a_line_that_is_not_logged_is_read_without_its_dash() -> None:
+    """A dash before the minute keeps cronie from logging, and is no part of the time."""
+    (entry,) = entries_of_crontab("-*/15 * * * * /usr/bin/poll\n-@daily /usr/bin/x", task_type="shell", timezone=None)[
+        :1
+    ]
+    assert (entry.fields["cron"], entry.fault) == ("*/15 * * * *", "")
+
+
+def test_imports_keep_the_reading_of_the_cron_that_they_come_from() -> None:
+    """What the API would refuse as ambiguous is applied: both days for a crontab, either day for Prow."""
+    (of_crontab,) = entries_of_crontab("0 0 */2 * 1-5 /usr/bin/x", task_type="shell", timezone=None)
+    of_prow = schedule_of_prow({"name": "x", "cron": "0 0 */2 * 1-5"})
+    both, either = (
+        parse_timing(cron=fields["cron"], dialect=Dialect(fields["dialect"])) for fields in (of_crontab.fields, of_prow)
+    )
+    assert "if that day is Monday to Friday" in describe_timing(both)
+    assert "or on Monday to Friday" in describe_timing(either)
+
+
+def test_every_real_job_of_prow_is_accepted() -> None:
+    """All periodic jobs of Kubernetes' CI have a timing that the API takes, but two that are switched off by a date."""
+    if not PERIODICS.exists():
+        pytest.skip("the shared data is not beside this checkout")
+    jobs = [json.loads(line) for line in PERIODICS.read_text().splitlines()]
+    assert len(jobs) == 929
+    never = [job for job in jobs if job.get("cron") in {"0 0 30 2 *", "0 0 31 2 *"}]
+    assert len(never) == 2
+    for job in jobs:
+        if job in never:
+            continue
+        fields = {**schedule_of_prow(job), "task": {"type": "ci.job"}}
+        assert ScheduleCreate.model_validate(fields)
+        given = {name: fields[name] for name in ("cron", "rate") if name in fields}
+        assert "permanent" in fields or parse_timing(**given, dialect=Dialect(fields.get("dialect", "cron")))
 
 
 def test_a_system_crontab_has_users() -> None:

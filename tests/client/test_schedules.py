@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from typer.testing import Result
 
+    from duetime_client.task_request_fields import NewTask
+
     Run = Callable[..., Result]
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -151,7 +153,7 @@ def test_a_backfill_is_ended_by_its_id(duetime: Run, client: Client, deployment:
 def test_occurrences_come_with_their_tasks(client: Client, deployment: ScheduledDeployment) -> None:
     """Bounds and limit are sent as the contract names them."""
     nightly(client)
-    past, coming = client.schedules.list_occurrences("nightly", start=NOON, limit=2)
+    past, coming = client.schedules.list_occurrences("nightly", scheduled_after=NOON, limit=2)
     assert (past.task_id, past.state, coming.task_id, coming.runs) == ("01TASK", "succeeded", None, False)
     assert deployment.received[-1].query == {"scheduled_after": ["2026-11-21T12:00:00+00:00"], "limit": ["2"]}
 
@@ -187,7 +189,31 @@ def test_a_calendar_is_put_as_fields_or_as_a_file(client: Client, deployment: Sc
     assert sent.query == {"mode": ["includes"], "timezone": ["Europe/London"]}
     assert [each.name for each in client.calendars.list()] == ["uk", "weekends"]
     assert client.calendars.get("weekends").weekdays == ["sat", "sun"]
+    ends = [each.known_until and each.known_until.isoformat() for each in client.calendars.list()]
+    assert ends == ["2028-11-22T23:00:00+00:00", None]
     assert client.calendars.delete("uk").name == "uk"
+
+
+def test_a_timing_of_another_dialect_is_shown_with_it(duetime: Run, client: Client) -> None:
+    """The same text has another reading there; EventBridge's own text says what it is."""
+    task: NewTask = {"type": "report"}
+    client.schedules.create("a", cron="0 0 */2 * 1-5", dialect="vixie", task=task)
+    client.schedules.create("b", cron="cron(0 10 * * ? *)", dialect="eventbridge", task=task)
+    client.schedules.create("c", cron="0 0 * * 1-5", task=task)
+    shown = [duetime("schedules", "show", name).stdout for name in "abc"]
+    whens = ["vixie 0 0 */2 * 1-5 (UTC)", "cron(0 10 * * ? *) (UTC)", "0 0 * * 1-5 (UTC)"]
+    assert [when in text for when, text in zip(whens, shown, strict=True)] == [True] * 3
+    assert "cron 0 0 * * 1-5" not in shown[2]
+
+
+def test_calendars_show_until_when_they_are_known(duetime: Run, client: Client) -> None:
+    """In the list and in the detail view; one that is always known says so."""
+    client.calendars.put("weekends", weekdays=["sat", "sun"])
+    client.calendars.put_icalendar("uk", b"BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n")
+    listed = duetime("calendars", "list").stdout
+    assert [line.split()[-1] for line in listed.splitlines()] == ["until", "2028-11-22T23:00Z", "always"]
+    shown = [duetime("calendars", "show", name).stdout for name in ("uk", "weekends")]
+    assert ["known until  2028-11-22T23:00Z" in shown[0], "known until  always" in shown[1]] == [True, True]
 
 
 @pytest.mark.parametrize("document", [None, [], {"schedules": 1}, {"schedules": [{"id": "x"}]}])

@@ -152,6 +152,26 @@ def test_a_calendar_is_drawn_while_it_is_made_and_replaced(console: Console, wor
     expect(page.locator(".day-excepted").first).to_have_text(re.compile("27"))
 
 
+def test_a_calendar_says_until_when_it_is_known(console: Console, world: World) -> None:
+    """In the list and on its page; a replacement by the form keeps it, and a schedule's times beyond it say so."""
+    world.ask("PUT", "/v1/calendars/freeze", {"dates": ["2026-12-25"], "known_until": "2026-11-23T00:00:00Z"})
+    world.ask("PUT", "/v1/calendars/sundays", {"weekdays": ["sun"]})
+    timed = {"cron": "0 2 * * *", "task": {"type": PLAIN}, "calendars": ["freeze"]}
+    world.ask("POST", "/v1/schedules", {**timed, "name": "nightly"})
+    page = console.open("/calendars")
+    expect(page.locator("[data-row=freeze]")).to_contain_text("23 Nov")
+    expect(page.locator("[data-row=sundays]")).to_contain_text("always")
+    page = console.open("/calendars/freeze")
+    expect(page.locator(".grid")).to_contain_text("Known until")
+    page.get_by_role("button", name="Change…").click()
+    expect(page.get_by_label("Known until")).to_have_value("2026-11-23T00:00:00Z")
+    page.get_by_role("button", name="Replace").click()
+    expect(page.locator("dialog")).to_have_count(0)
+    assert world.ask("GET", "/v1/calendars/freeze")["known_until"] == "2026-11-23T00:00:00.000Z"
+    page = console.open("/schedules/nightly")
+    expect(page.locator("main")).to_contain_text("its times are not known from 2026-11-23 on")
+
+
 def test_a_calendar_that_has_changed_is_not_overwritten(console: Console, world: World) -> None:
     """The form writes only over what it was opened on."""
     world.ask("PUT", "/v1/calendars/freeze", {"dates": ["2026-12-25"]})

@@ -50,6 +50,30 @@ def test_a_timing_that_cannot_be_is_explained_at_once(console: Console) -> None:
     expect(page.locator(".preview .fault")).to_contain_text("61")
 
 
+def test_a_run_before_a_change_is_explained_with_its_error(console: Console, world: World) -> None:
+    """The latest run failed, and the schedule has another timing since: the page says why, also of a named time."""
+    console.expected = ("status of 400",)
+    world.do(lambda live: setattr(live, "act", lambda *_: 1 / 0))
+    task = {"type": PLAIN, "retry": {"max_attempts": 1}}
+    world.ask("POST", "/v1/schedules", {**EVERY_MINUTE, "task": task, "name": "each-minute"})
+    world.run(HOUR // 30)
+    world.ask("PATCH", "/v1/schedules/each-minute", {"cron": "30 1 * * *"})
+    (failed, *_) = [
+        each for each in world.ask("GET", "/v1/schedules/each-minute/runs")["runs"] if each["status"] == "failed"
+    ]
+    page = console.open("/schedules/each-minute")
+    why = page.get_by_label("Why", exact=True)
+    expect(why).to_contain_text("ran")
+    expect(why).to_contain_text("ZeroDivisionError: division by zero")
+    expect(why.get_by_role("link", name="Its task")).to_have_attribute("href", re.compile(failed["task_id"]))
+    why.get_by_label("At another time").fill("2020-01-01T00:00:00Z")
+    why.get_by_role("button", name="Explain").click()
+    expect(why).to_contain_text("before creation")
+    why.get_by_label("At another time").fill("yesterday")
+    why.get_by_role("button", name="Explain").click()
+    expect(why).to_contain_text("RFC 3339")
+
+
 def test_the_strip_shows_what_became_of_each_occurrence(console: Console, world: World) -> None:
     """Runs link to their tasks; the page follows runs, a pause shows its reason, and a resume takes it away."""
     world.ask("POST", "/v1/schedules", {**EVERY_MINUTE, "name": "each-minute"})
@@ -145,6 +169,24 @@ def test_several_timings_are_shown_changed_and_kept(console: Console, world: Wor
     expect(page.locator("dialog")).to_have_count(0)
     changed = world.ask("GET", "/v1/schedules/shops")["timings"]
     assert [each["cron"] or each["interval"] for each in changed] == ["0 9 * * mon-fri", "P1D"]
+
+
+def test_a_cron_of_another_program_keeps_its_dialect(console: Console, world: World) -> None:
+    """The form offers each dialect; the page names it beside the text, whose reading it decides."""
+    # The preview of a text with two readings is refused.
+    console.expected = ("status of 422",)
+    page = console.open("/schedules")
+    page.get_by_role("button", name="New schedule").first.click()
+    page.get_by_label("Name", exact=True).fill("odd-days")
+    page.get_by_label("Task type").fill(PLAIN)
+    page.get_by_label("Cron", exact=True).fill("0 0 */2 * 1-5")
+    expect(page.locator("dialog")).to_contain_text("dialect: vixie for both")
+    page.get_by_text("Calendars, dates, start, end and jitter").click()
+    page.get_by_label("Dialect").select_option("vixie")
+    expect(page.get_by_label("Next occurrences").locator("strong").first).to_contain_text("if that day is Monday")
+    page.get_by_role("button", name="Create", exact=True).click()
+    expect(page.locator(".page-head code")).to_have_text("vixie 0 0 */2 * 1-5")
+    assert world.ask("GET", "/v1/schedules/odd-days")["dialect"] == "vixie"
 
 
 def test_a_backfill_is_previewed_and_runs(console: Console, world: World) -> None:

@@ -33,6 +33,10 @@ LATER = "2026-11-22T00:00:00Z"
 EARLIER = "2026-11-21T00:00:00Z"
 BAD_CALENDARS: list[tuple[object, str, str]] = [
     ([], "body", "object"),
+    ({}, "dates", "would exclude nothing"),
+    ({"mode": "includes"}, "dates", "nothing would ever run"),
+    ({"dates": ["2026-12-25"], "except_dates": ["2026-12-25"]}, "dates", "would exclude nothing"),
+    ({"weekdays": ["sun"], "known_until": "soon"}, "known_until", "RFC 3339"),
     ({"name": "other"}, "name", "should be 'uk', as in the path"),
     ({"mode": "closes"}, "mode", "'excludes' or 'includes'"),
     ({"timezone": "Mars/Olympus"}, "timezone", "IANA"),
@@ -77,6 +81,7 @@ def test_a_calendar_is_read_whole() -> None:
         "weekdays": ["sat", "sun"],
         "windows": [{"start": "22:00", "end": "24:00", "weekdays": ["fri"], "label": "late"}],
         "spans": [{"start": EARLIER, "end": LATER, "reason": "move"}],
+        "known_until": LATER,
     }
     calendar = calendar_of(read(json.dumps(body)), "uk")
     assert (calendar.name, calendar.mode, calendar.zone) == ("uk", CalendarMode.INCLUDES, zone_named("Europe/London"))
@@ -89,6 +94,7 @@ def test_a_calendar_is_read_whole() -> None:
         **body,
         "name": "uk",
         "spans": [{"start": "2026-11-21T00:00:00.000Z", "end": "2026-11-22T00:00:00.000Z", "reason": "move"}],
+        "known_until": "2026-11-22T00:00:00.000Z",
     }
 
 
@@ -118,7 +124,8 @@ CALENDARS = st.builds(
         st.builds(lambda at, length: Span(at, at + length, "why"), st.integers(NOW, 2 * NOW), st.integers(1, NOW)),
         max_size=3,
     ).map(tuple),
-)
+    known_until=st.none() | st.integers(NOW, 2 * NOW),
+).filter(lambda calendar: not calendar.is_empty)
 
 
 @unhurried

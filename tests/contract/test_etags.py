@@ -1,14 +1,27 @@
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.contract.http.etags import NO_VERSION, content_etag, etag_of, is_known, is_known_tag, version_wanted
+from duetime.contract.http.etags import (
+    IF_MATCH_PATTERN,
+    IF_NONE_MATCH_PATTERN,
+    NO_VERSION,
+    content_etag,
+    etag_of,
+    is_known,
+    is_known_tag,
+    version_wanted,
+)
 from duetime.contract.http.request_errors import ParametersInvalid
 from tests.contract.properties import unhurried
+
+LATIN = st.characters(max_codepoint=0xFF)
+"""What a header may hold."""
 
 
 @unhurried
@@ -93,3 +106,32 @@ def test_a_tag_with_a_hash_is_known_by_all_of_it_and_wanted_by_its_version() -> 
     assert version_wanted('"7-what"') == NO_VERSION
     with pytest.raises(ParametersInvalid):
         is_known_tag("7", tag)
+
+
+@unhurried
+@given(st.from_regex(IF_MATCH_PATTERN, alphabet=LATIN), st.from_regex(IF_NONE_MATCH_PATTERN, alphabet=LATIN))
+def test_what_the_patterns_of_the_document_allow_is_taken(if_match: str, if_none_match: str) -> None:
+    """No value that fits the pattern of its header is refused as malformed."""
+    version_wanted(if_match.removesuffix("\n"))
+    is_known(if_none_match.removesuffix("\n"), 7)
+
+
+@unhurried
+@given(st.one_of(st.text(alphabet='"W/*,7 a\t', max_size=12), st.text(alphabet=LATIN, max_size=6)))
+def test_what_the_patterns_of_the_document_rule_out_is_refused(value: str) -> None:
+    """A value is refused exactly if it does not fit the pattern of its header."""
+    for pattern, read in ((IF_MATCH_PATTERN, version_wanted), (IF_NONE_MATCH_PATTERN, lambda text: is_known(text, 7))):
+        fits = re.fullmatch(pattern.removeprefix("^").removesuffix("$"), value) is not None
+        refused = False
+        try:
+            read(value)
+        except ParametersInvalid:
+            refused = True
+        assert refused != fits
+
+
+def test_a_comma_within_a_tag_separates_nothing() -> None:
+    """Any visible character but a quotation mark may stand in a tag (RFC 9110, 8.8.3)."""
+    assert is_known_tag('"a,b"', '"a,b"')
+    assert not is_known_tag('"a","b"', '"a,b"')
+    assert version_wanted('"7,8"') == NO_VERSION

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+import re
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import pytest
 from pydantic import Field
 
+from duetime.contract.http.foreign_names import SYSTEMS
 from duetime.contract.http.json_paths import shown
 from duetime.contract.http.query_parameters import no_query, read_query
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
@@ -14,8 +16,15 @@ from duetime.contract.http.request_model import Body
 from duetime.contract.http.suggestions import suggestion
 from duetime.contract.http.timestamps import instant_of
 from duetime.contract.http.validation_errors import validated
+from duetime.contract.openapi.document import document
+from duetime.contract.schedules.bodies import ScheduleCreate
 from duetime.contract.tasks.bodies import Retry, TaskCreate
 from duetime.contract.tasks.queries import TaskListQuery
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.contract.http.foreign_names import Meaning
 
 TASK_FIELDS = ("type", "payload", "due_at", "delay_seconds", "target", "retry", "timeout_seconds", "tags", "name")
 LIST_PARAMETERS = ("state", "type", "name", "tag", "order", "limit", "next_token", "ids")
@@ -197,6 +206,69 @@ def test_a_suggestion_stands_in_the_fault() -> None:
     with pytest.raises(ParametersInvalid) as refused:
         read_query(TaskListQuery, "status=failed")
     assert refused.value.faults == (Fault("status", "is not a known parameter; did you mean 'state'?", unknown),)
+
+
+OUR_OWN = re.compile(r"'[a-z_.]+'|`[A-Za-z_.=-]+`|POST /v1|settings|duetime|credentials|leases|acknowledged|jitter")
+"""What a hint has to name: a field or a header of ours, or where its like is found."""
+
+
+@pytest.mark.parametrize("model", [TaskCreate, ScheduleCreate])
+@pytest.mark.parametrize(("system", "name"), [(system, name) for system, names in SYSTEMS.items() for name in names])
+def test_a_field_of_another_system_is_answered_with_ours(system: str, name: str, model: type[Body]) -> None:
+    """Every name of the table, in the body of a task and of a schedule: the refusal names what it is here."""
+    whole = {"name": "x", "cron": "0 3 * * *", "task": {"type": "a"}} if model is ScheduleCreate else {"type": "a"}
+    if name in model.model_fields or (name == "schedule" and model is TaskCreate):
+        return
+    ((field, reason, code),) = faults({**whole, name: "x"}, model)
+    assert (field, code) == (shown(name), FaultCode.UNKNOWN_FIELD), system
+    said = reason.removeprefix("is not a known field; ")
+    assert said != reason
+    assert OUR_OWN.search(said), said
+
+
+@pytest.mark.parametrize("names", SYSTEMS.values(), ids=list(SYSTEMS))
+def test_the_table_names_fields_that_exist(names: Mapping[str, Meaning]) -> None:
+    """Each field that it names is one of a request of the OpenAPI document, alone or within another."""
+    known = {key for schema in document()["components"]["schemas"].values() for key in schema.get("properties", {})}
+    for name, meaning in names.items():
+        assert meaning.fields or meaning.text, name
+        assert {part for field in meaning.fields for part in field.split(".")} <= known, name
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("max_retry", "retry.max_attempts"),
+        ("important_level", "priority"),
+        ("deadline_second", "timeout_seconds"),
+        ("lock_timeout", "lock.wait_seconds"),
+        ("start_time", "due_at"),
+        ("create_info", "tags"),
+        ("process_arg", "payload"),
+        ("task_blob", "payload"),
+        ("ttl", "expires_seconds"),
+        ("webhook", "callback_url"),
+        ("after", "delay_seconds"),
+        ("expires", "expires_seconds"),
+        ("Upstash-Not-Before", "due_at"),
+        ("workflowType", "type"),
+        ("MaximumRetryAttempts", "retry.max_attempts"),
+    ],
+)
+def test_a_task_is_told_our_field(name: str, meant: str) -> None:
+    """Names of the first design and of others, in a task."""
+    body = {name: 1} if meant == "type" else {"type": "a", name: 1}
+    assert (name, f"is not a known field; did you mean {meant!r}?", FaultCode.UNKNOWN_FIELD) in faults(body, TaskCreate)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("parent_task_id", "depends_on"), ("is_recurring", "POST /v1/schedules"), ("user_id", "the owner is the caller")],
+)
+def test_a_field_without_its_like_in_a_task_is_told_where_it_is(name: str, said: str) -> None:
+    """Of what belongs to another request, or to none."""
+    ((_, reason, _),) = faults({"type": "a", name: 1}, TaskCreate)
+    assert said in reason
 
 
 def test_a_name_is_suggested_of_its_own_place_only() -> None:

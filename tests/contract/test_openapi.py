@@ -261,7 +261,7 @@ def test_answers_are_as_described() -> None:
     problem = problem_of(KeyReused(), "urn:duetime:request:abc")
     batch = TaskBatchResult(results=[{"status": 201, "task": entry(DONE)}, {"status": 422, "problem": problem}])
     query = {"tag": ["team:dba"], "due_after": "1970-01-01T00:00:00Z"}
-    applied = TaskListQuery.model_validate(query).applied(2)
+    applied = TaskListQuery.model_validate(query).applied(2, None)
     assert applied["filters"] == {"due_after": ["1970-01-01T00:00:00.000Z"], "tag": ["team:dba"]}
     entries: Any = [entry(task()), entry(DONE)]
     page = TaskPage(tasks=entries, applied=applied, next_token=None)

@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
+import json
+from typing import TYPE_CHECKING, Annotated
+
 import pytest
+from pydantic import Field
 
 from duetime.contract.http.pattern_words import words_of
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
+from duetime.contract.http.request_model import Body
 from duetime.contract.http.validation_errors import validated
-from duetime.contract.schedules.calendars import DATE_PATTERN
+from duetime.contract.openapi.document import document
 from duetime.contract.tasks.bodies import TaskCreate
-from duetime.contract.tasks.fields import LOCK_KEY_PATTERN, SCHEDULE_NAME_PATTERN, TAG_KEY_PATTERN, TYPE_PATTERN
-from duetime.domain.tasks.arns import AwsService, arn_pattern
 
-NAMES = [TYPE_PATTERN, TAG_KEY_PATTERN, LOCK_KEY_PATTERN, SCHEDULE_NAME_PATTERN]
-ARNS = [arn_pattern(service) for service in AwsService]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
-@pytest.mark.parametrize("pattern", [DATE_PATTERN, *NAMES, *ARNS])
-def test_every_pattern_of_the_contract_has_words(pattern: str) -> None:
+def patterns(schema: object) -> Iterator[str]:
+    """Every pattern in a part of a JSON document."""
+    if isinstance(schema, dict):
+        if isinstance(pattern := schema.get("pattern"), str):
+            yield pattern
+        schema = list(schema.values())
+    for each in schema if isinstance(schema, list) else []:
+        yield from patterns(each)
+
+
+PATTERNS = sorted({*patterns(json.loads(json.dumps(document())))})
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_every_pattern_of_the_openapi_document_has_words(pattern: str) -> None:
     """A user is never shown a regular expression."""
     words = words_of(pattern)
     assert words is not None
@@ -45,5 +61,13 @@ def test_an_arn_is_explained_by_an_example() -> None:
 
 
 def test_an_unknown_pattern_has_no_words() -> None:
-    """The library's own message stays, rather than a wrong one."""
+    """Nothing is claimed of it; what is said shows no regular expression either."""
     assert words_of("^x+$") is None
+
+    class Strict(Body):
+        text: Annotated[str, Field(pattern="^x+$")]
+
+    with pytest.raises(FieldsInvalid) as refused:
+        validated(Strict, {"text": "y"})
+    (fault,) = refused.value.faults
+    assert (fault.reason, fault.code) == ("does not have the form that it should have", FaultCode.PATTERN)

@@ -9,9 +9,12 @@ from duetime.contract import switches
 from duetime.contract.http.operation import IF_MATCH, IF_NONE_MATCH, KEY, Operation
 from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.http.problem_kinds import KINDS
-from duetime.contract.http.request_errors import MethodUnsupported, PathNotFound
+from duetime.contract.http.request_errors import FieldsInvalid, MethodUnsupported, PathNotFound
 from duetime.contract.http.routes import operation_at
+from duetime.contract.http.validation_errors import validated
+from duetime.contract.openapi.parameters import parameters
 from duetime.contract.schedules import operations as schedules
+from duetime.contract.schedules.bodies import RESERVED_NAMES, ScheduleCreate
 from duetime.contract.tasks import operations as tasks
 from duetime.domain import errors
 from duetime.domain.schedules import errors as for_schedules
@@ -34,9 +37,8 @@ def test_the_name_of_a_switch_may_have_slashes() -> None:
 
 
 def test_a_fixed_path_comes_before_a_pattern() -> None:
-    """A path that a pattern would match too takes its own methods, and is what a method of the pattern's falls to."""
+    """A path that a pattern would match too takes its own methods only."""
     assert operation_at("POST", "/v1/tasks/batch")[0] is tasks.CREATE_MANY
-    assert operation_at("GET", "/v1/tasks/batch") == (tasks.READ, {"task_id": "batch"})
     with pytest.raises(MethodUnsupported) as refused:
         operation_at("PUT", "/v1/tasks/batch")
     assert refused.value.allowed == ("POST", "OPTIONS")
@@ -84,3 +86,53 @@ def test_what_a_declaration_says_of_itself_fits_together(operation: Operation) -
     # What is put need not be there before; what a key stands for may be gone.
     names_something = "{" in operation.path and operation is not switches.PUT
     assert bool(not_found) == (names_something or operation is schedules.CREATE)
+
+
+def _allows(operation: Operation, name: str, word: str) -> bool:
+    """Whether a parameter of a path may be a word, by the document."""
+    (schema,) = (each["schema"] for each in parameters(operation, names_owner=True) if each["name"] == name)
+    return re.fullmatch(schema["pattern"].strip("^$"), word) is not None if "pattern" in schema else True
+
+
+def _contested(fixed: Operation, named: Operation) -> set[tuple[str, str]]:
+    """The words of one path that stand where another has a name, if a path could be both: the resource and the word."""
+    mine, others = fixed.path.split("/"), named.path.split("/")
+    if len(mine) != len(others):
+        return set()
+    found = set()
+    for index, (word, other) in enumerate(zip(mine, others, strict=True)):
+        if word.startswith("{") and not other.startswith("{"):
+            if not _allows(fixed, word[1:-1], other):
+                return set()
+        elif other.startswith("{") and not word.startswith("{"):
+            if not _allows(named, other[1:-1], word):
+                return set()
+            found.add((others[index - 1], word))
+        elif word != other and not word.startswith("{"):
+            return set()
+    return found
+
+
+def test_no_name_can_be_a_word_of_a_path() -> None:
+    """Every word that some path has where another has a name is refused as a name; ids cannot be words."""
+    contested = set().union(*(_contested(fixed, named) for fixed in OPERATIONS for named in OPERATIONS))
+    assert contested == {("schedules", word) for word in RESERVED_NAMES}
+    for word in RESERVED_NAMES:
+        with pytest.raises(FieldsInvalid, match=f"should not be {word}"):
+            validated(ScheduleCreate, {"name": word, "cron": "30 1 * * *", "task": {"type": "report"}})
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("DELETE", "/v1/topologies/definitions", ("GET", "HEAD", "OPTIONS")),
+        ("POST", "/v1/topologies/definitions/retry", ("GET", "HEAD", "PUT", "DELETE", "OPTIONS")),
+        ("GET", "/v1/tasks/batch", ("POST", "OPTIONS")),
+        ("PATCH", "/v1/schedules/preview", ("POST", "OPTIONS")),
+    ],
+)
+def test_a_word_of_a_path_is_not_taken_for_a_name(method: str, path: str, allowed: tuple[str, ...]) -> None:
+    """A method that a fixed path does not take is refused there, not looked for among names."""
+    with pytest.raises(MethodUnsupported) as refused:
+        operation_at(method, path)
+    assert refused.value.allowed == allowed

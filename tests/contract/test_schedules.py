@@ -26,14 +26,15 @@ from duetime.contract.tasks.encoding import json_text
 from duetime.domain.errors import RequestError
 from duetime.domain.ids import TaskId
 from duetime.domain.schedules.backfill import Backfill, BackfillCursor
+from duetime.domain.schedules.cron_dialects import Dialect
 from duetime.domain.schedules.definition import OnExcluded, Overlap, ScheduleSpec, ScheduleUpdate, Written
 from duetime.domain.schedules.occurrences import following
 from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.run_history import BackfillRun, LastRun
+from duetime.domain.schedules.runs import ScheduleStatus
 from duetime.domain.schedules.schedule import Schedule
 from duetime.domain.schedules.schedule_record import StoredSchedule
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
-from duetime.domain.schedules.timings import Dialect
 from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.targets import HttpTarget
 from duetime.domain.tasks.task_spec import TaskSpec
@@ -62,7 +63,9 @@ BAD_SCHEDULES: list[tuple[dict[str, Any], str, str]] = [
     ({**GOOD, "cron": 5}, "cron", "should be text"),
     ({**GOOD, "cron": None}, "cron", "exactly one of"),
     ({**GOOD, "cron": "* * * * *\u0000"}, "cron", "printable"),
-    ({**GOOD, "dialect": "quartz"}, "dialect", "'cron' or 'eventbridge'"),
+    ({**GOOD, "dialect": "unix"}, "dialect", "'cron', 'vixie', 'kubernetes', 'quartz', 'spring' or 'eventbridge'"),
+    ({**GOOD, "cron": "0 0 */2 * 1-5"}, "cron", "dialect: vixie for both"),
+    ({"rate": "5 minutes", "dialect": "vixie", "task": TASK}, "dialect", "cron only"),
     ({**GOOD, "dialect": "eventbridge"}, "cron", "6 fields"),
     ({"rate": "5 minutes", "dialect": "eventbridge", "task": TASK}, "dialect", "cron only"),
     ({"rate": "soon", "task": TASK}, "rate", ""),
@@ -465,7 +468,7 @@ def test_a_schedule_is_answered_as_it_is_documented() -> None:
         NOW, "", "missed"
     )
     for each in (plain, busy):
-        shown = schedule_response(each, None, following(each.schedule(), NOW, 2))
+        shown = schedule_response(ScheduleStatus(each, None, 0, None), following(each.schedule(), NOW, 2))
         assert TypeAdapter(ScheduleResponse).validate_json(json_text(shown))
         assert set(shown) == set(ScheduleResponse.__annotations__) - {"estimate"}
         assert fits("Schedule", json.loads(json_text(shown)))
@@ -478,4 +481,4 @@ def test_a_payload_that_a_list_does_not_have_is_left_out() -> None:
     spec = schedule_spec(read(json.dumps(GOOD)))
     outside = Content(ContentPlace.ITEM, "payload.1", None)
     stored = StoredSchedule("me", TaskId.of(NOW, 0, 1), 4, spec, outside, NOW, NOW, NOW)
-    assert "payload" not in schedule_entry(stored, None)["task"]
+    assert "payload" not in schedule_entry(ScheduleStatus(stored, None, 0, None))["task"]

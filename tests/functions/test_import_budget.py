@@ -10,12 +10,12 @@ from duetime_cdk.environments import FunctionName
 
 BUDGET = {
     "api": (199, 215),
-    "trigger": (155, 167),
+    "trigger": (156, 167),
     "worker": (170, 169),
     "topology": (180, 167),
     "bulk": (187, 167),
     "deadletter": (109, 167),
-    "broadcast": (137, 167),
+    "broadcast": (138, 167),
     "watch": (109, 215),
     "console": (10, 0),
     "archive": (85, 206),

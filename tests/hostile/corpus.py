@@ -142,6 +142,7 @@ BODIES: Mapping[str, Any] = {
         "weekdays": ["sat"],
         "windows": [{"start": "22:00", "end": "06:00", "weekdays": ["sun"]}],
         "spans": [{"start": "2026-12-24T12:00:00Z", "end": "2026-12-27T00:00:00Z", "reason": "freeze"}],
+        "known_until": "2029-01-01T00:00:00Z",
     },
     "renewLease": {"percent": 5, "message": "on"},
     "completeLease": {"result": {"x": 1}},

@@ -7,6 +7,7 @@ import pytest
 
 from duetime.environment_variables import Variable
 from duetime_cdk.environments import UnsafeEnvironment
+from duetime_cdk.job_events import wildcard_of
 from infra.environments import environment_named
 from tests.infra.synthesis import Synthesis, add_stack, as_list, new_app, referred
 
@@ -112,6 +113,9 @@ def test_jobs_are_started_read_and_stopped_only_where_the_settings_say(calling: 
     ):
         assert [one["Resource"] for one in granted(calling, action)] == [[resource]], action
     assert [one["Resource"] for one in granted(calling, "batch:SubmitJob")] == [[JOB_DEFINITION, JOB_QUEUE]]
+    (stop,), (tag,) = granted(calling, "batch:TerminateJob"), granted(calling, "batch:TagResource")
+    assert stop["Condition"] == {"StringEquals": {"aws:ResourceTag/duetime": "task"}}
+    assert tag["Condition"] == {"StringEquals": {"aws:RequestTag/duetime": "task"}}
     for action in ("batch:DescribeJobs", "batch:ListJobs"):
         assert [one["Resource"][-1:] for one in granted(calling, action)] == [["*"]], action
     (run,) = granted(calling, "ecs:RunTask")
@@ -225,3 +229,12 @@ def test_a_pattern_names_its_service_and_its_account(pattern: str) -> None:
     """A wildcard for either would open other services, or accounts of strangers."""
     with pytest.raises(UnsafeEnvironment, match="no ARN of a function"):
         replace(SETTINGS, aws_targets=(pattern,))
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("a?b", "a*b"), ("a*?b", "a*b"), ("a?*", "a*"), ("??", "*"), ("a**b?c", "a*b*c"), ("plain", "plain")],
+)
+def test_a_pattern_of_names_is_one_that_eventbridge_takes(name: str, told: str) -> None:
+    """It knows no `?`, and refuses two wildcards that follow each other."""
+    assert wildcard_of(name) == told

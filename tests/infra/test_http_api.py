@@ -10,6 +10,7 @@ from duetime.contract.http.operations import OPERATIONS
 from duetime.environment_variables import Variable
 from duetime.settings import Authentication
 from duetime_cdk.environments import UnsafeEnvironment
+from duetime_cdk.http_api import access_log_format
 from infra.environments import environment_named
 from tests.infra.synthesis import Properties, Synthesis
 
@@ -125,8 +126,13 @@ def test_api_is_throttled_and_logged(every: Synthesis) -> None:
         "ThrottlingRateLimit": every.environment.requests_per_second,
         "ThrottlingBurstLimit": every.environment.request_burst,
     }
-    line = json.loads(stage["AccessLogSettings"]["Format"])
-    assert {"$context.requestId", "$context.status"} <= set(line.values())
+    # The gateway puts quotes around this one.
+    text = stage["AccessLogSettings"]["Format"].replace(
+        "$context.error.messageString", '"$context.error.messageString"'
+    )
+    line = json.loads(text)
+    assert {"$context.requestId", "$context.status", "$context.error.messageString"} <= set(line.values())
+    assert '"$context.error.messageString"' not in stage["AccessLogSettings"]["Format"]
 
 
 def test_api_sends_everything_to_the_api_function(every: Synthesis) -> None:
@@ -169,3 +175,31 @@ def test_people_sign_in_to_a_console_with_tokens_only() -> None:
         replace(tokens, console=False)
     with pytest.raises(UnsafeEnvironment, match="origin"):
         replace(tokens, sign_in_origins=("https://auth.example.org/path",))
+
+
+@pytest.mark.parametrize(
+    ("authentication", "caller"),
+    [
+        (Authentication.IAM, "$context.identity.userArn"),
+        (Authentication.JWT, "$context.authorizer.claims.sub"),
+        (Authentication.NONE, "$context.identity.sourceIp"),
+    ],
+)
+def test_the_access_log_says_who_called(authentication: Authentication, caller: str) -> None:
+    """Whatever the authorizer: with tokens there is no ARN of a user, but the token's subject."""
+    text = access_log_format(authentication)
+    assert json.loads(text.replace("$context.error.messageString", '"-"'))["caller"] == caller
+
+
+def test_services_write_to_log_groups_that_need_no_policy_of_their_own(every: Synthesis) -> None:
+    """The resource policy of CloudWatch Logs has 5 120 characters for all groups outside of `/aws/vendedlogs/`."""
+    groups = every.properties("AWS::Logs::LogGroup")
+    (stage,) = (one for one in every.properties("AWS::ApiGatewayV2::Stage").values() if "AccessLogSettings" in one)
+    (machine,) = every.properties("AWS::StepFunctions::StateMachine").values()
+    (destination,) = machine["LoggingConfiguration"]["Destinations"]
+    arns = (stage["AccessLogSettings"]["DestinationArn"], destination["CloudWatchLogsLogGroup"]["LogGroupArn"])
+    for arn, service in zip(arns, ("apigateway", "states"), strict=True):
+        (group,) = (groups[id_] for id_ in groups if f'"{id_}"' in json.dumps(arn))
+        # A name of the stack's own resource: a group that a removed stack has left is not in the way of the next one.
+        assert group["LogGroupName"]["Fn::Join"][1][0] == f"/aws/vendedlogs/{service}/"
+        assert "Ref" in group["LogGroupName"]["Fn::Join"][1][1]

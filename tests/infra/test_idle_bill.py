@@ -1,16 +1,24 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from duetime_client.cost_estimate import idle_month
+import pytest
+
+from duetime.environment_variables import Variable
+from duetime_client.cost_estimate import API_MB, BROADCAST_MB, STREAM_BATCH, TRIGGER_MB, idle_month
 from duetime_client.prices import DEFAULT_REGION, PRICES
+from duetime_client.workload import Workload
+from infra.environments import environment_named
+from tests.infra.conftest import CLOUD
+from tests.infra.synthesis import Synthesis
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.infra.synthesis import Synthesis
+    from duetime_cdk.layers.build import Layers
 
 DOCS = Path(__file__).parents[2] / "docs"
 MINUTES = 30 * 24 * 60
@@ -59,4 +67,35 @@ def test_the_plan_of_costs_takes_the_idle_bill_from_its_table() -> None:
     before = list(bill.values())[1 : list(bill).index("total, without Lambda's duration")]
     assert round(sum(float(row.rpartition("= ")[2]) for row in before if "---" not in row), 2) == float(total)
     assert f"{idle_month(PRICES[DEFAULT_REGION]):.2f}" == total
-    assert f"IDLE = {total} " in (DOCS / "how-to/plan-capacity-and-cost.md").read_text("utf-8")
+    assert f"| idle | 0 | {total} |" in (DOCS / "how-to/plan-capacity-and-cost.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", CLOUD)
+def test_an_estimate_assumes_what_is_deployed_by_default(synthesis_of: Callable[[str], Synthesis], name: str) -> None:
+    """Window of the stream, summary, traces, precision, memory: as in the template of each environment of a cloud."""
+    template, assumed = synthesis_of(name), Workload(1)
+    (stream,) = (
+        each
+        for each in template.properties("AWS::Lambda::EventSourceMapping").values()
+        if "ParallelizationFactor" in each
+    )
+    functions = template.functions()
+    (machine,) = template.properties("AWS::StepFunctions::StateMachine").values()
+    variables = functions["api"]["Environment"]["Variables"]
+    assert stream["MaximumBatchingWindowInSeconds"] == assumed.stream_seconds
+    assert stream["BatchSize"] == STREAM_BATCH
+    assert (variables[Variable.SUMMARY_SPREAD.value] != "0") == assumed.has_summary
+    assert variables[Variable.PRECISION.value] == assumed.precision
+    modes = {each.get("TracingConfig", {}).get("Mode", "PassThrough") for each in functions.values()}
+    assert modes == {"Active" if assumed.has_traces else "PassThrough"}
+    assert machine["TracingConfiguration"]["Enabled"] == assumed.has_traces
+    sizes = {"worker": assumed.memory_mb, "api": API_MB, "trigger": TRIGGER_MB, "broadcast": BROADCAST_MB}
+    assert {function: functions[function]["MemorySize"] for function in sizes} == sizes
+
+
+def test_tracing_is_a_setting_for_all_functions_and_the_machine(layers: Layers, tmp_path: Path) -> None:
+    """With `xray`, each function and the state machine of topologies is traced."""
+    traced = Synthesis(replace(environment_named("dev"), xray=True), layers, tmp_path)
+    assert {each["TracingConfig"]["Mode"] for each in traced.functions().values()} == {"Active"}
+    (machine,) = traced.properties("AWS::StepFunctions::StateMachine").values()
+    assert machine["TracingConfiguration"] == {"Enabled": True}

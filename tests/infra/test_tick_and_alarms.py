@@ -5,17 +5,19 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from duetime.environment_variables import Variable
 from duetime.settings import Authentication
-from duetime_cdk.alarm_list import RUNBOOK, alarms
+from duetime_cdk.alarm_list import RUNBOOK, AlarmSpec, alarms, functions_throttled
+from duetime_cdk.metric_expressions import Expression
+from duetime_cdk.metric_sources import function_metric
 from infra import ROOT
 from infra.environments import environment_named
 from tests.infra.synthesis import Synthesis, referred
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
     from duetime_cdk.layers.build import Layers
     from tests.infra.synthesis import Properties
@@ -102,7 +104,8 @@ def test_every_alarm_is_told_to_the_topic(every: Synthesis) -> None:
 def test_a_service_level_alarms_by_two_windows_at_two_rates(cloud: Synthesis) -> None:
     """Each of both levels has a fast and a slow alarm, which needs a long and a short window below its threshold."""
     alarms = cloud.properties("AWS::CloudWatch::Alarm")
-    composite = cloud.properties("AWS::CloudWatch::CompositeAlarm")
+    every = cloud.properties("AWS::CloudWatch::CompositeAlarm")
+    composite = {id_: body for id_, body in every.items() if "BurnRate" in id_}
     assert len(composite) == 4
     windows = {}
     for id_, body in composite.items():
@@ -120,6 +123,50 @@ def test_a_service_level_alarms_by_two_windows_at_two_rates(cloud: Synthesis) ->
         "OnTimeBurnRateFast": (85.6, [300, 3600]),
         "OnTimeBurnRateSlow": (94, [1800, 21600]),
     }
+
+
+def test_silence_is_no_alarm_before_the_trigger_has_begun(cloud: Synthesis) -> None:
+    """At the first deploy there are no data yet; each alarm that tells of none waits until some have been there."""
+    singles = cloud.properties("AWS::CloudWatch::Alarm")
+    silent = {id_ for id_, body in singles.items() if body["TreatMissingData"] == "breaching"}
+    assert {re.sub(r"^Alarms|Now[0-9A-F]{8}$", "", id_) for id_ in silent} == {"TriggerStopped", "TicksIncomplete"}
+    (began,) = [id_ for id_ in singles if "TriggerBegan" in id_]
+    body = singles[began]
+    assert (body["MetricName"], body["TreatMissingData"]) == ("Invocations", "notBreaching")
+    assert (body["Period"], body["EvaluationPeriods"], body["DatapointsToAlarm"]) == (86_400, 7, 1)
+    # When so many ticks were counted, none of the alarm's periods lies before the first of them.
+    assert body["Threshold"] > max(singles[id_]["EvaluationPeriods"] for id_ in silent)
+    assert body["ComparisonOperator"] == "GreaterThanOrEqualToThreshold"
+    rules = [json.dumps(each["AlarmRule"]) for each in cloud.properties("AWS::CloudWatch::CompositeAlarm").values()]
+    for id_ in silent:
+        assert not singles[id_].get("AlarmActions")
+        (rule,) = [each for each in rules if f'"{id_}"' in each]
+        assert f'"{began}"' in rule
+        assert " AND " in rule
+        assert " OR " not in rule
+
+
+def test_every_function_is_watched_for_throttles_however_many_there_are() -> None:
+    """CloudWatch takes ten metrics in an alarm: further functions are in a further one."""
+    for count, alarms_needed in ((1, 1), (10, 1), (11, 2), (25, 3)):
+        names = [f"function{n}" for n in range(count)]
+        made = [*functions_throttled(names)]
+        watched = [
+            source.label
+            for each in made
+            if isinstance(each.watched, Expression)
+            for source in each.watched.sources.values()
+        ]
+        assert (len(made), watched) == (alarms_needed, names)
+        assert len({each.name for each in made}) == alarms_needed
+        assert {each.section for each in made} == {"FunctionsThrottled"}
+
+
+def test_no_alarm_watches_more_metrics_than_cloudwatch_takes() -> None:
+    """Whoever writes one is told at once."""
+    sources = {f"m{n}": function_metric("worker", "Throttles", "Sum") for n in range(11)}
+    with pytest.raises(ValueError, match="TooMuch would watch 11 metrics"):
+        AlarmSpec("TooMuch", Expression("much", "m0", sources), "much")
 
 
 def test_the_embedded_aws_is_given_no_alarm_that_it_does_not_know(local: Synthesis) -> None:
@@ -183,11 +230,11 @@ def test_the_runbook_has_no_section_without_an_alarm() -> None:
     assert found == alarms(replace(environment_named("prod"), intake_owner="events")).runbook_sections
 
 
-def test_no_alarm_mixes_the_environments_of_an_account(every: Synthesis) -> None:
-    """The functions of each environment write into a namespace of their own, and its alarms look at that one."""
+def test_no_alarm_mixes_the_stacks_of_an_account(every: Synthesis) -> None:
+    """The functions of each stack write into a namespace of their own, and its alarms look at that one."""
     variables = every.functions()["trigger"]["Environment"]["Variables"]
     namespace = variables[Variable.METRICS_NAMESPACE.value]
-    assert namespace == f"duetime/{every.environment.name}"
+    assert namespace == f"duetime/duetime-{every.environment.name}"
     found = {
         alarm["Namespace"] for alarm in every.properties("AWS::CloudWatch::Alarm").values() if "Namespace" in alarm
     }

@@ -131,11 +131,10 @@ def test_every_wait_has_a_heartbeat_and_a_limit() -> None:
     assert nodes["Resource"].endswith(".waitForTaskToken")
 
 
-def test_the_machine_is_traced_and_logged(every: Synthesis) -> None:
-    """X-Ray and the execution log are on, and the machine is a Standard one."""
+def test_the_machine_is_logged(every: Synthesis) -> None:
+    """The execution log is on, and the machine is a Standard one."""
     ((_, machine),) = every.properties("AWS::StepFunctions::StateMachine").items()
     assert machine["StateMachineType"] == "STANDARD"
-    assert machine["TracingConfiguration"] == {"Enabled": True}
     assert machine["LoggingConfiguration"]["Level"] == "ALL"
 
 

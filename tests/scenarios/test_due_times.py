@@ -34,12 +34,46 @@ def test_a_task_runs_at_its_due_time_and_not_before(delay: Millis) -> None:
         assert (task.attempt, task.fence, task.lateness) == (1, 1, (task.started_at or 0) - task.due_at)
 
 
-def test_a_task_due_in_the_past_runs_now_and_is_marked_late() -> None:
-    """A due time an hour ago is accepted; the record tells how late it was."""
+@pytest.mark.parametrize("years", [0, 56])
+def test_a_task_due_in_the_past_is_late_from_its_creation(years: int) -> None:
+    """A due time before the creation is accepted; response, attempt, handler and metric say the same lateness."""
     with Tasks() as tasks:
-        task_id = tasks.create(due_at=to_iso(tasks.now - HOUR))
+        due_at = "1970-01-01T00:00:00Z" if years else to_iso(tasks.now - HOUR)
+        task_id = tasks.create(due_at=due_at)
         tasks.run(SECOND)
-        assert HOUR <= (tasks.done(task_id).lateness or 0) <= HOUR + SECOND
+        assert_lateness_agrees(tasks, task_id, below=SECOND)
+
+
+def test_a_due_time_that_is_changed_to_the_past_counts_from_the_change() -> None:
+    """A task of tomorrow gets a due time of years ago: it runs at once, and is not late by years."""
+    with Tasks() as tasks:
+        task_id = tasks.create(24 * HOUR)
+        tasks.run(HOUR)
+        assert tasks.change(task_id, due_at="1970-01-01T00:00:00Z").status == 200
+        tasks.run(SECOND)
+        assert_lateness_agrees(tasks, task_id, below=SECOND)
+
+
+def test_a_task_that_its_user_held_is_late_from_when_it_was_resumed() -> None:
+    """It is paused past its due time: the time for which its user held it is not lateness."""
+    with Tasks() as tasks:
+        task_id = tasks.create(HOUR)
+        assert tasks.do(task_id, "pause").status == 200
+        tasks.run(72 * HOUR)
+        assert tasks.do(task_id, "resume").status == 200
+        tasks.run(SECOND)
+        assert_lateness_agrees(tasks, task_id, below=SECOND)
+
+
+def assert_lateness_agrees(tasks: Tasks, task_id: str, below: Millis) -> None:
+    """Response, attempt history and metric have the same lateness, but for the time that the API took."""
+    assert tasks.state(task_id) == "succeeded"
+    told = tasks.ask("GET", f"/v1/tasks/{task_id}").body["lateness_ms"]
+    (attempt,) = tasks.ask("GET", f"/v1/tasks/{task_id}/attempts").body["attempts"]
+    (measured,) = tasks.measured("lateness")
+    assert attempt["lateness_ms"] == measured
+    assert measured <= told < measured + 100
+    assert told < below
 
 
 def test_many_tasks_spread_over_minutes_all_run_once_on_time() -> None:

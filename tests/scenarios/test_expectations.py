@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from duetime.contract.http.timestamps import instant_of
+from duetime.domain.operating_parameters import EXPECTATION_READS
 from duetime.domain.times import DAY, to_iso
 from duetime.handlers import Unretriable
-from tests.scenarios.scenario import HOUR, MINUTE, SECOND
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
 from tests.scenarios.schedules import Schedules
 
 
@@ -77,6 +78,51 @@ def test_a_schedule_whose_time_does_not_come_misses_its_periods() -> None:
         assert expected(schedules)["misses"] == 1
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("days", [1.9, 2.1, 7])
+def test_a_period_of_days_is_missed_once_it_is_over(days: float) -> None:
+    """Each run fails, and a success is expected in so many days: nothing before that, and one miss after it."""
+    with Schedules() as schedules:
+        schedules.fail(error=Unretriable)
+        schedules.make(rate="6 hours", expect_every_seconds=int(days * DAY) // SECOND)
+        deadline = schedules.now + int(days * DAY)
+        schedules.time.run_until(deadline - HOUR)
+        assert expected(schedules)["misses"] == 0
+        schedules.time.run_until(deadline + HOUR)
+        found = expected(schedules)
+        assert found["misses"] == schedules.counts()["expectations_missed"] == 1
+        assert abs(instant_of(found["missed_at"]) - deadline) < SECOND
+
+
+@pytest.mark.slow
+def test_a_success_counts_however_many_runs_fail_after_it() -> None:
+    """Every ten seconds; the first runs succeed, then more fail than are read at a deadline: nothing is missed."""
+    with Schedules() as schedules:
+        deadline = (schedules.now // MINUTE + 3 * 60 + 25) * MINUTE
+        schedules.make(
+            rate="10 seconds",
+            expect_success_by=by(deadline),
+            task={"type": PLAIN, "timeout_seconds": 60, "retry": {"max_attempts": 1}},
+        )
+        schedules.run(20 * MINUTE)
+        schedules.fail(error=Unretriable)
+        until(schedules, deadline)
+        assert schedules.tally()["failed"] > EXPECTATION_READS  # type: ignore[index]  # a state is a text
+        assert expected(schedules)["misses"] == 0
+
+
+@pytest.mark.slow
+def test_a_success_counts_whose_run_lasted_longer_than_runs_are_read_back() -> None:
+    """Every second, runs of 800 s beside which the others are skipped: the success of the first is known."""
+    with Schedules() as schedules:
+        schedules.last(800)
+        schedules.make(rate="1 second", expect_every_seconds=1200, task={"type": PLAIN, "timeout_seconds": 840})
+        schedules.run(25 * MINUTE)
+        assert len(schedules.effects) == 2
+        assert expected(schedules)["misses"] == 0
+        assert expected(schedules)["met_at"] is not None
+
+
 def test_a_success_begins_the_next_period() -> None:
     """Runs every eight minutes that succeed are never ten minutes apart."""
     with Schedules() as schedules:
@@ -99,6 +145,21 @@ def test_a_success_after_a_miss_ends_it() -> None:
         found = expected(schedules)
         assert found["misses"] in {1, 2}
         assert instant_of(found["met_at"]) > instant_of(found["missed_at"])
+
+
+def test_a_failed_run_that_is_tried_again_counts_by_its_success() -> None:
+    """It had failed by the deadline, which was missed; its user has it tried again: the next deadline is met."""
+    with Schedules() as schedules:
+        schedules.fail(error=Unretriable)
+        schedules.make(rate="4 hours", expect_every_seconds=3600)
+        schedules.run(HOUR + 4 * MINUTE)
+        assert expected(schedules)["misses"] == 1
+        schedules.target = lambda _phase, _context: "done"
+        (run,) = [task for task in schedules.placed() if task.state == "failed"]
+        assert schedules.ask("POST", f"/v1/tasks/{run.id}/retry").status == 200
+        schedules.run(HOUR)
+        assert expected(schedules)["misses"] == 1
+        assert expected(schedules)["met_at"] is not None
 
 
 def test_a_paused_schedule_misses_nothing_and_begins_anew() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from duetime.domain.times import to_iso
 from duetime.environment_variables import Variable
+from duetime.handlers import Unretriable
 from tests.scenarios.scenario import HOUR, MINUTE, SECOND
 from tests.scenarios.schedules import PATH, Schedules
 from tests.scenarios.tasks import ONCE
@@ -63,7 +64,7 @@ def test_every_occurrence_is_accounted_for() -> None:
         assert {each["cause"] for each in found} == {"schedule"}
         listed = schedules.ask("GET", "/v1/schedules").body["schedules"]
         assert listed[0]["last_run"] == schedules.schedule()["last_run"]
-        assert (answer["next_token"], answer["applied"]["due_before"]) == (None, None)
+        assert (answer["next_token"], answer["applied"]["scheduled_before"]) == (None, None)
 
 
 def test_runs_stay_listed_over_changes_pauses_and_runs_by_hand() -> None:
@@ -119,18 +120,35 @@ def test_a_window_is_kept_and_told() -> None:
         schedules.make()
         schedules.run(10 * MINUTE)
         first, last = to_iso(schedules.now - 6 * MINUTE), to_iso(schedules.now - 2 * MINUTE)
-        window = f"due_after={first}&due_before={last}"
+        window = f"scheduled_after={first}&scheduled_before={last}"
         found = page(schedules, window)
-        assert found["applied"]["due_after"] == first
-        assert found["applied"]["due_before"] == last
+        assert found["applied"]["scheduled_after"] == first
+        assert found["applied"]["scheduled_before"] == last
         assert len(found["runs"]) == 4
         assert all(first <= each["scheduled_at"] < last for each in found["runs"])
         assert len(list(every_page(schedules, 1, f"&{window}"))) == 4
-        assert page(schedules, f"due_after={to_iso(schedules.now + HOUR)}")["runs"] == []
-        backwards = schedules.ask("GET", RUNS, query=f"due_after={last}&due_before={first}")
-        assert (backwards.status, backwards.body["errors"][0]["field"]) == (400, "due_before")
+        assert page(schedules, f"scheduled_after={to_iso(schedules.now + HOUR)}")["runs"] == []
+        backwards = schedules.ask("GET", RUNS, query=f"scheduled_after={last}&scheduled_before={first}")
+        assert (backwards.status, backwards.body["errors"][0]["field"]) == (400, "scheduled_before")
         other = page(schedules, "limit=1")["next_token"]
         assert schedules.ask("GET", RUNS, query=f"{window}&next_token={other}").status == 400
+
+
+def test_the_runs_of_a_frequent_schedule_that_have_ended_are_found_at_once() -> None:
+    """Every second: the first pages have what is to come; asked for what has failed, the first page has it."""
+    with Schedules() as schedules:
+        schedules.fail(error=Unretriable)
+        schedules.make(rate="1 second", overlap="allow_all")
+        schedules.run(MINUTE)
+        schedules.target = lambda _phase, _context: "done"
+        schedules.run(MINUTE)
+        assert {each["status"] for each in page(schedules, "limit=100")["runs"]} == {"planned"}
+        assert {each["status"] for each in page(schedules, "limit=100&status=failed")["runs"]} == {"failed"}
+        both = list(every_page(schedules, 100, "&status=failed&status=succeeded"))
+        assert {each["status"] for each in both} == {"failed", "succeeded"}
+        assert len(both) == len(schedules.ran())
+        assert not any(each["status"] == "planned" for each in page(schedules, "status=succeeded")["runs"])
+        assert schedules.ask("GET", RUNS, query="status=odd").status == 400
 
 
 def test_failures_overlaps_and_calendars_say_why() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.domain.times import to_iso
-from tests.scenarios.scenario import MINUTE, PLAIN, SECOND
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
 from tests.scenarios.schedules import PATH, Schedules, is_of_a_schedule
 
 if TYPE_CHECKING:
@@ -93,18 +93,32 @@ def test_an_occurrence_that_was_run_early_does_not_run_again_after_a_change() ->
         assert schedules.ran()[second.due_at] == 1
 
 
-@pytest.mark.parametrize("how", ["cancel", "pause"])
 @pytest.mark.parametrize("name", ["payload", "pause-and-resume"])
-def test_a_stopped_occurrence_counts_as_one_of_the_remaining_runs(how: str, name: str) -> None:
-    """As it does without a change: of four runs, three are left."""
+def test_another_occurrence_runs_in_the_place_of_a_cancelled_one(name: str) -> None:
+    """Also after a change: four runs are left, and four begin."""
     with Schedules() as schedules:
         made(schedules, remaining_runs=4)
-        stop(schedules, schedules.placed()[1], how)
+        stop(schedules, schedules.placed()[1], "cancel")
         change(schedules, name)
-        schedules.run(10 * MINUTE)
-        assert sum(schedules.ran().values()) == 3
+        schedules.run(15 * MINUTE)
         shown = schedules.schedule()
-        assert (shown["runs_started"], shown["remaining_runs"], shown["state"]) == (4, 0, "ended")
+        assert (sum(schedules.ran().values()), shown["remaining_runs"], shown["state"]) == (4, 0, "ended")
+
+
+@pytest.mark.parametrize("name", ["payload", "pause-and-resume"])
+def test_an_occurrence_that_its_user_holds_keeps_its_place(name: str) -> None:
+    """Also after a change: of four runs three begin, and the fourth once it is resumed."""
+    with Schedules() as schedules:
+        made(schedules, remaining_runs=4)
+        second = schedules.placed()[1]
+        stop(schedules, second, "pause")
+        change(schedules, name)
+        schedules.run(15 * MINUTE)
+        shown = schedules.schedule()
+        assert (sum(schedules.ran().values()), shown["remaining_runs"], shown["state"]) == (3, 1, "active")
+        assert schedules.do(second.id.text, "resume").status == 200
+        assert schedules.run_until(lambda: schedules.schedule()["state"] == "ended", HOUR, MINUTE)
+        assert sum(schedules.ran().values()) == 4
 
 
 @pytest.mark.parametrize("how", STOPS)

@@ -155,6 +155,23 @@ def test_a_late_start_was_the_triggers_or_the_queues() -> None:
         assert [gate["name"] for gate in body["gates"]][:3] == ["due", "trigger", "queue"]
 
 
+@pytest.mark.parametrize("delay", [0, 10 * MINUTE], ids=["sent by the API", "sent by the trigger"])
+def test_a_start_after_a_lost_message_does_not_deny_that_it_was_sent(delay: int) -> None:
+    """Its first message vanishes from the queue: the time until the next one is that of a message that was lost."""
+    with Explained() as tasks:
+        tasks.receiving = False
+        task_id = tasks.create(delay)
+        assert tasks.run_until(tasks.messages, within=delay + MINUTE)
+        for queue in tasks.sqs.queues.values():
+            queue.messages.clear()
+        tasks.receive_again()
+        assert tasks.run_until(lambda: tasks.record(task_id).finished_at, within=delay + 10 * MINUTE)
+        (gate,) = [each for each in why(tasks, task_id)["gates"] if each["name"] == "trigger"]
+        assert gate["duration_ms"] > MINUTE
+        assert "had not been sent" not in gate["text"]
+        assert "lost" in gate["text"]
+
+
 def test_a_task_that_was_due_before_it_was_created_was_late_from_the_first() -> None:
     """The time before its creation is nobody's here."""
     with Explained() as tasks:

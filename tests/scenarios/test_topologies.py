@@ -65,6 +65,29 @@ def test_a_node_runs_after_its_parents_and_once() -> None:
         assert set(stands(graphs).values()) == {"succeeded"}
 
 
+def test_a_node_that_has_succeeded_is_done_whatever_it_said() -> None:
+    """Of two that said 40 percent, the one that succeeded is at 100 and the one that failed stays where it was."""
+    with Graphs() as graphs:
+
+        def behave(_phase: str, context: Context) -> str:
+            if graphs.key_of(context.task_id) in {"left", "right"}:
+                context.progress(40, "nearly half")
+            if graphs.key_of(context.task_id) == "right":
+                raise Unretriable
+            return "done"
+
+        graphs.target = behave
+        graphs.submit(DIAMOND)
+        graphs.run_until_ended()
+        nodes = graphs.ask("GET", f"{PATH}/{graphs.topology}").body["nodes"]
+        assert {key: node["percent"] for key, node in nodes.items()} == {
+            "top": 100,
+            "left": 100,
+            "right": 40,
+            "bottom": 0,
+        }
+
+
 def test_nothing_starts_after_a_failure_that_stops() -> None:
     """Under `stop` the failure of a node cancels what has not begun, and fails the topology."""
     with Graphs() as graphs:

@@ -208,6 +208,7 @@ class FaultSimulation(Account):
             if self._goes_on():
                 self.watching.check_end()
                 self.schedules.watch_on()
+                self.schedules.check_explained()
             if self._goes_on() and self.seed % _AGES == 0:
                 self.time.kill(looks)
                 self._age()

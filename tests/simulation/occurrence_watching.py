@@ -10,7 +10,7 @@ from duetime.adapters.dynamodb.field_codecs import read_state
 from duetime.adapters.dynamodb.task_items import task_of
 from duetime.domain.limits import MAX_OCCURRENCES
 from duetime.domain.schedules.definition import Overlap
-from duetime.domain.schedules.occurrences import following
+from duetime.domain.schedules.occurrences import following, next_nominal
 from duetime.domain.schedules.overlap import LATEST_RUNS
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.parent_references import Cause
@@ -168,7 +168,9 @@ class OccurrenceWatching:
         return not is_over and has_runs and stored.name not in self._account.schedules.disturbed
 
     def check_end(self) -> None:
-        """A failure has paused what it was to pause."""
+        """A failure has paused what it was to pause, and no schedule has ended before as many runs began as may."""
+        for name, most in self.limits.items():
+            self._check_used_up(name, most)
         for name in self._account.schedules.names:
             stored = self._account.schedules.store.read("local", name)[0]
             if stored is None or not stored.spec.pause_on_failure or name in self._account.schedules.disturbed:
@@ -176,6 +178,26 @@ class OccurrenceWatching:
             goes_on = stored.state is ScheduleState.ACTIVE
             has_failed = (name, stored.mark, stored.revision) in self._failed
             self._check(not (goes_on and has_failed), f"{name} goes on although a run of it failed")
+
+    def _check_used_up(self, name: str, most: int) -> None:
+        """A schedule of a number of runs has ended with fewer only if its times had ended."""
+        stored = self._account.schedules.store.read("local", name)[0]
+        if stored is None or stored.state is not ScheduleState.ENDED or stored.spec.remaining_runs != most:
+            return
+        began = self._began.get((name, stored.mark), set())
+        # Of one that had more times there was one that could run before its end.
+        more = next_nominal(replace(stored.schedule(), remaining_runs=None), self._account.time.now())
+        # One whose worker was lost as it began has used its attempts, although its target was not called.
+        own = (task for task in self._account.watching.tasks() if task.schedule_ref and task.schedule_ref.is_by_timing)
+        lost = [
+            each
+            for each in own
+            if each.schedule_ref
+            and each.schedule_ref.mark == stored.mark
+            and each.started_at
+            and each.id.text not in began
+        ]
+        self._check(more is None or len(began) + len(lost) >= most, f"{name} ended after {len(began)} of {most} runs")
 
     def _check(self, holds: bool, violation: str) -> None:  # noqa: FBT001 - what is checked
         self._account.watching.check(holds, violation)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -157,9 +158,11 @@ def show_calendars(calendars: Sequence[Calendar]) -> None:
     table.add_column("zone", no_wrap=True)
     for heading in ("dates", "weekdays", "windows", "spans"):
         table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("known until", no_wrap=True)
     for each in calendars:
         sizes = (len(part) for part in (each.dates, each.weekdays, each.windows, each.spans))
-        table.add_row(printable(each.name), each.mode, printable(each.timezone), *(str(size or "") for size in sizes))
+        texts = (str(size or "") for size in sizes)
+        table.add_row(printable(each.name), each.mode, printable(each.timezone), *texts, known_until(each))
     console().print(table)
 
 
@@ -168,6 +171,7 @@ def lines(calendar: Calendar) -> Iterator[tuple[str, Text]]:
     yield "name", printable(calendar.name)
     yield "work runs", Text("at other times only" if calendar.mode == "excludes" else "at these times only")
     yield "zone", printable(calendar.timezone)
+    yield "known until", known_until(calendar)
     if calendar.weekdays:
         yield "weekdays", printable(" ".join(calendar.weekdays))
     parts = (
@@ -181,6 +185,13 @@ def lines(calendar: Calendar) -> Iterator[tuple[str, Text]]:
             yield "" if index else label, printable(text.rstrip())
         if len(texts) > _SHOWN_DATES:
             yield "", Text(f"… {len(texts) - _SHOWN_DATES} more (--json shows all)", "dim")
+
+
+def known_until(calendar: Calendar) -> Text:
+    """From when on its times are not known."""
+    if calendar.known_until is None:
+        return Text("always", "dim")
+    return Text(f"{calendar.known_until.astimezone(UTC):%Y-%m-%dT%H:%MZ}")
 
 
 def worded(part: Mapping[str, object]) -> str:

@@ -12,6 +12,7 @@ from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.cost_views import cost_table
 from duetime_client.commands.document_output import AsJson
+from duetime_client.commands.list_reading import ListReading
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import console, printable, show_json
 from duetime_client.commands.task_arguments import task_filter
@@ -20,7 +21,7 @@ from duetime_client.cost_estimate import CostEstimate, estimate
 from duetime_client.prices import AS_OF, DEFAULT_REGION, PRICES, WORKER_MB
 from duetime_client.request_limits import MAX_PAGE
 from duetime_client.task_cost_sums import CostKey, CostSum, sums
-from duetime_client.workload import Workload, WorkloadError
+from duetime_client.workload import STREAM_SECONDS, Workload, WorkloadError
 
 app = CommandGroup(help="Estimate what tasks will cost; add up what they have cost.", no_args_is_help=True)
 
@@ -52,8 +53,11 @@ class Mix:
         typer.Option(help="State transitions of each task, if it is a topology: six, and one for each last node."),
     ] = 0.0
     pulled: Annotated[bool, typer.Option("--pulled", help="Whether pull workers run them.")] = False
+    stream_seconds: Annotated[
+        int, typer.Option(help="For how long changes are gathered before they are told: `broadcast_batch_seconds`.")
+    ] = STREAM_SECONDS
     has_summary: Annotated[bool, typer.Option("--summary/--no-summary", help="Whether tasks are counted.")] = True
-    has_traces: Annotated[bool, typer.Option("--traces/--no-traces", help="Whether X-Ray traces.")] = True
+    has_traces: Annotated[bool, typer.Option("--traces/--no-traces", help="Whether X-Ray traces.")] = False
     region: Annotated[str, typer.Option(help=f"One of {', '.join(PRICES)}.")] = DEFAULT_REGION
 
 
@@ -96,13 +100,15 @@ def sum_costs(
     except WorkloadError as error:
         raise typer.BadParameter(str(error), param_hint="--by") from error
     options = FilterOptions(task_type=task_type, due_after=due_after, due_before=due_before)
-    filters = task_filter(options, context.ensure_object(Clock), None)
+    clock = context.ensure_object(Clock)
+    filters = task_filter(options, clock, None)
     with connected(context, deployment) as client:
-        found = sums(client.tasks.list(page_size=MAX_PAGE, **filters), key)
+        reading = ListReading(client, clock, as_json=as_json)
+        found = sums(reading.entries(client.tasks.list(page_size=MAX_PAGE, **filters)), key)
     if as_json:
         show_json([asdict(each) for each in found])
     else:
-        _show_sums(by, found)
+        reading.show(found, lambda: _show_sums(by, found))
 
 
 def _show_sums(by: str, found: Sequence[CostSum]) -> None:

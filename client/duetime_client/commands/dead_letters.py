@@ -1,7 +1,6 @@
 """`duetime dead-letters`: list, retry."""
 
 from collections.abc import Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -14,6 +13,7 @@ from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.filter_actions import Selection, filter_action
 from duetime_client.commands.formatting import timed
+from duetime_client.commands.list_reading import ListReading
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import console, show_json
 from duetime_client.commands.task_options import AnyTaskId, BulkActionOptions, FilterOptions, Reason
@@ -49,12 +49,13 @@ def list_dead_letters(
     task_filter = cast("DeadLetterFilter", selection.filter(clock))
     with connected(context, deployment) as client:
         # One more than is shown, to know whether there are more.
-        tasks = list(islice(client.dead_letters.list(**task_filter), None if everything else limit + 1))
+        reading = ListReading(client, clock, as_json=as_json)
+        tasks = reading.first(client.dead_letters.list(**task_filter), None if everything else limit + 1)
     shown = tasks if everything else tasks[:limit]
     if as_json:
         show_json([task.document for task in shown])
     else:
-        show_dead_letters(shown, clock, more=len(tasks) > len(shown))
+        reading.show(shown, lambda: show_dead_letters(shown, clock, more=len(tasks) > len(shown)))
 
 
 @app.command()

@@ -80,12 +80,16 @@ def single_timing(text: str) -> SingleTiming:
     match kind:
         case "cron":
             return {"cron": written}
+        case "vixie" | "kubernetes" | "quartz" | "spring" | "eventbridge" as dialect:
+            return {"cron": written, "dialect": dialect}
         case "rate":
             return {"rate": written}
         case "interval":
             return {"interval": written}
         case _:
-            raise typer.BadParameter("should begin with cron, rate or interval", param_hint="--timing")
+            raise typer.BadParameter(
+                "should begin with cron or another dialect, rate or interval", param_hint="--timing"
+            )
 
 
 def without_none(texts: list[str]) -> list[str]:

@@ -53,7 +53,10 @@ def apply(  # noqa: PLR0913 - a command's options are its parameters
     *,
     deployment: Deployment,
     form: Annotated[
-        Format, typer.Option("--format", help="schedules: the API's fields; prow: periodic jobs of Prow.")
+        Format,
+        typer.Option(
+            "--format", help="schedules: the API's fields; prow: periodic jobs of Prow, as robfig/cron reads them."
+        ),
     ] = Format.SCHEDULES,
     task_type: TaskTypeDefault = None,
     timezone: Zone = None,

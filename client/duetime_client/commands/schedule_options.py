@@ -12,9 +12,13 @@ RULES = "Rules"
 
 
 class Dialect(StrEnum):
-    """Syntax of a cron expression."""
+    """In which program's cron an expression is written."""
 
     CRON = "cron"
+    VIXIE = "vixie"
+    KUBERNETES = "kubernetes"
+    QUARTZ = "quartz"
+    SPRING = "spring"
     EVENTBRIDGE = "eventbridge"
 
 
@@ -120,9 +124,9 @@ class TimingOptions:
             rich_help_panel=FINER,
         ),
     ] = None
-    dialect: Annotated[Dialect | None, typer.Option("--dialect", help="Syntax of --cron.", rich_help_panel=FINER)] = (
-        None
-    )
+    dialect: Annotated[
+        Dialect | None, typer.Option("--dialect", help="The cron that --cron is written for.", rich_help_panel=FINER)
+    ] = None
     timezone: Annotated[
         str | None,
         typer.Option(metavar="ZONE", help="IANA name, such as Europe/London; default: UTC.", rich_help_panel=WHEN),

@@ -1,7 +1,7 @@
 """`duetime schedules`: list, show, create, update, delete, occurrences, runs, preview."""
 
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -11,6 +11,7 @@ from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.forecast_view import show_forecast
+from duetime_client.commands.list_reading import ListReading
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import say, show_json
 from duetime_client.commands.schedule_arguments import rule_fields, timing_fields
@@ -178,7 +179,7 @@ def occurrences(
     first = None if after is None else moment(after, clock, "--after")
     last = None if before is None else moment(before, clock, "--before")
     with connected(context, deployment) as client:
-        found = client.schedules.list_occurrences(name, start=first, end=last, limit=count)
+        found = client.schedules.list_occurrences(name, scheduled_after=first, scheduled_before=last, limit=count)
     if as_json:
         show_json([each.document for each in found])
     else:
@@ -186,16 +187,22 @@ def occurrences(
 
 
 @app.command()
-@examples("duetime schedules runs nightly --limit 10")
-def runs(
+@examples("duetime schedules runs nightly --limit 10", "duetime schedules runs nightly --status failed")
+def runs(  # noqa: PLR0913 - arguments, and bundles of options
     context: typer.Context,
     name: ScheduleName,
     *,
     deployment: Deployment,
     after: Annotated[
-        str | None, typer.Option("--after", metavar="TIME", help="Runs due at or after this time.")
+        str | None, typer.Option("--after", metavar="TIME", help="Runs that were scheduled for this time or later.")
     ] = None,
-    before: Annotated[str | None, typer.Option("--before", metavar="TIME", help="Runs due before this time.")] = None,
+    before: Annotated[
+        str | None, typer.Option("--before", metavar="TIME", help="Runs that were scheduled for a time before.")
+    ] = None,
+    status: Annotated[
+        list[str] | None,
+        typer.Option("--status", metavar="STATUS", help="Only runs that are, for example, failed; repeatable."),
+    ] = None,
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many at most.")] = 20,
     as_json: AsJson = False,
 ) -> None:
@@ -204,12 +211,16 @@ def runs(
     first = None if after is None else moment(after, clock, "--after")
     last = None if before is None else moment(before, clock, "--before")
     with connected(context, deployment) as client:
-        listed = client.schedules.list_runs(name, due_after=first, due_before=last, page_size=min(limit, MAX_PAGE))
-        found = list(islice(listed, limit))
+        chosen = cast("list[literals.RunStatus]", status or [])
+        listed = client.schedules.list_runs(
+            name, status=chosen, scheduled_after=first, scheduled_before=last, page_size=min(limit, MAX_PAGE)
+        )
+        reading = ListReading(client, clock, "runs", as_json=as_json)
+        found = reading.first(listed, limit)
     if as_json:
         show_json([each.document for each in found])
     else:
-        show_runs(found, clock)
+        reading.show(found, lambda: show_runs(found, clock))
 
 
 @app.command()

@@ -1,7 +1,6 @@
 """`duetime topologies`: run, validate, show and control graphs of tasks."""
 
 from collections.abc import Callable
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -14,6 +13,7 @@ from duetime_client.commands.command_help import examples
 from duetime_client.commands.completions import states
 from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.document_output import AsJson
+from duetime_client.commands.list_reading import ListReading
 from duetime_client.commands.messages import show_created, show_invalid_file
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import console, say, show_json
@@ -130,13 +130,15 @@ def list_(  # noqa: PLR0913 - a command's options are its parameters
         filters["name"] = name
     if definition is not None:
         filters["definition"] = definition
+    clock = context.ensure_object(Clock)
     with connected(context, deployment) as client:
         # One more than is shown, to know whether there are more.
-        found = list(islice(client.topologies.list(page_size=min(limit + 1, _MOST_ON_A_PAGE), **filters), limit + 1))
+        reading = ListReading(client, clock, as_json=as_json)
+        found = reading.first(client.topologies.list(page_size=min(limit + 1, _MOST_ON_A_PAGE), **filters), limit + 1)
     if as_json:
         show_json([topology.document for topology in found[:limit]])
     else:
-        show_topologies(found[:limit], context.ensure_object(Clock), more=len(found) > limit)
+        reading.show(found, lambda: show_topologies(found[:limit], clock, more=len(found) > limit))
 
 
 @app.command()

@@ -16,6 +16,8 @@ _PLAIN = (
     (re.compile(r"^Input should be a valid number\b.*"), "should be a number"),
     (re.compile(r"^Input should "), "should "),
 )
+_OPTIONS = {"delay_seconds": "in"}
+"""Options that are not called as their field."""
 _CHOICE = re.compile(r"^'([^']*)' is not one of (.*)\.$")
 
 
@@ -36,6 +38,20 @@ def meant(message: str) -> str:
 
 
 def suggesting(error: NoSuchOption) -> str:
-    """The message of an unknown option, with what was meant."""
-    found = sorted(error.possibilities or ())
+    """The message of an unknown option, with what was meant: a near one, or what is called so elsewhere."""
+    found = sorted(_of_other_systems(error) or error.possibilities or ())
     return f"{error.message}." + (f" Did you mean {' or '.join(found)}?" if found else "")
+
+
+def _of_other_systems(error: NoSuchOption) -> set[str]:
+    """The options of a command that are called otherwise elsewhere: `--ttl` is `--expires`."""
+    from duetime_client.foreign_names import meanings_of, plain_name  # noqa: PLC0415 - only who errs waits for it
+
+    known = {option for each in (error.ctx.command.params if error.ctx else ()) for option in each.opts}
+    for meaning in meanings_of(plain_name(error.option_name.lstrip("-"))):
+        for field in meaning.fields:
+            name = field.rpartition(".")[2].removesuffix("_seconds").replace("_", "-")
+            found = known & {f"--{name}", f"--{_OPTIONS.get(field, name)}"}
+            if found:
+                return found
+    return set()

@@ -26,11 +26,13 @@ Id = Annotated[str | None, typer.Argument(metavar="ID", help="Id of the task.")]
 Name = Annotated[str | None, typer.Option("--schedule", metavar="NAME", help="A schedule instead of a task.")]
 At = Annotated[
     str | None,
-    typer.Option("--at", metavar="TIME", help="The time at which the schedule did or did not run; needs --schedule."),
+    typer.Option(
+        "--at", metavar="TIME", help="The time at which the schedule did or did not run, instead of its latest one."
+    ),
 ]
 
 
-@examples("duetime why ID", "duetime why --schedule nightly --at 2026-11-21T02:00")
+@examples("duetime why ID", "duetime why --schedule nightly", "duetime why --schedule nightly --at 2026-11-21T02:00")
 def why(
     context: typer.Context,
     task_id: Id = None,
@@ -40,16 +42,16 @@ def why(
     at: At = None,
     as_json: AsJson = False,
 ) -> None:
-    """Explain why a task waits or where its time went; with --schedule and --at, why a schedule did not run then."""
+    """Explain why a task waits or where its time went; with --schedule, why a schedule ran or did not, last or --at."""
     if (task_id is None) == (schedule is None):
-        raise typer.BadParameter("give either the ID of a task, or --schedule and --at")
-    if (schedule is None) != (at is None):
-        raise typer.BadParameter("--schedule and --at go together")
+        raise typer.BadParameter("give either the ID of a task, or --schedule")
+    if schedule is None and at is not None:
+        raise typer.BadParameter("--at needs --schedule")
     clock = context.ensure_object(Clock)
     found: TaskExplanation | ScheduleExplanation
     with connected(context, deployment) as client:
-        if schedule is not None and at is not None:
-            found = client.schedules.explain(schedule, moment(at, clock, "--at"))
+        if schedule is not None:
+            found = client.schedules.explain(schedule, None if at is None else moment(at, clock, "--at"))
         else:
             found = client.tasks.explain(task_id or "")
     if as_json:

@@ -1,8 +1,8 @@
 """A crontab as schedules: each line becomes a schedule whose payload is the command.
 
 Source: crontab(5) and cron(8) of Vixie cron and cronie: environment lines, `CRON_TZ`, `@daily` and its like, `%`,
-the user column of /etc/crontab; times that do not exist because clocks are set forward run immediately, times
-that exist twice because clocks are set back run once; runs may overlap.
+the user column of /etc/crontab, a `-` before a line; times that do not exist because clocks are set forward run
+immediately, times that exist twice because clocks are set back run once; runs may overlap.
 """
 
 from __future__ import annotations
@@ -74,6 +74,8 @@ def _parts(line: str, *, has_users: bool) -> tuple[str, str, str]:
     Raises:
         ValueError: It is not supported; says why.
     """
+    # cronie and others do not log a line that begins with a dash.
+    line = line.removeprefix("-")
     nickname = _NICKNAME.match(line)
     count = 1 if nickname else _FIELDS
     if nickname and nickname[0].lower() == "@reboot":
@@ -92,7 +94,9 @@ def _payload(command: str, env: Mapping[str, str], user: str) -> dict[str, Any]:
     line, *rest = _PERCENT.split(command, maxsplit=1)
     payload: dict[str, Any] = {"command": line.replace("\\%", "%").strip()}
     if rest:
-        payload["stdin"] = _PERCENT.sub("\n", rest[0]).replace("\\%", "%")
+        given = _PERCENT.sub("\n", rest[0]).replace("\\%", "%")
+        # Each cron ends the input with a line end, without which `while read` would leave out the last line.
+        payload["stdin"] = given if given.endswith("\n") else f"{given}\n"
     if env:
         payload["env"] = dict(env)
     return {**payload, "user": user} if user else payload
@@ -100,7 +104,7 @@ def _payload(command: str, env: Mapping[str, str], user: str) -> dict[str, Any]:
 
 def _fields(cron: str, zone: str | None, task: Mapping[str, Any]) -> dict[str, Any]:
     zoned = {"timezone": zone} if zone else {}
-    return {"cron": cron, **zoned, "dst_gap": "shift_forward", "overlap": "allow_all", "task": task}
+    return {"cron": cron, "dialect": "vixie", **zoned, "dst_gap": "shift_forward", "overlap": "allow_all", "task": task}
 
 
 def _name(prefix: str, user: str, command: str) -> str:

@@ -1,7 +1,8 @@
 """Periodic jobs of Prow (Kubernetes' CI) as schedules.
 
-Source: Prow's `Periodic` job configuration: `cron` in UTC; `interval` from the start of one run to the start of the
-next; `minimum_interval` from the end of one run to the start of the next; `max_concurrency`, where 0 is no limit.
+Source: Prow's `Periodic` job configuration: `cron` as robfig/cron 3 reads it, in UTC; `interval` from the start of one
+run to the start of the next; `minimum_interval` from the end of one run to the start of the next; `max_concurrency`,
+where 0 is no limit.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 _PART = re.compile(r"([0-9]+)(h|m|s)")
 _DURATION = re.compile(r"(?:[0-9]+[hms])+")
+_ZONED = re.compile(r"(?:CRON_)?TZ=(\S+)\s+(.*)")
+_EVERY = re.compile(r"@every\s+(\S+)")
 _SECONDS = {"h": 3600, "m": 60, "s": 1}
 _READ = frozenset({"interval", "minimum_interval", "max_concurrency", "timeout"})
 LONGEST_TIMEOUT = 840
@@ -27,6 +30,8 @@ def schedule_of_prow(job: Mapping[str, Any]) -> dict[str, Any]:
         ValueError: A duration is not valid; says which.
     """
     fields = {key: value for key, value in job.items() if key not in _READ}
+    if isinstance(job.get("cron"), str):
+        fields |= _timing_of(fields.pop("cron").strip())
     if "interval" in job:
         fields["rate"] = job["interval"]
     if "minimum_interval" in job:
@@ -38,6 +43,17 @@ def schedule_of_prow(job: Mapping[str, Any]) -> dict[str, Any]:
         seconds = seconds_of(job["timeout"], "timeout")
         fields["task"] = {"timeout_seconds": min(seconds, LONGEST_TIMEOUT), "notify_within_seconds": seconds}
     return fields
+
+
+def _timing_of(cron: str) -> dict[str, Any]:
+    """The timing of an expression of robfig/cron, which may begin with a time zone, or be `@every 4h`."""
+    zoned = _ZONED.fullmatch(cron)
+    expression = zoned[2] if zoned else cron
+    if every := _EVERY.fullmatch(expression):
+        return {"rate": every[1]}
+    timing = {"cron": expression, "dialect": "kubernetes"}
+    # It runs a fixed time twice that a clock shows twice, and leaves out one that the clock leaves out.
+    return {**timing, "timezone": zoned[1], "dst_gap": "skip", "dst_fold": "both"} if zoned else timing
 
 
 def seconds_of(text: object, field: str) -> int:

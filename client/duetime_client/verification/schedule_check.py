@@ -48,8 +48,12 @@ class RecurringTasks(Check):
         known = sum(each.group == self.name for each in session.followed.values())
         if known < len(self._expected) and self._schedule:
             period = self.plan.period_seconds * 1000
-            start, end = at(self._expected[0] - period), at(self._expected[-1] + period)
-            for occurrence in session.client.schedules.list_occurrences(self._schedule, start=start, end=end):
+            listed = session.client.schedules.list_occurrences(
+                self._schedule,
+                scheduled_after=at(self._expected[0] - period),
+                scheduled_before=at(self._expected[-1] + period),
+            )
+            for occurrence in listed:
                 if occurrence.task_id:
                     session.follow(occurrence.task_id, millis(occurrence.scheduled_at), self.name)
 

@@ -18,6 +18,7 @@ interface Values {
   except_dates: string;
   windows: string;
   spans: string;
+  known_until: string;
 }
 
 const lines = (text: string): string[] => text.split("\n").flatMap((line) => line.trim() || []);
@@ -41,6 +42,7 @@ function timesOf(values: Values): CalendarTimes {
       const [start = "", end = ""] = line.split(/\s+/);
       return { start, end, reason: rest(line, 2) };
     }),
+    known_until: values.known_until.trim() || null,
   };
 }
 
@@ -53,6 +55,7 @@ function valuesOf(calendar?: Calendar): Values {
     except_dates: (calendar?.except_dates ?? []).join("\n"),
     windows: (calendar?.windows ?? []).map((each) => `${each.start}-${each.end} ${each.weekdays.join(",")} ${each.label}`.trim()).join("\n"),
     spans: (calendar?.spans ?? []).map((each) => `${each.start} ${each.end} ${each.reason}`.replaceAll(".000Z", "Z").trim()).join("\n"),
+    known_until: calendar?.known_until?.replace(".000Z", "Z") ?? "",
   };
 }
 
@@ -82,6 +85,7 @@ export function CalendarForm({ calendar, close, done }: { calendar?: Calendar; c
           {!calendar && <Text label="Name" value={name.value} set={(text) => (name.value = text)} required />}
           <Choice label="What it is for" value={values.value.mode} options={MODES} set={(mode) => set({ mode })} />
           <Text label="Time zone" value={values.value.timezone} set={(timezone) => set({ timezone })} required hint="An IANA name." />
+          <Text label="Known until" value={values.value.known_until} set={(known_until) => set({ known_until })} hint="Such as 2028-12-01T00:00:00Z, if later times are not known yet; you are told a month before." />
         </div>
         <fieldset class="checks">
           <legend>Weekdays</legend>

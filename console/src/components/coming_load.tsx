@@ -1,5 +1,6 @@
 /** What will run in the next 24 hours: runs of schedules and tasks with a due time, as bars; collisions are marked. */
-import type { Forecast, TaskPage } from "../api/types";
+import type { Found } from "../api/reading";
+import type { Forecast, ListedTask, TaskPage } from "../api/types";
 import { href } from "../router";
 import { counted, shortTime, zoneName } from "../time";
 import { Relative, Time } from "./basics";
@@ -15,10 +16,12 @@ interface Bar {
   text: string;
 }
 
-function barsOf(forecast: Forecast, waiting: TaskPage | null): Bar[] {
+type Waiting = Found<TaskPage, ListedTask> | null;
+
+function barsOf(forecast: Forecast, waiting: Waiting): Bar[] {
   const length = forecast.period_seconds * 1000;
   // Runs of schedules are in the forecast already.
-  const due = (waiting?.tasks ?? []).filter((task) => !task.schedule).map((task) => Date.parse(task.next_at ?? task.due_at));
+  const due = (waiting?.entries ?? []).filter((task) => !task.schedule).map((task) => Date.parse(task.next_at ?? task.due_at));
   return forecast.periods.map((period) => {
     const start = Date.parse(period.start_at);
     const isWithin = (time: number) => time >= start && time < start + length;
@@ -30,7 +33,7 @@ function barsOf(forecast: Forecast, waiting: TaskPage | null): Bar[] {
   });
 }
 
-export function ComingLoad({ forecast, waiting }: { forecast: Forecast | null; waiting: TaskPage | null }) {
+export function ComingLoad({ forecast, waiting }: { forecast: Forecast | null; waiting: Waiting }) {
   return (
     <section class="card wide coming-load">
       <h2>Next 24 hours</h2>
@@ -39,13 +42,14 @@ export function ComingLoad({ forecast, waiting }: { forecast: Forecast | null; w
   );
 }
 
-function Load({ forecast, waiting }: { forecast: Forecast; waiting: TaskPage | null }) {
+function Load({ forecast, waiting }: { forecast: Forecast; waiting: Waiting }) {
   const bars = barsOf(forecast, waiting);
   const most = Math.max(1, ...bars.map((bar) => bar.runs + bar.tasks));
   const runs = bars.reduce((sum, bar) => sum + bar.runs, 0);
   const tasks = bars.reduce((sum, bar) => sum + bar.tasks, 0);
   const busiest = bars.reduce((best, bar) => (bar.runs + bar.tasks > best.runs + best.tasks ? bar : best), bars[0] as Bar);
-  if (runs + tasks === 0) return <p class="muted">No schedule runs, and no task is due.</p>;
+  const isKnown = forecast.is_complete && waiting?.isKnown;
+  if (runs + tasks === 0) return <p class="muted">{isKnown ? "No schedule runs, and no task is due." : "No run of a schedule and no due task found so far."}</p>;
   return (
     <>
       <ol class="load" aria-label={`Planned work by half hours, in the zone ${zoneName.value}`}>
@@ -61,7 +65,7 @@ function Load({ forecast, waiting }: { forecast: Forecast; waiting: TaskPage | n
       </ol>
       <p class="legend muted">
         <span><i class="of-schedules" aria-hidden="true" /> {counted(runs, "run")} of schedules</span>
-        <span><i class="of-tasks" aria-hidden="true" /> {counted(tasks, "task")}{waiting?.next_token ? " of the next 100" : ""}</span>
+        <span><i class="of-tasks" aria-hidden="true" /> {counted(tasks, "task")}{waiting?.token ? ` of the first ${waiting.entries.length} found` : ""}</span>
         {forecast.collisions.length > 0 && <span><b aria-hidden="true" /> several schedules begin in one minute</span>}
         <span>busiest from <Time at={busiest.at} /></span>
         {!forecast.is_complete && <span class="bad">only the first schedules by name are counted: there are more</span>}

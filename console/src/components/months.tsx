@@ -1,7 +1,7 @@
 /** The days of a calendar drawn as months: whole days, parts of days, and days that are excepted. */
 import type { Calendar } from "../api/types";
 
-export type CalendarTimes = Pick<Calendar, "mode" | "timezone" | "dates" | "except_dates" | "weekdays" | "windows" | "spans">;
+export type CalendarTimes = Pick<Calendar, "mode" | "timezone" | "dates" | "except_dates" | "weekdays" | "windows" | "spans" | "known_until">;
 
 export const WEEKDAYS = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"] as const;
 const MONTH = new Intl.DateTimeFormat("en-GB", { month: "long", year: "numeric", timeZone: "UTC" });

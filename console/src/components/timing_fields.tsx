@@ -1,10 +1,10 @@
 /** The fields of a form that say when a schedule is due: one of six kinds, its zone, and its calendars. */
 import type { Signal } from "@preact/signals";
-import type { CalendarPage, Schedule } from "../api/types";
-import { useResource } from "../api/resource";
+import { useReading } from "../api/reading";
+import type { Calendar, CalendarPage, Schedule } from "../api/types";
 import { zoneName } from "../time";
 import { Field } from "./basics";
-import { lineOf, optionOf, timingIn } from "./timing_lines";
+import { DIALECTS, lineOf, optionOf, timingIn } from "./timing_lines";
 
 /** What an occurrence does that a calendar excludes. */
 export const EXCLUDED: Record<string, string> = {
@@ -180,7 +180,7 @@ function ClockChanges({ values, set }: { values: TimingValues; set: Set }) {
 }
 
 function Limits({ values, set }: { values: TimingValues; set: Set }) {
-  const calendars = useResource<CalendarPage>("/v1/calendars").data.value?.calendars ?? [];
+  const calendars = useReading<CalendarPage, Calendar>("/v1/calendars", { entries: (page) => page.calendars, enough: Infinity }).found.value?.entries ?? [];
   const chosen = values.calendars;
   const toggle = (name: string) => set({ calendars: chosen.includes(name) ? chosen.filter((each) => each !== name) : [...chosen, name] });
   return (
@@ -208,7 +208,7 @@ function Limits({ values, set }: { values: TimingValues; set: Set }) {
         <Text label="Spread in seconds" value={values.spread_seconds} set={(spread_seconds) => set({ spread_seconds })} number hint="All occurrences have the same delay within this, which follows from the name." />
         <Text label="Jitter in seconds" value={values.jitter_seconds} set={(jitter_seconds) => set({ jitter_seconds })} number hint="Each occurrence has a random delay of its own, up to this." />
         {values.kind === "cron" && (
-          <Choice label="Dialect" value={values.dialect} set={(dialect) => set({ dialect })} options={{ cron: "cron", eventbridge: "EventBridge, with a year last" }} />
+          <Choice label="Dialect" value={values.dialect} set={(dialect) => set({ dialect })} options={DIALECTS} />
         )}
       </div>
     </details>

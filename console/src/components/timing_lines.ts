@@ -5,9 +5,19 @@ type SingleTiming = NonNullable<Schedule["timings"]>[number];
 /** What a request says of it: one of four kinds. */
 type SingleTimingRequest = Partial<{ cron: string; dialect: string; rate: string; interval: string; dates: string[] }>;
 
+/** The dialects of cron, as the form names them. */
+export const DIALECTS = {
+  cron: "cron",
+  vixie: "Vixie cron, as in a crontab",
+  kubernetes: "Kubernetes",
+  quartz: "Quartz, Sunday is 1",
+  spring: "Spring",
+  eventbridge: "EventBridge, with a year last",
+};
+
 /** The line of a timing. */
 export function lineOf({ cron, dialect, rate, interval, dates }: SingleTiming): string {
-  if (cron) return `${dialect === "eventbridge" ? dialect : "cron"} ${cron}`;
+  if (cron) return `${dialect ?? "cron"} ${cron}`;
   if (rate) return `rate ${rate}`;
   return interval ? `interval ${interval}` : `dates ${dates?.join(", ")}`;
 }
@@ -18,8 +28,6 @@ export function timingIn(line: string): SingleTimingRequest {
   switch (kind) {
     case "cron":
       return { cron: text };
-    case "eventbridge":
-      return { cron: text, dialect: kind };
     case "rate":
       return { rate: text };
     case "interval":
@@ -27,13 +35,13 @@ export function timingIn(line: string): SingleTimingRequest {
     case "dates":
       return { dates: text.split(",").flatMap((each) => each.trim() || []) };
     default:
-      return { cron: line.trim() };
+      return kind && kind in DIALECTS ? { cron: text, dialect: kind } : { cron: line.trim() };
   }
 }
 
 /** The value of the command's `--timing`; null if that cannot say it. */
 export function optionOf({ cron, dialect, rate, interval }: SingleTimingRequest): string | null {
-  if (cron) return dialect ? null : `cron ${cron}`;
+  if (cron) return `${dialect ?? "cron"} ${cron}`;
   if (rate) return `rate ${rate}`;
   return interval ? `interval ${interval}` : null;
 }

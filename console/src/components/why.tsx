@@ -1,8 +1,11 @@
-/** Why a task waits, or where its time went: the gates in order, each with its times. */
-import type { Gate, TaskExplanation } from "../api/types";
+/** Why a task waits, or where its time went: the gates in order, each with its times. Why a schedule ran, or did not. */
+import { useSignal } from "@preact/signals";
+import { command } from "../api/client";
+import { useResource } from "../api/resource";
+import type { Gate, ScheduleExplanation, TaskExplanation } from "../api/types";
 import { href } from "../router";
 import { duration, inZone } from "../time";
-import { Relative, Time } from "./basics";
+import { ProblemBox, Relative, Time } from "./basics";
 
 const MARKS: Record<Gate["state"], string> = { passed: "✓", waiting: "●", ahead: "○", unknown: "?" };
 
@@ -64,5 +67,42 @@ function WaitsFor({ gate: { waits_for: waits } }: { gate: Gate }) {
         </span>
       ))}
     </>
+  );
+}
+
+/** What became of a time of a schedule: of its latest occurrence, or of the one that is asked for. */
+export function ScheduleWhy({ name, path }: { name: string; path: string }) {
+  const typed = useSignal("");
+  const at = useSignal("");
+  const found = useResource<ScheduleExplanation>(`${path}/explain${at.value ? `?at=${encodeURIComponent(at.value)}` : ""}`);
+  const answer = found.data.value;
+  return (
+    <section class="card wide why" aria-label="Why">
+      <h2>Why it ran, or did not</h2>
+      {found.problem.value && <ProblemBox problem={found.problem.value} retry={() => void found.reload()} />}
+      {answer && !found.problem.value && (
+        <p class="answer" aria-live="polite">
+          <Time at={answer.scheduled_at ?? answer.at} />: <strong>{answer.outcome.replaceAll("_", " ")}</strong>. {inZone(answer.text)}
+        </p>
+      )}
+      {answer?.task_id && (
+        <p>
+          <a href={href(["tasks", answer.task_id])}>Its task</a>
+        </p>
+      )}
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          at.value = typed.value.trim();
+        }}
+      >
+        <label>
+          At another time{" "}
+          <input placeholder="2026-11-21T02:00:00Z" value={typed.value} onInput={(event) => (typed.value = event.currentTarget.value)} />
+        </label>
+        <button type="submit">Explain</button>
+        <code class="muted">{command("why", "--schedule", name, ...(at.value ? ["--at", at.value] : []))}</code>
+      </form>
+    </section>
   );
 }

@@ -1,11 +1,13 @@
 /** One calendar: its days drawn as months, its times in words, the schedules that use it, and what can be done with it. */
 import { useSignal } from "@preact/signals";
 import { command } from "../api/client";
+import { useReading } from "../api/reading";
 import { useResource } from "../api/resource";
-import type { Calendar, SchedulePage } from "../api/types";
+import type { Calendar, SchedulePage, ScheduleSummary } from "../api/types";
 import { ActionDialog, type Action } from "../components/action";
 import { Facts, ProblemBox, StateChip, Time } from "../components/basics";
 import { CalendarForm, MODES } from "../components/calendar_form";
+import { ReadingLine } from "../components/reading";
 import { Months } from "../components/months";
 import { EXCLUDED } from "../components/timing_fields";
 import { href, navigate } from "../router";
@@ -74,6 +76,7 @@ function Times({ calendar }: { calendar: Calendar }) {
       <h2>Times</h2>
       <Facts
         rows={[
+          ["Known until", calendar.known_until ? <Time at={calendar.known_until} zone={calendar.timezone} /> : "always"],
           ["Weekdays", calendar.weekdays.join(", ") || "none"],
           ["Hours", calendar.windows.length ? calendar.windows.map((each) => <div key={`${each.start}${each.label}`}>{each.start} to {each.end} <span class="muted">{each.weekdays.length < 7 && each.weekdays.join(", ")} {each.label}</span></div>) : "none"],
           ["Periods", calendar.spans.length ? calendar.spans.slice(0, SHOWN).map((each) => <div key={each.start}><Time at={each.start} zone={calendar.timezone} /> to <Time at={each.end} zone={calendar.timezone} /> <span class="muted">{each.reason}</span></div>) : "none"],
@@ -86,15 +89,15 @@ function Times({ calendar }: { calendar: Calendar }) {
   );
 }
 
-/** The schedules that name it, among the first hundred by name. */
+/** The schedules that name it: all schedules are read to find them. */
 function Users({ name }: { name: string }) {
-  const page = useResource<SchedulePage>("/v1/schedules?limit=100");
-  const read = page.data.value;
-  const found = (read?.schedules ?? []).filter((each) => each.calendars.includes(name));
+  const page = useReading<SchedulePage, ScheduleSummary>("/v1/schedules?limit=100", { entries: (each) => each.schedules, enough: Infinity });
+  const read = page.found.value;
+  const found = (read?.entries ?? []).filter((each) => each.calendars.includes(name));
   return (
     <section class="card">
       <h2>Schedules that use it</h2>
-      {read && found.length === 0 && <p class="muted">{read.next_token ? "None of the first 100." : "None."}</p>}
+      {read && found.length === 0 && <p class="muted">{read.isKnown ? "None." : "None found so far."}</p>}
       <ul>
         {found.map((each) => (
           <li key={each.name}>
@@ -102,7 +105,7 @@ function Users({ name }: { name: string }) {
           </li>
         ))}
       </ul>
-      {read?.next_token && found.length > 0 && <p class="muted">Of the first 100 schedules.</p>}
+      <ReadingLine reading={page} what="schedules" />
     </section>
   );
 }

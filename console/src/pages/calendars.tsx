@@ -1,18 +1,21 @@
 /** The calendars: named sets of times in which schedules do not run, or in which alone they run. */
 import { useSignal } from "@preact/signals";
-import { useResource } from "../api/resource";
+import { useReading } from "../api/reading";
 import type { Calendar, CalendarPage } from "../api/types";
-import { Command, Empty, Pager, ProblemBox } from "../components/basics";
+import { Command, Pager, ProblemBox, Time } from "../components/basics";
 import { CalendarForm, MODES } from "../components/calendar_form";
+import { NoneFound, ReadingLine } from "../components/reading";
 import { href, usePlace } from "../router";
 import { counted } from "../time";
 
+const LIMIT = 100;
+
 export function Calendars() {
   const token = usePlace("calendars").query.get("page") ?? "";
-  const asked = new URLSearchParams({ limit: "100", ...(token && { next_token: token }) });
-  const page = useResource<CalendarPage>(`/v1/calendars?${asked}`);
+  const asked = new URLSearchParams({ limit: String(LIMIT), ...(token && { next_token: token }) });
+  const page = useReading<CalendarPage, Calendar>(`/v1/calendars?${asked}`, { entries: (each) => each.calendars, enough: LIMIT });
   const making = useSignal(false);
-  const read = page.data.value;
+  const read = page.found.value;
   return (
     <>
       <div class="page-head">
@@ -23,14 +26,12 @@ export function Calendars() {
       </div>
       {making.value && <CalendarForm close={() => (making.value = false)} />}
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
-      {read && read.calendars.length === 0 && (
-        <Empty title="No calendars yet">
-          <p>A calendar is a set of dates, weekdays, hours and periods. A schedule that names it does not run in these times, or only in them.</p>
-          <p>Files of calendar programs are taken, too:</p>
-          <Command text="duetime calendars put uk-holidays holidays.ics --timezone Europe/London" />
-        </Empty>
-      )}
-      {read && read.calendars.length > 0 && (
+      <NoneFound reading={page} title={token ? "No more calendars" : "No calendars yet"}>
+        <p>A calendar is a set of dates, weekdays, hours and periods. A schedule that names it does not run in these times, or only in them.</p>
+        <p>Files of calendar programs are taken, too:</p>
+        <Command text="duetime calendars put uk-holidays holidays.ics --timezone Europe/London" />
+      </NoneFound>
+      {read && read.entries.length > 0 && (
         <table class="cards" aria-label="Calendars">
           <thead>
             <tr>
@@ -38,10 +39,11 @@ export function Calendars() {
               <th scope="col">What it is for</th>
               <th scope="col">Has</th>
               <th scope="col">Time zone</th>
+              <th scope="col">Known until</th>
             </tr>
           </thead>
           <tbody>
-            {read.calendars.map((each) => (
+            {read.entries.map((each) => (
               <tr key={each.name} data-row={each.name}>
                 <td>
                   <a href={href(["calendars", each.name])} data-open>
@@ -51,12 +53,14 @@ export function Calendars() {
                 <td>{MODES[each.mode]}</td>
                 <td>{partsOf(each)}</td>
                 <td class="muted">{each.timezone}</td>
+                <td class="muted">{each.known_until ? <Time at={each.known_until} zone={each.timezone} /> : "always"}</td>
               </tr>
             ))}
           </tbody>
         </table>
       )}
-      <Pager token={read?.next_token} />
+      <ReadingLine reading={page} what="calendars" />
+      <Pager token={read?.isKnown ? read.token : null} />
     </>
   );
 }

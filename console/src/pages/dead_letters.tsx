@@ -1,15 +1,18 @@
 /** Dead letters: tasks that have failed for good, grouped by type and error; each group can be retried or discarded. */
 import { useSignal } from "@preact/signals";
 import { ApiProblem, ask, change, command } from "../api/client";
-import { useResource } from "../api/resource";
-import type { FilterActionResult, TaskPage, TaskSummary } from "../api/types";
+import { useReading } from "../api/reading";
+import type { FilterActionResult, ListedTask, TaskPage, TaskSummary } from "../api/types";
 import { useSending } from "../components/action";
-import { Command, Empty, Field, Pager, ProblemBox, Relative, Time } from "../components/basics";
+import { Command, Field, Pager, ProblemBox, Relative, Time } from "../components/basics";
+import { NoneFound, ReadingLine } from "../components/reading";
 import { Dialog } from "../components/dialog";
 import { Text } from "../components/timing_fields";
 import { href, usePlace } from "../router";
 import { written } from "../search";
 import { counted } from "../time";
+
+const LIMIT = 100;
 
 interface Group {
   type: string;
@@ -32,10 +35,10 @@ function groupsOf(tasks: readonly TaskSummary[]): Group[] {
 
 export function DeadLetters() {
   const token = usePlace("dead-letters").query.get("page") ?? "";
-  const asked = new URLSearchParams({ state: "failed", limit: "100", ...(token && { next_token: token }) });
-  const page = useResource<TaskPage>(`/v1/tasks?${asked}`);
+  const asked = new URLSearchParams({ state: "failed", limit: String(LIMIT), ...(token && { next_token: token }) });
+  const page = useReading<TaskPage, ListedTask>(`/v1/tasks?${asked}`, { entries: (each) => each.tasks, enough: LIMIT });
   const chosen = useSignal<{ group: Group; act: "retry" | "discard" } | null>(null);
-  const read = page.data.value;
+  const read = page.found.value;
   const reload = () => void page.reload();
   const close = () => (chosen.value = null);
   return (
@@ -47,23 +50,22 @@ export function DeadLetters() {
         </div>
       </div>
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={reload} />}
-      {read && read.tasks.length === 0 && (
-        <Empty title={token || read.next_token ? "None on this page" : "No task has failed for good"}>
-          <p>A task that fails is retried by its policy first. Those that still fail are listed here, until you retry or delete them.</p>
-          <Command text="duetime dead-letters list" />
-        </Empty>
-      )}
-      {read && read.tasks.length > 0 && (
+      <NoneFound reading={page} title={token ? "No more tasks have failed for good" : "No task has failed for good"}>
+        <p>A task that fails is retried by its policy first. Those that still fail are listed here, until you retry or delete them.</p>
+        <Command text="duetime dead-letters list" />
+      </NoneFound>
+      {read && read.entries.length > 0 && (
         <>
-          <p class="muted group-note">{read.next_token || token ? `${counted(read.tasks.length, "task")} of this page, in groups.` : `${counted(read.tasks.length, "task")} in ${counted(groupsOf(read.tasks).length, "group")}.`}</p>
+          <p class="muted group-note">{read.token || token ? `${counted(read.entries.length, "task")} of this page, in groups.` : `${counted(read.entries.length, "task")} in ${counted(groupsOf(read.entries).length, "group")}.`}</p>
           <ul class="groups">
-            {groupsOf(read.tasks).map((group) => (
+            {groupsOf(read.entries).map((group) => (
               <GroupCard key={`${group.type}/${group.error}`} group={group} choose={(act) => (chosen.value = { group, act })} />
             ))}
           </ul>
         </>
       )}
-      <Pager token={read?.next_token} />
+      <ReadingLine reading={page} />
+      <Pager token={read?.isKnown ? read.token : null} />
       {chosen.value?.act === "retry" && <RetryDialog group={chosen.value.group} close={close} done={reload} />}
       {chosen.value?.act === "discard" && <DiscardDialog group={chosen.value.group} close={close} done={reload} />}
     </>

@@ -1,27 +1,28 @@
 /** The topology definitions: graphs that are kept by name, with versions and parameters. */
-import { useResource } from "../api/resource";
-import type { DefinitionPage } from "../api/types";
-import { Command, Empty, Pager, ProblemBox, Relative, Time } from "../components/basics";
+import { useReading } from "../api/reading";
+import type { DefinitionPage, DefinitionSummary } from "../api/types";
+import { Command, Pager, ProblemBox, Relative, Time } from "../components/basics";
+import { NoneFound, ReadingLine } from "../components/reading";
 import { href, usePlace } from "../router";
+
+const LIMIT = 100;
 
 export function Definitions() {
   const token = usePlace("definitions").query.get("page") ?? "";
-  const asked = new URLSearchParams({ limit: "100", ...(token && { next_token: token }) });
-  const page = useResource<DefinitionPage>(`/v1/topologies/definitions?${asked}`);
-  const read = page.data.value;
+  const asked = new URLSearchParams({ limit: String(LIMIT), ...(token && { next_token: token }) });
+  const page = useReading<DefinitionPage, DefinitionSummary>(`/v1/topologies/definitions?${asked}`, { entries: (each) => each.definitions, enough: LIMIT });
+  const read = page.found.value;
   return (
     <>
       <div class="page-head">
         <h1>Definitions</h1>
       </div>
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
-      {read && read.definitions.length === 0 && (
-        <Empty title="No definitions yet">
-          <p>A definition is a graph of tasks that is kept by its name, with versions and parameters. Schedules and tasks run it by its name.</p>
-          <Command text="duetime topologies definitions put nightly nightly.json" />
-        </Empty>
-      )}
-      {read && read.definitions.length > 0 && (
+      <NoneFound reading={page} title={token ? "No more definitions" : "No definitions yet"}>
+        <p>A definition is a graph of tasks that is kept by its name, with versions and parameters. Schedules and tasks run it by its name.</p>
+        <Command text="duetime topologies definitions put nightly nightly.json" />
+      </NoneFound>
+      {read && read.entries.length > 0 && (
         <table class="cards" aria-label="Definitions">
           <thead>
             <tr>
@@ -32,7 +33,7 @@ export function Definitions() {
             </tr>
           </thead>
           <tbody>
-            {read.definitions.map((each) => (
+            {read.entries.map((each) => (
               <tr key={each.name} data-row={each.name}>
                 <td>
                   <a href={href(["definitions", each.name])} data-open>
@@ -52,7 +53,8 @@ export function Definitions() {
           </tbody>
         </table>
       )}
-      <Pager token={read?.next_token} />
+      <ReadingLine reading={page} what="definitions" />
+      <Pager token={read?.isKnown ? read.token : null} />
     </>
   );
 }

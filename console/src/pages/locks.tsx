@@ -1,27 +1,28 @@
 /** The locks that were used lately: which tasks hold each, and until when. */
-import { useResource } from "../api/resource";
+import { useReading } from "../api/reading";
 import type { LockPage } from "../api/types";
-import { Command, Empty, Pager, ProblemBox, Relative } from "../components/basics";
+import { Command, Pager, ProblemBox, Relative } from "../components/basics";
+import { NoneFound, ReadingLine } from "../components/reading";
 import { href, usePlace } from "../router";
+
+const LIMIT = 100;
 
 export function Locks() {
   const token = usePlace("locks").query.get("page") ?? "";
-  const asked = new URLSearchParams({ limit: "100", ...(token && { next_token: token }) });
-  const page = useResource<LockPage>(`/v1/locks?${asked}`);
-  const read = page.data.value;
+  const asked = new URLSearchParams({ limit: String(LIMIT), ...(token && { next_token: token }) });
+  const page = useReading<LockPage, LockPage["locks"][number]>(`/v1/locks?${asked}`, { entries: (each) => each.locks, enough: LIMIT });
+  const read = page.found.value;
   return (
     <>
       <div class="page-head">
         <h1>Locks</h1>
       </div>
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
-      {read && read.locks.length === 0 && (
-        <Empty title="No lock is in use">
-          <p>A task that names a lock waits until fewer than its limit of other tasks hold it.</p>
-          <Command text="duetime tasks create report --lock db-17" />
-        </Empty>
-      )}
-      {read && read.locks.length > 0 && (
+      <NoneFound reading={page} title={token ? "No more locks" : "No lock is in use"}>
+        <p>A task that names a lock waits until fewer than its limit of other tasks hold it.</p>
+        <Command text="duetime tasks create report --lock db-17" />
+      </NoneFound>
+      {read && read.entries.length > 0 && (
         <table class="cards" aria-label="Locks">
           <thead>
             <tr>
@@ -30,7 +31,7 @@ export function Locks() {
             </tr>
           </thead>
           <tbody>
-            {read.locks.map((lock) => (
+            {read.entries.map((lock) => (
               <tr key={lock.key} data-row={lock.key}>
                 <td>
                   <a href={href(["locks", lock.key])} data-open>
@@ -55,7 +56,8 @@ export function Locks() {
           </tbody>
         </table>
       )}
-      <Pager token={read?.next_token} />
+      <ReadingLine reading={page} what="locks" />
+      <Pager token={read?.isKnown ? read.token : null} />
     </>
   );
 }

@@ -1,10 +1,12 @@
 /** The overview: how many tasks are where, what is overdue, what it costs, what failed lately, and what comes next. */
 import type { ComponentChildren } from "preact";
+import { countOf, useReading, type Found, type Reading } from "../api/reading";
 import { useResource } from "../api/resource";
-import type { DispatchStatus, Forecast, Summary, SwitchPage, TaskPage, TaskState } from "../api/types";
+import type { DispatchStatus, Forecast, ListedTask, Summary, SwitchPage, TaskPage, TaskState } from "../api/types";
 import { Empty, ProblemBox, StateChip, Time, Took } from "../components/basics";
 import { ComingLoad } from "../components/coming_load";
 import { useDispatch, type Dispatch } from "../components/dispatch";
+import { LookedAt, NoneYet, ReadingLine } from "../components/reading";
 import { TaskTable } from "../components/task_table";
 import { dollars } from "../money";
 import { href } from "../router";
@@ -13,10 +15,10 @@ import { counted, dayOf, duration, now } from "../time";
 
 export function Overview() {
   const summary = useResource<Summary>("/v1/summary");
-  const failed = useResource<TaskPage>("/v1/tasks?state=failed&limit=5");
-  const next = useResource<TaskPage>("/v1/tasks?state=scheduled&state=waiting&order=asc&limit=100");
+  const failed = useTasks(summary, ["failed"], SHOWN_FAILED);
+  const next = useTasks(summary, ["scheduled", "waiting"], SAMPLE, "asc");
   const forecast = useResource<Forecast>("/v1/forecast");
-  const ended = useResource<TaskPage>("/v1/tasks?state=succeeded&state=failed&limit=100");
+  const ended = useTasks(summary, ["succeeded", "failed"], SAMPLE);
   const switches = useResource<SwitchPage>("/v1/switches");
   const dispatch = useDispatch();
   const read = summary.data.value;
@@ -26,7 +28,7 @@ export function Overview() {
         <h1>Overview</h1>
         {read?.as_of && (
           <p class="muted">
-            Counted until <Time at={read.as_of} />
+            Counted until <Time at={read.as_of} />{!read.is_complete && <strong>, but not all tasks yet</strong>}
           </p>
         )}
       </div>
@@ -34,28 +36,30 @@ export function Overview() {
       {read && <Counts states={read.states} total={read.total} />}
       <div class="grid">
         <div class="stack">
-          <OnTime next={next.data.value} ended={ended.data.value} />
-          <Spending ended={ended.data.value} />
+          <OnTime next={next.found.value} ended={ended} />
+          <Spending ended={ended.found.value} />
         </div>
         <div class="stack">
-          <Health next={next.data.value} switches={switches.data.value} dispatch={dispatch} failed={read?.states["failed"] ?? 0} />
+          <Health next={next} switches={switches.data.value} dispatch={dispatch} failed={failed} counted={read?.states.failed ?? 0} />
           {read && <Types summary={read} />}
         </div>
-        <ComingLoad forecast={forecast.data.value} waiting={next.data.value} />
+        <ComingLoad forecast={forecast.data.value} waiting={next.found.value} />
         <section class="card wide">
           <h2>
             <a href={href(["tasks"], { q: "state:failed" })}>Failed lately</a>
           </h2>
-          {failed.data.value?.tasks.length ? <TaskTable tasks={failed.data.value.tasks} label="Failed tasks" /> : <p class="muted">No task has failed for good.</p>}
+          {failed.found.value && failed.found.value.entries.length > 0 && <TaskTable tasks={failed.found.value.entries.slice(0, SHOWN_FAILED)} label="Failed tasks" />}
+          <NoneYet reading={failed} text="No task has failed for good." />
         </section>
         <section class="card wide">
           <h2>
             <a href={href(["tasks"], { q: "state:scheduled state:waiting", order: "asc" })}>Next</a>
           </h2>
-          {next.data.value?.tasks.length ? <TaskTable tasks={next.data.value.tasks.slice(0, SHOWN_NEXT)} label="Next tasks" /> : <p class="muted">Nothing waits for its time.</p>}
+          {next.found.value && next.found.value.entries.length > 0 && <TaskTable tasks={next.found.value.entries.slice(0, SHOWN_NEXT)} label="Next tasks" />}
+          <NoneYet reading={next} text="Nothing waits for its time." />
         </section>
       </div>
-      {read?.total === 0 && (
+      {read?.total === 0 && read.is_complete && (
         <Empty title="Nothing has run yet">
           <p>
             Create a task on the page <a href={href(["tasks"])}>Tasks</a>, or a recurring one under <a href={href(["schedules"])}>Schedules</a>.
@@ -64,6 +68,18 @@ export function Overview() {
       )}
     </>
   );
+}
+
+type Tasks = Reading<TaskPage, ListedTask>;
+const SAMPLE = 100;
+const SHOWN_FAILED = 5;
+
+/** The first tasks in some states: as many as are wanted, or as there are by the summary. */
+function useTasks(summary: { data: { value: Summary | null }; problem: { value: unknown } }, states: readonly TaskState[], wanted: number, order = "desc"): Tasks {
+  const asked = new URLSearchParams([...states.map((state) => ["state", state]), ["order", order], ["limit", String(wanted)]]);
+  const isCounted = summary.data.value !== null || summary.problem.value !== null;
+  const enough = Math.min(wanted, countOf(summary.data.value, states) ?? wanted);
+  return useReading<TaskPage, ListedTask>(isCounted ? `/v1/tasks?${asked}` : null, { entries: (page) => page.tasks, enough });
 }
 
 function Counts({ states, total }: { states: Record<string, number>; total: number }) {
@@ -91,13 +107,9 @@ const TICK_LATE_MS = 180_000;
 const SHOWN_NEXT = 8;
 
 /** What keeps tasks from running, as far as the API tells: each line leads to the page where it is fixed. */
-function Health({ next, switches, dispatch, failed }: { next: TaskPage | null; switches: SwitchPage | null; dispatch: Dispatch; failed: number }) {
+function Health({ next, switches, dispatch, failed, counted: count }: { next: Tasks; switches: SwitchPage | null; dispatch: Dispatch; failed: Tasks; counted: number }) {
   // Its place is kept while it is read: what is below would jump.
-  if (!next || !switches || dispatch === "reading") return <section class="card health"><h2>Health</h2><p class="muted">Reading…</p></section>;
-  const scheduled = next.tasks.filter((task) => task.state === "scheduled");
-  const late = scheduled[0] ? now.value - Date.parse(scheduled[0].due_at) : 0;
-  const backlog = scheduled.filter((task) => Date.parse(task.due_at) < now.value - LATE_MS).length;
-  const more = backlog === scheduled.length && next.next_token ? " or more" : "";
+  if (!next.found.value || !switches || dispatch === "reading") return <section class="card health"><h2>Health</h2><p class="muted">Reading…</p></section>;
   const stops = switches.switches.filter((each) => each.stopped).length;
   const limits = switches.switches.length - stops;
   return (
@@ -105,9 +117,7 @@ function Health({ next, switches, dispatch, failed }: { next: TaskPage | null; s
       <h2>Health</h2>
       <ul>
         {dispatch && <DispatchChecks status={dispatch} />}
-        <Check good={late < LATE_MS} to={href(["tasks"], { q: "state:scheduled due:<now", order: "asc" })}>
-          {late < LATE_MS ? "Due tasks start, no backlog" : `${counted(backlog, "due task")}${more} not started, the oldest for ${duration(late)}`}
-        </Check>
+        <Backlog found={next.found.value} />
         <Check good={stops === 0} to={href(["switches"])}>
           {stops ? `${counted(stops, "switch", "switches")} stop tasks` : "No switch stops tasks"}
           {limits > 0 && <span class="muted">, {counted(limits, "limit")}</span>}
@@ -115,12 +125,46 @@ function Health({ next, switches, dispatch, failed }: { next: TaskPage | null; s
         <Check good={switches.circuits.length === 0} to={href(["switches"])}>
           {switches.circuits.length ? `${counted(switches.circuits.length, "host")} not called: it keeps failing` : "No host keeps failing"}
         </Check>
-        <Check good={failed === 0} to={href(["dead-letters"])}>
-          {failed ? `${counted(failed, "task")} failed for good` : "No task has failed for good"}
-        </Check>
+        <Failures found={failed.found.value} count={count} />
       </ul>
+      <ReadingLine reading={next} />
     </section>
   );
+}
+
+/** Whether due tasks start, as far as the tasks were read that have not started: a part of them shows no more than that. */
+function Backlog({ found }: { found: Found<TaskPage, ListedTask> }) {
+  const late = overdue(found);
+  const backlog = found.entries.filter((task) => task.state === "scheduled" && Date.parse(task.due_at) < now.value - LATE_MS).length;
+  return (
+    <Check good={late >= LATE_MS ? false : found.isKnown || null} to={href(["tasks"], { q: "state:scheduled due:<now", order: "asc" })}>
+      {late >= LATE_MS ? (
+        `${counted(backlog, "due task")}${found.token ? " or more" : ""} not started, the oldest for ${duration(late)}${found.isKnown ? "" : " or longer"}`
+      ) : found.isKnown ? (
+        "Due tasks start, no backlog"
+      ) : (
+        <>
+          No backlog found so far, among the first <LookedAt found={found} what="tasks" />
+        </>
+      )}
+    </Check>
+  );
+}
+
+function Failures({ found, count }: { found: Found<TaskPage, ListedTask> | null; count: number }) {
+  const listed = found?.entries.length ?? 0;
+  const failed = Math.max(count, listed);
+  return (
+    <Check good={failed ? false : found?.isKnown || null} to={href(["dead-letters"])}>
+      {failed ? `${counted(failed, "task")} failed for good` : found?.isKnown ? "No task has failed for good" : "No task found so far that has failed for good"}
+    </Check>
+  );
+}
+
+/** How long ago the task was due that should have started first, of those that were found. */
+function overdue(found: Found<TaskPage, ListedTask>): number {
+  const due = found.entries.filter((task) => task.state === "scheduled").map((task) => Date.parse(task.due_at));
+  return due.length ? now.value - Math.min(...due) : 0;
 }
 
 /** The trigger and the queues of all owners: operators only are told. */
@@ -156,10 +200,10 @@ function Check({ good, to, children }: { good: boolean | null; to: string; child
 }
 
 /** Figures of the last tasks that have ended, and of those that wait. */
-function OnTime({ next, ended }: { next: TaskPage | null; ended: TaskPage | null }) {
-  const late = (ended?.tasks ?? []).flatMap((task) => (task.lateness_ms === null ? [] : [task.lateness_ms])).sort((a, b) => a - b);
-  const oldest = next?.tasks.find((task) => task.state === "scheduled");
-  const overdue = oldest ? now.value - Date.parse(oldest.due_at) : 0;
+function OnTime({ next, ended }: { next: Found<TaskPage, ListedTask> | null; ended: Tasks }) {
+  const read = ended.found.value;
+  const late = (read?.entries ?? []).flatMap((task) => (task.lateness_ms === null ? [] : [task.lateness_ms])).sort((a, b) => a - b);
+  const oldest = next ? overdue(next) : 0;
   return (
     <section class="card">
       <h2>On time</h2>
@@ -174,11 +218,13 @@ function OnTime({ next, ended }: { next: TaskPage | null; ended: TaskPage | null
         </div>
         <div>
           <dt>Oldest due</dt>
-          <dd>{overdue > 0 ? duration(overdue) : "none"}</dd>
+          <dd>{oldest > 0 ? duration(oldest) : next?.isKnown ? "none" : <span class="muted">not known yet</span>}</dd>
         </div>
       </dl>
       <Lateness values={late} />
-      <p class="muted">Of the last {late.length} tasks that have ended.</p>
+      {read && read.entries.length > 0 && <p class="muted">Of {read.isKnown ? "the last" : "the first"} {counted(late.length, "task")} {read.isKnown ? "that have ended" : "found that have ended"}.</p>}
+      <NoneYet reading={ended} text="No task has succeeded or failed yet." />
+      <ReadingLine reading={ended} />
     </section>
   );
 }
@@ -237,16 +283,16 @@ const HOUR_MS = 3_600_000;
 const SHORTEST_SPAN_MS = 60_000;
 
 /** What the last tasks that have ended cost: those of today, or a day at their pace if today has more. Estimates, and what they leave out. */
-function Spending({ ended }: { ended: TaskPage | null }) {
-  const tasks = ended?.tasks.filter((task) => task.finished_at) ?? [];
+function Spending({ ended }: { ended: Found<TaskPage, ListedTask> | null }) {
+  const tasks = ended?.entries.filter((task) => task.finished_at) ?? [];
   const times = tasks.map((task) => Date.parse(task.finished_at ?? "")).sort((a, b) => a - b);
   const total = tasks.reduce((sum, task) => sum + task.cost_dollars, 0);
   const [first] = times;
   const today = tasks.filter((task) => dayOf(Date.parse(task.finished_at ?? "")) === dayOf(now.value));
   // The page has all of today's tasks if it has an earlier one too, or all tasks.
-  const isWhole = ended !== null && (today.length < tasks.length || !ended.next_token);
+  const isWhole = ended !== null && ended.isKnown && (today.length < tasks.length || !ended.token);
   // What a page leaves out ended before: its tasks are those of their span. Else they are those of an hour at least.
-  const span = first === undefined ? 0 : Math.max(now.value - first, ended?.next_token ? SHORTEST_SPAN_MS : HOUR_MS);
+  const span = first === undefined ? 0 : Math.max(now.value - first, ended?.token ? SHORTEST_SPAN_MS : HOUR_MS);
   return (
     <section class="card">
       <h2>Throughput and cost</h2>

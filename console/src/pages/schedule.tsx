@@ -3,14 +3,17 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { command } from "../api/client";
 import { useLive } from "../api/live";
+import { useReading, type Reading } from "../api/reading";
 import { useResource } from "../api/resource";
 import type { Schedule, ScheduleEventPage, ScheduleRun, ScheduleRunPage } from "../api/types";
 import { ActionDialog, type Action } from "../components/action";
 import { Facts, JsonView, ProblemBox, Relative, StateChip, Time, Took } from "../components/basics";
 import { BackfillForm, Backfills } from "../components/backfill";
 import { ScheduleEvents } from "../components/events";
+import { NoneYet, ReadingLine } from "../components/reading";
 import { Occurrences } from "../components/occurrences";
 import { OVERLAPS, ScheduleForm } from "../components/schedule_form";
+import { ScheduleWhy } from "../components/why";
 import { EXCLUDED } from "../components/timing_fields";
 import { href, navigate } from "../router";
 import { duration } from "../time";
@@ -19,9 +22,13 @@ import { timingOf } from "./schedules";
 export function SchedulePage({ subject: name }: { subject: string }) {
   const path = `/v1/schedules/${encodeURIComponent(name)}`;
   const schedule = useResource<Schedule>(path);
-  const runs = useResource<ScheduleRunPage>(`${path}/runs?limit=50`);
+  const runs = useReading<ScheduleRunPage, ScheduleRun>(`${path}/runs?limit=${SHOWN_RUNS}`, { entries: (page) => page.runs, enough: SHOWN_RUNS, counts: hasCome });
+  const shown = shownRuns(runs.found.value?.entries ?? []);
   const events = useResource<ScheduleEventPage>(`${path}/events`);
-  const reload = () => [schedule, runs, events].forEach((each) => void each.reload());
+  const reload = () => {
+    [schedule, events].forEach((each) => void each.reload());
+    runs.refresh();
+  };
   useLive(`schedule:${name}`, ({ version, isSnapshot }) => {
     if (!isSnapshot || version > (schedule.data.peek()?.version ?? 0)) reload();
   });
@@ -45,7 +52,8 @@ export function SchedulePage({ subject: name }: { subject: string }) {
         <Actions schedule={read} path={path} done={reload} />
       </div>
       <div class="grid">
-        <Strip runs={runs.data.value?.runs ?? []} zone={read.timezone} />
+        <Strip runs={shown} reading={runs} zone={read.timezone} />
+        <ScheduleWhy name={read.name} path={path} />
         <div class="stack">
           <section class="card">
             <h2>Next</h2>
@@ -58,7 +66,7 @@ export function SchedulePage({ subject: name }: { subject: string }) {
         </div>
         <About schedule={read} />
         <Backfills schedule={read} done={reload} />
-        <Runs runs={runs.data.value?.runs ?? []} zone={read.timezone} />
+        <RunTable runs={shown} zone={read.timezone} />
         {events.data.value && <ScheduleEvents {...events.data.value} />}
       </div>
     </>
@@ -106,12 +114,22 @@ function Actions({ schedule, path, done }: { schedule: Schedule; path: string; d
   );
 }
 
+type Runs = Reading<ScheduleRunPage, ScheduleRun>;
+const SHOWN_RUNS = 50;
+const SHOWN_PLANNED = 20;
+const hasCome = (run: ScheduleRun) => run.status !== "planned";
+
+/** The latest runs, and those that come next: a frequent schedule has many planned. */
+function shownRuns(runs: readonly ScheduleRun[]): ScheduleRun[] {
+  return [...runs.filter((run) => !hasCome(run)).slice(-SHOWN_PLANNED), ...runs.filter(hasCome).slice(0, SHOWN_RUNS)];
+}
+
 /** The runs from the oldest to those that are planned: a mark each, with its words on hover and for screen readers. */
-function Strip({ runs, zone }: { runs: readonly ScheduleRun[]; zone: string }) {
+function Strip({ runs, reading, zone }: { runs: readonly ScheduleRun[]; reading: Runs; zone: string }) {
   return (
     <section class="card wide">
       <h2>Runs</h2>
-      {runs.length === 0 && <p class="muted">None yet.</p>}
+      <NoneYet reading={reading} text="None yet." what="occurrences" />
       <ol class="strip">
         {[...runs].reverse().map((run) => {
           const text = `${run.local_time}: ${run.status}${run.reason ? `, ${run.reason}` : ""}`;
@@ -133,11 +151,12 @@ function Strip({ runs, zone }: { runs: readonly ScheduleRun[]; zone: string }) {
         })}
       </ol>
       <p class="muted">In the zone {zone}.</p>
+      <ReadingLine reading={reading} what="occurrences" />
     </section>
   );
 }
 
-function Runs({ runs, zone }: { runs: readonly ScheduleRun[]; zone: string }) {
+function RunTable({ runs, zone }: { runs: readonly ScheduleRun[]; zone: string }) {
   return (
     <section class="card wide">
       <h2>List of runs</h2>

@@ -1,15 +1,16 @@
 /** The schedules: their timing, when they ran last, and when they run next, in the schedule's own zone first. */
 import { useSignal } from "@preact/signals";
-import { useResource } from "../api/resource";
+import { useReading } from "../api/reading";
 import type { SchedulePage, ScheduleSummary } from "../api/types";
-import { Command, Empty, Pager, ProblemBox, Relative, StateChip, Time } from "../components/basics";
+import { Command, Pager, ProblemBox, Relative, StateChip, Time } from "../components/basics";
 import { ScheduleForm } from "../components/schedule_form";
 import { lineOf } from "../components/timing_lines";
+import { NoneFound, ReadingLine } from "../components/reading";
 import { href, setQuery, usePlace } from "../router";
 
-/** The timing as it was written. */
+/** The timing as it was written; an expression of another dialect with its name, if the text does not say so. */
 export function timingOf(schedule: ScheduleSummary): string {
-  if (schedule.cron) return schedule.cron;
+  if (schedule.cron) return ["cron", "eventbridge"].includes(schedule.dialect) ? schedule.cron : lineOf(schedule);
   if (schedule.rate) return schedule.rate;
   if (schedule.interval) return schedule.interval;
   if (schedule.dates) return `${schedule.dates.length} dates`;
@@ -17,14 +18,16 @@ export function timingOf(schedule: ScheduleSummary): string {
   return schedule.permanent ? `again ${schedule.permanent.gap_seconds} s after each run` : "";
 }
 
+const LIMIT = 100;
+
 export function Schedules() {
   const { query } = usePlace("schedules");
   const token = query.get("page") ?? "";
   const state = query.get("state") ?? "";
-  const asked = new URLSearchParams({ limit: "100", ...(state && { state }), ...(token && { next_token: token }) });
-  const page = useResource<SchedulePage>(`/v1/schedules?${asked}`);
+  const asked = new URLSearchParams({ limit: String(LIMIT), ...(state && { state }), ...(token && { next_token: token }) });
+  const page = useReading<SchedulePage, ScheduleSummary>(`/v1/schedules?${asked}`, { entries: (each) => each.schedules, enough: LIMIT });
   const making = useSignal(false);
-  const read = page.data.value;
+  const read = page.found.value;
   return (
     <>
       <div class="page-head">
@@ -43,14 +46,13 @@ export function Schedules() {
         ))}
       </div>
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
-      {read && read.schedules.length > 0 && <Table schedules={read.schedules} />}
-      {read && read.schedules.length === 0 && (
-        <Empty title={state ? `No schedule is ${state}` : "No schedules yet"}>
-          <p>A schedule creates a task at each of its times: by cron, at a fixed rate, or on dates.</p>
-          <Command text={`duetime schedules create nightly echo --cron "0 2 * * *" --timezone Europe/Berlin`} />
-        </Empty>
-      )}
-      <Pager token={read?.next_token} />
+      {read && read.entries.length > 0 && <Table schedules={read.entries} />}
+      <NoneFound reading={page} title={token ? "No more schedules" : state ? `No schedule is ${state}` : "No schedules yet"}>
+        <p>A schedule creates a task at each of its times: by cron, at a fixed rate, or on dates.</p>
+        <Command text={`duetime schedules create nightly echo --cron "0 2 * * *" --timezone Europe/Berlin`} />
+      </NoneFound>
+      <ReadingLine reading={page} what="schedules" />
+      <Pager token={read?.isKnown ? read.token : null} />
     </>
   );
 }
@@ -84,7 +86,7 @@ function Table({ schedules }: { schedules: readonly ScheduleSummary[] }) {
               {each.description} <span class="muted">{each.timezone}</span>
               {each.cron && (
                 <div>
-                  <code class="muted">{each.cron}</code>
+                  <code class="muted">{timingOf(each)}</code>
                 </div>
               )}
             </td>

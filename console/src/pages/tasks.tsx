@@ -2,18 +2,19 @@
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { liveState, useLive, type WatchedTask } from "../api/live";
-import { useResource } from "../api/resource";
-import type { TaskPage, TaskSummary } from "../api/types";
-import { Command, Empty, ProblemBox } from "../components/basics";
+import { useReading, type Found } from "../api/reading";
+import type { ListedTask, TaskPage, TaskSummary } from "../api/types";
+import { Command, ProblemBox } from "../components/basics";
 import { BulkMenu } from "../components/bulk";
 import { CreateTask } from "../components/create_task";
+import { NoneFound, ReadingLine } from "../components/reading";
 import { SavedSearches } from "../components/saved_searches";
 import { SearchBox } from "../components/search_box";
 import { TaskTable, useNewest } from "../components/task_table";
 import { setQuery, usePlace } from "../router";
 import { matches, parameters, parseSearch, STATES, toggled } from "../search";
 
-const LIMIT = "100";
+const LIMIT = 100;
 
 export function Tasks() {
   const { query: shownQuery } = usePlace("tasks");
@@ -22,11 +23,11 @@ export function Tasks() {
   const order = shownQuery.get("order") ?? "desc";
   const search = parseSearch(text);
   const query = parameters(search);
-  query.set("limit", LIMIT);
+  query.set("limit", String(LIMIT));
   if (order !== "desc") query.set("order", order);
   if (token) query.set("next_token", token);
-  const page = useResource<TaskPage>(search.faults.length ? null : `/v1/tasks?${query}`);
-  const { tasks, fresh, clear } = useChanges(text, page.data);
+  const page = useReading<TaskPage, ListedTask>(search.faults.length ? null : `/v1/tasks?${query}`, { entries: (each) => each.tasks, enough: LIMIT });
+  const { tasks, fresh, clear } = useChanges(text, page.found);
   const shown = useNewest(tasks, fresh.pushed);
 
   const go = (q: string) => setQuery({ q, page: "" });
@@ -64,18 +65,21 @@ export function Tasks() {
       </div>
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
       {shown.value.length > 0 && <TaskTable tasks={shown.value} label="Tasks" />}
-      {page.data.value && shown.value.length === 0 && <Nothing filtered={text !== ""} more={Boolean(page.data.value.next_token)} />}
-      {page.data.value && <Pager page={page.data.value} token={token} />}
+      <NoneFound reading={page} title={token ? "No more tasks" : text ? "No task matches" : "No tasks yet"}>
+        <Nothing filtered={text !== "" || token !== ""} />
+      </NoneFound>
+      <ReadingLine reading={page} />
+      {page.found.value && <Pager page={page.found.value} token={token} />}
     </>
   );
 }
 
 /** What is pushed while the list is shown: newer versions of its tasks, and the number of tasks that are not on it. */
-function useChanges(text: string, page: { readonly value: TaskPage | null }) {
+function useChanges(text: string, page: { readonly value: Found<TaskPage, ListedTask> | null }) {
   const pushed = useSignal(new Map<string, WatchedTask | null>());
   const unknown = useSignal(new Set<string>());
   const count = useComputed(() => unknown.value.size);
-  const tasks = useComputed<readonly TaskSummary[] | null>(() => page.value?.tasks ?? null);
+  const tasks = useComputed<readonly TaskSummary[] | null>(() => page.value?.entries ?? null);
   const clear = () => {
     pushed.value = new Map();
     unknown.value = new Set();
@@ -117,31 +121,30 @@ function StateFilter({ text, go }: { text: string; go: (text: string) => void })
   );
 }
 
-function Nothing({ filtered, more }: { filtered: boolean; more: boolean }) {
-  if (more) return <Empty title="None on this page"><p>Later pages may have some: a page covers a limited number of tasks.</p></Empty>;
-  if (filtered) return <Empty title="No task matches"><p>Remove a term of the search, or press a state again to take it away.</p></Empty>;
+function Nothing({ filtered }: { filtered: boolean }) {
+  if (filtered) return <p>Remove a term of the search, or press a state again to take it away.</p>;
   return (
-    <Empty title="No tasks yet">
+    <>
       <p>A task is one piece of work with a due time. Create one here, by the command line, or over REST:</p>
       <Command text={`duetime tasks create echo --payload '"hello"' --in 3s`} />
       {liveState.value === "live" && <p class="muted">It will be announced here by itself.</p>}
-    </Empty>
+    </>
   );
 }
 
-function Pager({ page, token }: { page: TaskPage; token: string }) {
+function Pager({ page, token }: { page: Found<TaskPage, ListedTask>; token: string }) {
   return (
     <nav class="pager" aria-label="Pages of the list">
       <span class="muted">
-        {page.tasks.length} shown, {page.applied.examined} read
+        {page.entries.length} shown, {page.examined.toLocaleString("en")} read
       </span>
       {token && (
         <button type="button" onClick={() => setQuery({ page: "" })}>
           First page
         </button>
       )}
-      {page.next_token && (
-        <button type="button" onClick={() => setQuery({ page: page.next_token ?? "" })}>
+      {page.token && page.isKnown && (
+        <button type="button" onClick={() => setQuery({ page: page.token ?? "" })}>
           Next page
         </button>
       )}

@@ -2,15 +2,17 @@
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { useLive, type WatchedTask } from "../api/live";
-import { useResource } from "../api/resource";
+import { useReading } from "../api/reading";
 import type { TopologyPage, TopologySummary } from "../api/types";
-import { Command, Empty, Pager, ProblemBox, Relative, StateChip, Time, Took } from "../components/basics";
+import { Command, Pager, ProblemBox, Relative, StateChip, Time, Took } from "../components/basics";
+import { NoneFound, ReadingLine } from "../components/reading";
 import { SearchBox } from "../components/search_box";
 import { href, setQuery, usePlace } from "../router";
 import { matches, parameters, parseSearch, toggled, TOPOLOGY_QUALIFIERS } from "../search";
 import { now, zoneLabel } from "../time";
 import { CreateTopology } from "../topologies/create_topology";
 
+const LIMIT = 100;
 const SHOWN_STATES = ["scheduled", "running", "paused", "succeeded", "failed", "rolling_back", "rolled_back", "cancelled"];
 
 export function Topologies() {
@@ -19,23 +21,23 @@ export function Topologies() {
   const token = shown.get("page") ?? "";
   const search = parseSearch(text, TOPOLOGY_QUALIFIERS);
   const query = parameters(search);
-  query.set("limit", "100");
+  query.set("limit", String(LIMIT));
   if (token) query.set("next_token", token);
-  const page = useResource<TopologyPage>(search.faults.length ? null : `/v1/topologies?${query}`);
+  const page = useReading<TopologyPage, TopologySummary>(search.faults.length ? null : `/v1/topologies?${query}`, { entries: (each) => each.topologies, enough: LIMIT });
   const pushed = useSignal(new Map<string, WatchedTask | null>());
   const unknown = useSignal(new Set<string>());
-  const read = page.data;
+  const read = page.found;
   const clear = () => {
     pushed.value = new Map();
     unknown.value = new Set();
   };
   useEffect(clear, [text]);
   useLive("mine", ({ id, item }) => {
-    if (read.peek()?.topologies.some((each) => each.id === id)) pushed.value = new Map(pushed.peek()).set(id, item);
+    if (read.peek()?.entries.some((each) => each.id === id)) pushed.value = new Map(pushed.peek()).set(id, item);
     // Other types may be topologies, too: they are found when the list is read again.
     else if (item?.type === "topology" && item.version === 1 && matches(parseSearch(text, TOPOLOGY_QUALIFIERS), item)) unknown.value = new Set(unknown.peek()).add(id);
   });
-  const topologies = useComputed(() => (read.value?.topologies ?? []).flatMap((each) => newest(each, pushed.value.get(each.id))));
+  const topologies = useComputed(() => (read.value?.entries ?? []).flatMap((each) => newest(each, pushed.value.get(each.id))));
   const go = (q: string) => setQuery({ q, page: "" });
   const words = search.terms.map((term) => term.text);
   return (
@@ -67,8 +69,11 @@ export function Topologies() {
       </div>
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
       {topologies.value.length > 0 && <Table topologies={topologies.value} />}
-      {read.value && topologies.value.length === 0 && <Nothing isFiltered={text !== ""} hasMore={Boolean(read.value.next_token)} />}
-      <Pager token={read.value?.next_token} />
+      <NoneFound reading={page} title={token ? "No more topologies" : text ? "No topology matches" : "No topologies yet"}>
+        <Nothing isFiltered={text !== "" || token !== ""} />
+      </NoneFound>
+      <ReadingLine reading={page} />
+      <Pager token={read.value?.isKnown ? read.value.token : null} />
     </>
   );
 }
@@ -125,13 +130,12 @@ function Table({ topologies }: { topologies: readonly TopologySummary[] }) {
   );
 }
 
-function Nothing({ isFiltered, hasMore }: { isFiltered: boolean; hasMore: boolean }) {
-  if (hasMore) return <Empty title="None on this page"><p>Later pages may have some: a page covers a limited number of tasks.</p></Empty>;
-  if (isFiltered) return <Empty title="No topology matches"><p>Remove a term of the search, or press a state again to take it away.</p></Empty>;
+function Nothing({ isFiltered }: { isFiltered: boolean }) {
+  if (isFiltered) return <p>Remove a term of the search, or press a state again to take it away.</p>;
   return (
-    <Empty title="No topologies yet">
+    <>
       <p>A topology is a graph of tasks: each node starts as soon as the nodes that it depends on allow it.</p>
       <Command text="duetime topologies run nightly.json --watch" />
-    </Empty>
+    </>
   );
 }

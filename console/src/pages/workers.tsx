@@ -1,18 +1,27 @@
 /** The workers that hold leases now, by the tasks that they run. */
+import { countOf, useReading } from "../api/reading";
 import { useResource } from "../api/resource";
-import type { DeploymentSettings, TaskPage, TaskSummary } from "../api/types";
+import type { DeploymentSettings, ListedTask, Summary, TaskPage, TaskState, TaskSummary } from "../api/types";
 import { Command, Empty, Pager, ProblemBox, Relative, StateChip, Time } from "../components/basics";
 import { DispatchCard } from "../components/dispatch";
+import { NoneFound, ReadingLine } from "../components/reading";
 import { href, usePlace } from "../router";
 import { counted } from "../time";
 
+const LIMIT = 100;
+const LEASED: readonly TaskState[] = ["running", "preparing", "rolling_back"];
+
 export function Workers() {
   const token = usePlace("workers").query.get("page") ?? "";
-  const asked = new URLSearchParams([["state", "running"], ["state", "preparing"], ["state", "rolling_back"], ["limit", "100"], ...(token ? [["next_token", token] as [string, string]] : [])]);
-  const page = useResource<TaskPage>(`/v1/tasks?${asked}`);
+  const asked = new URLSearchParams([...LEASED.map((state) => ["state", state]), ["limit", String(LIMIT)], ...(token ? [["next_token", token]] : [])]);
+  const summary = useResource<Summary>("/v1/summary");
+  const isCounted = summary.data.value !== null || summary.problem.value !== null;
+  // How many there are is known before they are found; on a later page, how many are before it is not.
+  const enough = token ? LIMIT : Math.min(LIMIT, countOf(summary.data.value, LEASED) ?? LIMIT);
+  const page = useReading<TaskPage, ListedTask>(isCounted ? `/v1/tasks?${asked}` : null, { entries: (each) => each.tasks, enough });
   const settings = useResource<DeploymentSettings>("/v1/settings");
-  const read = page.data.value;
-  const leased = (read?.tasks ?? []).filter((task) => task.lease);
+  const read = page.found.value;
+  const leased = (read?.entries ?? []).filter((task) => task.lease);
   const workers = byWorker(leased);
   return (
     <>
@@ -23,16 +32,17 @@ export function Workers() {
         </div>
       </div>
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
-      {read && workers.length === 0 && (
-        <Empty title="No task is running">
-          <p>Tasks with a Python handler run in the worker function; types that the deployment declares as pulled are run by your own workers:</p>
-          <Command text="duetime worker my_handlers --type pulled" />
-        </Empty>
-      )}
+      <NoneFound reading={page} title={token ? "No more tasks are running" : "No task is running"}>
+        {read?.token && <p>By the counts of <Time at={summary.data.value?.as_of} />.</p>}
+        <p>Tasks with a Python handler run in the worker function; types that the deployment declares as pulled are run by your own workers:</p>
+        <Command text="duetime worker my_handlers --type pulled" />
+      </NoneFound>
+      {read?.isKnown && read.entries.length > 0 && workers.length === 0 && <Empty title="No task holds a lease"><p>Those that run wait for a notice of their outcome.</p></Empty>}
       {workers.map(([worker, tasks]) => (
         <Worker key={worker} worker={worker} tasks={tasks} />
       ))}
-      <Pager token={read?.next_token} />
+      <ReadingLine reading={page} />
+      <Pager token={read?.isKnown && read.entries.length >= LIMIT ? read.token : null} />
       {settings.data.value && <Pulled settings={settings.data.value} />}
       <DispatchCard />
     </>

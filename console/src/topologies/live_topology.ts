@@ -87,7 +87,7 @@ function merged(read: Nodes, pushed: ReadonlyMap<string, Pushed>): Nodes {
     if (!item.node || !node || (node.task_id !== null && node.task_id !== item.id)) continue;
     const { state, started_at, finished_at } = item;
     const reason = state === node.state ? node.reason : null;
-    made.set(item.node, { ...node, task_id: item.id, state, reason, started_at, finished_at, percent: item.progress?.percent ?? node.percent });
+    made.set(item.node, { ...node, task_id: item.id, state, reason, started_at, finished_at, percent: state === "succeeded" ? 100 : item.progress?.percent ?? node.percent });
   }
   return made;
 }

@@ -14,7 +14,7 @@ from duetime_cdk.metric_sources import function_metric, own, queue, table_operat
 from duetime_cdk.panels import THROTTLED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from duetime_cdk.environments import Environment
     from duetime_cdk.metric_sources import Source
@@ -31,6 +31,8 @@ _ARCHIVE_LAG = 60 * MINUTE
 """What is gathered for five minutes is a little late at any time; the stream keeps it for a day."""
 
 
+MOST_METRICS = 10
+"""Of an alarm on metric math (Source: Amazon CloudWatch User Guide, "CloudWatch service quotas")."""
 OVERVIEW = "overview"
 _FAILED = "dead-letters"
 _OVERDUE = "tasks?q=due%3A%3Cnow&order=asc"
@@ -59,6 +61,10 @@ class AlarmSpec:
         period: minutes of one value.
         missing_is_bad: whether no data sets it off, too.
         page: of the console that shows what it is about, as in its address after `#/`.
+        runbook: its section in the runbook; empty if that has its name.
+
+    Raises:
+        ValueError: it watches more metrics than CloudWatch takes.
     """
 
     name: str
@@ -71,6 +77,17 @@ class AlarmSpec:
     comparison: Comparison = Comparison.AT_LEAST
     missing_is_bad: bool = False
     page: str = OVERVIEW
+    runbook: str = ""
+
+    def __post_init__(self) -> None:
+        """Reject what CloudWatch would."""
+        if isinstance(self.watched, Expression) and len(self.watched.sources) > MOST_METRICS:
+            raise ValueError(f"the alarm {self.name} would watch {len(self.watched.sources)} metrics")
+
+    @property
+    def section(self) -> str:
+        """Of the runbook."""
+        return self.runbook or self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +128,7 @@ class AlarmList:
     @property
     def runbook_sections(self) -> set[str]:
         """The names of the sections that the runbook must have."""
-        return {each.name for each in self.single} | {each.runbook for each in self.burn_rates}
+        return {each.section for each in self.single} | {each.runbook for each in self.burn_rates}
 
 
 def alarms(environment: Environment) -> AlarmList:
@@ -250,6 +267,13 @@ def _schedules() -> list[AlarmSpec]:
             page=_SCHEDULES,
         ),
         AlarmSpec(
+            "CalendarEnding",
+            own("calendars_ending", "Sum", FunctionName.TRIGGER),
+            "The times of a calendar are known for less than thirty more days: the trigger's log names it",
+            minutes=1,
+            page=_SCHEDULES,
+        ),
+        AlarmSpec(
             "ExpansionsFailing",
             own("expansions_failed", "Sum", FunctionName.TRIGGER),
             "A schedule could not be expanded: the trigger's log names it",
@@ -260,10 +284,9 @@ def _schedules() -> list[AlarmSpec]:
 
 
 def _functions(environment: Environment) -> list[AlarmSpec]:
-    # CloudWatch takes ten metrics in an alarm; the archive has one of its own, and no task waits for the console.
+    # The archive has an alarm of its own, and no task waits for the console.
     apart = {FunctionName.ARCHIVE, FunctionName.CONSOLE}
     watched = [name for name in environment.functions if name not in apart]
-    throttles = {f"m{n}": function_metric(name, "Throttles", "Sum") for n, name in enumerate(watched)}
     refused = {f"m{n}": table_operation(each, "ThrottledRequests", "Sum", each) for n, each in enumerate(THROTTLED)}
     return [
         AlarmSpec(
@@ -286,12 +309,7 @@ def _functions(environment: Environment) -> list[AlarmSpec]:
             "A delivery failed in duetime's own code: the worker's log has the error",
             minutes=1,
         ),
-        AlarmSpec(
-            "FunctionsThrottled",
-            Expression("throttled invocations", _sum(throttles), throttles),
-            "Lambda refused invocations in three of five minutes: the account's concurrency is used up",
-            datapoints=3,
-        ),
+        *functions_throttled(watched),
         AlarmSpec(
             "TableThrottled",
             Expression("throttled requests", _sum(refused), refused),
@@ -312,6 +330,20 @@ def _functions(environment: Environment) -> list[AlarmSpec]:
             minutes=1,
         ),
     ]
+
+
+def functions_throttled(functions: Sequence[str]) -> Iterator[AlarmSpec]:
+    """One alarm for each ten functions."""
+    for number, start in enumerate(range(0, len(functions), MOST_METRICS), 1):
+        some = functions[start : start + MOST_METRICS]
+        throttles = {f"m{n}": function_metric(name, "Throttles", "Sum") for n, name in enumerate(some)}
+        yield AlarmSpec(
+            f"FunctionsThrottled{number if number > 1 else ''}",
+            Expression("throttled invocations", _sum(throttles), throttles),
+            "Lambda refused invocations in three of five minutes: the account's concurrency is used up",
+            datapoints=3,
+            runbook="FunctionsThrottled",
+        )
 
 
 def _events_rejected() -> AlarmSpec:

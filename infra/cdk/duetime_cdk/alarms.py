@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from aws_cdk import Aws, Duration
@@ -13,12 +14,19 @@ from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
 from duetime_cdk.alarm_list import OVERVIEW, AlarmSpec, BurnRate, alarms, runbook
+from duetime_cdk.environments import LOCAL, FunctionName
 from duetime_cdk.metric_expressions import Expression
+from duetime_cdk.metric_sources import function_metric
 
 if TYPE_CHECKING:
     from duetime_cdk.dashboard import MetricNames
     from duetime_cdk.environments import Environment
     from duetime_cdk.metric_sources import Source
+
+_TICKS_BEFORE = 10
+"""After so many of its minutes, an alarm of five minutes' silence has forgotten that there was nothing before."""
+_DAYS_REMEMBERED = 7
+"""As long as CloudWatch evaluates (Source: Amazon CloudWatch API Reference, "PutMetricAlarm", EvaluationPeriods)."""
 
 
 class Alarms(Construct):
@@ -57,13 +65,45 @@ class Alarms(Construct):
             )
         )
 
-    def _alarm(self, spec: AlarmSpec) -> cloudwatch.Alarm:
+    def _alarm(self, spec: AlarmSpec) -> cloudwatch.AlarmBase:
+        description = self._description(spec.says, spec.section, spec.page)
+        if not spec.missing_is_bad or self._environment.name == LOCAL:
+            return self._single(spec, spec.name, description)
+        # At the first deploy there are no data yet, which is not what the alarm is for.
+        silent = self._single(spec, f"{spec.name}Now", f"Part of {spec.name}: without data, too")
+        return cloudwatch.CompositeAlarm(
+            self,
+            spec.name,
+            alarm_rule=cloudwatch.AlarmRule.all_of(
+                *(cloudwatch.AlarmRule.from_alarm(each, cloudwatch.AlarmState.ALARM) for each in (silent, self._began))
+            ),
+            alarm_description=description,
+        )
+
+    @cached_property
+    def _began(self) -> cloudwatch.Alarm:
+        """Whether the trigger has ticked for some minutes within a week: until then, silence is that of a new stack."""
+        return cloudwatch.Alarm(
+            self,
+            "TriggerBegan",
+            metric=self._names.unlabelled(
+                function_metric(FunctionName.TRIGGER, "Invocations", "Sum"), Duration.days(1)
+            ),
+            alarm_description="Part of alarms that tell of silence: the trigger has ticked before",
+            threshold=_TICKS_BEFORE,
+            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+            evaluation_periods=_DAYS_REMEMBERED,
+            datapoints_to_alarm=1,
+            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+        )
+
+    def _single(self, spec: AlarmSpec, name: str, description: str) -> cloudwatch.Alarm:
         missing = cloudwatch.TreatMissingData
         return cloudwatch.Alarm(
             self,
-            spec.name,
+            name,
             metric=self._watched(spec.watched, spec.period),
-            alarm_description=self._description(spec.says, spec.name, spec.page),
+            alarm_description=description,
             threshold=spec.threshold,
             comparison_operator=cloudwatch.ComparisonOperator[spec.comparison.value],
             evaluation_periods=-(-spec.minutes // spec.period),

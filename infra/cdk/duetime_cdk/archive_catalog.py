@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from aws_cdk import Aws
+from aws_cdk import Aws, Stack
 from aws_cdk import aws_athena as athena
 from aws_cdk import aws_glue as glue
 from constructs import Construct
@@ -14,8 +15,6 @@ from duetime_cdk.archive import RESULTS_PREFIX
 
 if TYPE_CHECKING:
     from aws_cdk import aws_s3 as s3
-
-    from duetime_cdk.environments import Environment
 
 TABLE = "tasks"
 _FIRST_DAY = "2026-01-01"
@@ -34,9 +33,10 @@ class ArchiveCatalog(Construct):
     Source: Athena User Guide, "Set up partition projection".
     """
 
-    def __init__(self, scope: Construct, id_: str, *, environment: Environment, bucket: s3.Bucket) -> None:
+    def __init__(self, scope: Construct, id_: str, *, bucket: s3.Bucket) -> None:
         super().__init__(scope, id_)
-        name = f"duetime_{environment.name}"
+        stack = Stack.of(self).stack_name
+        name = _database_of(stack)
         self.database = glue.CfnDatabase(
             self,
             "Database",
@@ -44,7 +44,7 @@ class ArchiveCatalog(Construct):
             database_input=glue.CfnDatabase.DatabaseInputProperty(name=name, description="duetime: ended tasks"),
         )
         self.table = self._table(name, bucket)
-        self.workgroup = self._workgroup(f"duetime-{environment.name}", bucket)
+        self.workgroup = self._workgroup(stack, bucket)
         query = athena.CfnNamedQuery(
             self,
             "Failures",
@@ -113,6 +113,12 @@ class ArchiveCatalog(Construct):
                 result_configuration=results,
             ),
         )
+
+
+def _database_of(stack: str) -> str:
+    """The name of a stack's database: Glue's are in lower case, and so no longer those of one stack only."""
+    name = stack.lower().replace("-", "_")
+    return name if stack == stack.lower() else f"{name}_{sha256(stack.encode()).hexdigest()[:8]}"
 
 
 _QUERY = """\

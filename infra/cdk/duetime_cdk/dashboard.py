@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aws_cdk import Duration
+from aws_cdk import Duration, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
@@ -33,9 +33,9 @@ _AXES = {
 class MetricNames:
     """What the resources are called that panels and alarms name by `$`."""
 
-    def __init__(self, environment: Environment, *, stores: Stores, functions: Functions, http: HttpApi) -> None:
+    def __init__(self, stack: str, *, stores: Stores, functions: Functions, http: HttpApi) -> None:
         queues, intake = stores.queues, stores.intake
-        self._namespace = namespace_of(environment)
+        self._namespace = namespace_of(stack)
         self._resources: Mapping[str, str] = {
             "$table": stores.tables.tasks.table_name,
             "$api": http.api.api_id,
@@ -76,7 +76,7 @@ class Dashboard(Construct):
     def __init__(self, scope: Construct, id_: str, *, environment: Environment, names: MetricNames) -> None:
         super().__init__(scope, id_)
         self._names = names
-        dashboard = cloudwatch.Dashboard(self, "Dashboard", dashboard_name=f"duetime-{environment.name}")
+        dashboard = cloudwatch.Dashboard(self, "Dashboard", dashboard_name=Stack.of(self).stack_name)
         for section in sections(environment):
             dashboard.add_widgets(cloudwatch.TextWidget(markdown=f"## {section.title}", width=24, height=1))
             dashboard.add_widgets(*(self._widget(panel) for panel in section.panels))

@@ -281,8 +281,9 @@ class Environment:
     dollars a day, and some 25 million tasks). 0: they are not, and the summary lacks what its changes did not tell."""
     broadcast_batch_size: int = 500
     """Most changes of the table that an invocation of `broadcast` is given (1 to 1000; 6 MB must hold them)."""
-    broadcast_batch_seconds: int = 1
-    """Batching window of the table's stream, in seconds (0 to 300): longer means fewer invocations, later updates."""
+    broadcast_batch_seconds: int = 5
+    """Batching window of the table's stream, in seconds (0 to 300): longer means fewer invocations and writes of the
+    summary, later live updates and events. 1 where people watch; with few tasks, each change is then paid for alone."""
     broadcast_concurrency: int = 1
     """Most invocations of `broadcast` at once for each shard of the table's stream (1 to 10)."""
 
@@ -296,8 +297,10 @@ class Environment:
     """Owners whose tasks' final failures have metrics of their own. CloudWatch bills each one."""
     metric_types: tuple[str, ...] = ()
     """Types of tasks whose lateness and duration have metrics of their own. CloudWatch bills each one."""
-    xray: bool = True
-    """Whether X-Ray traces the invocations of the functions (active tracing)."""
+    xray: bool = False
+    """Whether X-Ray traces the invocations of the functions and the runs of topologies (active tracing). It records the
+    first request of each second and a twentieth of the others, which Lambda lets nobody change: traffic that is thin is
+    recorded completely, which costs more than its tasks do."""
     otlp_endpoint: str = ""
     """URL that the functions export spans to, with OTLP over HTTP, such as `http://localhost:4318` for the collector of
     the layer below; empty for none."""
@@ -501,6 +504,8 @@ LOCAL_STACK = replace(
     # The owner of requests that name none.
     intake_owner="local",
     event_bus="default",
+    # Its console is watched, and nothing is paid for.
+    broadcast_batch_seconds=1,
     pulled_types={"pulled": ("*",)},
     # Where a console that is being worked on is served.
     cors_origins=("http://localhost:5173", "http://127.0.0.1:5173"),

@@ -84,7 +84,13 @@ class Functions(Construct):
         self.api = self._api()
         self.trigger = self._trigger()
         self.topology = self._topology()
-        self.machine = TopologyMachine(self, "Topologies", environment=environment, function=self.topology)
+        self.machine = TopologyMachine(
+            self,
+            "Topologies",
+            environment=environment,
+            function=self.topology,
+            table=stores.tables.tasks.table_name,
+        )
         self.worker = self._worker()
         self.deadletter = self._deadletter()
         self.intake = self._intake(stores.intake) if stores.intake else None
@@ -132,9 +138,9 @@ class Functions(Construct):
 
     def _tell_where_logs_are(self) -> None:
         """The API tells its callers; on the local stack there is no CloudWatch console to look at."""
-        self.api.function.add_environment(Variable.STACK, Stack.of(self).stack_name)
+        self.api.variables[Variable.STACK] = Stack.of(self).stack_name
         log_group = "" if self._environment.name == LOCAL else self.worker.log_group.log_group_name
-        self.api.function.add_environment(Variable.WORKER_LOGS, log_group)
+        self.api.variables[Variable.WORKER_LOGS] = log_group
 
     def _trigger(self) -> LambdaFunction:
         function = self._function(
@@ -145,8 +151,8 @@ class Functions(Construct):
             },
         )
         if url := self._environment.heartbeat_url:
-            function.function.add_environment(Variable.HEARTBEAT_URL, url)
-            function.function.add_environment(Variable.EGRESS_FUNCTION, self.egress.function.function_name)
+            function.variables[Variable.HEARTBEAT_URL] = url
+            function.variables[Variable.EGRESS_FUNCTION] = self.egress.function.function_name
             self._grant_egress(function)
         function.allow(READ_MANY, [self._stores.tables.tasks.table_arn])
         # Schedules hand their payloads on to the tasks that the trigger makes for them.
@@ -350,8 +356,13 @@ class Functions(Construct):
 
     def _grant_bulk_start(self, function: LambdaFunction) -> None:
         """Let a function have bulk operations run."""
-        function.function.add_environment(Variable.BULK_FUNCTION, self.bulk.function.function_name)
+        function.variables[Variable.BULK_FUNCTION] = self.bulk.function.function_name
         function.allow(["lambda:InvokeFunction"], [self.bulk.function.function_arn])
+
+    def complete(self) -> None:
+        """Give the functions their variables, when all are known."""
+        for _, function in self.by_name:
+            function.complete()
 
     @property
     def by_name(self) -> list[tuple[FunctionName, LambdaFunction]]:
@@ -395,11 +406,6 @@ class Functions(Construct):
     def _queue_arns(self) -> list[str]:
         return [queue.queue_arn for queue in self._stores.queues.to_work]
 
-    @property
-    def _pulled_urls(self) -> str:
-        urls = {name: queue.queue_url for name, queue in self._stores.queues.pulled.items()}
-        return Stack.of(self).to_json_string(urls) if urls else "{}"
-
     def _grant_leasing(self, function: LambdaFunction) -> None:
         """Let a function hand out the tasks of the pulled types."""
         pulled = self._stores.queues.pulled.values()
@@ -412,7 +418,7 @@ class Functions(Construct):
         enqueuing = {
             Variable.TABLE: self._stores.tables.tasks.table_name,
             **{QUEUE_VARIABLES[priority]: queue.queue_url for priority, queue in queues.items()},
-            Variable.PULLED_QUEUES: self._pulled_urls,
+            Variable.PULLED_QUEUES: json.dumps(self._stores.queues.names_of_pulled),
             Variable.SHARDS: str(settings.shards),
             Variable.LOOK_AHEAD_SECONDS: str(settings.look_ahead_seconds),
             Variable.METRIC_OWNERS: " ".join(settings.metric_owners),

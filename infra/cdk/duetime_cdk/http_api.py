@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import jsii
-from aws_cdk import Acknowledgment, Duration, Validations
+from aws_cdk import Acknowledgment, Duration, Stack, Validations
 from aws_cdk import aws_apigateway as access_log
 from aws_cdk import aws_apigatewayv2 as apigateway
 from aws_cdk import aws_apigatewayv2_authorizers as authorizers
@@ -16,7 +16,7 @@ from constructs import Construct
 
 from duetime.contract import health_and_openapi
 from duetime.settings import Authentication
-from duetime_cdk.removal_policies import removal_of
+from duetime_cdk.removal_policies import VENDED_LOGS, removal_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,13 +47,26 @@ ACCESS_LOG_FIELDS = {
     "requestId": "$context.requestId",
     "time": "$context.requestTime",
     "sourceIp": "$context.identity.sourceIp",
-    "caller": "$context.identity.userArn",
     "request": "$context.httpMethod $context.path",
     "status": "$context.status",
     "latencyMs": "$context.responseLatency",
     "integrationLatencyMs": "$context.integrationLatency",
-    "error": "$context.error.message",
 }
+
+_CALLERS = {
+    Authentication.IAM: "$context.identity.userArn",
+    Authentication.JWT: "$context.authorizer.claims.sub",
+    Authentication.NONE: "$context.identity.sourceIp",
+}
+"""Who called, by who may (Source: API Gateway Developer Guide, "Customize HTTP API access logs")."""
+_ERROR = "$context.error.messageString"
+"""The gateway's message in quotes of its own, with those in it escaped (Source: the same)."""
+
+
+def access_log_format(authentication: Authentication) -> str:
+    """A line of the access log, by who may call."""
+    fields = {**ACCESS_LOG_FIELDS, "caller": _CALLERS[authentication], "error": _ERROR}
+    return json.dumps(fields).replace(f'"{_ERROR}"', _ERROR)
 
 
 class HttpApi(Construct):
@@ -64,7 +77,7 @@ class HttpApi(Construct):
         self.api = apigateway.HttpApi(
             self,
             "Api",
-            api_name=f"duetime-{environment.name}",
+            api_name=Stack.of(self).stack_name,
             create_default_stage=False,
             cors_preflight=_cors(environment.cors_origins) if environment.cors_origins else None,
         )
@@ -84,6 +97,7 @@ class HttpApi(Construct):
         log_group = logs.LogGroup(
             self,
             "AccessLog",
+            log_group_name=f"{VENDED_LOGS}/apigateway/{self.api.api_id}",
             retention=logs.RetentionDays[environment.log_retention],
             removal_policy=removal_of(environment),
         )
@@ -96,7 +110,13 @@ class HttpApi(Construct):
             throttle=apigateway.ThrottleSettings(
                 rate_limit=environment.requests_per_second, burst_limit=environment.request_burst
             ),
-            access_log_settings=_AccessLog(log_group),
+            access_log_settings=_AccessLog(log_group, environment.authentication),
+        )
+        Validations.of(self.stage).acknowledge(
+            Acknowledgment(
+                id="Serverless-APIGWStructuredLogging",
+                reason="It is JSON: the gateway writes the quotes of the error's message, which the format has not",
+            )
         )
 
     def serve_console(self, function: lambda_.Function) -> str:
@@ -127,7 +147,8 @@ class HttpApi(Construct):
 class _AccessLog:
     """One JSON line a request: who called what, and how it ended."""
 
-    def __init__(self, log_group: logs.LogGroup) -> None:
+    def __init__(self, log_group: logs.LogGroup, authentication: Authentication) -> None:
+        self._authentication = authentication
         self._destination = apigateway.LogGroupLogDestination(log_group)
 
     @property
@@ -136,7 +157,7 @@ class _AccessLog:
 
     @property
     def format(self) -> access_log.AccessLogFormat:
-        return access_log.AccessLogFormat.custom(json.dumps(ACCESS_LOG_FIELDS))
+        return access_log.AccessLogFormat.custom(access_log_format(self._authentication))
 
 
 def _cors(origins: Sequence[str]) -> apigateway.CorsPreflightOptions:

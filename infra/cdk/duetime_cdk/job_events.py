@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from aws_cdk import aws_events as events
@@ -54,7 +55,12 @@ def _ours(service: AwsService, row: JobService, patterns: Sequence[str]) -> dict
     if isinstance(row.event_job, str):
         return {row.event_job: [{"prefix": JOB_PREFIX}]}
     names = [each.rpartition("/")[2] for each in patterns if service_of(each) is service]
-    return {row.event_job[0]: [{"wildcard": name.replace("?", "*")} for name in names]}
+    return {row.event_job[0]: [{"wildcard": wildcard_of(name)} for name in names]}
+
+
+def wildcard_of(name: str) -> str:
+    """A pattern of names as EventBridge takes it: it has no `?`, and refuses `**` (Source: its library Event Ruler)."""
+    return re.sub(r"[*?]+", "*", name)
 
 
 def _job(service: AwsService, row: JobService) -> str | list[str]:

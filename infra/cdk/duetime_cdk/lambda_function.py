@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aws_cdk import Acknowledgment, Duration, IgnoreMode, Validations
+from aws_cdk import Acknowledgment, Duration, IgnoreMode, Stack, Validations
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from duetime.environment_variables import Variable
+from duetime_cdk.aws_limits import split_variables
 from duetime_cdk.environments import FunctionName
+from duetime_cdk.layers.build import settings_layer
 from duetime_cdk.metric_sources import namespace_of, service_of
 from duetime_cdk.removal_policies import removal_of
 from duetime_cdk.source_folders import FUNCTIONS
@@ -40,8 +42,7 @@ _OUTSIDE_LOOPS = frozenset(
 
 _POLLING = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
 """What Lambda does to a queue with the function's role (Source: AWS Lambda Developer Guide, using Lambda with SQS)."""
-
-"""Of the metrics of all functions."""
+UNTRACED = "The setting `xray` turns tracing on: of thin traffic it would be most of the bill"
 _VALIDATING = frozenset({FunctionName.API, FunctionName.INTAKE, FunctionName.WATCH})
 """Functions that validate requests by pydantic; none of them runs handlers, which may want its plugins."""
 _CREATING_TASKS = frozenset({FunctionName.API, FunctionName.INTAKE})
@@ -62,7 +63,12 @@ class LambdaFunction(Construct):
     ) -> None:
         super().__init__(scope, name.capitalize())
         self.log_group = log_group = _log_group(self, environment)
-        everything = {**_observability(name, environment), **variables}
+        self._name, self._layers = name, layers
+        self.variables: dict[Variable, str] = {
+            **_observability(name, environment, Stack.of(self).stack_name),
+            **variables,
+        }
+        """What the function is given by `complete`."""
         self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
         log_group.grant_write(self.role)
         self.function = lambda_.Function(
@@ -77,7 +83,6 @@ class LambdaFunction(Construct):
             memory_size=environment.sizes[name].memory_mb,
             timeout=Duration.seconds(environment.sizes[name].timeout_seconds),
             reserved_concurrent_executions=environment.reserved.get(name),
-            environment={variable.value: value for variable, value in everything.items()},
             role=self.role,
             log_group=log_group,
             logging_format=lambda_.LoggingFormat.JSON,
@@ -91,6 +96,19 @@ class LambdaFunction(Construct):
         )
         self._acknowledge_findings()
 
+    def complete(self) -> None:
+        """Give the function its variables; the largest tables go into a layer if they are too large together.
+
+        Raises:
+            LimitExceeded: they are too large without any table.
+        """
+        kept, moved = split_variables(self._name, self.variables)
+        if moved:
+            layer = settings_layer({variable.value: value for variable, value in moved.items()})
+            self.function.add_layers(self._layers.settings(self._name, layer))
+        for variable, value in kept.items():
+            self.function.add_environment(variable.value, value)
+
     def _acknowledge_findings(self) -> None:
         """Say why rules of cdk-nag do not apply."""
         Validations.of(self.role).acknowledge(
@@ -100,6 +118,7 @@ class LambdaFunction(Construct):
             )
         )
         Validations.of(self.function).acknowledge(
+            Acknowledgment(id="Serverless-LambdaTracing", reason=UNTRACED),
             Acknowledgment(
                 id="Serverless-LambdaDLQ",
                 reason="It would take asynchronous invocations only: ticks and starts of bulk operations. The next tick"
@@ -183,10 +202,10 @@ def _log_group(scope: Construct, environment: Environment) -> logs.LogGroup:
     )
 
 
-def _observability(name: FunctionName, environment: Environment) -> dict[Variable, str]:
+def _observability(name: FunctionName, environment: Environment, stack: str) -> dict[Variable, str]:
     return {
         Variable.SERVICE_NAME: service_of(name),
-        Variable.METRICS_NAMESPACE: namespace_of(environment),
+        Variable.METRICS_NAMESPACE: namespace_of(stack),
         Variable.LOG_LEVEL: environment.log_level,
         **({Variable.PYDANTIC_PLUGINS: "__all__"} if name in _VALIDATING else {}),
         **({Variable.OTLP_ENDPOINT: environment.otlp_endpoint} if environment.otlp_endpoint else {}),

@@ -30,6 +30,10 @@ class LayerVersions(Construct):
         self.with_types = [*self.own, *([self._version("Types", layers.types)] if layers.types else [])]
         self.types_module = MODULE if layers.types else ""
 
+    def settings(self, function: str, layer: Layer) -> lambda_.LayerVersion:
+        """The variables of one function that are too large for its environment."""
+        return self._version(f"Settings-{function}", layer)
+
     def _version(self, id_: str, layer: Layer) -> lambda_.LayerVersion:
         return lambda_.LayerVersion(
             self,

@@ -10,7 +10,7 @@ from duetime.metrics import METRICS, NAMESPACE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from duetime_cdk.environments import Environment, FunctionName
+    from duetime_cdk.environments import FunctionName
 
 SERVICE = "service"
 """The dimension of every metric that a function writes itself."""
@@ -39,9 +39,9 @@ class Source:
         return replace(self, label=label)
 
 
-def namespace_of(environment: Environment) -> str:
-    """Where the functions of an environment write: environments of one account are kept apart."""
-    return f"{NAMESPACE}/{environment.name}"
+def namespace_of(stack: str) -> str:
+    """Where the functions of a stack write, by its name: the stacks of one account are kept apart."""
+    return f"{NAMESPACE}/{stack}"
 
 
 def service_of(function: FunctionName | str) -> str:

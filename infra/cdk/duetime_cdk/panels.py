@@ -259,7 +259,7 @@ def _schedules() -> list[Panel]:
             "Occurrences",
             "tasks of schedules",
             Unit.COUNT,
-            _sums("occurrences", "occurrences_missed", "expectations_missed"),
+            _sums("occurrences", "occurrences_missed", "expectations_missed", "calendars_ending"),
         ),
         Panel(
             "Skipped occurrences",

@@ -10,6 +10,7 @@ from duetime.environment_variables import Variable
 from duetime_cdk.alarms import Alarms
 from duetime_cdk.archive import ArchiveBucket
 from duetime_cdk.archive_catalog import ArchiveCatalog
+from duetime_cdk.aws_limits import check_limits
 from duetime_cdk.dashboard import Dashboard, MetricNames
 from duetime_cdk.environments import DEV, LOCAL, with_settings
 from duetime_cdk.event_intake import Intake
@@ -94,16 +95,18 @@ class DuetimeStack(Stack):
         # The gateway of this machine's stack has another address than its template knows.
         if console_url and environment.name != LOCAL:
             for function in (functions.worker, functions.api):
-                function.function.add_environment(Variable.CONSOLE_URL, console_url)
+                function.variables[Variable.CONSOLE_URL] = console_url
+        functions.complete()
         TriggerSchedule(self, "Tick", function=functions.trigger.function)
         if environment.recounts_summary:
             SummaryRecount(self, "Recount", function=functions.broadcast.function)
-        names = MetricNames(environment, stores=stores, functions=functions, http=http)
+        names = MetricNames(self.stack_name, stores=stores, functions=functions, http=http)
         alarms = Alarms(self, "Alarms", environment=environment, names=names, console_url=console_url)
         if environment.name != LOCAL:
             Dashboard(self, "Dashboard", environment=environment, names=names)
         if archive:
-            ArchiveCatalog(self, "Catalog", environment=environment, bucket=archive.bucket)
+            ArchiveCatalog(self, "Catalog", bucket=archive.bucket)
+        check_limits(self)
         # Printed by every deploy, before it begins.
         Annotations.of(self).add_info(_needs(environment))
         self._say(

@@ -41,7 +41,7 @@ def grant_target_calls(function: LambdaFunction, patterns: Sequence[str]) -> Non
         for grant in row.grants:
             found = [re.fullmatch(grant.of, each) for each in _of(service, patterns)]
             if resources := sorted({each.expand(grant.on) for each in found if each is not None}):
-                function.allow(list(grant.actions), resources)
+                function.allow(list(grant.actions), resources, grant.conditions)
                 for each in resources:
                     _acknowledge(function, each, "What a job is called is not known before it runs")
     _grant_containers(function, patterns)

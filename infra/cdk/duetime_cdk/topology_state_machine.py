@@ -20,7 +20,8 @@ from constructs import Construct
 from duetime.domain.limits import MAX_DEADLINE_SECONDS
 from duetime.domain.operating_parameters import TOPOLOGY_MARGIN, WAITS_AT_ONCE
 from duetime.domain.times import SECOND
-from duetime_cdk.removal_policies import removal_of
+from duetime_cdk.lambda_function import UNTRACED
+from duetime_cdk.removal_policies import VENDED_LOGS, removal_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,7 +50,9 @@ _RUN = {"task_id.$": "$.task_id", "fence.$": "$.fence"}
 class TopologyMachine(Construct):
     """The state machine, with a role that may invoke one function and start its own children."""
 
-    def __init__(self, scope: Construct, id_: str, *, environment: Environment, function: LambdaFunction) -> None:
+    def __init__(
+        self, scope: Construct, id_: str, *, environment: Environment, function: LambdaFunction, table: str
+    ) -> None:
         super().__init__(scope, id_)
         arn = function.function.function_arn
         self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("states.amazonaws.com"))
@@ -63,15 +66,25 @@ class TopologyMachine(Construct):
             # Comment and timeout stand in the definition: the CDK adds neither to one that is given as a text.
             definition_body=sfn.DefinitionBody.from_string(json.dumps(definition(arn))),
             role=self.role,
-            tracing_enabled=True,
+            tracing_enabled=environment.xray,
             logs=sfn.LogOptions(
-                destination=logs.LogGroup(self, "Log", retention=retention, removal_policy=removal),
+                destination=logs.LogGroup(
+                    self,
+                    "Log",
+                    log_group_name=f"{VENDED_LOGS}/states/{table}",
+                    retention=retention,
+                    removal_policy=removal,
+                ),
                 level=sfn.LogLevel.ALL,
                 # The ids are all there is to log: no payload ever passes through.
                 include_execution_data=True,
             ),
         )
         self._grant_children()
+        Validations.of(self.machine).acknowledge(
+            Acknowledgment(id="AwsSolutions-SF2", reason=UNTRACED),
+            Acknowledgment(id="Serverless-StepFunctionStateMachineXray", reason=UNTRACED),
+        )
         Validations.of(self.role).acknowledge(
             Acknowledgment(
                 id="AwsSolutions-IAM5[Resource::*]",

@@ -27,7 +27,7 @@ class WebSocketApi(Construct):
     def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
         super().__init__(scope, id_)
         self.api = apigateway.WebSocketApi(
-            self, "Api", api_name=f"duetime-{environment.name}-live", route_selection_expression=SELECTION
+            self, "Api", api_name=f"{Stack.of(self).stack_name}-live", route_selection_expression=SELECTION
         )
         self.stage = apigateway.WebSocketStage(
             self,

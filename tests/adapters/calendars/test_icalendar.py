@@ -49,6 +49,106 @@ def test_whole_days_become_dates() -> None:
 
 
 @pytest.mark.parametrize(
+    "end", ["DTEND;VALUE=DATE:20261225", "DURATION:P0D", "DTEND;VALUE=DATE:20261226", "SEQUENCE:0"]
+)
+def test_a_day_whose_end_is_the_day_itself_is_one_day(end: str) -> None:
+    """Some programs write no later end, as the standard wants it, and mean that day."""
+    assert list(read(f"DTSTART;VALUE=DATE:20261225\n{end}").dates) == [date(2026, 12, 25)]
+
+
+TODO = file_of("DUE:20261225T090000Z").replace(b"VEVENT", b"VTODO")
+
+
+@pytest.mark.parametrize("mode", CalendarMode)
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (TODO, "has no events (VEVENT)"),
+        (file_of(), "has no events (VEVENT)"),
+        (file_of("DTSTART;VALUE=DATE:20201225"), "takes any time from 2026-11-21 to 2029-11-21"),
+        (file_of("DTSTART;VALUE=DATE:20351225"), "takes any time from 2026-11-21 to 2029-11-21"),
+        (file_of("DTSTART:20270601T100000Z"), "takes any time"),
+        (file_of("DTSTART:20270601T100000Z\nDTEND:20270601T100000Z"), "takes any time"),
+        (file_of("DTSTART;VALUE=DATE:20261225\nSTATUS:CANCELLED"), "takes any time"),
+        (file_of("DTSTART;VALUE=DATE:20261225\nEXDATE;VALUE=DATE:20261225"), "takes any time"),
+    ],
+)
+def test_a_file_that_excludes_nothing_is_refused(data: bytes, reason: str, mode: CalendarMode) -> None:
+    """Whoever puts it expects otherwise: the reason says what is absent, and what that would mean."""
+    with pytest.raises(FieldInvalid) as refusal:
+        calendar_from_ics(data, "c", START, END, mode=mode)
+    assert (refusal.value.field, reason in refusal.value.reason) == ("ics", True)
+
+
+@pytest.mark.parametrize(
+    ("event", "known"),
+    [
+        ("DTSTART;VALUE=DATE:20261225\nRRULE:FREQ=YEARLY", False),
+        ("DTSTART;VALUE=DATE:20261225\nRRULE:FREQ=YEARLY;COUNT=3", True),
+        ("DTSTART;VALUE=DATE:20261225\nRRULE:FREQ=YEARLY;COUNT=4", False),
+        ("DTSTART;VALUE=DATE:20261225\nRRULE:FREQ=YEARLY;UNTIL=20281225", True),
+        ("DTSTART:20261225T100000Z\nDURATION:PT1H\nRRULE:FREQ=YEARLY;UNTIL=99991231T000000Z", False),
+        ("DTSTART;VALUE=DATE:20261225", True),
+        ("DTSTART;VALUE=DATE:20291121", True),
+        ("DTSTART;VALUE=DATE:20261225\nRDATE;VALUE=DATE:20351225", False),
+        ("DTSTART;VALUE=DATE:20291120\nDTEND;VALUE=DATE:20291201", False),
+        ("DTSTART:20291120T230000Z\nDTEND:20291122T010000Z", False),
+    ],
+)
+def test_a_calendar_says_until_when_it_is_known(event: str, known: bool) -> None:  # noqa: FBT001 - a parameter
+    """What comes later is not in it, whether a rule goes on or a single event lies there; else all is known."""
+    assert read(event).known_until == (None if known else at("2029-11-21"))
+
+
+def with_zone(name: str, event: str) -> bytes:
+    """A file of an event that describes its time zone in front of it, as Outlook does."""
+    zone = f"""BEGIN:VTIMEZONE
+        TZID:{name}
+        BEGIN:STANDARD
+        DTSTART:16010101T030000
+        TZOFFSETFROM:+0200
+        TZOFFSETTO:+0100
+        RRULE:FREQ=YEARLY;BYDAY=-1SU;BYMONTH=10
+        END:STANDARD
+        BEGIN:DAYLIGHT
+        DTSTART:16010101T020000
+        TZOFFSETFROM:+0100
+        TZOFFSETTO:+0200
+        RRULE:FREQ=YEARLY;BYDAY=-1SU;BYMONTH=3
+        END:DAYLIGHT
+        END:VTIMEZONE
+        BEGIN:VEVENT""".replace("    ", "")
+    return file_of(event).replace(b"BEGIN:VEVENT", zone.replace("\n", "\r\n").encode(), 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "starts"),
+    [
+        ("Romance Standard Time", "2027-06-01T08:00"),
+        ("Pacific Standard Time", "2027-06-01T17:00"),
+        ("Europe/Paris", "2027-06-01T08:00"),
+        ("/freeassociation.sourceforge.net/Europe/Paris", "2027-06-01T08:00"),
+        ("/mozilla.org/20050126_1/America/New_York", "2027-06-01T14:00"),
+    ],
+)
+def test_a_zone_that_a_file_describes_goes_by_its_name(name: str, starts: str) -> None:
+    """Outlook names zones of Windows and describes them, others put a prefix before a name of IANA."""
+    event = f"DTSTART;TZID={name}:20270601T100000\nDTEND;TZID={name}:20270601T110000\nRRULE:FREQ=YEARLY;COUNT=2"
+    data = with_zone(name, event)
+    calendar = calendar_from_ics(data, "c", START, END, zone=zone_named("Europe/London"))
+    assert [span.start for span in calendar.spans][:1] == [at(starts)]
+    assert len(calendar.spans) == 2
+
+
+def test_a_zone_that_no_name_says_is_refused() -> None:
+    """Its rules may change, and only a name says which are meant."""
+    name = "Customized Time Zone"
+    data = with_zone(name, f"DTSTART;TZID={name}:20270601T100000\nDURATION:PT1H")
+    with pytest.raises(FieldInvalid, match="Customized Time Zone: names of IANA and Windows are read"):
+        calendar_from_ics(data, "c", START, END)
+
+
+@pytest.mark.parametrize(
     ("line", "start"),
     [
         ("DTSTART:20270601T100000Z", "2027-06-01T10:00"),
@@ -127,8 +227,9 @@ def test_cancelled_events_are_left_out() -> None:
         "DTSTART;VALUE=DATE:20200101",
         "DTSTART;VALUE=DATE:20350101",
         "DTSTART:20270101T000000Z",
+        "DTSTART;VALUE=DATE:20270405",
     )
-    assert not calendar.dates
+    assert list(calendar.dates) == [date(2027, 4, 5)]
     assert not calendar.spans
 
 

@@ -9,7 +9,7 @@ from duetime.domain.changes.changes import Change, ChangeBatch
 from duetime.domain.changes.events import DOCUMENTS, Event, EventKind, events_of
 from duetime.domain.changes.snapshots import ScheduleSnapshot, TaskSnapshot
 from duetime.domain.operating_parameters import LATE_EVENT_AFTER
-from duetime.domain.schedules.run_history import ExpectationState, Remark
+from duetime.domain.schedules.run_history import CalendarEnd, ExpectationState, Remark
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.attempt_records import TaskError
 from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
@@ -144,6 +144,22 @@ def test_a_missed_expectation_is_told_with_its_deadline() -> None:
     assert told(after, replace(after, edition=6)) == told(after, before) == told(None, after) == []
 
 
+def test_the_end_of_what_a_calendar_knows_is_told_once() -> None:
+    """When a schedule has found it, and again when it has found another one."""
+    after = replace(SCHEDULE, edition=5, calendar_end=CalendarEnd("off", NOW))
+    (event,) = told(SCHEDULE, after)
+    assert event.kind is EventKind.CALENDAR_ENDING
+    assert event.detail == {
+        "id": "c1-calendar",
+        "owner": "ann",
+        "schedule": "nightly",
+        "calendar": "off",
+        "known_until": "2026-11-21T02:33:07.250Z",
+    }
+    assert told(after, replace(after, edition=6)) == told(after, SCHEDULE) == told(None, after) == []
+    assert kinds(after, replace(after, calendar_end=CalendarEnd("off", NOW + 1))) == [EventKind.CALENDAR_ENDING]
+
+
 def test_every_event_is_of_its_document() -> None:
     """The fields of an event are those that its kind documents, no more and no fewer."""
     failed = replace(RUNNING, state=State.FAILED)
@@ -157,6 +173,7 @@ def test_every_event_is_of_its_document() -> None:
         *told(whole, replace(whole, state=State.SUCCEEDED)),
         *told(SCHEDULE, skipped),
         *told(SCHEDULE, missed),
+        *told(SCHEDULE, replace(SCHEDULE, calendar_end=CalendarEnd("off", NOW))),
     ]
     assert {event.kind for event in found} == set(EventKind) == set(DOCUMENTS)
     for event in found:

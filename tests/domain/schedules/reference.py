@@ -47,6 +47,11 @@ class Expression:
     month: Column
     weekday: Column
 
+    @property
+    def follows_clock(self) -> bool:
+        """Whether its hour is a wildcard: one hour of the day is a fixed time."""
+        return self.hour.starred and len(self.hour.values) > 1
+
     def __str__(self) -> str:
         return " ".join(each.text for each in (self.minute, self.hour, self.day, self.month, self.weekday))
 
@@ -101,13 +106,13 @@ def walk(
     expression: Expression, zone: str, start: datetime, end: datetime, *, shift: bool = False, both: bool = False
 ) -> list[datetime]:
     """Every instant in [start, end) at which the expression comes, in UTC."""
-    twice = both or expression.hour.starred
+    twice = both or expression.follows_clock
     found = {
         instant
         for instant, wall, fold in _minutes(zone, start, end)
         if (twice or not fold) and expression.matches(wall)
     }
-    if shift and not expression.hour.starred:
+    if shift and not expression.follows_clock:
         found |= {instant for wall, instant in _left_out(zone, start, end) if expression.matches(wall)}
     return sorted(found)
 

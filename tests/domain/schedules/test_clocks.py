@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -88,6 +90,57 @@ def test_hours_by_steps_follow_the_clock_too() -> None:
         "2027-11-07T01:00:00-05:00",
         "2027-11-07T02:00:00-05:00",
     ]
+
+
+MIDNIGHT_GAPS = [("Asia/Beirut", "2027-03-27"), ("Africa/Cairo", "2027-04-29"), ("America/Santiago", "2027-09-04")]
+
+
+@pytest.mark.parametrize(("zone", "day"), MIDNIGHT_GAPS)
+@pytest.mark.parametrize("text", ["0 0 * * *", "0 */24 * * *", "0 */24 * * 0-6", "@daily"])
+def test_a_midnight_that_does_not_come_is_told_or_made_up(zone: str, day: str, text: str) -> None:
+    """`*/24` is one hour of the day, a fixed time: it is skipped with the reason, or runs after the gap, as chosen."""
+    after = at(f"{day}T12:00")
+    skipped = preview(scheduled(text, clock(zone)), after, 2)
+    assert [(each.runs, each.note[:34], each.note[-7:]) for each in skipped] == [
+        (False, f"00:00 does not exist on {skipped[0].key[:10]}", "skipped"),
+        (True, "", ""),
+    ]
+    assert skipped[1].at - skipped[0].at == 23 * HOUR
+    shifted = preview(scheduled(text, clock(zone, Gap.SHIFT_FORWARD)), after, 1)
+    assert (shifted[0].runs, shifted[0].key[11:16]) == (True, "01:00")
+
+
+@pytest.mark.parametrize(
+    ("zone", "text", "after", "note"),
+    [
+        ("America/New_York", "0 */2 * * *", "2027-03-14T05:30", "02:00 does not exist on 2027-03-14"),
+        ("Asia/Beirut", "0 */12 * * *", "2027-03-27T12:00", "00:00 does not exist on 2027-03-28"),
+        ("Australia/Lord_Howe", "0 * * * *", "2027-10-02T14:30", "02:00 does not exist on 2027-10-03"),
+        ("Pacific/Apia", "0 * * * fri", "2011-12-29T12:00", "00:00, 01:00, 02:00 and 21 more do not exist"),
+    ],
+)
+def test_what_a_wildcard_hour_loses_in_a_gap_is_told(zone: str, text: str, after: str, note: str) -> None:
+    """It is not made up, whatever is chosen, but the preview has it with the reason."""
+    for gap in Gap:
+        lost = [each for each in preview(scheduled(text, clock(zone, gap)), at(after), 3) if not each.runs]
+        assert [each.note.startswith(note) for each in lost] == [True]
+        assert lost[0].note.endswith(": skipped, because the hour is a wildcard")
+
+
+@pytest.mark.parametrize(
+    ("zone", "text", "after"),
+    [
+        ("America/New_York", "0 * * * *", "2027-03-14T05:30"),
+        ("America/New_York", "*/7 * * * * *", "2027-03-14T06:59:50"),
+        ("Australia/Lord_Howe", "*/10 * * * *", "2027-10-02T14:55"),
+        ("Pacific/Apia", "30 * * * *", "2011-12-30T08:45"),
+    ],
+)
+def test_a_wildcard_hour_that_goes_on_after_a_gap_has_lost_nothing(zone: str, text: str, after: str) -> None:
+    """Where each lost time has its like after the gap, the runs are as far apart as ever, and nothing is told."""
+    found = preview(scheduled(text, clock(zone)), at(after), 6)
+    assert all(each.runs and not each.note for each in found)
+    assert len({later.at - each.at for each, later in pairwise(found)} - {4000}) == 1
 
 
 def test_all_hours_written_out_are_fixed_hours() -> None:

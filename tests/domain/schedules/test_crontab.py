@@ -8,9 +8,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from duetime.domain.errors import FieldInvalid
-from duetime.domain.schedules.cron_parser import parse_cron, parse_eventbridge_cron
+from duetime.domain.schedules.cron_description import describe_cron
+from duetime.domain.schedules.cron_dialects import DIFFERENCES, RULES, Dialect, Difference
+from duetime.domain.schedules.cron_parser import parse_cron
 from duetime.domain.schedules.recurrences import UTC_CLOCK
-from duetime.domain.schedules.timings import Dialect, parse_timing
+from duetime.domain.schedules.timings import parse_timing
 from tests.domain.schedules.times import locals_of
 
 SATURDAY, SUNDAY = 5, 6
@@ -38,7 +40,7 @@ SATURDAY, SUNDAY = 5, 6
         ("17 23-23/24 * * *", "17 23 * * *"),
         ("59/15 * * * *", "59 * * * *"),
         ("5/15 * * * *", "5,20,35,50 * * * *"),
-        ("0 */24 * * *", "0 */24,0 * * *"),
+        ("0 */24 * * *", "0 0 * * *"),
         ("0 0 * * 1-7/2", "0 0 * * 1,3,5,0"),
         ("0 0 * * 4-7/2", "0 0 * * 4,6"),
         ("\t0  0 *\t* *  ", "0 0 * * *"),
@@ -60,9 +62,23 @@ def test_two_spellings_are_one_expression(text: str, same: str) -> None:
     [
         ("", "5 fields"),
         ("* * * *", "it has 4"),
-        ("* * * * * * *", "it has 7"),
+        ("* * * * * * * *", "it has 8"),
         ("@reboot", "nothing here is booted"),
-        ("@every 5m", "rate"),
+        ("@every 4h", "rate: 4h"),
+        ("@every_minute", "such as rate: 5 minutes"),
+        ("0 0 * * mon/2", "write the whole range"),
+        ("@once", "create a task"),
+        ("@continuous", "permanent"),
+        ("TZ=Asia/Tokyo 0 9 * * *", "write timezone: Asia/Tokyo and cron: 0 9 * * *"),
+        ("CRON_TZ=Asia/Tokyo 0 9 * * *", "write timezone: Asia/Tokyo and cron: 0 9 * * *"),
+        ("TZ=Asia/Tokyo @every 4h", "timezone"),
+        ("TZ=Asia/Tokyo", "timezone"),
+        ("0 9 * * * Asia/Tokyo", "timezone"),
+        ("0 9 * * * America/Argentina/Buenos_Aires", "timezone"),
+        ("Mon..Fri *-*-* 10:00:00", "systemd"),
+        ("*-*-* 00/2:00", "systemd"),
+        ("0 0 12 * * ? 2027", "dialect: quartz"),
+        ("15 10 ? * 6L 2026", "dialect: eventbridge"),
         ("@fortnightly", "@daily"),
         ("60 * * * *", "60 in the minute field, where 0 to 59"),
         ("* 24 * * *", "hour field"),
@@ -87,13 +103,17 @@ def test_two_spellings_are_one_expression(text: str, same: str) -> None:
         ("0 0 31 2,4,6,9,11 *", "never comes"),
         ("0 0 31 2 ?", "never comes"),
         ("0 0 30W 2 ?", "never comes"),
-        ("H * * * *", "jitter_seconds"),
-        ("H(0-29)/10 * * * *", "jitter_seconds"),
+        ("H * * * *", "write 0, and spread_seconds: 3600"),
+        ("H/15 * * * *", "write */15, and spread_seconds: 900"),
+        ("0 H * * *", "write 0, and spread_seconds: 86400"),
+        ("H(0-29)/10 * * * *", "spread_seconds"),
+        ("0 0 H * *", "spread_seconds"),
         ("R * * * *", "jitter_seconds"),
+        ("0~30 * * * *", "spread_seconds"),
         ("? * * * *", "? in the minute field"),
         ("0 10 * * ? *", "dialect: eventbridge"),
         ("cron(0 10 * * ? *)", "dialect: eventbridge"),
-        ("0 0 * * L", "write SAT for each Saturday, 6L for the last"),
+        ("0 0 * * L", "write SAT for each Saturday, SATL for the last"),
         ("0 0 * * 1,5#2", "two timings"),
         ("0 0 * * 5#6", "no value, range or step"),
         ("0 0 * * 5#0", "no value, range or step"),
@@ -192,5 +212,118 @@ def test_what_eventbridge_refuses_is_refused(text: str, reason: str) -> None:
 
 def test_the_same_number_is_another_weekday_in_eventbridge() -> None:
     """7 is Saturday for EventBridge and Sunday for cron."""
-    assert parse_eventbridge_cron("0 0 ? * 7 *").weekdays == (SATURDAY,)
+    assert parse_cron("0 0 ? * 7 *", Dialect.EVENTBRIDGE).weekdays == (SATURDAY,)
     assert parse_cron("0 0 ? * 7").weekdays == (SUNDAY,)
+
+
+BOTH, EITHER = "Vixie cron (Debian, cronie)", "Kubernetes, Airflow and GitLab"
+SUNDAY_IS_ONE, SUNDAY_IS_ZERO = "in Quartz, where Sunday is 1", "in Spring and crons, where it is 0"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("0 0 */2 * 1-5", ("*/2 in the day-of-month", BOTH, EITHER, "dialect: vixie", "1-31/2")),
+        ("0 0 13 * */5", ("*/5 in the day-of-week", BOTH, EITHER, "dialect: vixie", "0-6/5")),
+        ("0 0 1,*/2 * 1", ("*/2 in the day-of-month", BOTH, EITHER)),
+        ("0 0 */2 * */3", ("*/2 in the day-of-month", BOTH, EITHER)),
+        ("0 0 */2 * FRI#1", ("*/2 in the day-of-month", BOTH, EITHER)),
+        ("0 0 */1 * 5", ("*/1 in the day-of-month", "as *", "as every day", "write *")),
+        ("0 0 13 * */1", ("*/1 in the day-of-week", "as *", "as every day", "write *")),
+        ("0 0 0 13 * 5", ("dialect: spring", "dialect: kubernetes", "match both", "match either")),
+        ("0 0 0 */2 * 5", ("dialect: spring", "dialect: kubernetes", "match both", "match either")),
+        ("0 0 12 ? * 2", ("on Monday", SUNDAY_IS_ONE, "on Tuesday", SUNDAY_IS_ZERO, "dialect: quartz")),
+        ("0 0 12 ? * 2-6", ("Monday to Friday", SUNDAY_IS_ONE, "Tuesday to Saturday", SUNDAY_IS_ZERO)),
+        ("0 15 10 ? * 6L", ("the last Friday", SUNDAY_IS_ONE, "the last Saturday", SUNDAY_IS_ZERO)),
+        ("0 15 10 ? * 6#3", ("the third Friday", SUNDAY_IS_ONE, "the third Saturday", SUNDAY_IS_ZERO)),
+        ("15 10 ? * 6L", ("the last Friday", SUNDAY_IS_ONE, "the last Saturday", SUNDAY_IS_ZERO)),
+        ("0 9 * * 1 0", ("every hour at minute 9 on Sunday in January", "at 09:00 on Monday", "croniter")),
+    ],
+)
+def test_an_expression_that_crons_read_differently_is_refused_with_both_readings(
+    text: str, words: tuple[str, ...]
+) -> None:
+    """Nothing runs on other days than in the program that an expression comes from: its author chooses a reading."""
+    with pytest.raises(FieldInvalid) as refusal:
+        parse_cron(text)
+    assert [each for each in words if each not in refusal.value.reason] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0 0 ? * MON-FRI", "0 0 12 ? * MON", "0 0 12 ? * FRIL", "0 0 12 ? * */2", "0 0 12 ? * 1-7", "0 0 12 ? * 0",
+        "0 0 12 * * 2", "0 0 12 1 * ?", "0 0 ? * 2", "0 0 * * 6L", "0 0 1-31/2 * 1-5", "0 0 13 * 5", "0 0 */2 * *",
+        "0 0 */2 * ?", "0 0 * * */2", "0 9 * * jan 0", "0 9 0-23 * 1 0", "*/5 * * * * *", "0 0 * * * 0",
+    ],
+)  # fmt: skip
+def test_what_all_crons_read_alike_is_accepted(text: str) -> None:
+    """A name of a day, a wildcard, or a number that only one reading takes, is no choice."""
+    assert parse_cron(text)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text", "words"),
+    [
+        (
+            "vixie",
+            "0 0 */2 * 1-5",
+            "at 00:00 on every second day from day 1 of the month if that day is Monday to Friday",
+        ),
+        ("vixie", "0 0 1,*/2 * 6", "at 00:00 on every second day from day 1 of the month, or on Saturday"),
+        ("vixie", "0 0 1-7 * */7", "at 00:00 on days 1 to 7 of the month if that day is Sunday"),
+        ("vixie", "@daily", "at 00:00 every day"),
+        ("kubernetes", "0 0 */2 * 1-5", "at 00:00 on every second day from day 1 of the month, or on Monday to Friday"),
+        ("kubernetes", "0 0 */1 * 5", "at 00:00 on Friday"),
+        ("kubernetes", "0 0 0 13 * 5", "at 00:00 on day 13 of the month, or on Friday"),
+        ("quartz", "0 0 12 ? * 2", "at 12:00 on Monday"),
+        ("quartz", "0 15 10 ? * 6L", "at 10:15 on the last Friday of the month"),
+        ("quartz", "0 15 10 ? * L", "at 10:15 on Saturday"),
+        ("quartz", "0 0 12 ? * 2/2 2027", "at 12:00 on Monday, Wednesday and Friday in 2027"),
+        ("quartz", "0 0 12 L-2 * ?", "at 12:00 on the day 2 days before the last day of the month"),
+        ("spring", "0 0 0 13 * 5", "at 00:00 on day 13 of the month if that day is Friday"),
+        ("spring", "0 0 12 ? * 6L", "at 12:00 on the last Saturday of the month"),
+        ("spring", "@hourly", "every hour"),
+    ],
+)
+def test_a_dialect_has_its_own_reading(dialect: str, text: str, words: str) -> None:
+    """An expression is taken as it was written elsewhere, with the days that it means there."""
+    assert describe_cron(parse_cron(text, Dialect(dialect))) == words
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text", "reason"),
+    [
+        ("vixie", "0 0 0 * * *", "5 fields, as in a crontab; it has 6"),
+        ("spring", "0 0 * * *", "Spring's 6 fields"),
+        ("quartz", "0 0 * * ?", "Quartz's 6 fields"),
+        ("quartz", "0 0 12 * * *", "? in one of day-of-month and day-of-week"),
+        ("quartz", "0 0 12 ? * 0", "1 to 7"),
+        ("quartz", "@daily", "has no macros"),
+        ("kubernetes", "TZ=Asia/Tokyo 0 9 * * *", "timezone"),
+        ("kubernetes", "@every 4h", "rate: 4h"),
+    ],
+)
+def test_what_a_dialect_does_not_have_is_refused_in_it(dialect: str, text: str, reason: str) -> None:
+    """The error names the rule of the dialect."""
+    with pytest.raises(FieldInvalid) as refusal:
+        parse_cron(text, Dialect(dialect))
+    assert reason in refusal.value.reason
+
+
+@pytest.mark.parametrize("difference", DIFFERENCES, ids=lambda each: each.text)
+def test_the_table_of_differences_says_what_the_parser_does(difference: Difference) -> None:
+    """What the table calls rejected is, everything else is not, and each named dialect reads the expression."""
+    try:
+        parse_cron(difference.text)
+    except FieldInvalid:
+        assert difference.rejected
+    else:
+        assert not difference.rejected
+    for dialect in difference.dialects:
+        assert parse_cron(difference.text, dialect)
+
+
+def test_every_dialect_has_rules() -> None:
+    """A dialect that the API offers can be read."""
+    assert set(RULES) == set(Dialect)

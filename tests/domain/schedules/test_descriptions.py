@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from calendar import isleap
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from duetime.domain.errors import FieldInvalid
 from duetime.domain.schedules.cron_description import describe_cron
-from duetime.domain.schedules.cron_parser import parse_cron, parse_eventbridge_cron
+from duetime.domain.schedules.cron_dialects import Dialect
+from duetime.domain.schedules.cron_parser import parse_cron
 from duetime.domain.schedules.timing_description import describe_timing
-from duetime.domain.schedules.timings import Dialect, parse_timing
+from duetime.domain.schedules.timings import parse_timing
+from duetime.domain.schedules.wall_times import wall_of
+from duetime.domain.times import DAY
+from tests.domain.schedules import described
 
 CRONS = {
     "* * * * *": "every minute",
@@ -19,7 +26,12 @@ CRONS = {
     "2-59/5 * * * *": "every 5 minutes from minute 2",
     "*/25 * * * *": "at minutes 0, 25 and 50 of every hour",
     "1-5,10,20-40,50 * * * *": "at minutes 1 to 5, 10, 20 to 40 and 50 of every hour",
-    "1,3,5,8,13,21,34 * * * *": "at 7 minutes of every hour",
+    "*/7 * * * *": "at every 7th minute from minute 0 to 56 of every hour",
+    "1,3,5,8,13,21,34 * * * *": "at minutes 1, 3, 5, 8, 13, 21 and 34 of every hour",
+    "15 0,2,4,7,9,12,15,17 * * *": "at minute 15 of every hour in hours 0, 2, 4, 7, 9, 12, 15 and 17",
+    "*/7 * * * * *": "at every 7th second from second 0 to 56 of every minute",
+    "0 2 13 1 5": "at 02:00 on day 13 of the month or on Friday, in January",
+    "0 2 1-30/2 * *": "at 02:00 on every second day from day 1 to 29 of the month",
     "* 9-17 * * 1-5": "every minute from 09:00 to 17:59 on Monday to Friday",
     "*/10 8,20 * * *": "every 10 minutes from 08:00 to 08:59 and from 20:00 to 20:59",
     "*/10 */6 * * *": "every 10 minutes in every 6th hour",
@@ -44,7 +56,6 @@ CRONS = {
     "0 2 * * 5l": "at 02:00 on the last Friday of the month",
     "0 2 ? * mon": "at 02:00 on Monday",
     "0 2 13 * 5": "at 02:00 on day 13 of the month, or on Friday",
-    "0 2 */7 * 1": "at 02:00 on days 1, 8, 15, 22 and 29 of the month if that day is Monday",
     "0 2 1 1,7 *": "at 02:00 on day 1 of the month in January and July",
     "30 1 28 3 *": "at 01:30 on day 28 of the month in March",
     "@daily": "at 00:00 every day",
@@ -59,6 +70,7 @@ EVENTBRIDGE = {
     "0 10 ? * 2-6 *": "at 10:00 on Monday to Friday",
     "0 10 ? * 6L *": "at 10:00 on the last Friday of the month",
     "0 10 1 * ? 2027": "at 10:00 on day 1 of the month in 2027",
+    "0 10 1 * ? 2030/2": "at 10:00 on day 1 of the month in every second year from year 2030 to 2198",
 }
 TIMINGS: list[tuple[dict[str, Any], str]] = [
     ({"rate": "5 minutes"}, "every 5 minutes"),
@@ -91,7 +103,7 @@ def test_a_cron_expression_is_said_in_words(text: str, words: str) -> None:
 @pytest.mark.parametrize(("text", "words"), EVENTBRIDGE.items())
 def test_an_expression_of_eventbridge_is_read_by_its_own_numbers(text: str, words: str) -> None:
     """Sunday is 1 there, and the last field is a year."""
-    assert describe_cron(parse_eventbridge_cron(text)) == words
+    assert describe_cron(parse_cron(text, Dialect.EVENTBRIDGE)) == words
 
 
 @pytest.mark.parametrize(("fields", "words"), TIMINGS)
@@ -100,18 +112,52 @@ def test_every_kind_of_timing_is_said_in_words(fields: dict[str, Any], words: st
     assert describe_timing(parse_timing(**fields)) == words
 
 
-def field(low: int, high: int) -> st.SearchStrategy[str]:
+def field(low: int, high: int, *others: str) -> st.SearchStrategy[str]:
     """A field of a cron expression."""
     value = st.integers(low, high)
     spans = st.tuples(value, value).map(lambda pair: f"{min(pair)}-{max(pair)}")
     steps = st.integers(2, high - low).map(lambda step: f"*/{step}")
-    lists = st.lists(st.one_of(value.map(str), spans), min_size=1, max_size=12).map(",".join)
-    return st.one_of(st.just("*"), lists, steps)
+    stepped = st.tuples(value, value, st.integers(1, high - low)).map(
+        lambda drawn: f"{min(drawn[:2])}-{max(drawn[:2])}/{drawn[2]}" if drawn[0] != drawn[1] else f"{drawn[0]}"
+    )
+    items = st.one_of(value.map(str), spans, *([st.sampled_from(others)] if others else []))
+    lists = st.lists(items, min_size=1, max_size=12).map(",".join)
+    return st.one_of(st.just("*"), st.just(str(low)), lists, steps, stepped)
 
 
-@given(st.tuples(field(0, 59), field(0, 59), field(0, 23), field(1, 28), field(1, 12), field(0, 6)))
-def test_the_words_of_any_expression_are_few(fields: tuple[str, ...]) -> None:
-    """Whatever is in the fields, there are words, and not more than fit a line or two."""
-    words = describe_cron(parse_cron(" ".join(fields)))
-    assert 5 < len(words) <= 400
+MONTHDAYS = field(1, 28, "l", "l-1", "l-3", "lw", "l-2w", "15w", "1w")
+WEEKDAYS = st.one_of(field(0, 6), st.sampled_from(["fri#2", "mon#1,tue#5", "6l", "sunl,mon#3"]))
+FIELDS = st.tuples(field(0, 59), field(0, 59), field(0, 23), MONTHDAYS, field(1, 12), WEEKDAYS)
+
+
+@given(FIELDS, st.sampled_from([Dialect.KUBERNETES, Dialect.SPRING]))
+def test_the_words_of_any_expression_are_few(fields: tuple[str, ...], dialect: Dialect) -> None:
+    """Whatever is in the fields, there are words, and not more than fit a few lines."""
+    try:
+        words = describe_cron(parse_cron(" ".join(fields), dialect))
+    except FieldInvalid:
+        return
+    assert 5 < len(words) <= 600
     assert "  " not in words
+
+
+@settings(deadline=None)
+@given(FIELDS, st.sampled_from([Dialect.KUBERNETES, Dialect.SPRING]), st.integers(2024, 2051))
+@example(("0", "*/7", "*", "*", "*", "*"), Dialect.KUBERNETES, 2026)
+@example(("0", "0", "2", "13", "1", "5"), Dialect.KUBERNETES, 2026)
+@example(("0", "15", "0,2,4,7,9,12,15,17", "*", "*", "*"), Dialect.KUBERNETES, 2026)
+@example(("*/25", "1,3", "*/6", "1-30/2", "*", "fri#2"), Dialect.SPRING, 2028)
+def test_the_words_mean_the_times_at_which_an_expression_runs(
+    fields: tuple[str, ...], dialect: Dialect, year: int
+) -> None:
+    """Read as English, each description names all times of the expression and no other."""
+    try:
+        cron = parse_cron(" ".join(fields), dialect)
+    except FieldInvalid:
+        return
+    words = describe_cron(cron)
+    meant = described.read(words)
+    assert meant.times == {h * 3600 + m * 60 + s for h in cron.hours for m in cron.minutes for s in cron.seconds}, words
+    days = [date(year, 1, 1) + timedelta(days=number) for number in range(365 + isleap(year))]
+    run_on = [day for day in days if cron.count(wall_of(day), wall_of(day) + DAY)]
+    assert [day for day in days if meant.has_day(day)] == run_on, words

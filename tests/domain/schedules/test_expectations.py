@@ -1,12 +1,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
 from duetime.contract.http.timestamps import instant_of as from_iso
+from duetime.domain.ids import TaskId
+from duetime.domain.limits import MAX_EXPECT_EVERY_SECONDS, MIN_EXPECT_EVERY_SECONDS
 from duetime.domain.schedules.definition import ScheduleSpec, Written
-from duetime.domain.schedules.expectations import Window, after_window, begun, minutes_of, next_window, succeeded_at
+from duetime.domain.schedules.expectations import (
+    MAX_OPEN_RUNS,
+    OLDEST_WINDOWS,
+    Window,
+    after_window,
+    begun,
+    ends_of_successes,
+    minutes_of,
+    next_window,
+    succeeded_in,
+    with_runs,
+)
 from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.run_history import ExpectationState
 from duetime.domain.schedules.time_zones import zone_named
@@ -16,13 +30,16 @@ from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import DAY, HOUR, SECOND, to_iso
 from tests.domain.factories import task
 
+if TYPE_CHECKING:
+    from duetime.domain.tasks.task import Task
+
 SPEC = ScheduleSpec(Written(cron="30 1 * * *"), TaskSpec("report"))
 START = from_iso("2026-11-21T12:00:00Z")
 STATE = ExpectationState(START, START)
 LONDON = Clock(zone_named("Europe/London"))
 
 
-def ran(ended: int, state: State = State.SUCCEEDED) -> object:
+def ran(ended: int, state: State = State.SUCCEEDED) -> Task:
     """A task whose last attempt ended at that time."""
     line = AttemptRecord(1, 1, "w", ended - SECOND, 0, SECOND, AttemptOutcome.SUCCEEDED)
     return replace(task(), state=state, attempt_history=(line,))
@@ -65,9 +82,9 @@ def test_of_both_the_first_deadline_comes_first() -> None:
 def test_a_success_counts_after_the_start_of_its_window_up_to_its_deadline() -> None:
     """Neither one that ended before, nor one that was too late, nor a failure."""
     window = Window(START, START + HOUR, is_period=True)
-    tasks = [ran(START), ran(START + HOUR + 1), ran(START + 5, State.FAILED), task()]
-    assert succeeded_at(tasks, window) is None  # type: ignore[arg-type]
-    assert succeeded_at([*tasks, ran(START + 1), ran(START + HOUR)], window) == START + HOUR  # type: ignore[list-item]
+    ends = ends_of_successes([ran(START), ran(START + HOUR + 1), ran(START + 5, State.FAILED), task()])
+    assert succeeded_in(ends, window) is None
+    assert succeeded_in([*ends, START + 1, START + HOUR], window) == START + HOUR
 
 
 def test_a_period_counts_from_the_latest_success() -> None:
@@ -90,9 +107,49 @@ def test_a_day_without_an_occurrence_expects_nothing() -> None:
 def test_a_change_begins_the_windows_anew() -> None:
     """What was before a change, a pause or a resumption is not expected any more; what was found stays known."""
     state = replace(STATE, missed_at=START, misses=3)
-    assert begun(None, START) == STATE
-    assert begun(state, START - DAY) == state
-    assert begun(state, START + DAY) == ExpectationState(START + DAY, START + DAY, START, None, 3)
+    assert begun(None, START, START) == replace(STATE, looked_at=START - 1)
+    assert begun(None, START, 0) == replace(STATE, looked_at=START - DAY)
+    assert begun(state, START - DAY, 0) == state
+    assert begun(state, START + DAY, 0) == ExpectationState(START + DAY, START + DAY, START, None, 3)
+
+
+@pytest.mark.parametrize("seconds", [MIN_EXPECT_EVERY_SECONDS, 172_800, 181_440, MAX_EXPECT_EVERY_SECONDS])
+def test_the_deadline_of_a_period_does_not_move_with_the_clock(seconds: int) -> None:
+    """Whatever the time is, it is one period after the latest success, however long that is."""
+    spec = replace(SPEC, expect_every_seconds=seconds)
+    length = seconds * SECOND
+    for now in range(START, START + length + 1, max(1, length // 7)):
+        window = next_window(spec, STATE, now - OLDEST_WINDOWS)
+        assert window == Window(START, START + length, is_period=True)
+
+
+@pytest.mark.parametrize("days", [3, 10, 100])
+@pytest.mark.parametrize("seconds", [MIN_EXPECT_EVERY_SECONDS, 86_400, 172_800, MAX_EXPECT_EVERY_SECONDS])
+def test_after_a_long_outage_old_deadlines_are_passed_over_by_whole_periods(seconds: int, days: int) -> None:
+    """The first that is looked into is the first that is not older than two days; the next ones follow it."""
+    spec, length, oldest = replace(SPEC, expect_every_seconds=seconds), seconds * SECOND, START + days * DAY
+    window = next_window(spec, STATE, oldest)
+    assert window is not None
+    assert (window.deadline - START) % length == 0
+    assert window.deadline > oldest
+    assert window.deadline - length <= oldest or window.since == START
+
+
+def test_after_a_long_outage_a_time_of_day_has_its_whole_day() -> None:
+    """A success of the day before the deadline counts, also before the moment up to which deadlines are passed over."""
+    spec = replace(SPEC, expect_success_by="06:00")
+    oldest = from_iso("2026-12-24T05:00:00Z")
+    window = next_window(spec, STATE, oldest)
+    assert window == Window(from_iso("2026-12-23T06:00:00Z"), from_iso("2026-12-24T06:00:00Z"), is_period=False)
+
+
+def test_what_was_open_at_one_look_is_read_again_at_the_next() -> None:
+    """The latest of them, if there are too many; the latest success stays known, whatever was read since."""
+    runs = [replace(task(), id=TaskId.of(START + number, 0, 0)) for number in range(MAX_OPEN_RUNS + 5)]
+    state = with_runs(STATE, [*runs, ran(START + 7), ran(START + 3)], START + HOUR)
+    assert state.open_runs == tuple(each.id for each in runs[5:])
+    assert (state.looked_at, state.succeeded_at) == (START + HOUR, START + 7)
+    assert with_runs(state, [ran(START + 5)], START + DAY).succeeded_at == START + 7
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin
 
 from duetime_testing.simulation.gateway import event_of
 from functions.api.handler import handler
@@ -26,17 +27,27 @@ class Context:
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer of the function, as the gateway would send it."""
+    """An answer of the function, as the gateway would send it.
+
+    Attributes:
+        path: of the request.
+    """
 
     status: int
     headers: Mapping[str, str]
     text: str
     is_base64: bool = False
+    path: str = ""
 
     @property
     def body(self) -> Any:  # noqa: ANN401 - any JSON
         """The answer's JSON."""
         return json.loads(self.text, parse_constant=_no_json)
+
+    @property
+    def location(self) -> str:
+        """The path that `Location` leads to, as a client resolves it (RFC 9110, 10.2.2)."""
+        return urljoin(self.path, self.headers["Location"])
 
     @property
     def problem(self) -> dict[str, Any]:
@@ -82,7 +93,7 @@ class Gateway:
         event = event_of(method, path, text, given, query, self.authorizer, is_base64=is_base64)
         with grants.acting("api"):
             response = handler(event, Context())  # type: ignore[arg-type] # a stand-in for Lambda's own context
-        return Answer(response["statusCode"], response["headers"], response["body"], response["isBase64Encoded"])
+        return Answer(response["statusCode"], response["headers"], response["body"], response["isBase64Encoded"], path)
 
     def create(self, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Create a task, which must succeed; answers its JSON."""

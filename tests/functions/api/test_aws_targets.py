@@ -56,7 +56,7 @@ def test_one_of_a_batch_is_refused_by_its_place(calling: Gateway) -> None:
 def test_a_change_is_refused_likewise(calling: Gateway) -> None:
     """The task stays as it is."""
     created = calling.send("POST", "/v1/tasks", {"type": "report", "target": ALLOWED, "delay_seconds": 600})
-    path = created.headers["Location"]
+    path = created.location
     assert calling.send("PATCH", path, {"target": FORBIDDEN}).faults == {"target.arn": REASON}
     assert calling.send("GET", path).body == created.body
 

@@ -32,7 +32,7 @@ def lines_by_client(*workloads: Workload) -> list[dict[str, Any]]:
 
 def mix(tasks: float = 1, **fields: Any) -> Workload:  # noqa: ANN401 - of a workload
     """Tasks in the deployment of these tests, which neither counts nor traces them."""
-    return Workload(tasks, has_summary=False, has_traces=False, **fields)
+    return Workload(tasks, has_summary=False, **fields)
 
 
 def estimated(api: Gateway, path: str, body: object, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - of `send`
@@ -128,10 +128,12 @@ def test_the_deployment_s_settings_count(compose: Callable[[], None], environ: d
     }
     compose()
     found = estimated(Gateway(), "/v1/tasks", TASK)
-    assert_is(found, Workload(1, ahead=False, precision="relaxed", region="eu-west-1"))
+    assert_is(found, Workload(1, ahead=False, precision="relaxed", has_traces=True, region="eu-west-1"))
     assert found["region"] == "eu-west-1"
     pulled = estimated(Gateway(), "/v1/tasks", {"type": "pulled", "delay_seconds": 3_600, "expires_seconds": 60})
-    assert_is(pulled, Workload(1, precision="relaxed", region="eu-west-1", pulled=True, extra_writes=1))
+    assert_is(
+        pulled, Workload(1, precision="relaxed", has_traces=True, region="eu-west-1", pulled=True, extra_writes=1)
+    )
     environ[Variable.REGION] = "eu-central-1"
     assert estimated(Gateway(), "/v1/tasks", TASK)["region"] == DEFAULT_REGION
 

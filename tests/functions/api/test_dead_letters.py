@@ -106,7 +106,7 @@ def test_a_redrive_keeps_its_pace(api: Gateway, clock: StandingClock) -> None:
     answer = api.send("POST", REDRIVE, {"filter": {}, "all": True, "per_second": 2})
     assert (answer.status, answer.body["affected"], clock.at - began) == (202, 2, 1_000)
     composed(BulkExecutorServices).executor.carry_out(TaskId(answer.body["id"]), "holder")
-    done = api.send("GET", answer.headers["Location"]).body
+    done = api.send("GET", answer.location).body
     assert (done["state"], done["affected"], clock.at - began) == ("succeeded", 3, 1_500)
 
 

@@ -68,7 +68,7 @@ def raw(text: str, says: str, status: int = 400) -> Tried:
 
 
 FIRST_HOUR: Mapping[str, Tried] = {
-    "the version": Tried("GET", "/v1", 200, "/v1/openapi.json"),
+    "the version": Tried("GET", "/v1", 200, "v1/openapi.json"),
     "a path that is not there": Tried("GET", "/v1/docs", 404, "GET /v1"),
     "a slash too many": Tried("GET", "/v1/tasks/", 200),
     "a slash behind an id": Tried("GET", f"{TASKS}/{ID}/", 200),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin
 
 import pytest
 
@@ -94,7 +95,7 @@ def test_the_version_leads_on(api: Gateway) -> None:
         answer = api.send("GET", path)
         assert answer.status == 200
         for link in (answer.body["links"]["openapi"], answer.body["links"]["health"]):
-            assert api.send("GET", link).status == 200
+            assert api.send("GET", urljoin(path, link)).status == 200
         assert answer.body["documentation"].startswith("docs/reference/api.md")
 
 

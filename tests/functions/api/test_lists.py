@@ -42,11 +42,15 @@ def test_a_list_says_what_it_was_narrowed_by(api: Gateway) -> None:
         "order": "asc",
         "limit": 7,
         "examined": 4,
+        "examined_to": None,
     }
     bare = api.send("GET", "/v1/tasks").body["applied"]
-    assert bare == {"filters": {}, "order": "desc", "limit": 100, "examined": 4}
+    assert bare == {"filters": {}, "order": "desc", "limit": 100, "examined": 4, "examined_to": None}
     topologies = api.send("GET", "/v1/topologies", query="name=n").body
-    assert topologies["applied"] == {"filters": {"name": ["n"]}, "order": "desc", "limit": 100, "examined": 4}
+    listed = {"filters": {"name": ["n"]}, "order": "desc", "limit": 100, "examined": 4, "examined_to": None}
+    assert topologies["applied"] == listed
+    first = api.send("GET", "/v1/tasks", query="limit=1").body
+    assert first["applied"]["examined_to"] == first["tasks"][0]["due_at"]
 
 
 def test_a_full_page_is_read_once_and_tells_whether_there_are_more(api: Gateway, session: FakeSession) -> None:

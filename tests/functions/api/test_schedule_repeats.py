@@ -38,7 +38,7 @@ def test_a_schedule_is_created_once_by_its_key(api: Gateway, clock: StandingCloc
     assert (first.status, is_replay(first)) == (201, False), first.text
     clock.at += HOUR
     again = api.send("POST", "/v1/schedules", body, KEY)
-    assert (again.status, is_replay(again), again.headers["Location"]) == (201, True, first.headers["Location"])
+    assert (again.status, is_replay(again), again.location) == (201, True, first.location)
     assert again.body["created_at"] == first.body["created_at"]
     assert names(api) == [first.body["name"]]
     other = api.send("POST", "/v1/schedules", {**body, "overlap": "allow_all"}, KEY)
@@ -81,7 +81,7 @@ def test_a_schedule_is_run_once_by_its_key(api: Gateway, clock: StandingClock) -
     clock.at += HOUR
     again = api.send("POST", f"{PATH}/run", None, KEY)
     assert (first.status, again.status, is_replay(first), is_replay(again)) == (201, 201, False, True)
-    assert (again.body["id"], again.headers["Location"]) == (first.body["id"], first.headers["Location"])
+    assert (again.body["id"], again.location) == (first.body["id"], first.location)
     other = api.send("POST", f"{PATH}/run", None, {"idempotency-key": "k-2"})
     assert other.body["id"] != first.body["id"]
     assert api.send("GET", PATH).body["runs_started"] == 2
@@ -96,7 +96,7 @@ def test_a_period_is_backfilled_once_by_its_key(api: Gateway, clock: StandingClo
     clock.at += HOUR
     again = api.send("POST", f"{PATH}/backfills", PERIOD, KEY)
     assert (first.status, again.status, is_replay(first), is_replay(again)) == (201, 201, False, True)
-    assert (again.body["id"], again.headers["Location"]) == (first.body["id"], first.headers["Location"])
+    assert (again.body["id"], again.location) == (first.body["id"], first.location)
     assert len(api.send("GET", f"{PATH}/backfills").body["backfills"]) == 1
     assert api.send("POST", f"{PATH}/backfills", {**PERIOD, "per_minute": 2}, KEY).status == 422
     assert api.send("POST", f"{PATH}/backfills", PERIOD, {"idempotency-key": "k-2"}).body["id"] != first.body["id"]

@@ -28,9 +28,9 @@ def test_a_created_task_is_answered_and_found(api: Gateway) -> None:
     task = answer.body
     assert answer.status == 201
     assert answer.headers["ETag"] == '"1"'
-    assert answer.headers["Location"] == f"/v1/tasks/{task['id']}"
+    assert answer.location == f"/v1/tasks/{task['id']}"
     assert task | {"state": "scheduled", "due_at": "2026-11-21T02:33:07.250Z", "payload": {"month": "2026-11"}} == task
-    found = api.send("GET", answer.headers["Location"])
+    found = api.send("GET", answer.location)
     assert (found.status, found.body, found.headers["ETag"]) == (200, task, '"1"')
     assert found.headers["Cache-Control"] == "no-store"
 
@@ -95,9 +95,7 @@ def test_an_owners_tasks_do_not_exist_for_others(api: Gateway) -> None:
     assert api.send("GET", path, headers={"X-Duetime-Owner": "mine"}).body == task
 
 
-@pytest.mark.parametrize(
-    "text", [str(UNKNOWN), "1", "batch", str(UNKNOWN).lower(), "%00", "..", "a" * 5_000, "ä", "8" * 26]
-)
+@pytest.mark.parametrize("text", [str(UNKNOWN), "1", str(UNKNOWN).lower(), "%00", "..", "a" * 5_000, "ä", "8" * 26])
 def test_what_is_no_id_is_no_task(api: Gateway, text: str) -> None:
     """An unknown id and a text that is no id are both a 404."""
     for answer in (api.send("GET", f"/v1/tasks/{text}"), api.send("POST", f"/v1/tasks/{text}/cancel")):

@@ -41,7 +41,7 @@ def test_a_topology_is_a_task_whose_payload_is_the_graph(api: Gateway) -> None:
     """It is found among the tasks, and before it has begun all its nodes are blocked."""
     made = api.send("POST", PATH, {"name": "nightly", "nodes": NODES, "on_failure": "rollback", "tags": {"a": "b"}})
     assert made.status == 201
-    assert made.headers["Location"] == f"{PATH}/{made.body['id']}"
+    assert made.location == f"{PATH}/{made.body['id']}"
     assert made.body["target"] == {"kind": "topology"}
     assert made.body["payload"] == {"nodes": NODES, "on_failure": "rollback"}
     seen = api.send("GET", f"{PATH}/{made.body['id']}").body

@@ -78,7 +78,7 @@ def test_a_condition_names_parameters_that_the_definition_has(api: Gateway) -> N
 def test_each_change_is_a_version(api: Gateway) -> None:
     """Created with 201, replaced with 200; the same content makes no version, and earlier ones can be read."""
     first = put(api)
-    assert (first.status, first.headers["Location"], first.headers["ETag"]) == (201, NIGHTLY, '"1"')
+    assert (first.status, first.location, first.headers["ETag"]) == (201, NIGHTLY, '"1"')
     again = put(api, nodes=dict(reversed(NODES.items())))
     assert (again.status, again.headers["ETag"], again.body["version"]) == (200, '"1"', 1)
     assert put(api, description="Other").headers["ETag"] == '"2"'
@@ -140,7 +140,7 @@ def test_a_run_is_a_topology_with_the_values_in_its_graph(api: Gateway) -> None:
     put(api)
     put(api, nodes={"other": {"type": "report"}})
     made = api.send("POST", f"{NIGHTLY}/runs", {"version": 1, "parameters": {"rows": 7}, "tags": {"a": "b"}})
-    assert (made.status, made.headers["Location"]) == (201, f"/v1/topologies/{made.body['id']}")
+    assert (made.status, made.location) == (201, f"/v1/topologies/{made.body['id']}")
     run = {"name": "nightly", "version": 1, "parameters": {"region": "eu", "rows": 7}}
     assert made.body["target"] == {"kind": "topology", "definition": run}
     assert made.body["payload"]["nodes"]["fetch"]["payload"] == {"from": "s3://eu/in", "rows": 7}

@@ -34,7 +34,7 @@ def test_a_creation_waits_for_the_outcome(api: Gateway, clock: StandingClock, en
     answer = api.send("POST", "/v1/tasks", {"type": "report"}, query="wait_seconds=25")
     assert (answer.status, answer.body["state"]) == (201, state)
     assert answer.body["result"] == ([1] if state == "succeeded" else None)
-    assert answer.headers["Location"] == f"/v1/tasks/{answer.body['id']}"
+    assert answer.location == f"/v1/tasks/{answer.body['id']}"
     assert answer.headers["ETag"] == f'"{answer.body["version"]}"'
 
 
@@ -42,7 +42,7 @@ def test_a_creation_waits_no_longer_than_asked(api: Gateway, clock: StandingCloc
     """At the limit, to the millisecond, the answer is 202 with the task as it stands."""
     answer = api.send("POST", "/v1/tasks", {"type": "report"}, query="wait_seconds=7")
     assert (answer.status, answer.body["state"], clock.at) == (202, "scheduled", NOW + 7_000)
-    assert api.send("GET", answer.headers["Location"]).body == answer.body
+    assert api.send("GET", answer.location).body == answer.body
 
 
 def test_looks_at_the_record_grow_further_apart(api: Gateway, clock: StandingClock) -> None:

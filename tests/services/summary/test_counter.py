@@ -16,10 +16,10 @@ from duetime.domain.changes.snapshots import TaskSnapshot
 from duetime.domain.errors import Unavailable
 from duetime.domain.ids import TaskId
 from duetime.domain.operating_parameters import SUMMARY_TYPES_AT_ONCE
-from duetime.domain.summary.counts import Group
+from duetime.domain.summary.counts import Group, steps_of
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import Priority
-from duetime.domain.times import SECOND
+from duetime.domain.times import MINUTE, SECOND
 from duetime.ports.runtime import Runtime
 from duetime.services.summary.counter import SummaryCounter
 from duetime.services.summary.generations import Generations
@@ -29,6 +29,7 @@ from duetime_testing.fakes.task_table import new_table
 from duetime_testing.fakes.telemetry import FakeTelemetry
 from duetime_testing.simulation.virtual_time import SeededRandom, VirtualTime
 from tests.clocks import NOW, StandingClock
+from tests.metering import item_size, write_units
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -165,6 +166,38 @@ class Contended:
         return self.inner.count(of, counted, steps, nonce)
 
 
+def test_what_comes_when_a_minute_is_full_is_counted_once_whatever_is_told_again() -> None:
+    """Steps of a full minute are remembered by ten seconds, then by one; each is counted once, in whatever order."""
+    kept = store()
+    made = [Change(f"{n}", MORNING + n % 7 * SECOND, None, snapshot(5 * n)) for n in range(1200)]
+    batches = [made[start : start + 200] for start in range(0, 1200, 200)]
+    for number, batch in enumerate(batches):
+        counter(kept).consume(ChangeBatch(tuple(batch)))
+        # Some of what was told before, together with some that nobody was told of yet.
+        again = [*batches[0][::3], *(each for some in batches[: number + 2] for each in some[::7])]
+        counter(kept).consume(ChangeBatch(tuple(again)))
+    for batch in reversed(batches):
+        counter(kept).consume(ChangeBatch(tuple(batch)))
+    assert totals(kept, "ann") == {Group("report", State.SCHEDULED, Priority.NORMAL): 1200}
+    minute = steps_of(made, 1)
+    ((of, steps),) = minute.items()
+    assert kept.counted(of).is_full
+    tens = of.narrowed(steps)
+    assert {each.span for each in tens} == {10 * SECOND}
+    assert all(kept.counted(each).is_full for each in tens)
+    assert {each.span for each in next(iter(tens)).narrowed(steps)} == {SECOND}
+
+
+def test_two_that_fill_a_minute_at_once_count_each_step_once() -> None:
+    """Who finds that another has filled the minute in between remembers its steps elsewhere, and none of them twice."""
+    kept = store()
+    made = [Change(f"{n}", MORNING, None, snapshot(5 * n)) for n in range(300)]
+    counter(kept).consume(ChangeBatch(tuple(made[:240])))
+    rival = Contended(kept, [*made[240:255]])
+    counter(rival).consume(ChangeBatch(tuple(made[235:])))
+    assert totals(kept, "ann") == {Group("report", State.SCHEDULED, Priority.NORMAL): 300}
+
+
 def test_two_that_count_at_once_do_not_lose_a_step() -> None:
     """Who finds that another has counted in between reads again; a step that both were told of is counted once."""
     kept = store()
@@ -207,3 +240,61 @@ def test_a_counted_step_is_remembered_for_longer_than_the_stream() -> None:
     expiries = [int(item["x"]["N"]) * SECOND for item in fake.tables[table].every() if "x" in item]
     assert len(expiries) == 1
     assert expiries[0] >= MORNING + 2 * 24 * 3600 * SECOND
+
+
+@dataclass
+class Metered:
+    """A store that counts deliveries' write units: a transaction costs twice the units of its items."""
+
+    inner: DynamoSummaryStore
+    units: int = 0
+
+    def counted(self, of: StepSet) -> CountedSteps:
+        """Read."""
+        return self.inner.counted(of)
+
+    def count(self, of: StepSet, counted: CountedSteps, steps: Sequence[Step], nonce: str) -> bool:
+        """Write, and count the units of the set's item and of the one item of counts."""
+        is_written = self.inner.count(of, counted, steps, nonce)
+        fake: Any = self.inner._client
+        key = {"p": {"S": f"n#{of.owner}#{of.part}"}, "s": {"S": f"s#{of.span}#{of.begins_at}"}}
+        item = fake.get_item(TableName=self.inner._table, Key=key)["Item"]
+        self.units += 2 * (write_units(item_size(item)) + 1)
+        return is_written
+
+
+RATES = (
+    # Tasks a second and seconds that are looked at; by window, deliveries and write units of a thousand tasks.
+    (1 / 2.6, 300, {1: (2000, 8000), 5: (548, 2365)}),
+    (10, 120, {1: (126, 637), 5: (26, 197)}),
+    (100, 20, {1: (21, 117), 5: (6, 90)}),
+)
+
+
+@pytest.mark.parametrize(("rate", "seconds", "expected"), RATES)
+def test_what_the_summary_writes_at_each_rate(rate: float, seconds: int, expected: dict[int, tuple[int, int]]) -> None:
+    """Deliveries of at most 500 changes of a window, and their write units, for a thousand tasks of one type."""
+    assert {window: spent_at(rate, seconds, window) for window in expected} == expected
+
+
+def spent_at(rate: float, seconds: int, window: int) -> tuple[int, int]:
+    """Deliveries and write units for a thousand tasks, created at a steady rate and run half a minute later."""
+    count = round(rate * seconds)
+    changes: list[TaskChange] = []
+    for number in range(count):
+        at = MORNING + round(number / rate) * SECOND
+        created = snapshot(5 * number)
+        running = replace(created, state=State.RUNNING)
+        ended, later = replace(created, state=State.SUCCEEDED), at + MINUTE // 2
+        lives = ((None, created, at), (created, running, later), (running, ended, later))
+        changes += [
+            Change(f"{number}-{place}", when, left, entered) for place, (left, entered, when) in enumerate(lives)
+        ]
+    metered = Metered(store())
+    one = counter(metered, spread=1)
+    deliveries, waiting = 0, sorted(changes, key=lambda change: change.at)
+    while waiting:
+        taken = [each for each in waiting[:500] if each.at < waiting[0].at + window * SECOND]
+        one.consume(ChangeBatch(tuple(taken)))
+        deliveries, waiting = deliveries + 1, waiting[len(taken) :]
+    return round(1_000 * deliveries / count), round(1_000 * metered.units / count)

@@ -6,6 +6,13 @@ from tests.simulation.mutations.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        "an explanation knows the runs of the present revision only",
+        "services/schedules/runs.py",
+        "        if first > self.clock.now() or any(each.attempt_history for each in found):\n",
+        "        found = [one for one in found if one.schedule_ref and one.schedule_ref.revision == stored.revision]\n"
+        "        if True:\n",
+    ),
+    Mutant(
         "an occurrence does not look at the revision of its schedule",
         "domain/schedules/overlap.py",
         "    if stored.state is ScheduleState.PAUSED:\n        return Skipped(f",
@@ -60,10 +67,16 @@ MUTANTS = (
         "current.next_at = None",
     ),
     Mutant(
-        "how many runs remain is not counted",
-        "domain/schedules/expansion.py",
-        "remaining -= occurrence.runs",
-        "remaining -= 0",
+        "how many runs have begun is not counted",
+        "domain/schedules/run_history.py",
+        "begun=self.begun + (cause in {Cause.SCHEDULE, Cause.CATCH_UP}),",
+        "begun=self.begun,",
+    ),
+    Mutant(
+        "a schedule ends although runs are left that skipped occurrences did not use",
+        "domain/schedules/schedule_record.py",
+        "return self.remaining_runs == 0 and self.owed is None",
+        "return False",
     ),
     Mutant(
         "an occurrence of a deleted schedule runs",

@@ -23,8 +23,10 @@ from duetime_cdk.layers.target import Target
 from duetime_cdk.source_folders import CONSTRAINTS, CORE, REQUIREMENTS, project_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
+SETTINGS_MODULE = "duetime_settings"
+"""Import name of the module that holds variables which are too large for Lambda."""
 OUTPUT = Path("build", "layers")
 """Where layers are built, in the folder of the project."""
 STALE_AFTER_SECONDS = 3600
@@ -111,6 +113,22 @@ def types_layer(target: Target, package: Path) -> Layer:
         (packages / f"{MODULE}.py").write_text(module_text(types))
 
     return _layer("types", target, _digest(here.fingerprint, _digest_of_files(CORE)), fill)
+
+
+def settings_layer(variables: Mapping[str, str]) -> Layer:
+    """Variables that are too large for a function's environment, as a module."""
+    text = f"VARIABLES = {dict(sorted(variables.items()))!r}\n"
+    fingerprint = _digest(text)
+    final = project_folder() / OUTPUT / f"settings-{fingerprint[:16]}"
+    if not final.exists():
+        final.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=final.parent, prefix=".building-") as aside:
+            packages = Path(aside) / "settings" / "python"
+            packages.mkdir(parents=True)
+            (packages / f"{SETTINGS_MODULE}.py").write_text(text)
+            _move(packages.parent, final)
+        _remove_stale(final, "settings")
+    return Layer(final, fingerprint)
 
 
 def types_of(layer: Layer) -> tuple[str, ...]:

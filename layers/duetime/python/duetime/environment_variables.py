@@ -60,8 +60,10 @@ class Variable(StrEnum):
     """Who owns the tasks that are made of events."""
     INTAKE_REJECTS = "DUETIME_INTAKE_REJECTS"
     """URL of the queue for events that can become no task."""
+    SETTINGS_MODULE = "DUETIME_SETTINGS_MODULE"
+    """Import name of a module of a layer with `VARIABLES` that are too large for Lambda; empty for none."""
     PULLED_QUEUES = "DUETIME_PULLED_QUEUES"
-    """JSON object: the URL of the queue of each pulled type."""
+    """JSON object: the name or URL of the queue of each pulled type; a name is that of a queue beside those above."""
     PULLERS = "DUETIME_PULLERS"
     """JSON object: who may pull each pulled type, a list of identities as owners are named; `*` is any caller."""
     LONG_POLLS = "DUETIME_LONG_POLLS"
@@ -110,6 +112,20 @@ class Variable(StrEnum):
     """pydantic: `__all__`, so that its first model does not search every installed package for plugins."""
 
 
+TABLES = frozenset(
+    {
+        Variable.PULLED_QUEUES,
+        Variable.PULLERS,
+        Variable.AWS_TARGETS,
+        Variable.HTTP_ALLOW,
+        Variable.HTTP_SECRETS,
+        Variable.OPERATORS,
+        Variable.METRIC_OWNERS,
+        Variable.METRIC_TYPES,
+        Variable.SIGN_IN,
+    }
+)
+"""Variables that are as long as users make them, which a module of a layer may hold."""
 QUEUE_VARIABLES: Mapping[Priority, Variable] = {
     Priority.HIGH: Variable.QUEUE_HIGH,
     Priority.NORMAL: Variable.QUEUE_NORMAL,

@@ -157,6 +157,10 @@ METRICS: Mapping[str, Metric] = {
         "trigger api",
         "deadlines of `expect_success_by` and `expect_every_seconds` that schedules missed; the log names the schedule",
     ),
+    "calendars_ending": _count(
+        "trigger api",
+        "schedules that found a calendar whose times are known for less than thirty more days; the log names both",
+    ),
     "expansions_failed": _count("trigger api", "expansions of schedules that failed; should be zero"),
     # The other functions.
     "dead_letters_sent_again": _count("deadletter", "dead letters whose task was enqueued again"),

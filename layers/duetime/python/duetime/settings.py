@@ -6,6 +6,7 @@ A default stands here and nowhere else.
 
 from __future__ import annotations
 
+import importlib
 import json
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,13 +16,13 @@ from duetime.domain.admins import Admins
 from duetime.domain.dispatch.enqueue_plan import Precision
 from duetime.domain.tasks.arns import ArnPatterns
 from duetime.domain.tasks.pull_leases import Pullers
+from duetime.domain.tasks.task_options import Priority
 from duetime.environment_variables import QUEUE_VARIABLES, Variable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.domain.tasks.allowed_secrets import HttpSecrets
-    from duetime.domain.tasks.task_options import Priority
 
 
 class Authentication(StrEnum):
@@ -37,6 +38,16 @@ class SettingMissing(LookupError):
 
     def __init__(self, variable: Variable) -> None:
         super().__init__(f"environment variable {variable.value} is not set")
+
+
+def with_settings_module(environ: Mapping[str, str]) -> Mapping[str, str]:
+    """The variables of a function, together with those that lie in a module of its layers, if it names one.
+
+    Raises:
+        ImportError: no layer has the module.
+    """
+    module = environ.get(Variable.SETTINGS_MODULE, "")
+    return {**importlib.import_module(module).VARIABLES, **environ} if module else environ
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +170,12 @@ class Settings:
     @property
     def pulled_queue_urls(self) -> dict[str, str]:
         """URL of each pulled type's queue."""
-        return dict(json.loads(self.environ.get(Variable.PULLED_QUEUES, "") or "{}"))
+        told: dict[str, str] = json.loads(self.environ.get(Variable.PULLED_QUEUES, "") or "{}")
+        if all("/" in each for each in told.values()):
+            return told
+        # The queues of one deployment differ in their names only.
+        beside, _, _ = self._required(QUEUE_VARIABLES[Priority.NORMAL]).rpartition("/")
+        return {task_type: each if "/" in each else f"{beside}/{each}" for task_type, each in told.items()}
 
     @property
     def pullers(self) -> Pullers:

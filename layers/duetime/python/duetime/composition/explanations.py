@@ -30,7 +30,11 @@ class ExplanationServices(Part):
     @cached_property
     def schedules(self) -> ScheduleExplainer:
         """Explains schedules."""
-        preview = self.part(ScheduleRequestServices).preview
+        schedules = self.part(ScheduleRequestServices)
         return ScheduleExplainer(
-            self.part(CoreServices).stores, preview, self.runtime.clock, self.settings.retention_ms
+            self.part(CoreServices).stores,
+            schedules.preview,
+            schedules.runs,
+            self.runtime.clock,
+            self.settings.retention_ms,
         )

@@ -12,7 +12,7 @@ from duetime.adapters.runtime.clock import SystemClock, SystemRandom
 from duetime.adapters.runtime.telemetry import PowertoolsTelemetry
 from duetime.adapters.runtime.threads import LambdaProcess, Threads
 from duetime.ports.runtime import UNTRACED, Runtime, Telemetry
-from duetime.settings import Settings
+from duetime.settings import Settings, with_settings_module
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,7 +65,7 @@ class Composition:
 
     def __init__(self, platform: Platform) -> None:
         self.platform = platform
-        self.settings = Settings(platform.environ)
+        self.settings = Settings(with_settings_module(platform.environ))
         self._parts: dict[type[Part], Any] = {}
 
     @cached_property

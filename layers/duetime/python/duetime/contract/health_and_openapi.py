@@ -18,10 +18,10 @@ class HealthResponse(TypedDict):
 
 
 class ApiLinks(TypedDict):
-    """Links to other parts of the API."""
+    """Links to other parts of the API: relative references (RFC 3986), so that they hold behind any path prefix."""
 
-    openapi: Annotated[str, Field(description="Path of the OpenAPI document.")]
-    health: Annotated[str, Field(description="Path of the health check.")]
+    openapi: Annotated[str, Field(description="The OpenAPI document, relative to the URL of the request.")]
+    health: Annotated[str, Field(description="The health check, relative to the URL of the request.")]
 
 
 class ApiIndex(TypedDict):

@@ -31,7 +31,8 @@ LONGEST_LOCK_HOLD = 31 * DAY
 """Longest time for which a lock is held after it was taken or renewed: an asynchronous attempt can take
 `MAX_DEADLINE_SECONDS`, and a topology `TOPOLOGY_MARGIN` longer."""
 EXPECTATION_READS = 1_000
-"""Occurrences that are looked at, the latest first, to find one that has met what is expected of its schedule."""
+"""Occurrences whose runs are read at most at a deadline of what is expected of a schedule. Of a frequent schedule they
+are also read before that, each time half as many have come."""
 MISSED_AFTER = 10 * SECOND
 """An occurrence that is found later than this after its time was missed; `catch_up_seconds` decides whether it runs."""
 PERMANENT_CHECK_INTERVAL = 5 * MINUTE
@@ -43,6 +44,8 @@ CHANGED_OCCURRENCE_LIFE = DAY
 """How long after its time a schedule remembers that one of its occurrences was moved or skipped."""
 LONGEST_SLEEP = 7 * DAY
 """How often a schedule is checked whose next occurrence is far ahead: the rules of time zones change."""
+CALENDAR_NOTICE = 30 * DAY
+"""How long before a calendar's `known_until` its schedules tell of it; each is checked once in `LONGEST_SLEEP`."""
 OVERLAP_CHECK_INTERVAL = MINUTE
 """How often an occurrence that waits for the previous run checks it; it also runs as soon as that one ends."""
 WORKING_MOMENT_HORIZON = 731 * DAY
@@ -222,6 +225,12 @@ LATE_EVENT_AFTER = MINUTE
 """How long after its due time a task's first attempt starts, at least, for an event to tell of it."""
 SUMMARY_STEPS_KEPT = 3 * DAY
 """How long after a write its step in the summary's counts is remembered: a stream tells of it again for a day."""
+SUMMARY_SPANS = (MINUTE, 10 * SECOND, SECOND)
+"""Steps of the summary's counts whose writes were made in the same minute are remembered in one item, so that a
+transaction counts all of a delivery. What comes when that item is full is remembered by ten seconds, then by a second:
+items stay small, because each write of one costs its whole size."""
+SUMMARY_STEPS_TOGETHER = 250
+"""With so many steps, of 8 bytes each, an item of them is full; that of a second never is."""
 SUMMARY_TYPES_AT_ONCE = 90
 """Types of tasks whose counts are written at once: a transaction takes 100 items (Source: DynamoDB API Reference)."""
 SUMMARY_PAGES = 10

@@ -5,9 +5,13 @@ Source: RFC 5545, 3.6.1 and 3.8.2.
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING
+
+from icalendar.timezone.windows_to_olson import WINDOWS_TO_OLSON
 
 from duetime.adapters.calendars.recurrences import FIELD
 from duetime.domain.errors import FaultCode, FieldInvalid
@@ -23,6 +27,8 @@ if TYPE_CHECKING:
 _ONE_DAY = timedelta(days=1)
 _LONGEST = timedelta(days=366)
 _MAX_LABEL_LENGTH = 80
+_PREFIXED = re.compile(r"^/.+?/([A-Z][A-Za-z_]+/[A-Za-z0-9_+/-]+)$")
+"""The name of IANA at the end of a globally unique one (Source: RFC 5545, 3.2.19)."""
 _FIRST_YEAR, LAST_YEAR = 1900, 2199
 
 
@@ -60,6 +66,9 @@ def event_of(component: Component, zone: Zone) -> Event:
         length = getattr(component.get("DURATION"), "dt", None)
     else:
         length = _ONE_DAY if whole_days else timedelta()
+    if whole_days and length == timedelta():
+        # RFC 5545 wants a later end; programs write the day itself, and mean that day.
+        length = _ONE_DAY
     if not isinstance(length, timedelta) or not timedelta() <= length <= _LONGEST:
         raise FieldInvalid(FIELD, f"has an event that is not 0 to {_LONGEST.days} days long", FaultCode.OUT_OF_RANGE)
     label = str(component.get("SUMMARY", ""))[:_MAX_LABEL_LENGTH]
@@ -79,17 +88,23 @@ def moment_of(component: Component, name: str, zone: Zone) -> tuple[datetime, Zo
         if "TZID" in value.params:
             raise FieldInvalid(FIELD, f"has the time zone {str(value.params['TZID'])[:60]}, which is not known")
         return moment, zone, False
-    own = _zone_of(moment)
+    own = _zone_of(moment, value.params.get("TZID"))
     return moment.replace(tzinfo=None), own, False
 
 
-def _zone_of(moment: datetime) -> Zone:
+def _zone_of(moment: datetime, given: object) -> Zone:
+    """The zone of a time; one that the file describes goes by its name: of Windows, of IANA, or that after a prefix."""
     name = getattr(moment.tzinfo, "key", None)
-    if not isinstance(name, str):
-        if moment.tzinfo is UTC:
-            return UTC_ZONE
-        raise FieldInvalid(FIELD, f"has a time zone of its own, {str(moment.tzinfo)[:60]}: IANA names are read")
-    return zone_named(name)
+    if isinstance(name, str):
+        return zone_named(name)
+    if moment.tzinfo is UTC:
+        return UTC_ZONE
+    text = str(given or "")
+    for candidate in (WINDOWS_TO_OLSON.get(text), text, *_PREFIXED.findall(text)):
+        with suppress(FieldInvalid):
+            if candidate:
+                return zone_named(candidate)
+    raise FieldInvalid(FIELD, f"has a time zone of its own, {text[:60]}: names of IANA and Windows are read")
 
 
 def listed_dates(component: Component, name: str) -> Iterator[date]:

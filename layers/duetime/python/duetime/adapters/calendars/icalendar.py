@@ -24,9 +24,9 @@ from duetime.adapters.calendars.events import (
 from duetime.adapters.calendars.recurrences import FIELD, Budget, starts
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_CALENDAR_BYTES, MAX_CALENDAR_DATES
-from duetime.domain.schedules.calendars import Calendar, CalendarMode, Span
+from duetime.domain.schedules.calendars import EMPTY_CALENDAR, Calendar, CalendarMode, Span
 from duetime.domain.schedules.time_zones import UTC_ZONE, Zone
-from duetime.domain.schedules.wall_times import datetime_of, day_of
+from duetime.domain.schedules.wall_times import datetime_of, day_of, wall_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -47,6 +47,7 @@ class _Found:
         start: what ended before it is left out.
         end: what begins after it is left out.
         zone: whose time an event without a zone is in.
+        is_cut: whether anything was left out that is at or after `end`.
     """
 
     start: Millis
@@ -55,6 +56,7 @@ class _Found:
     dates: dict[date, str] = field(default_factory=dict)
     spans: list[Span] = field(default_factory=list)
     budget: Budget = field(default_factory=Budget)
+    is_cut: bool = False
 
     @property
     def days(self) -> tuple[date, date]:
@@ -88,13 +90,15 @@ def calendar_from_ics(
         zone: whose days they are, and whose time an event without a zone is in.
 
     Returns:
-        The calendar; a cancelled event is not in it.
+        The calendar; a cancelled event is not in it. It is known until the day of `end` if anything comes later.
 
     Raises:
-        FieldInvalid: it is no iCalendar file, has something that cannot be read, or too much; says what.
+        FieldInvalid: it is no iCalendar file, has something that cannot be read, no times or too much; says what.
     """
     found = _Found(start, end, zone)
     events = [each for each in _parsed(data).subcomponents if each.name == "VEVENT"]
+    if not events:
+        raise FieldInvalid(FIELD, f"has no events (VEVENT), {EMPTY_CALENDAR[mode]}", FaultCode.REQUIRED)
     if len(events) > MAX_CALENDAR_DATES:
         raise FieldInvalid(FIELD, f"has more than {MAX_CALENDAR_DATES} events", FaultCode.TOO_LONG)
     moved: dict[str, set[datetime]] = {}
@@ -105,7 +109,13 @@ def calendar_from_ics(
     for component in events:
         if str(component.get("STATUS", "")).upper() != "CANCELLED":
             _read(component, found, moved.get(str(component.get("UID")), set()))
-    return Calendar(name, mode, zone, found.dates, spans=tuple(found.spans))
+    known_until = zone.instant_after_gap(wall_of(found.days[1])) if found.is_cut else None
+    calendar = Calendar(name, mode, zone, found.dates, spans=tuple(found.spans), known_until=known_until)
+    if calendar.is_empty:
+        first, last = found.days
+        reason = f"has no event that takes any time from {first} to {last}, {EMPTY_CALENDAR[mode]}"
+        raise FieldInvalid(FIELD, reason, FaultCode.REQUIRED)
+    return calendar
 
 
 def _parsed(data: bytes) -> icalendar.Calendar:
@@ -154,14 +164,19 @@ def _overlap_control(rule: Mapping[str, Any], event: Event, found: _Found) -> It
             texts = [f"{local_time(each, event.zone):%Y%m%dT%H%M%S}" for each in values]
         parts.append(f"{name}={','.join(texts)}")
     last = datetime_of(event.zone.wall_at(found.end))
-    return starts(rule, ";".join(parts), event.start, last, found.budget)
+    for start in starts(rule, ";".join(parts), event.start, last, found.budget):
+        found.is_cut |= start > last
+        if start <= last:
+            yield start
 
 
 def _put(event: Event, start: datetime, found: _Found) -> None:
     if start.year > LAST_YEAR:
+        found.is_cut = True
         return
     if event.whole_days:
         first, last = found.days
+        found.is_cut |= (start + event.length).date() > last + _ONE_DAY
         day = max(start.date(), first)
         until = min((start + event.length).date(), last + _ONE_DAY)
         while day < until:
@@ -170,5 +185,6 @@ def _put(event: Event, start: datetime, found: _Found) -> None:
         return
     begins = instant_of(start, event.zone)
     ends = begins + event.length // timedelta(milliseconds=1)
+    found.is_cut |= ends > found.end
     if begins < ends and found.start <= ends and begins <= found.end:
         found.spans.append(Span(begins, ends, event.label))

@@ -66,7 +66,7 @@ class Budget:
 def starts(
     rule: Mapping[str, Sequence[object]], text: str, start: datetime, until: datetime, budget: Budget
 ) -> Iterator[datetime]:
-    """Naive local starts of a recurring event up to `until`, its first one among them.
+    """Naive local starts of a recurring event up to `until` and the next one, its first one among them.
 
     Args:
         rule: the rule's parts.
@@ -89,10 +89,10 @@ def starts(
     for moment in _counted(expansion, text):
         comes = True
         budget.spend_recurrence()
-        if moment > until:
-            return
         if moment != start:
             yield moment
+        if moment > until:
+            return
     if not comes:
         raise FieldInvalid(FIELD, f"has a recurrence rule that never comes: {text[:60]}", FaultCode.OUT_OF_RANGE)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import MISSING, astuple, fields
+from dataclasses import MISSING, astuple, fields, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +12,13 @@ from duetime.adapters.dynamodb.attribute_mapping import decoded, stored_forms
 from duetime.domain.ids import TaskId
 from duetime.domain.schedules.calendars import Calendar, CalendarMode, Span, Window
 from duetime.domain.schedules.changed_occurrences import ChangedOccurrence
+from duetime.domain.schedules.cron_dialects import Dialect
 from duetime.domain.schedules.definition import CatchUpMode, OnExcluded, Overlap, ScheduleSpec, Written
 from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.revisions import RevisionEnd, StoppedOccurrence
 from duetime.domain.schedules.run_history import ExpectationState
 from duetime.domain.schedules.schedule_history import ScheduleAction, ScheduleActionRecord, ScheduleHistory
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
-from duetime.domain.schedules.timings import Dialect
 from duetime.domain.tasks.action_history import ActorType, Attribution
 from duetime.domain.tasks.targets import HandlerTarget
 from duetime.domain.tasks.task_options import TASK_OPTIONS
@@ -140,12 +140,14 @@ def _same(value: Any) -> Any:  # noqa: ANN401 - whatever it is
 
 def expectation_form(state: ExpectationState) -> list[Any]:
     """How far what is expected of a schedule was looked into."""
-    return list(astuple(state))
+    *plain, open_runs = (getattr(state, each.name) for each in fields(state))
+    return [*plain, [each.text for each in open_runs]]
 
 
 def read_expectation(form: list[Any]) -> ExpectationState:
     """Read it."""
-    return ExpectationState(*form)
+    *plain, open_runs = form
+    return replace(ExpectationState(*plain), open_runs=tuple(map(TaskId, open_runs)))
 
 
 def ends_form(ends: Sequence[RevisionEnd]) -> list[Any]:
@@ -221,6 +223,7 @@ def calendar_form(calendar: Calendar) -> dict[str, Any]:
         "weekdays": sorted(calendar.weekdays),
         "windows": [[each.start, each.end, sorted(each.weekdays), each.label] for each in calendar.windows],
         "spans": [[each.start, each.end, each.reason] for each in calendar.spans],
+        **({} if calendar.known_until is None else {"until": calendar.known_until}),
     }
 
 
@@ -235,4 +238,5 @@ def read_calendar(name: str, form: dict[str, Any]) -> Calendar:
         weekdays=frozenset(form["weekdays"]),
         windows=tuple(Window(start, end, frozenset(days), label) for start, end, days, label in form["windows"]),
         spans=tuple(Span(*each) for each in form["spans"]),
+        known_until=form.get("until"),
     )

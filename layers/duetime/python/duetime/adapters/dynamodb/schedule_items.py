@@ -28,13 +28,13 @@ from duetime.adapters.dynamodb.schedule_codec import (
 from duetime.adapters.dynamodb.versioned_items import version_of
 from duetime.domain.ids import TaskId
 from duetime.domain.schedules.occurrences import Occurrence
-from duetime.domain.schedules.run_history import Activity, LastRun, Remark
+from duetime.domain.schedules.run_history import Activity, BegunRun, CalendarEnd, LastRun, Remark
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_history import NO_SCHEDULE_ACTIONS
 from duetime.domain.schedules.schedule_record import StoredSchedule
 
 if TYPE_CHECKING:
-    from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
+    from duetime.adapters.dynamodb.attribute_values import Item, StoredItem, Value
     from duetime.domain.schedules.revisions import RevisionEnd
 
 
@@ -43,9 +43,12 @@ UID = "u"
 _GENERATION, _DONE, _SPEC, _TEMPLATE, _PAYLOAD, _COURSE, _LOG = "t", "d", "b", "T", "P", "c", "L"
 _FORMER_REVISION_ENDS, _REVISION_ENDS, _STOPPED = "R", "N", "S"
 _EXPECTATION, _FORMER_PAYLOAD, _ACTIONS, _TRACEPARENT, _BACKFILL_OPTIONS = "E", "F", "Q", "V", "B"
+_CALENDAR_END = "C"
 ACTIVE = "a"
 NEXT = "w"
 LATER = "W"
+BEGUN, BY_HAND, COUNTED, LATEST = "b", "h", "C", "r"
+_RUNS_LIMIT, _LATEST_RUN, _RUNS_BEFORE = "l", "r", "k"
 
 
 def is_schedule(key: StoredItem) -> bool:
@@ -98,6 +101,12 @@ def item_of(stored: StoredSchedule) -> Item:
         _PAYLOAD: field_codecs.content(stored.payload),
         _COURSE: packed(_next_action(stored)),
     }
+    return item | _marks(stored) | _of_its_runs(stored)
+
+
+def _marks(stored: StoredSchedule) -> Item:
+    """What else is stored of its definition, as far as it has any."""
+    item: Item = {}
     if stored.revision_ends:
         item[_REVISION_ENDS] = packed(ends_form(stored.revision_ends))
         # While a new version is deployed, functions of the earlier one still read this.
@@ -108,12 +117,26 @@ def item_of(stored: StoredSchedule) -> Item:
         item[_FORMER_PAYLOAD] = field_codecs.content(stored.former_payload)
     if stored.traceparent is not None:
         item[_TRACEPARENT] = field_codecs.traceparent(stored.traceparent)
-    if stored.expectation is not None:
-        item[_EXPECTATION] = packed(expectation_form(stored.expectation))
-    if options := options_form(stored.backfills):
-        item[_BACKFILL_OPTIONS] = packed(options)
     if stored.actions.records:
         item[_ACTIONS] = schedule_actions(stored.actions)
+    return item
+
+
+def _of_its_runs(stored: StoredSchedule) -> Item:
+    """What is stored of its runs besides how far it has come, as far as there is any."""
+    item: Item = {}
+    if stored.expectation is not None:
+        item[_EXPECTATION] = packed(expectation_form(stored.expectation))
+    if stored.calendar_end is not None:
+        item[_CALENDAR_END] = packed([stored.calendar_end.name, stored.calendar_end.known_until])
+    if options := options_form(stored.backfills):
+        item[_BACKFILL_OPTIONS] = packed(options)
+    if stored.runs_limit is not None:
+        item[_RUNS_LIMIT] = attribute_values.number(stored.runs_limit)
+    if stored.latest_run is not None:
+        item[_LATEST_RUN] = _begun_run(stored.latest_run)
+    if stored.runs_before:
+        item[_RUNS_BEFORE] = attribute_values.number(stored.runs_before)
     if stored.log:
         item[_LOG] = packed([[each.at, each.key, each.note] for each in stored.log])
     return item
@@ -175,8 +198,21 @@ def stored_of(owner: str, item: StoredItem) -> StoredSchedule:
         actions=read_schedule_actions(item[_ACTIONS]) if _ACTIONS in item else NO_SCHEDULE_ACTIONS,
         former_payload=field_codecs.read_content("payload", item[_FORMER_PAYLOAD]) if _FORMER_PAYLOAD in item else None,
         traceparent=field_codecs.read_traceparent(item[_TRACEPARENT]) if _TRACEPARENT in item else None,
+        calendar_end=CalendarEnd(*unpacked(item[_CALENDAR_END])) if _CALENDAR_END in item else None,
         later_options=later_options(item[_TEMPLATE]["M"]),
+        runs_limit=attribute_values.integer(item[_RUNS_LIMIT]) if _RUNS_LIMIT in item else None,
+        latest_run=_read_begun_run(item[_LATEST_RUN]) if _LATEST_RUN in item else None,
+        runs_before=attribute_values.integer(item[_RUNS_BEFORE]) if _RUNS_BEFORE in item else 0,
     )
+
+
+def _begun_run(run: BegunRun) -> Value:
+    return packed([run.task_id.text, run.nominal, run.started_at])
+
+
+def _read_begun_run(value: Value) -> BegunRun:
+    task_id, *times = unpacked(value)
+    return BegunRun(TaskId(task_id), *times)
 
 
 def _revision_ends(item: StoredItem, revision: int) -> tuple[RevisionEnd, ...]:
@@ -194,6 +230,12 @@ def activity_form(activity: Activity) -> Item:
     item: Item = {name: attribute_values.text(each.text) for name, each in ids.items() if each is not None}
     if later := activity.waiting[1:]:
         item[LATER] = packed([each.text for each in later])
+    numbers = {BEGUN: activity.begun, BY_HAND: activity.by_hand}
+    item |= {name: attribute_values.number(number) for name, number in numbers.items() if number}
+    if activity.counted:
+        item[COUNTED] = packed([each.text for each in activity.counted])
+    if activity.latest is not None:
+        item[LATEST] = _begun_run(activity.latest)
     return item
 
 
@@ -203,4 +245,8 @@ def activity_of(item: StoredItem) -> Activity:
         TaskId(attribute_values.string(item[name])) if name in item else None for name in (UID, ACTIVE, NEXT)
     )
     later = tuple(map(TaskId, unpacked(item[LATER]))) if LATER in item else ()
-    return Activity(uid, active, () if first is None else (first, *later), version_of(item))
+    begun, by_hand = (attribute_values.integer(item[name]) if name in item else 0 for name in (BEGUN, BY_HAND))
+    counted = tuple(map(TaskId, unpacked(item[COUNTED]))) if COUNTED in item else ()
+    waiting = () if first is None else (first, *later)
+    latest = _read_begun_run(item[LATEST]) if LATEST in item else None
+    return Activity(uid, active, waiting, version_of(item), begun, by_hand, counted, latest)

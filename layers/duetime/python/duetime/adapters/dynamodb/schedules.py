@@ -6,6 +6,7 @@ The two are apart because the trigger writes the one and workers write the other
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.adapters.aws_clients import translated
@@ -15,7 +16,11 @@ from duetime.adapters.dynamodb.owner_index import listed
 from duetime.adapters.dynamodb.schedule_items import (
     ACTIVE,
     ACTIVITY,
+    BEGUN,
+    BY_HAND,
+    COUNTED,
     LATER,
+    LATEST,
     NEXT,
     UID,
     activity_form,
@@ -35,7 +40,7 @@ from duetime.adapters.dynamodb.versioned_items import (
     save_next,
     version_of,
 )
-from duetime.domain.schedules.run_history import Activity
+from duetime.domain.schedules.run_history import NO_ACTIVITY, Activity
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -69,6 +74,8 @@ class DynamoScheduleStore:
                 activity = activity_of(item)
             elif not is_deleted(item):
                 stored = stored_of(owner, item)
+        if stored is not None:
+            stored = replace(stored, activity=activity.of(stored.uid))
         return stored, activity
 
     def vacancy(self, owner: str, name: str) -> int | None:
@@ -109,7 +116,7 @@ class DynamoScheduleStore:
                 TableName=self._table,
                 Key=activity_key(stored.owner, stored.name),
                 ConditionExpression="attribute_not_exists(#u) OR (#u = :u AND attribute_not_exists(#x))",
-                UpdateExpression="SET #u = :u, #x = :x, #v = :v ADD #e :one REMOVE #a, #n, #l",
+                UpdateExpression="SET #u = :u, #x = :x, #v = :v ADD #e :one REMOVE #a, #n, #l, #b, #h, #c, #r",
                 ExpressionAttributeNames={
                     "#u": UID,
                     "#x": schema.TTL,
@@ -118,6 +125,10 @@ class DynamoScheduleStore:
                     "#a": ACTIVE,
                     "#n": NEXT,
                     "#l": LATER,
+                    "#b": BEGUN,
+                    "#h": BY_HAND,
+                    "#c": COUNTED,
+                    "#r": LATEST,
                 },
                 ExpressionAttributeValues={
                     ":u": attribute_values.text(stored.uid.text),
@@ -143,7 +154,16 @@ class DynamoScheduleStore:
             key.removeprefix(schema.SCHEDULE_HEAD_MARK)
             for key in listed(self._client, self._table, self._executor, place, limit)
         ]
-        items = read_items(self._client, self._table, [key_of(owner, name) for name in names])
-        # The index may still list one that was deleted just now.
-        found = (stored_of(owner, item) for item in items if not is_deleted(item))
-        return sorted(found, key=lambda each: each.name)
+        keys = [key(owner, name) for name in names for key in (key_of, activity_key)]
+        found: dict[str, StoredSchedule] = {}
+        activities: dict[str, Activity] = {}
+        for item in read_items(self._client, self._table, keys):
+            if item[schema.SORT_KEY]["S"] == ACTIVITY:
+                activities[str(item[schema.PARTITION_KEY]["S"])] = activity_of(item)
+            elif not is_deleted(item):
+                # The index may still list one that was deleted just now.
+                found[str(item[schema.PARTITION_KEY]["S"])] = stored_of(owner, item)
+        return sorted(
+            (replace(each, activity=activities.get(at, NO_ACTIVITY).of(each.uid)) for at, each in found.items()),
+            key=lambda each: each.name,
+        )

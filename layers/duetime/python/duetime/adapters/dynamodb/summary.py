@@ -1,4 +1,4 @@
-"""The counts of tasks, in DynamoDB: for each part of an owner's, an item a type, and one a second of what is counted.
+"""The counts of tasks, in DynamoDB: for each part of an owner's, an item a type, and items of what is counted.
 
 A transaction writes both: so a step is in the counts if, and only if, it is known to be.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _COUNTS_MARK = "c"
 """Before the generation, and the type, in the sort key of counts."""
 _STEPS_MARK = "s#"
-"""Before the second in the sort key of the steps that are counted."""
+"""Before the span and its begin in the sort key of the steps that are counted."""
 _MARKS, _COUNTED_AT = "h", "u"
 
 
@@ -53,10 +53,11 @@ class DynamoSummaryStore:
     def count(self, of: StepSet, counted: CountedSteps, steps: Sequence[Step], nonce: str) -> bool:
         """Add steps to the counts and remember them, both or neither, if the set is still as it was read."""
         writes: list[Any] = [{"Put": self._remembering(of, counted, steps)}]
+        counted_at = max(step.at for step in steps)
         changed: dict[str, dict[Group, int]] = {}
         for group, number in sums(steps).items():
             changed.setdefault(group.type, {})[group] = number
-        writes += [{"Update": self._adding(of, type_, numbers)} for type_, numbers in changed.items()]
+        writes += [{"Update": self._adding(of, type_, numbers, counted_at)} for type_, numbers in changed.items()]
         with translated():
             try:
                 self._client.transact_write_items(TransactItems=writes, ClientRequestToken=nonce)
@@ -121,7 +122,7 @@ class DynamoSummaryStore:
         item = {
             **_steps_key(of),
             schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
-            schema.TTL: attribute_values.expiry(of.second + SUMMARY_STEPS_KEPT),
+            schema.TTL: attribute_values.expiry(of.ends_at + SUMMARY_STEPS_KEPT),
             VERSION: attribute_values.number(counted.version + 1),
             _MARKS: {"B": marks},
         }
@@ -133,7 +134,7 @@ class DynamoSummaryStore:
             }
         return {"TableName": self._table, "Item": item, "ExpressionAttributeNames": {"#e": VERSION}, **condition}
 
-    def _adding(self, of: StepSet, type_: str, numbers: dict[Group, int]) -> dict[str, Any]:
+    def _adding(self, of: StepSet, type_: str, numbers: dict[Group, int], counted_at: Millis) -> dict[str, Any]:
         names = {f"#c{place}": attribute_of(group) for place, group in enumerate(numbers)}
         values = {f":c{place}": attribute_values.number(number) for place, number in enumerate(numbers.values())}
         additions = ", ".join(f"#c{place} :c{place}" for place in range(len(numbers)))
@@ -143,7 +144,7 @@ class DynamoSummaryStore:
             "UpdateExpression": f"SET #u = :u, #v = :v ADD {additions}",
             "ExpressionAttributeNames": {"#u": _COUNTED_AT, "#v": schema.VERSION_OF_SCHEMA, **names},
             "ExpressionAttributeValues": {
-                ":u": attribute_values.number(of.second),
+                ":u": attribute_values.number(counted_at),
                 ":v": attribute_values.number(schema.SCHEMA_VERSION),
                 **values,
             },
@@ -163,7 +164,7 @@ def _key(of: StepSet, sort: str) -> Item:
 
 
 def _steps_key(of: StepSet) -> Item:
-    return _key(of, f"{_STEPS_MARK}{of.second}")
+    return _key(of, f"{_STEPS_MARK}{of.span}#{of.begins_at}")
 
 
 def _count_mark(generation: int) -> str:

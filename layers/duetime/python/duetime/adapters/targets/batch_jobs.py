@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from duetime.adapters.targets.envelope import compact
 from duetime.adapters.targets.job_calls import WHY_STOPPED, JobCalls, JobEnding, parameters_of
 from duetime.domain.tasks.attempt_results import Succeeded, failure
-from duetime.domain.tasks.aws_jobs import JOB_STOPPED, JOB_UNKNOWN, TASK_VARIABLE
+from duetime.domain.tasks.aws_jobs import JOB_STOPPED, JOB_TAG, JOB_UNKNOWN, TASK_VARIABLE
 
 if TYPE_CHECKING:
     from duetime.adapters.targets.aws_resource_clients import Resources
@@ -20,7 +20,7 @@ def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> s
     facts = {"name": TASK_VARIABLE, "value": body.decode()}
     with_facts = {**overrides, "environment": [*overrides.get("environment", []), facts]}
     answer = resources.jobs("batch", target.arn).submit_job(
-        **{**given, "containerOverrides": with_facts},
+        **{**given, "containerOverrides": with_facts, "tags": {**(given.get("tags") or {}), JOB_TAG[0]: JOB_TAG[1]}},
         jobName=name,
         jobQueue=target.place,
         jobDefinition=target.arn,

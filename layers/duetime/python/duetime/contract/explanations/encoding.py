@@ -66,6 +66,7 @@ def schedule_explanation(explanation: ScheduleExplanation) -> ScheduleExplanatio
         due_at=None if occurrence is None or not occurrence.runs else to_iso(occurrence.due_at),
         task_id=None if task is None else task.id.text,
         state=None if task is None else task.state,
+        error=None if task is None else error_response(task.error),
         previous_at=instant(explanation.previous),
         next_at=instant(explanation.following),
     )

@@ -16,8 +16,11 @@ class ScheduleExplanationQuery(Parameters):
     """Parameters of `GET /v1/schedules/{name}/explain`."""
 
     at: Annotated[
-        Millis,
+        Millis | None,
         BeforeValidator(instant_of),
         WithJsonSchema(TIME_SCHEMA),
-        Field(description="The time in question: a whole minute stands for all of that minute, others for one second."),
-    ]
+        Field(
+            description="The time in question: a whole minute stands for all of that minute, others for one second. "
+            "The latest past occurrence if left out."
+        ),
+    ] = None

@@ -171,7 +171,7 @@ class ScheduleExplanationResponse(TypedDict):
     """Why a schedule did, or did not, run at a time."""
 
     schedule: Annotated[str, Field(description="Name of the schedule.")]
-    at: Annotated[Instant, Field(description="The time in question.")]
+    at: Annotated[Instant, Field(description="The time in question; the latest past occurrence if none was named.")]
     outcome: OccurrenceOutcome
     text: Annotated[str, Field(description="The answer in words.")]
     scheduled_at: Annotated[
@@ -188,6 +188,9 @@ class ScheduleExplanationResponse(TypedDict):
         str | None, Field(description="Its task, which has an explanation of its own; null if there is none.")
     ]
     state: Annotated[State | None, Field(description="State of that task; null if there is none.")]
+    error: Annotated[
+        TaskErrorResponse | None, Field(description="Why that task failed or did not begin; null if it did not fail.")
+    ]
     previous_at: Annotated[
         Instant | None, Field(description="The occurrence before; null if there is none, or it is not known.")
     ]

@@ -13,9 +13,16 @@ from duetime.contract.http.request_errors import FaultCode, ParametersInvalid
 
 NO_VERSION = 0
 """Stands for a tag that no task ever has: versions begin at 1."""
+MAX_CONDITION_LENGTH = 1_024
 _MOST_DIGITS = 15
+_ENTITY_TAG = r'(?:W/)?"[!#-~\x80-\xff]*"'
+IF_MATCH_PATTERN = rf"^[ \t]*(?:\*|{_ENTITY_TAG})[ \t]*$"
+"""One tag, for a change is made for one version, or a star for any."""
+IF_NONE_MATCH_PATTERN = rf"^[ \t]*(?:\*|{_ENTITY_TAG}(?:[ \t]*,[ \t]*{_ENTITY_TAG})*)[ \t]*$"
+"""Tags with commas between them, or a star for any (Source: RFC 9110, 13.1.2)."""
 _TAG = re.compile(r'(?P<weak>W/)?"(?P<text>[!#-~\x80-\xff]*)"')
-_LONGEST = 1_024
+_LIST = re.compile(IF_NONE_MATCH_PATTERN.removeprefix("^").removesuffix("$"))
+_BLANKS = " \t"
 _HASH_BYTES = 8
 _VERSION_OF = re.compile(rf"(?P<version>[0-9]{{1,{_MOST_DIGITS}}})(-[0-9a-f]{{{2 * _HASH_BYTES}}})?")
 
@@ -36,7 +43,7 @@ def version_wanted(if_match: str | None) -> int | None:
     Raises:
         ParametersInvalid: it is malformed, or names several tags.
     """
-    if if_match is None or if_match.strip() == "*":
+    if if_match is None or if_match.strip(_BLANKS) == "*":
         return None
     tags = _tags("If-Match", if_match)
     if len(tags) > 1:
@@ -65,14 +72,13 @@ def is_known_tag(if_none_match: str | None, tag: str) -> bool:
     """
     if if_none_match is None:
         return False
-    if if_none_match.strip() == "*":
+    if if_none_match.strip(_BLANKS) == "*":
         return True
     return any(f'"{text}"' == tag for _, text in _tags("If-None-Match", if_none_match))
 
 
 def _tags(header: str, value: str) -> list[tuple[bool, str]]:
-    matches = [_TAG.fullmatch(part.strip()) for part in value[:_LONGEST].split(",")]
-    tags = [(match["weak"] is not None, match["text"]) for match in matches if match is not None]
-    if len(tags) != len(matches) or len(value) > _LONGEST:
+    if len(value) > MAX_CONDITION_LENGTH or _LIST.fullmatch(value) is None:
         raise ParametersInvalid.of(header, 'should be an entity tag such as "7"', FaultCode.PATTERN)
-    return tags
+    # A comma may stand within a tag, too.
+    return [(match["weak"] is not None, match["text"]) for match in _TAG.finditer(value)]

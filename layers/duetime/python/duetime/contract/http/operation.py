@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from typing_extensions import TypeVar  # with a default, before Python 3.13
 
 from duetime.contract.http import request_errors
+from duetime.contract.http.etags import IF_MATCH_PATTERN, IF_NONE_MATCH_PATTERN, MAX_CONDITION_LENGTH
 from duetime.domain import errors
 from duetime.domain.bulk import errors as for_bulk
 from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, MAX_IDEMPOTENCY_KEY_LENGTH, MAX_OWNER_LENGTH
@@ -61,9 +62,15 @@ TRACEPARENT = Header(
     "is not well-formed is ignored.",
     {"example": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"},
 )
-IF_MATCH = Header("If-Match", "Only if the resource still has this ETag; without the header, whatever its version.")
+IF_MATCH = Header(
+    "If-Match",
+    "Only if the resource still has this ETag; without the header, or with `*`, whatever its version.",
+    {"pattern": IF_MATCH_PATTERN, "maxLength": MAX_CONDITION_LENGTH, "example": '"3"'},
+)
 IF_NONE_MATCH = Header(
-    "If-None-Match", "ETags of the caller's copies: if the resource still has one of them, the response is 304."
+    "If-None-Match",
+    "ETags of the caller's copies, separated by commas: if the resource still has one of them, the response is 304.",
+    {"pattern": IF_NONE_MATCH_PATTERN, "maxLength": MAX_CONDITION_LENGTH, "example": '"3"'},
 )
 
 REPLAYED = "Idempotent-Replayed"
@@ -200,7 +207,9 @@ class Operation(Generic[Q]):
 
     def _derived(self, success: Returns) -> Mapping[str, str]:
         is_tagged = self.method == "GET" and success.status == OK and "ETag" not in success.headers
+        where = success.headers.get("Location", "").removesuffix(".")
         return {
+            **({"Location": f"{where}, relative to the URL of the request (RFC 9110, 10.2.2)."} if where else {}),
             **({"ETag": "A hash of the response."} if is_tagged else {}),
             "Request-Id": "Id of this request, as in the gateway's access log.",
             **({"Retry-After": "Seconds to wait before the next request."} if success.status == ACCEPTED else {}),

@@ -8,11 +8,13 @@ from duetime.contract.tasks.fields import LOCK_KEY_PATTERN, SCHEDULE_NAME_PATTER
 from duetime.contract.tasks.http_request_fields import SECRET_NAME_PATTERN
 from duetime.contract.tasks.target_fields import CONTAINER_PATTERN
 from duetime.domain.limits import (
+    MAX_IDEMPOTENCY_KEY_LENGTH,
     MAX_LOCK_KEY_LENGTH,
     MAX_NAME_LENGTH,
     MAX_SECRET_NAME_LENGTH,
     MAX_TAG_KEY_LENGTH,
     MAX_TYPE_LENGTH,
+    MAX_UNIQUE_KEY_LENGTH,
 )
 from duetime.domain.tasks.arns import AwsService, arn_pattern, cluster_pattern, job_queue_pattern
 
@@ -49,6 +51,22 @@ _WORDS: Mapping[str, str] = {
     cluster_pattern(): "should be the ARN of a cluster, such as arn:aws:ecs:eu-west-1:123456789012:cluster/orders",
     job_queue_pattern(): "should be the ARN of a job queue, such as "
     "arn:aws:batch:eu-west-1:123456789012:job-queue/orders",
+    # Of modules that no error of another one should wait for: a test compares them with the OpenAPI document.
+    "^[0-7][0-9A-HJKMNP-TV-Z]{25}$": "should be the id of a task: 26 digits and capital letters",
+    "^[A-Za-z0-9_-]{1,2048}$": "should be the id of a lease, as the lease was handed out",
+    "^([01][0-9]|2[0-3]):[0-5][0-9]$": "should be a time of day such as 09:30",
+    "^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$|^24:00(:00)?$": "should be a time of day such as 09:30, or 24:00",
+    "^https?://": "should be a URL that begins with https:// or http://",
+    "^(https?://|arn:)": "should be a URL that begins with https:// or http://, or an ARN",
+    "^[A-Za-z_][A-Za-z0-9_-]{0,63}$": "should be 1 to 64 characters: letters A to Z, digits, _ and -, and should begin"
+    " with a letter or _",
+    "^[0-9]{1,9}$": "should be a whole number of at most 9 digits",
+    ":": "should be a key and a value with a colon between them",
+    r"^\*$": "should be a single asterisk",
+    **{
+        rf"^[!-~]{{1,{longest}}}$": f"should be 1 to {longest} visible ASCII characters, without spaces"
+        for longest in (MAX_IDEMPOTENCY_KEY_LENGTH, MAX_UNIQUE_KEY_LENGTH)
+    },
     CONTAINER_PATTERN: "should be 1 to 255 characters: letters A to Z, digits, _ and -",
 }
 

@@ -1,4 +1,7 @@
-"""Which operation of the API a request asks for.
+"""Which operation of the API a request asks for, and how its answer refers to others.
+
+The API does not know under which path it is reached: an API stage, a custom domain with a base path, the local stack or
+a proxy may put a prefix before it. So a prefix of a request's path is passed over, and references are relative to it.
 
 The module that declares an operation is imported when a request first needs it: no task should wait for the models of
 schedules, graphs and bulk operations.
@@ -42,6 +45,7 @@ DECLARED_IN: Mapping[str, Sequence[str]] = {
 }
 """The modules that declare the operations whose paths begin with `/v1/` and this part; the most used come first, but
 those with a fixed path before those with a pattern that it would match too."""
+_VERSION = "v1"
 _ALLOW_ORDER = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
@@ -55,6 +59,37 @@ def subject_of(path: str) -> str:
     return path.partition("/v1")[2].removeprefix("/").partition("/")[0]
 
 
+def path_within(path: str) -> str:
+    """The part of a request's path that is the API's own, without what stands before its version.
+
+    An API stage stands there, and the base path of a custom domain (Source: API Gateway Developer Guide, "Create AWS
+    Lambda proxy integrations for HTTP APIs").
+    """
+    parts = path.split("/")
+    for index, part in enumerate(parts):
+        if part == _VERSION and (parts[index + 1] if index + 1 < len(parts) else "") in DECLARED_IN:
+            return "/" + "/".join(parts[index:])
+    return path
+
+
+def reference_to(path: str, request_path: str) -> str:
+    """A path of the API relative to that of the request, as an answer refers to it, whatever the prefix.
+
+    Args:
+        path: where the answer refers to, such as `/v1/tasks/ID`.
+        request_path: the path of the request.
+
+    Source: RFC 3986, 4.2 and 5.2; RFC 9110, 10.2.2.
+    """
+    there, here = path.split("/")[1:], path_within(request_path).split("/")[1:-1]
+    same = 0
+    while same < min(len(here), len(there) - 1) and here[same] == there[same]:
+        same += 1
+    reference = "/".join([".."] * (len(here) - same) + there[same:])
+    # What stands before a colon would be taken for a scheme.
+    return f"./{reference}" if ":" in reference.partition("/")[0] else reference
+
+
 def operation_at(method: str, path: str) -> tuple[Operation[Any], Mapping[str, str]]:
     """The operation that a request asks for, with the parameters in its path.
 
@@ -62,9 +97,11 @@ def operation_at(method: str, path: str) -> tuple[Operation[Any], Mapping[str, s
         PathNotFound: there is nothing at the path.
         MethodUnsupported: the path does not take the method.
     """
-    for operations, parameters in _matches(path):
-        if method in operations:
+    found: set[str] = set()
+    for pattern, operations, parameters in _matches(path):
+        if method in operations and not any(_is_fixed_where(other, pattern) for other in found):
             return operations[method], parameters
+        found.add(pattern)
     raise MethodUnsupported(methods_at(path))
 
 
@@ -75,10 +112,19 @@ def methods_at(path: str) -> Sequence[str]:
         PathNotFound: there is nothing at the path.
     """
     # A fixed path counts before a pattern that it would match too.
-    found = sorted(_matches(path), key=lambda match: len(match[1]))
+    found = sorted(_matches(path), key=lambda match: len(match[2]))
     if not found:
         raise PathNotFound
-    return sorted(found[0][0], key=_ALLOW_ORDER.index)
+    return sorted(found[0][1], key=_ALLOW_ORDER.index)
+
+
+def _is_fixed_where(one: str, other: str) -> bool:
+    """Whether a pattern has a word at the first place where another has a parameter: no word is taken for a name."""
+    places = zip(one.split("/"), other.split("/"), strict=False)
+    differing = next(
+        ((mine, others) for mine, others in places if mine.startswith("{") != others.startswith("{")), None
+    )
+    return differing is not None and differing[1].startswith("{")
 
 
 @cache
@@ -90,7 +136,7 @@ def _by_path(module: str) -> Mapping[str, Mapping[str, Operation[Any]]]:
     return found
 
 
-def _matches(path: str) -> Iterator[tuple[Mapping[str, Operation[Any]], Mapping[str, str]]]:
+def _matches(path: str) -> Iterator[tuple[str, Mapping[str, Operation[Any]], Mapping[str, str]]]:
     for module in DECLARED_IN.get(subject_of(path), ()):
         for pattern, operations in _by_path(module).items():
             wanted = pattern.split("/")
@@ -99,7 +145,7 @@ def _matches(path: str) -> Iterator[tuple[Mapping[str, Operation[Any]], Mapping[
             parts = path.split("/", len(wanted) - 1) if is_open else path.removesuffix("/").split("/")
             parameters = _parameters(wanted, parts)
             if parameters is not None:
-                yield operations, parameters
+                yield pattern, operations, parameters
 
 
 def _parameters(pattern: Sequence[str], parts: Sequence[str]) -> Mapping[str, str] | None:

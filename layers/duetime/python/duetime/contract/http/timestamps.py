@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from pydantic import AfterValidator
+from pydantic_core import PydanticCustomError
 
 from duetime.domain.times import LAST_INSTANT, MINUTE, SECOND, Millis, from_datetime
 
+if TYPE_CHECKING:
+    from pydantic import ValidationInfo
+
+RANGE_REVERSED = "range_reversed"
+"""Type of pydantic's error for the end of a range of time that is not after its start."""
 _LONGEST = 64
 _RFC_3339 = re.compile(
     r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})[Tt](?P<minute>[0-9]{2}:[0-9]{2}):(?P<second>[0-9]{2})"
@@ -52,6 +61,22 @@ def instant_of(text: object) -> Millis:
             raise ValueError("has a leap second that does not end a day of UTC")
         at += SECOND
     return _representable(at + _milliseconds_up(match["fraction"] or "0"))
+
+
+def ends_after(start: str) -> AfterValidator:
+    """Refuse the end of a range of time that is not after its start: no instant is in it.
+
+    Args:
+        start: the field that has its first instant; the model declares it before the end.
+    """
+
+    def check(end: Millis | None, info: ValidationInfo) -> Millis | None:
+        begin: Any = info.data.get(start)
+        if begin is not None and end is not None and end <= begin:
+            raise PydanticCustomError(RANGE_REVERSED, "should be after {start}", {"start": start})
+        return end
+
+    return AfterValidator(check)
 
 
 def _hint(text: object) -> str:

@@ -15,6 +15,7 @@ from duetime.contract.http.json_paths import path_of
 from duetime.contract.http.pattern_words import words_of
 from duetime.contract.http.request_errors import MOST_FAULTS, Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.request_json import reject_invalid_values
+from duetime.contract.http.timestamps import RANGE_REVERSED
 from duetime.domain.tasks.arns import AwsService
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ Place = tuple[str | int, ...]
 _TARGET_KINDS = ("handler", "http", "pull", "topology", "approval", *(service.value for service in AwsService))
 _PLAIN = {
     "missing": "is required",
+    "string_pattern_mismatch": "does not have the form that it should have",
     "union_tag_not_found": "is required",
     "union_tag_invalid": f"should be one of {', '.join(map(repr, _TARGET_KINDS))}",
 }
@@ -51,6 +53,7 @@ _CODES = {
         FaultCode.OUT_OF_RANGE,
     ),
     "string_pattern_mismatch": FaultCode.PATTERN,
+    RANGE_REVERSED: FaultCode.CONFLICT,
     **dict.fromkeys(("literal_error", "enum", "union_tag_invalid"), FaultCode.NOT_ALLOWED),
 }
 _SUBJECT = re.compile(r"^(Input|String|Dictionary|List|Value error,|Value) | after validation")
@@ -125,7 +128,7 @@ def _reason(details: ErrorDetails) -> str:
         is_number = given == "a number" and expected.endswith("number")
         return f"should be {expected}" if is_number else f"should be {expected}, not {given}"
     pattern = details.get("ctx", {}).get("pattern")
-    return _PLAIN.get(details["type"]) or (pattern and words_of(pattern)) or _SUBJECT.sub("", details["msg"])
+    return (pattern and words_of(pattern)) or _PLAIN.get(details["type"]) or _SUBJECT.sub("", details["msg"])
 
 
 def _type_of(value: object) -> str:
@@ -150,12 +153,10 @@ def _unknown(models: Sequence[type[BaseModel]], name: str, field: str) -> Fault:
     if any(name in getattr(each, "FIXED", ()) for each in models):
         return Fault(field, "cannot be changed after creation: leave it out", FaultCode.CANNOT_CHANGE)
     # Only who misspells a name waits for it.
-    from duetime.contract.http.suggestions import suggestion  # noqa: PLC0415 - see the line above
+    from duetime.contract.http.suggestions import hint  # noqa: PLC0415 - see the line above
 
     known = {field.alias or key for each in models for key, field in each.model_fields.items()}
-    meant = suggestion(name, known)
-    hint = f"; did you mean {meant!r}?" if meant else ""
-    return Fault(field, f"is not a known field{hint}", FaultCode.UNKNOWN_FIELD)
+    return Fault(field, f"is not a known field{hint(name, known)}", FaultCode.UNKNOWN_FIELD)
 
 
 def _models_at(model: type[BaseModel], location: Place) -> list[type[BaseModel]]:

@@ -100,7 +100,6 @@ def _schedule(record: ScheduleSnapshot) -> server_messages.WatchedSchedule:
         "kind": "schedule",
         "name": record.name,
         "state": record.state,
-        "runs_started": record.runs_started,
         "runs_skipped": record.runs_skipped,
         "version": record.version,
     }

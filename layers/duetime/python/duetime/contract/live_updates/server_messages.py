@@ -51,7 +51,6 @@ class WatchedSchedule(TypedDict):
     kind: Literal["schedule"]
     name: str
     state: ScheduleState
-    runs_started: int
     runs_skipped: int
     version: Annotated[int, Field(description="As in the response to `GET /v1/schedules/{name}`.")]
 

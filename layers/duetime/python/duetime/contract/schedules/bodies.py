@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from duetime.contract.http.timestamps import instant_of
 from duetime.contract.schedules.responses import ScheduleResponse
@@ -83,13 +83,25 @@ def _as_template_update(schema: dict[str, Any]) -> None:
     schema["examples"] = [{"payload": {"any": "json"}, "retry": {"max_attempts": 3}}]
 
 
+RESERVED_NAMES = ("pause", "preview", "resume")
+"""Words that paths have in the place of a schedule's name."""
+
+
+def _not_reserved(name: str) -> str:
+    if name in RESERVED_NAMES:
+        raise ValueError(f"should not be {name}, which is a path of the API")
+    return name
+
+
 ScheduleName = Annotated[
     str,
     Field(
         pattern=SCHEDULE_NAME_PATTERN,
-        description="Name of the schedule, unique among its owner's; generated if left out.",
+        description="Name of the schedule, unique among its owner's; generated if left out. "
+        f"{', '.join(RESERVED_NAMES)} are reserved.",
         examples=["nightly"],
     ),
+    AfterValidator(_not_reserved),
 ]
 
 

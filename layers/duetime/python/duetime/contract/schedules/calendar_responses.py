@@ -9,6 +9,7 @@ from pydantic import Field
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
 from duetime.contract.schedules.calendars import WEEKDAYS, Weekday
+from duetime.contract.tasks.encoding import instant
 from duetime.contract.tasks.responses import Instant  # noqa: TC001 - same
 from duetime.domain.schedules.calendars import CalendarMode  # noqa: TC001 - same
 from duetime.domain.times import DAY, MINUTE, SECOND, Millis, to_iso
@@ -45,6 +46,10 @@ class CalendarResponse(TypedDict):
     weekdays: Sequence[Weekday]
     windows: Sequence[CalendarWindowResponse]
     spans: Sequence[CalendarSpanResponse]
+    known_until: Annotated[
+        Instant | None,
+        Field(description="From when on its times are not known; null if they always are. Replace it before."),
+    ]
 
 
 class CalendarPage(TypedDict):
@@ -73,6 +78,7 @@ def calendar_response(calendar: Calendar) -> CalendarResponse:
             CalendarSpanResponse(start=to_iso(each.start), end=to_iso(each.end), reason=each.reason)
             for each in calendar.spans
         ],
+        known_until=instant(calendar.known_until),
     )
 
 

@@ -15,14 +15,15 @@ from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.request_model import Body
 from duetime.contract.http.timestamps import instant_of
 from duetime.contract.http.validation_errors import read_body
-from duetime.contract.schedules.timing_fields import Timezone
+from duetime.contract.schedules.timing_fields import Bound, Timezone
 from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN, TIME_SCHEMA, each_once, printable
 from duetime.contract.tasks.queries import PageSize
 from duetime.domain.limits import MAX_CALENDAR_DATES, MAX_CALENDAR_WINDOWS, MAX_NAME_LENGTH, MAX_PAGE
-from duetime.domain.schedules.calendars import Calendar, CalendarMode, Span, Window
+from duetime.domain.operating_parameters import CALENDAR_NOTICE
+from duetime.domain.schedules.calendars import EMPTY_CALENDAR, Calendar, CalendarMode, Span, Window
 from duetime.domain.schedules.errors import CalendarNotFound
 from duetime.domain.schedules.time_zones import zone_named
-from duetime.domain.times import HOUR, MINUTE, SECOND, Millis
+from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -126,6 +127,13 @@ class CalendarFields(Body):
     spans: Annotated[list[CalendarSpanInput], Field(max_length=MAX_CALENDAR_DATES, description="Periods of time.")] = (
         Field(default_factory=list)
     )
+    known_until: Annotated[
+        Bound,
+        Field(
+            description="From when on its times are not known; null if they always are. Schedules say so of later "
+            f"occurrences, and there is an event and an alarm {CALENDAR_NOTICE // DAY} days before."
+        ),
+    ] = None
 
 
 class CalendarListQuery(Parameters):
@@ -194,7 +202,7 @@ def calendar_of(document: Document, name: str) -> Calendar:
     if body.name not in {None, name}:
         raise FieldsInvalid([Fault("name", f"should be {name!r}, as in the path, or be left out", FaultCode.CONFLICT)])
     _reject_empty(body.spans)
-    return Calendar(
+    calendar = Calendar(
         name,
         body.mode,
         zone_named(body.timezone),
@@ -203,7 +211,12 @@ def calendar_of(document: Document, name: str) -> Calendar:
         weekdays=_numbers(body.weekdays),
         windows=tuple(Window(each.start, each.end, _numbers(each.weekdays), each.label) for each in body.windows),
         spans=tuple(Span(each.start, each.end, each.reason) for each in body.spans),
+        known_until=body.known_until,
     )
+    if calendar.is_empty:
+        reason = f"has no times, nor has another field, {EMPTY_CALENDAR[calendar.mode]}"
+        raise FieldsInvalid([Fault("dates", reason, FaultCode.REQUIRED)])
+    return calendar
 
 
 def _reject_empty(spans: Sequence[CalendarSpanInput]) -> None:

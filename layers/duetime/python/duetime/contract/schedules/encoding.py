@@ -31,18 +31,19 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.schedules.definition import Written
     from duetime.domain.schedules.occurrences import Occurrence
-    from duetime.domain.schedules.run_history import BackfillRun, LastRun
+    from duetime.domain.schedules.run_history import BackfillRun, BegunRun
+    from duetime.domain.schedules.runs import ScheduleStatus
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_spec import TaskSpec
-    from duetime.domain.times import Millis
 
 UPCOMING = 5
 """Occurrences that a schedule shows of what comes."""
 
 
-def schedule_entry(stored: StoredSchedule, next_at: Millis | None) -> ScheduleSummary:
+def schedule_entry(status: ScheduleStatus) -> ScheduleSummary:
     """A schedule as lists show it."""
+    stored = status.stored
     spec, timing = stored.spec, stored.spec.written
     return ScheduleSummary(
         name=stored.name,
@@ -68,7 +69,7 @@ def schedule_entry(stored: StoredSchedule, next_at: Millis | None) -> ScheduleSu
         jitter_seconds=spec.jitter_seconds,
         start_at=instant(spec.start_at),
         end_at=instant(spec.end_at),
-        remaining_runs=stored.remaining_runs,
+        remaining_runs=stored.runs_left,
         overlap=spec.overlap,
         catch_up_seconds=spec.catch_up_seconds,
         catch_up_mode=spec.catch_up_mode,
@@ -79,9 +80,9 @@ def schedule_entry(stored: StoredSchedule, next_at: Millis | None) -> ScheduleSu
         task=_template(stored),
         created_at=to_iso(stored.created_at),
         updated_at=to_iso(stored.updated_at),
-        next_at=instant(next_at),
-        last_run=_last_run(stored.last_run),
-        runs_started=stored.runs_started,
+        next_at=instant(status.next_at),
+        last_run=_last_run(status.latest_run),
+        runs_started=status.runs_started,
         runs_skipped=stored.runs_skipped,
         revision=stored.revision,
         tzdata=stored.tzdata,
@@ -95,12 +96,11 @@ def _single(timing: Written) -> TimingResponse:
     )
 
 
-def schedule_response(
-    stored: StoredSchedule, next_at: Millis | None, upcoming: Sequence[Occurrence]
-) -> ScheduleResponse:
+def schedule_response(status: ScheduleStatus, upcoming: Sequence[Occurrence]) -> ScheduleResponse:
     """A schedule, whole."""
+    stored = status.stored
     return ScheduleResponse(
-        **schedule_entry(stored, next_at),  # type: ignore[typeddict-item]  # a summary has no estimate
+        **schedule_entry(status),  # type: ignore[typeddict-item]  # a summary has no estimate
         upcoming=[previewed(each) for each in upcoming],
         skipped_runs=[
             SkippedRunResponse(recorded_at=to_iso(each.at), local_time=each.key or None, reason=each.note)
@@ -161,8 +161,12 @@ def backfill_response(run: BackfillRun) -> BackfillResponse:
     )
 
 
-def _last_run(last: LastRun | None) -> LastRunResponse | None:
-    return None if last is None else LastRunResponse(task_id=str(last.task_id), scheduled_at=to_iso(last.nominal))
+def _last_run(last: BegunRun | None) -> LastRunResponse | None:
+    if last is None:
+        return None
+    return LastRunResponse(
+        task_id=str(last.task_id), scheduled_at=to_iso(last.nominal), started_at=to_iso(last.started_at)
+    )
 
 
 def _expectation(stored: StoredSchedule) -> ExpectationResponse | None:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from duetime.contract.http.query_parameters import Parameters
-from duetime.contract.http.request_errors import Fault, FaultCode, ParametersInvalid
-from duetime.contract.http.timestamps import instant_of
+from duetime.contract.http.request_errors import FaultCode, ParametersInvalid
+from duetime.contract.http.timestamps import ends_after, instant_of
 from duetime.contract.tasks.fields import TIME_SCHEMA, Reason
-from duetime.contract.tasks.queries import PageSize
+from duetime.contract.tasks.queries import PageSize, parts_of
 from duetime.domain.limits import MAX_OCCURRENCES, MAX_PAGE
+from duetime.domain.schedules.runs import RunStatus
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.times import LAST_INSTANT, Millis
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 LISTED = 20
 """Occurrences in a list that does not say how many."""
@@ -29,6 +27,16 @@ def _count(text: object) -> int:
     if not 1 <= number <= MAX_OCCURRENCES:
         raise ValueError(f"should be a whole number from 1 to {MAX_OCCURRENCES}")
     return number
+
+
+def _statuses(texts: object) -> tuple[RunStatus, ...]:
+    try:
+        found = tuple(sorted({RunStatus(part) for part in parts_of(texts)}))
+    except ValueError:
+        found = ()
+    if not found:
+        raise ValueError(f"should be one or several of {', '.join(RunStatus)}")
+    return found
 
 
 _Instant = Annotated[Millis | None, BeforeValidator(instant_of), WithJsonSchema(TIME_SCHEMA)]
@@ -54,7 +62,9 @@ class OccurrencesQuery(Parameters):
     scheduled_after: Annotated[
         _Instant, Field(description="Only occurrences at this time or later; now if left out.")
     ] = None
-    scheduled_before: Annotated[_Instant, Field(description="Only occurrences before this time.")] = None
+    scheduled_before: Annotated[
+        _Instant, ends_after("scheduled_after"), Field(description="Only occurrences before this time.")
+    ] = None
     limit: Annotated[
         int,
         BeforeValidator(_count),
@@ -66,12 +76,12 @@ class OccurrencesQuery(Parameters):
         """The first and the last moment.
 
         Raises:
-            ParametersInvalid: they are in the wrong order.
+            ParametersInvalid: the last one is past, and the list begins now.
         """
         start = now if self.scheduled_after is None else self.scheduled_after
         end = LAST_INSTANT if self.scheduled_before is None else self.scheduled_before - 1
         if end < start:
-            reason = "should be after scheduled_after, which is now where it is left out"
+            reason = "should be in the future, where scheduled_after is left out: the list begins now"
             raise ParametersInvalid.of("scheduled_before", reason, FaultCode.CONFLICT)
         return start, end
 
@@ -79,10 +89,26 @@ class OccurrencesQuery(Parameters):
 class RunListQuery(Parameters):
     """Parameters of `GET /v1/schedules/{name}/runs`."""
 
-    due_after: Annotated[
-        _Instant, Field(description="Only runs due at this time or later; the schedule's creation if left out.")
+    repeatable: ClassVar[frozenset[str]] = frozenset({"status"})
+
+    status: Annotated[
+        tuple[RunStatus, ...],
+        BeforeValidator(_statuses),
+        WithJsonSchema({"type": "array", "items": {"type": "string", "enum": [each.value for each in RunStatus]}}),
+        Field(description="Only runs of one of these; may be repeated."),
+    ] = ()
+    scheduled_after: Annotated[
+        _Instant,
+        Field(
+            description="Only runs that were scheduled for this time or later; the schedule's creation if left out. "
+            "Runs by request and of backfills by when they were due."
+        ),
     ] = None
-    due_before: Annotated[_Instant, Field(description="Only runs due before this time.")] = None
+    scheduled_before: Annotated[
+        _Instant,
+        ends_after("scheduled_after"),
+        Field(description="Only runs that were scheduled for a time before it."),
+    ] = None
     limit: Annotated[
         PageSize,
         Field(description="Maximum number of tasks on a page; occurrences without a task come in addition."),
@@ -91,15 +117,9 @@ class RunListQuery(Parameters):
         str | None, Field(description="`next_token` of the previous page; all other parameters must be the same.")
     ] = None
 
-    def contradictions(self) -> Sequence[Fault]:
-        """A range of time is no range backwards."""
-        if self.due_after is None or self.due_before is None or self.due_after < self.due_before:
-            return ()
-        return (Fault("due_before", "should be after due_after", FaultCode.CONFLICT),)
-
     def scope(self, owner: str, name: str) -> str:
         """Which list this is, whatever the page: what a token must have been handed out for."""
-        return repr((owner, "runs", name, self.due_after, self.due_before))
+        return repr((owner, "runs", name, self.scheduled_after, self.scheduled_before, self.status))
 
 
 class ScheduleUpdateQuery(Parameters):

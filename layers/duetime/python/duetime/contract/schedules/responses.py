@@ -16,10 +16,10 @@ from typing_extensions import TypedDict
 from duetime.contract.tasks.option_responses import TaskOptionsResponse
 from duetime.contract.tasks.responses import CostEstimateResponse, Instant  # noqa: TC001 - pydantic reads the annotations
 from duetime.contract.tasks.target_responses import TargetResponse  # noqa: TC001 - same
+from duetime.domain.schedules.cron_dialects import Dialect  # noqa: TC001 - same
 from duetime.domain.schedules.definition import CatchUpMode, OnExcluded, Overlap  # noqa: TC001 - same
 from duetime.domain.schedules.schedule import ScheduleState  # noqa: TC001 - same
 from duetime.domain.schedules.time_zones import Fold, Gap  # noqa: TC001 - same
-from duetime.domain.schedules.timings import Dialect  # noqa: TC001 - same
 from duetime.domain.tasks.states import State  # noqa: TC001 - same
 
 _DESCRIPTION = "The timing in plain words, such as `at 01:30 on Monday to Friday`; times are local times of `timezone`."
@@ -83,6 +83,13 @@ class OccurrenceList(TypedDict):
     """Occurrences, in order of time."""
 
     occurrences: Sequence[OccurrenceResponse]
+    complete_since: Annotated[
+        Instant,
+        Field(
+            description="When the schedule was last changed, paused or resumed: from there on, every occurrence is "
+            "listed. Of those before only the ones whose tasks are kept; `listScheduleRuns` has more, page by page."
+        ),
+    ]
 
 
 class ChangedOccurrenceResponse(TypedDict):
@@ -101,10 +108,11 @@ class SkippedRunResponse(TypedDict):
 
 
 class LastRunResponse(TypedDict):
-    """The latest occurrence that has a task."""
+    """The latest run that has started."""
 
     task_id: str
     scheduled_at: Annotated[Instant, Field(description="The time that it was scheduled for.")]
+    started_at: Annotated[Instant, Field(description="When it started.")]
 
 
 class BackfillResponse(TypedDict):
@@ -176,7 +184,7 @@ class ScheduleSummary(TypedDict):
     jitter_seconds: int
     start_at: Instant | None
     end_at: Instant | None
-    remaining_runs: Annotated[int | None, Field(description="How many more runs there may be; null for no limit.")]
+    remaining_runs: Annotated[int | None, Field(description="How many more runs may start; null for no limit.")]
     overlap: Overlap
     catch_up_seconds: int
     catch_up_mode: CatchUpMode
@@ -194,15 +202,27 @@ class ScheduleSummary(TypedDict):
     task: TaskTemplateResponse
     created_at: Instant
     updated_at: Annotated[Instant, Field(description="When it was last updated, paused or resumed.")]
-    next_at: Annotated[Instant | None, Field(description="When it runs next; null if it does not.")]
+    next_at: Annotated[
+        Instant | None,
+        Field(
+            description="When the next run is due; null if there is none, or if that is not known before the run in "
+            "progress has ended."
+        ),
+    ]
     last_run: Annotated[
         LastRunResponse | None,
         Field(
-            description="The latest occurrence that has a task, which is created a few minutes before it is due; null "
+            description="The latest run that has started, of the timing or by request; it may be in progress. Null "
             "before the first."
         ),
     ]
-    runs_started: Annotated[int, Field(description="Number of runs that were started.")]
+    runs_started: Annotated[
+        int,
+        Field(
+            description="Number of runs that have started, without those of backfills. With `overlap` `allow_all` and "
+            "no `remaining_runs`: of runs whose time has come and that a pause or a change has not dropped."
+        ),
+    ]
     runs_skipped: Annotated[int, Field(description="Number of occurrences that did not run.")]
     revision: Annotated[
         int,

@@ -40,8 +40,8 @@ class ScheduleRunResponse(TypedDict):
 class AppliedRunsWindow(TypedDict):
     """What a list of runs covers."""
 
-    due_after: Annotated[Instant, Field(description="The list begins there, at the earliest with the schedule.")]
-    due_before: Annotated[Instant | None, Field(description="The list ends there; null for no limit.")]
+    scheduled_after: Annotated[Instant, Field(description="The list begins there, at the earliest with the schedule.")]
+    scheduled_before: Annotated[Instant | None, Field(description="The list ends there; null for no limit.")]
     complete_since: Annotated[
         Instant,
         Field(
@@ -76,8 +76,8 @@ def run_page(page: RunPage, query: RunListQuery, next_token: str | None) -> Sche
     return ScheduleRunPage(
         runs=[_run(each, page.stored) for each in page.runs],
         applied=AppliedRunsWindow(
-            due_after=to_iso(page.since),
-            due_before=instant(query.due_before),
+            scheduled_after=to_iso(page.since),
+            scheduled_before=instant(query.scheduled_before),
             complete_since=to_iso(page.complete_since),
             tasks_kept_since=to_iso(page.kept_since),
             is_archived=page.is_archived,

@@ -19,9 +19,9 @@ from duetime.domain.limits import (
     MAX_ZONE_LENGTH,
 )
 from duetime.domain.operating_parameters import MAX_ROLL_DAYS
+from duetime.domain.schedules.cron_dialects import Dialect
 from duetime.domain.schedules.definition import OnExcluded
 from duetime.domain.schedules.time_zones import Fold, Gap
-from duetime.domain.schedules.timings import Dialect
 from duetime.domain.times import DAY, SECOND, Millis
 
 TIMINGS = ("cron", "rate", "interval", "dates", "permanent", "timings")
@@ -76,7 +76,9 @@ class SingleTiming(Body):
         Expression | None, Field(description="An ISO 8601 interval or duration.", examples=["PT1H"])
     ] = None
     dates: Annotated[_Dates | None, Field(description="A list of date-times.")] = None
-    dialect: Annotated[Dialect, Field(strict=False, description="Syntax of `cron`.")] = Dialect.CRON
+    dialect: Annotated[Dialect, Field(strict=False, description="The program that `cron` is written for.")] = (
+        Dialect.CRON
+    )
 
 
 class TimingFields(Body):
@@ -143,7 +145,8 @@ class TimingFields(Body):
         Dialect,
         Field(
             strict=False,
-            description="Syntax of `cron`; `eventbridge` takes `cron(…)` with a year last, `rate(…)` and `at(…)`.",
+            description="The program whose cron expressions `cron` is written for; `cron` rejects what they read "
+            "differently. `eventbridge` takes `cron(…)` with a year last, `rate(…)` and `at(…)`.",
         ),
     ] = Dialect.CRON
     timezone: Timezone = "UTC"

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from duetime.contract.http.request_model import Body
+from duetime.contract.http.timestamps import ends_after
 from duetime.contract.tasks.fields import At, ErrorType, ScheduleName, TaskType, WantedName
 from duetime.domain.tasks.filters import Range, TaskFilter
 from duetime.domain.tasks.states import State
@@ -39,7 +40,7 @@ WantedErrorType = Annotated[
 ]
 WantedSchedule = Annotated[ScheduleName | None, Field(description="Only runs of this schedule.")]
 FinishedAfter = Annotated[At, Field(description="Only tasks finished at this time or later.")]
-FinishedBefore = Annotated[At, Field(description="Only tasks finished before this time.")]
+FinishedBefore = Annotated[At, ends_after("finished_after"), Field(description="Only tasks finished before this time.")]
 
 
 class TaskConditions(Body):
@@ -48,9 +49,11 @@ class TaskConditions(Body):
     type: Annotated[TaskType | None, Field(description="Only tasks of this type.")] = None
     name: Annotated[WantedName | None, Field(description="Only tasks of this name.")] = None
     due_after: Annotated[At, Field(description="Only tasks due at this time or later.")] = None
-    due_before: Annotated[At, Field(description="Only tasks due before this time.")] = None
+    due_before: Annotated[At, ends_after("due_after"), Field(description="Only tasks due before this time.")] = None
     created_after: Annotated[At, Field(description="Only tasks created at this time or later.")] = None
-    created_before: Annotated[At, Field(description="Only tasks created before this time.")] = None
+    created_before: Annotated[
+        At, ends_after("created_after"), Field(description="Only tasks created before this time.")
+    ] = None
 
     @property
     def conditions(self) -> TaskFilter:

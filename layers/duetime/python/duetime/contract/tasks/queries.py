@@ -44,17 +44,17 @@ def _wait_seconds(text: object) -> int:
     return whole_number(text, 0, MAX_WAIT_SECONDS)
 
 
-def _parts(texts: object) -> list[str]:
+def parts_of(texts: object) -> list[str]:
     """What a parameter names that may be repeated, and may name several with commas."""
     return [part for text in texts for part in str(text).split(",")] if isinstance(texts, list) else []
 
 
 def _states(texts: object) -> tuple[State, ...]:
-    return states_of(_parts(texts))
+    return states_of(parts_of(texts))
 
 
 def _ids(given: object) -> tuple[TaskId, ...]:
-    texts = _parts(given)
+    texts = parts_of(given)
     if len(texts) > MAX_BATCH:
         raise ValueError(f"names more than {MAX_BATCH} tasks")
     try:
@@ -156,11 +156,22 @@ class ListedQuery(Parameters, TaskConditions):
         """How many tasks a page may have."""
         return self.limit
 
-    def applied(self, examined: int) -> AppliedList:
-        """What the list was narrowed by, and how much of it was read."""
+    def applied(self, examined: int, after: TaskId | None) -> AppliedList:
+        """What the list was narrowed by, and how much of it was read.
+
+        Args:
+            examined: how many tasks were read for the page.
+            after: the last of them; none if there are no more.
+        """
         names = sorted(self.model_fields_set - _NO_FILTERS)
         filters = {name: _texts(getattr(self, name)) for name in names}
-        return AppliedList(filters=filters, order=self.order, limit=self.page_size, examined=examined)
+        return AppliedList(
+            filters=filters,
+            order=self.order,
+            limit=self.page_size,
+            examined=examined,
+            examined_to=None if after is None else to_iso(after.home),
+        )
 
 
 class TaskListQuery(ListedQuery):
@@ -170,7 +181,7 @@ class TaskListQuery(ListedQuery):
 
     expand: Annotated[
         tuple[Expandable, ...],
-        BeforeValidator(_parts),
+        BeforeValidator(parts_of),
         Field(
             strict=False,
             description="Show these contents as well; may be repeated. Then a page has at most "

@@ -162,7 +162,10 @@ class TaskSummary(_Identity, TaskOptionsResponse):
     error: TaskErrorResponse | None
     lateness_ms: Annotated[
         int | None,
-        Field(description="How long after its due time the first attempt started, in milliseconds; null before that."),
+        Field(
+            description="How long after its due time the first attempt started, in milliseconds; null before that. A "
+            "task that was due before it was created, was given that due time or was resumed counts from then."
+        ),
     ]
     cost_dollars: Annotated[
         float,
@@ -223,6 +226,10 @@ class AppliedList(TypedDict):
     order: Annotated[Literal["asc", "desc"], Field(description="By due time at creation: earliest or latest first.")]
     limit: Annotated[int, Field(description="Maximum number of entries on the page.")]
     examined: Annotated[int, Field(description="How many of your tasks were read for this page.")]
+    examined_to: Annotated[
+        Instant | None,
+        Field(description="Due time, at its creation, of the task that was read last; null if none is left to read."),
+    ]
 
 
 class TaskPage(TypedDict):

@@ -51,7 +51,7 @@ class NodeResponse(TypedDict):
             "`stopped`; null if it was not."
         ),
     ]
-    percent: int
+    percent: Annotated[int, Field(description="Progress in percent; 100 once it has succeeded.")]
     depends_on: list[str]
     trigger_rule: TriggerRule
     when: Annotated[str | None, Field(description="Its condition; null if it has none.")]

@@ -32,6 +32,7 @@ class EventKind(StrEnum):
     TOPOLOGY_ENDED = "duetime.topology.ended.v1"
     SCHEDULE_SKIPPED = "duetime.schedule.skipped.v1"
     EXPECTATION_MISSED = "duetime.schedule.expectation_missed.v1"
+    CALENDAR_ENDING = "duetime.schedule.calendar_ending.v1"
 
 
 class EventDetail(TypedDict):
@@ -97,6 +98,14 @@ class ExpectationMissed(EventDetail):
     misses: Annotated[int, "How many deadlines the schedule has missed so far."]
 
 
+class CalendarEnding(EventDetail):
+    """What a calendar of a schedule knows ends within thirty days: put the calendar again."""
+
+    schedule: Annotated[str, "Name of the schedule."]
+    calendar: Annotated[str, "Name of the calendar."]
+    known_until: Annotated[str, "From when on the calendar's times are not known, in UTC."]
+
+
 DOCUMENTS: Mapping[EventKind, type] = {
     EventKind.TASK_ENDED: TaskEnded,
     EventKind.TASK_FAILED: TaskFailed,
@@ -104,6 +113,7 @@ DOCUMENTS: Mapping[EventKind, type] = {
     EventKind.TOPOLOGY_ENDED: TopologyEnded,
     EventKind.SCHEDULE_SKIPPED: ScheduleSkipped,
     EventKind.EXPECTATION_MISSED: ExpectationMissed,
+    EventKind.CALENDAR_ENDING: CalendarEnding,
 }
 """The detail of each kind."""
 
@@ -188,6 +198,16 @@ def _of_schedule(change: ScheduleChange) -> Iterator[Event]:
             misses=missed.misses,
         )
         yield Event(EventKind.EXPECTATION_MISSED, change.at, told)
+    if schedule.calendar_end is not None and schedule.calendar_end != before.calendar_end:
+        end = schedule.calendar_end
+        ending = CalendarEnding(
+            id=f"{change.id}-calendar",
+            owner=schedule.owner,
+            schedule=schedule.name,
+            calendar=end.name,
+            known_until=to_iso(end.known_until),
+        )
+        yield Event(EventKind.CALENDAR_ENDING, change.at, ending)
 
 
 def _of_skips(change: ScheduleChange, before: ScheduleSnapshot, schedule: ScheduleSnapshot) -> Iterator[Event]:

@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from duetime.domain.tasks.action_history import NO_ACTIONS
+from duetime.domain.tasks.task import lateness_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.domain.ids import TaskId
-    from duetime.domain.schedules.run_history import ExpectationState, Remark
+    from duetime.domain.schedules.run_history import CalendarEnd, ExpectationState, Remark
     from duetime.domain.schedules.schedule import ScheduleState
     from duetime.domain.schedules.schedule_record import StoredSchedule
+    from duetime.domain.tasks.action_history import ActionHistory
     from duetime.domain.tasks.attempt_records import TaskError
     from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
     from duetime.domain.tasks.states import State
@@ -29,6 +33,7 @@ class TaskSnapshot:
         node_ref: the node of a topology that it is; `None` for a task that is none.
         is_topology: whether it runs a topology.
         definition: the name of the definition that its topology is a run of; `None` if it is none.
+        actions: the latest things that were done to it from outside.
         erased: its user had it deleted.
     """
 
@@ -51,12 +56,13 @@ class TaskSnapshot:
     node_ref: NodeRef | None = None
     is_topology: bool = False
     definition: str | None = None
+    actions: ActionHistory = NO_ACTIONS
     erased: bool = False
 
     @property
     def lateness(self) -> Millis | None:
-        """How long after its due time the first attempt started; `None` before that."""
-        return None if self.started_at is None else max(0, self.started_at - self.due_at)
+        """How long after its due time the first attempt started, as `lateness_of` has it; `None` before that."""
+        return lateness_of(self.started_at, self.due_at, self.created_at, self.schedule_ref, self.actions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +75,7 @@ class ScheduleSnapshot:
         edition: grows with every write, and goes on growing when the name is used again.
         log: the latest remarks: what did not run, and why.
         expectation: how far what is expected of it was looked into; `None` if nothing is, or not yet.
+        calendar_end: the end of what one of its calendars knows that was told last; `None` if none was.
     """
 
     owner: str
@@ -77,10 +84,10 @@ class ScheduleSnapshot:
     state: ScheduleState
     version: int
     edition: int
-    runs_started: int = 0
     runs_skipped: int = 0
     log: tuple[Remark, ...] = ()
     expectation: ExpectationState | None = None
+    calendar_end: CalendarEnd | None = None
 
 
 def task_snapshot(task: Task) -> TaskSnapshot:
@@ -104,6 +111,7 @@ def task_snapshot(task: Task) -> TaskSnapshot:
         schedule_ref=task.schedule_ref,
         node_ref=task.node_ref,
         is_topology=task.is_topology,
+        actions=task.actions,
         erased=task.erased,
     )
 
@@ -117,8 +125,8 @@ def schedule_snapshot(stored: StoredSchedule) -> ScheduleSnapshot:
         state=stored.state,
         version=stored.version,
         edition=stored.incarnation,
-        runs_started=stored.runs_started,
         runs_skipped=stored.runs_skipped,
         log=stored.log,
         expectation=stored.expectation,
+        calendar_end=stored.calendar_end,
     )

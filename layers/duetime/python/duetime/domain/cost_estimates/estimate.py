@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import TYPE_CHECKING
 
-from duetime.domain.cost_estimates.workload import MONTH_SECONDS, TICKS, Workload
-from duetime.domain.prices import PRICES
+from duetime.domain.cost_estimates.workload import MINUTE_SECONDS, MONTH_SECONDS, TICKS, Workload
+from duetime.domain.prices import MILLION, PRICES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,8 +22,11 @@ API_MB, TRIGGER_MB, BROADCAST_MB = 512, 1_024, 512
 TASK_WRITES = 4
 """Record, lease, outcome, and the place in the owner's list."""
 RETRY_WRITES = 2
-SUMMARY_WRITES = 4
-"""Of a delivery of the table's stream, with the counts of one second."""
+SUMMARY_WRITES, SUMMARY_CHANGE_WRITES, SUMMARY_READS = 4, 0.03, 1
+"""Of a delivery of the table's stream, for the counts of one minute; of each change in it, whose mark is written again
+with those that come later in its minute; and the reading of what is counted."""
+WATCHER_READS = 0.5
+"""Of a delivery: who watches."""
 SWITCH_READS = 0.5
 """Of a batch: a worker reads the switches every five seconds at most."""
 OWN_SECONDS = 0.04
@@ -34,6 +37,8 @@ BROADCAST_SECONDS = 0.1
 """Assumed: for a delivery of the table's stream."""
 LOG_BYTES = 450
 """Of an invocation: one line of metrics, as long as that of a worker."""
+ACCESS_LOG_BYTES = 400
+"""Of a request: its line in the access log of the API, as assumed."""
 IDLE_TICK_WRITES, IDLE_TICK_READS = 2, 64
 IDLE_POLLS, POLLED_QUEUES = MONTH_SECONDS // 20 * 5, 4
 """Requests to an empty queue that invokes a function: five polls of 20 seconds side by side."""
@@ -41,6 +46,10 @@ IDLE_SCHEDULES = TICKS + TICKS // 5
 """The tick, and the recount of the summary every five minutes."""
 
 
+STREAM_BATCH = 500
+"""Most changes of a delivery."""
+_CHANGES = 3
+"""Of a task: it is created, begins and ends."""
 _MANY = 100
 """Of so many, no fraction is shown."""
 
@@ -91,7 +100,13 @@ class CostEstimate:
     @property
     def per_million(self) -> float:
         """A million of its tasks, without the idle deployment."""
-        return sum(line.dollars for line in self.lines) / (self.workload.tasks or 1) * 1_000_000
+        return sum(line.dollars for line in self.lines) / (self.workload.tasks or 1) * MILLION
+
+
+THIN_TRAFFIC = Workload(MILLION)
+"""A million tasks a month in the default deployment, posted one by one, each due alone, minutes ahead."""
+FULL_BATCHES = Workload(MILLION, together=1_000, per_request=100)
+"""The same in requests of a hundred, a thousand of them due at the same moment."""
 
 
 def estimate(workload: Workload) -> CostEstimate:
@@ -157,15 +172,19 @@ def _tick_wait(workload: Workload) -> float:
 
 
 def _observability(workload: Workload, prices: Prices) -> Iterator[CostLine]:
-    """What it takes to count, log and trace them."""
-    deliveries = _stream_deliveries(workload) if workload.has_summary else 0.0
+    """What it takes to tell of their changes, to count, log and trace them."""
+    deliveries = _stream_deliveries(workload)
+    time = deliveries * BROADCAST_SECONDS * BROADCAST_MB / 1_024
+    told = deliveries * (prices.function_request + WATCHER_READS * prices.read_unit) + time * prices.gigabyte_second
+    yield CostLine("changes told", deliveries, "deliveries of the table's stream", told)
     if workload.has_summary:
-        time = deliveries * BROADCAST_SECONDS * BROADCAST_MB / 1_024
-        units = SUMMARY_WRITES * deliveries
-        dollars = units * prices.write_unit + deliveries * prices.function_request + time * prices.gigabyte_second
-        yield CostLine("summary", deliveries, f"deliveries of {SUMMARY_WRITES} write units", dollars)
+        # A delivery of many seconds has changes of two minutes now and then.
+        minutes = 1 + (workload.stream_seconds / MINUTE_SECONDS if deliveries < _alone(workload) else 0)
+        units = SUMMARY_WRITES * minutes * deliveries + SUMMARY_CHANGE_WRITES * _CHANGES * workload.tasks
+        counted = units * prices.write_unit + SUMMARY_READS * minutes * deliveries * prices.read_unit
+        yield CostLine("summary", units, "units", counted)
     invocations = workload.requests + workload.batches + deliveries
-    gigabytes = invocations * LOG_BYTES / 1e9
+    gigabytes = (invocations * LOG_BYTES + workload.requests * ACCESS_LOG_BYTES) / 1e9
     yield CostLine("logs and metrics' lines", gigabytes, "GB", gigabytes * prices.log_gigabyte)
     if workload.has_traces:
         # X-Ray takes the first of each second, and a twentieth of the others (Source: AWS X-Ray Developer Guide).
@@ -179,8 +198,12 @@ def _sampled(invocations: float) -> float:
 
 
 def _stream_deliveries(workload: Workload) -> float:
-    """Deliveries of the table's stream: of one change, or of those of a second together; of one shard."""
+    """Deliveries of the table's stream: of one change, or of those of a batching window together; of one shard."""
+    full = ceil(workload.tasks * _CHANGES / STREAM_BATCH)
+    return max(min(_alone(workload), MONTH_SECONDS / workload.stream_seconds), full)
+
+
+def _alone(workload: Workload) -> float:
+    """Deliveries, if none has changes of tasks that are created, or run, at different times."""
     runs = workload.tasks / workload.together
-    alone = (workload.creations or runs) + runs * (1 if workload.seconds < 1 else 2)
-    full = ceil(workload.tasks * 3 / 500)
-    return max(min(alone, 2 * MONTH_SECONDS), full)
+    return (workload.creations or runs) + runs * (1 if workload.seconds < workload.stream_seconds else 2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -12,10 +11,8 @@ from duetime.domain.schedules.occurrences import between, count_between, is_in_g
 from duetime.domain.times import HOUR, MINUTE, SECOND, from_datetime
 
 if TYPE_CHECKING:
-    from duetime.domain.ids import TaskId
     from duetime.domain.schedules.occurrences import Occurrence
     from duetime.domain.schedules.schedule import Schedule
-    from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.times import Millis
 
 
@@ -29,7 +26,7 @@ def occurrence_at(schedule: Schedule, at: Millis) -> Occurrence | None:
     A local time that a clock jumped over is found by the offset before the jump, one that jitter has moved by when it
     is due.
     """
-    first, unit = _meant(at)
+    first, unit = time_meant(at)
     for found in between(schedule, first - 1, first + unit - 1, MAX_OCCURRENCES):
         if not is_in_gap(schedule, found):
             return found
@@ -42,7 +39,7 @@ def occurrence_at(schedule: Schedule, at: Millis) -> Occurrence | None:
 
 def rolled_at(schedule: Schedule, at: Millis) -> str:
     """What has become of a time that its calendars exclude and that runs on another day; empty for any other."""
-    first, unit = _meant(at)
+    first, unit = time_meant(at)
     if (rolled := schedule.rolled) is None or (origin := rolled.inner.after(first - 1)) is None:
         return ""
     landing, zone = rolled.rule.roll(origin).at, schedule.spec.clock.zone
@@ -52,7 +49,7 @@ def rolled_at(schedule: Schedule, at: Millis) -> str:
     return f"{span.reason}: it runs at {zone.text_at(landing)} instead of {zone.text_at(origin)}."
 
 
-def _meant(at: Millis) -> tuple[Millis, Millis]:
+def time_meant(at: Millis) -> tuple[Millis, Millis]:
     """The beginning and the length of the minute, or second, that somebody means who names a time."""
     unit = MINUTE if at % MINUTE == 0 else SECOND
     return at - at % unit, unit
@@ -66,9 +63,3 @@ def _lost_at(schedule: Schedule, first: Millis, unit: Millis) -> Occurrence | No
         if is_in_gap(schedule, found) and first <= from_datetime(datetime.fromisoformat(found.key)) < first + unit:
             return found
     return None
-
-
-def id_at(stored: StoredSchedule, schedule: Schedule, at: Millis) -> TaskId | None:
-    """The id that the task of the occurrence at a time has, if there is one that runs."""
-    occurrence = occurrence_at(replace(schedule, remaining_runs=None), at)
-    return None if occurrence is None or not occurrence.runs else stored.id_of(occurrence)

@@ -6,22 +6,54 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.explanations.durations import span
-from duetime.domain.explanations.occurrence_lookup import occurrence_at, rolled_at
+from duetime.domain.explanations.occurrence_lookup import occurrence_at, rolled_at, time_meant
 from duetime.domain.explanations.occurrence_outcome import OccurrenceOutcome
-from duetime.domain.schedules.occurrences import is_in_gap, next_nominal, preceding
+from duetime.domain.schedules.changed_occurrences import changed_of
+from duetime.domain.schedules.occurrences import Occurrence, is_in_gap, next_nominal, preceding
 from duetime.domain.schedules.schedule import ScheduleState
+from duetime.domain.schedules.schedule_history import TIMING_FIELDS, ScheduleAction
 from duetime.domain.tasks.attempt_results import SKIPPED
+from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime.domain.schedules.occurrences import Occurrence
     from duetime.domain.schedules.run_history import Remark
     from duetime.domain.schedules.schedule import Schedule
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
+
+_OWN = {
+    Cause.SCHEDULE: "Its task",
+    Cause.CATCH_UP: "It was missed and made up for: its task",
+    Cause.MANUAL: "It was run by request: the task",
+    Cause.BACKFILL: "A backfill ran it: the task",
+}
+"""How the task of an occurrence is named."""
+_MOST_OTHERS = 3
+"""Other tasks of the same time that are named."""
+_ENDS = {"succeeded": "succeeded", "failed": "failed", "cancelled": "was cancelled"}
+
+
+@dataclass(frozen=True, slots=True)
+class OccurrenceFacts:
+    """What is stored of a time of a schedule.
+
+    Attributes:
+        tasks: that it has created for that time, under whatever revision.
+        former: those of an earlier schedule that had its name.
+        now: the time.
+        kept_since: tasks that were due before may be kept no more.
+        is_complete: whether all tasks were examined that may be among them.
+    """
+
+    tasks: Sequence[Task]
+    former: Sequence[Task]
+    now: Millis
+    kept_since: Millis
+    is_complete: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +63,7 @@ class ScheduleExplanation:
     Attributes:
         at: the time in question.
         text: the answer in words.
-        occurrence: what its timing means there; `None` for nothing.
+        occurrence: what its timing means there, or meant; `None` for nothing.
         task: of that occurrence, if there is one.
         previous: the last time before it that its timing means; `None` if there is none.
         following: the first one after it.
@@ -48,7 +80,7 @@ class ScheduleExplanation:
 
 
 def explain_occurrence(
-    stored: StoredSchedule, schedule: Schedule, at: Millis, task: Task | None, now: Millis, kept_since: Millis
+    stored: StoredSchedule, schedule: Schedule, at: Millis, facts: OccurrenceFacts
 ) -> ScheduleExplanation:
     """Explain a time of a schedule that a clock moves on.
 
@@ -56,92 +88,189 @@ def explain_occurrence(
         stored: the schedule.
         schedule: the same, for the arithmetic, with its calendars.
         at: the time in question.
-        task: of the occurrence there, if there is one.
-        now: the time.
-        kept_since: tasks that were due before may be kept no more.
+        facts: what is stored of that time.
     """
     unlimited = replace(schedule, remaining_runs=None)
     occurrence = occurrence_at(unlimited, at)
-    anchor = at if occurrence is None else occurrence.nominal
-    around = {
-        "previous": next((each.nominal for each in preceding(unlimited, anchor, 1)), None),
-        "following": next_nominal(unlimited, anchor),
-    }
-    if task is not None and occurrence is not None:
-        outcome, text = _of_task(task)
-    elif occurrence is None and (rolled := rolled_at(schedule, at)):
-        outcome, text = OccurrenceOutcome.EXCLUDED, rolled
-    elif occurrence is None:
-        outcome, text = _of_no_occurrence(stored, at, now, **around)
-    elif not occurrence.runs:
-        outcome, text = _of_excluded(schedule, occurrence)
-    elif occurrence.nominal > now:
-        outcome, text = _of_coming(stored, occurrence, now)
+    kept = [task for task in facts.tasks if not task.erased]
+    task = _chosen(kept, at)
+    if task is not None and (_has_a_say(task) or occurrence is None or occurrence.runs):
+        occurrence = _occurrence_of(stored, task)
+        outcome, text = _of_task(task, kept)
     else:
-        outcome, text = _of_past(stored, occurrence, kept_since)
-    return ScheduleExplanation(stored.name, at, outcome, text, occurrence, task, **around)
+        task = None
+        outcome, text = _of_none(stored, unlimited, at, occurrence, facts)
+    anchor = at if occurrence is None else occurrence.nominal
+    return ScheduleExplanation(
+        stored.name,
+        at,
+        outcome,
+        text,
+        occurrence,
+        task,
+        previous=next((each.nominal for each in preceding(unlimited, anchor, 1)), None),
+        following=next_nominal(unlimited, anchor),
+    )
 
 
-def explain_permanent(stored: StoredSchedule, at: Millis, task: Task | None) -> ScheduleExplanation:
+def explain_permanent(stored: StoredSchedule, at: Millis, facts: OccurrenceFacts) -> ScheduleExplanation:
     """Explain a time of a schedule that runs again after its last run has ended.
 
     Args:
         stored: the schedule.
         at: the time in question.
-        task: of its latest run, if that was at about this time.
+        facts: what is stored of that time.
     """
-    if task is not None:
-        outcome, text = _of_task(task)
-        return ScheduleExplanation(stored.name, at, outcome, text, task=task)
+    kept = [task for task in facts.tasks if not task.erased]
+    if (task := _chosen(kept, at)) is not None:
+        outcome, text = _of_task(task, kept)
+        return ScheduleExplanation(stored.name, at, outcome, text, _occurrence_of(stored, task), task)
     last = stored.last_run
     latest = "" if last is None else f" Its latest run is that of {to_iso(last.nominal)}, the task {last.task_id}."
     if stored.state is not ScheduleState.ACTIVE:
         latest = f" It {_standing(stored)}.{latest}"
     text = f"It runs again after its last run has ended: its times are not known beforehand.{latest}"
+    if at <= facts.now:
+        text = f"No run of that time is stored.{_limits(facts)} {text}"
     return ScheduleExplanation(stored.name, at, OccurrenceOutcome.NOT_RECORDED, text)
 
 
-def _of_task(task: Task) -> tuple[OccurrenceOutcome, str]:
-    if task.error is not None and task.error.type == SKIPPED:
-        return OccurrenceOutcome.SKIPPED, f"It did not run: {task.error.message}."
-    if task.finished_at is not None:
-        late = "" if not task.lateness else f", {span(task.lateness)} after it was due"
-        began = "never started" if task.started_at is None else f"started at {to_iso(task.started_at)}{late}"
-        return OccurrenceOutcome.RAN, f"Its task {task.id} {began}, and {_ended(task)} at {to_iso(task.finished_at)}."
-    return OccurrenceOutcome.OPEN, f"Its task {task.id} is {task.state.replace('_', ' ')}, and has not ended."
+def explain_none(stored: StoredSchedule, schedule: Schedule, now: Millis) -> ScheduleExplanation:
+    """Explain that none of a schedule's times has come yet."""
+    following = None if stored.is_permanent else next_nominal(schedule, now)
+    first = "" if following is None else f" The next one is {to_iso(following)}."
+    text = f"None of its times has come since it was created at {to_iso(stored.created_at)}.{first}"
+    return ScheduleExplanation(stored.name, now, OccurrenceOutcome.NOT_SCHEDULED, text, following=following)
+
+
+def _chosen(tasks: Sequence[Task], at: Millis) -> Task | None:
+    """The task of those at a time that says most about it: one that has begun, of the timing itself, the earliest."""
+    first, length = time_meant(at)
+
+    def rank(task: Task) -> tuple[bool, bool, bool, Millis, str]:
+        nominal, cause = _stands_for(task), _cause_of(task)
+        is_extra = cause in {Cause.MANUAL, Cause.BACKFILL}
+        return not first <= nominal < first + length, not _has_a_say(task), is_extra, nominal, task.id.text
+
+    return min(tasks, key=rank, default=None)
+
+
+def _has_a_say(task: Task) -> bool:
+    """Whether a task was not just dropped for the sake of its schedule."""
+    return task.error is None or task.error.type != SKIPPED
+
+
+def _stands_for(task: Task) -> Millis:
+    return task.due_at if task.schedule_ref is None else task.schedule_ref.nominal
+
+
+def _cause_of(task: Task) -> Cause:
+    return Cause.SCHEDULE if task.schedule_ref is None else task.schedule_ref.cause
+
+
+def _occurrence_of(stored: StoredSchedule, task: Task) -> Occurrence:
+    """What a task stands for, whatever the timing means by now."""
+    nominal = _stands_for(task)
+    return Occurrence(nominal, nominal, task.due_at, stored.spec.clock.zone.text_at(nominal))
+
+
+def _of_none(
+    stored: StoredSchedule, schedule: Schedule, at: Millis, occurrence: Occurrence | None, facts: OccurrenceFacts
+) -> tuple[OccurrenceOutcome, str]:
+    """What there is to say of a time for which no task speaks."""
+    if any(task.erased for task in facts.tasks):
+        return OccurrenceOutcome.NOT_RECORDED, "Its task was deleted."
+    if occurrence is None and (rolled := rolled_at(schedule, at)):
+        return OccurrenceOutcome.EXCLUDED, rolled
+    if occurrence is None:
+        return _of_no_occurrence(stored, schedule, at, facts)
+    if not occurrence.runs:
+        return _of_excluded(schedule, occurrence)
+    if occurrence.nominal > facts.now:
+        return _of_coming(stored, occurrence, facts.now)
+    return _of_past(stored, occurrence, facts)
+
+
+def _of_task(task: Task, found: Sequence[Task]) -> tuple[OccurrenceOutcome, str]:
+    """What became of a task, and that it was not the only one of its time."""
+    others = [
+        each for each in found if each is not task and _has_a_say(each) and _stands_for(each) == _stands_for(task)
+    ]
+    more = "".join(f" {_OWN[_cause_of(each)]} {each.id} {_now(each)}." for each in others[:_MOST_OTHERS])
+    own = _OWN[_cause_of(task)]
+    if not _has_a_say(task):
+        return OccurrenceOutcome.SKIPPED, f"It did not run: {_message(task)}.{more}"
+    if task.finished_at is None:
+        return OccurrenceOutcome.OPEN, f"{own} {task.id} is {task.state.replace('_', ' ')}, and has not ended.{more}"
+    late = "" if not task.lateness else f", {span(task.lateness)} after it was due"
+    began = "never started" if task.started_at is None else f"started at {to_iso(task.started_at)}{late}"
+    why = _why(task)
+    text = f"{own} {task.id} {began}, and {_ended(task)} at {to_iso(task.finished_at)}{why}.{more}"
+    return OccurrenceOutcome.RAN, text
+
+
+def _now(task: Task) -> str:
+    return f"is {task.state.replace('_', ' ')}" if task.finished_at is None else _ended(task)
 
 
 def _ended(task: Task) -> str:
-    return {"succeeded": "succeeded", "failed": "failed", "cancelled": "was cancelled"}.get(
-        task.state, "was rolled back"
-    )
+    return _ENDS.get(task.state, "was rolled back")
+
+
+def _message(task: Task) -> str:
+    return "" if task.error is None else task.error.message
+
+
+def _why(task: Task) -> str:
+    """With which error a task failed, or why it was cancelled."""
+    if task.error is not None:
+        return f": {task.error.type}: {task.error.message}".rstrip(":. ")
+    reason = "" if task.cancellation is None else task.cancellation.by.reason
+    return f": {reason}" if reason else ""
 
 
 def _of_no_occurrence(
-    stored: StoredSchedule, at: Millis, now: Millis, previous: Millis | None, following: Millis | None
+    stored: StoredSchedule, schedule: Schedule, at: Millis, facts: OccurrenceFacts
 ) -> tuple[OccurrenceOutcome, str]:
     """Why the timing does not mean a time."""
     spec = stored.spec
+    if at < stored.created_at:
+        return _of_before_creation(stored, facts)
+    first, length = time_meant(at)
+    for changed in (each for each in spec.changed_occurrences if first <= each.nominal < first + length):
+        what = "skipped" if changed.at is None else f"moved to {spec.clock.zone.text_at(changed.at)}"
+        return OccurrenceOutcome.SKIPPED, f"It did not run at that time: {what} by its user."
+    if at < (since := _same_timing_since(stored)):
+        if (pause := _pause_at(stored, at)) is not None:
+            return OccurrenceOutcome.PAUSED, pause
+        text = f"It had, or may have had, another timing until {to_iso(since)}, and no run of that time is stored."
+        return OccurrenceOutcome.NOT_RECORDED, f"{text}{_limits(facts, at)}"
     if spec.start_at is not None and at < spec.start_at:
         return OccurrenceOutcome.BEFORE_START, f"Its start is at {to_iso(spec.start_at)}."
     if spec.end_at is not None and at > spec.end_at:
         return OccurrenceOutcome.AFTER_END, f"Its end is at {to_iso(spec.end_at)}."
-    if at < stored.created_at:
-        return OccurrenceOutcome.BEFORE_CREATION, f"It was created at {to_iso(stored.created_at)}, after that time."
+    previous = next((each.nominal for each in preceding(schedule, at, 1)), None)
     near = [
         f"{to_iso(found)} ({stored.spec.clock.zone.text_at(found)}) {word}"
-        for word, found in (("before it", previous), ("after it", following))
+        for word, found in (("before it", previous), ("after it", next_nominal(schedule, at)))
         if found is not None
     ]
     text = f"Its timing does not mean that time. The nearest: {' and '.join(near)}." if near else "It has no times."
-    if at < stored.updated_at <= now:
-        text += f" It was last changed, paused or resumed at {to_iso(stored.updated_at)}: it may have had others then."
     return OccurrenceOutcome.NOT_SCHEDULED, text
+
+
+def _of_before_creation(stored: StoredSchedule, facts: OccurrenceFacts) -> tuple[OccurrenceOutcome, str]:
+    text = f"The schedule was created at {to_iso(stored.created_at)}, after that time."
+    if facts.former:
+        named = ", ".join(f"{task.id} ({task.state})" for task in facts.former[:_MOST_OTHERS])
+        text += f" An earlier schedule of this name had a task then: {named}."
+    return OccurrenceOutcome.BEFORE_CREATION, text
 
 
 def _of_excluded(schedule: Schedule, occurrence: Occurrence) -> tuple[OccurrenceOutcome, str]:
     """Why an occurrence does not run: its user, a calendar, or a change of the clock."""
-    if occurrence.nominal in schedule.stopped:
+    is_changed = changed_of(schedule.spec.changed_occurrences, occurrence.nominal) is not None
+    if occurrence.nominal in schedule.stopped or is_changed:
         return OccurrenceOutcome.SKIPPED, f"It does not run at that time: {occurrence.note}."
     is_lost = is_in_gap(schedule, occurrence)
     return OccurrenceOutcome.CLOCK_CHANGE if is_lost else OccurrenceOutcome.EXCLUDED, f"{occurrence.note}."
@@ -165,29 +294,38 @@ def _of_coming(stored: StoredSchedule, occurrence: Occurrence, now: Millis) -> t
     )
 
 
-def _of_past(stored: StoredSchedule, occurrence: Occurrence, kept_since: Millis) -> tuple[OccurrenceOutcome, str]:
+def _of_past(stored: StoredSchedule, occurrence: Occurrence, facts: OccurrenceFacts) -> tuple[OccurrenceOutcome, str]:
     """Why an occurrence of the past has no task."""
     if occurrence.nominal < stored.created_at:
-        text = f"The schedule was created at {to_iso(stored.created_at)}, after that time."
-        return OccurrenceOutcome.BEFORE_CREATION, text
-    if (remark := _remark_on(stored.log, occurrence, kept_since)) is not None:
+        return _of_before_creation(stored, facts)
+    if (remark := _remark_on(stored.log, occurrence, facts.kept_since)) is not None:
         outcome = OccurrenceOutcome.MISSED if "missed" in remark.note else OccurrenceOutcome.SKIPPED
         return outcome, f"It did not run: {remark.note} (found at {to_iso(remark.at)})."
-    if occurrence.nominal < kept_since:
-        return OccurrenceOutcome.NOT_RECORDED, "The tasks of that time have expired, and no reason was recorded."
-    if occurrence.nominal < stored.updated_at:
-        return _of_before_the_change(stored, occurrence)
-    return _of_present_revision(stored, occurrence)
+    if (pause := _pause_at(stored, occurrence.nominal)) is not None:
+        return OccurrenceOutcome.PAUSED, pause
+    if occurrence.nominal < facts.kept_since:
+        return OccurrenceOutcome.NOT_RECORDED, f"No reason was recorded.{_limits(facts, occurrence.nominal)}"
+    if occurrence.nominal >= stored.updated_at:
+        return _of_present_revision(stored, occurrence)
+    if occurrence.nominal < (since := _same_timing_since(stored)):
+        text = f"No run of that time is stored. Until {to_iso(since)} it had, or may have had, another timing."
+    else:
+        text = f"No run of that time is stored, and no reason. It was last changed at {to_iso(stored.updated_at)}."
+    return OccurrenceOutcome.NOT_RECORDED, f"{text}{_limits(facts)}"
 
 
-def _of_before_the_change(stored: StoredSchedule, occurrence: Occurrence) -> tuple[OccurrenceOutcome, str]:
-    """What is known of an occurrence before the last change of the schedule."""
-    changed = to_iso(stored.updated_at)
-    if (pause := _pause_before(stored.log, occurrence.nominal)) is not None:
-        why = f"the schedule was {pause.note}, at {to_iso(pause.at)}"
-        return OccurrenceOutcome.PAUSED, f"It did not run: {why}, and was not resumed before {changed}."
-    text = f"The schedule was last changed, paused or resumed at {changed}: what it was before is not stored."
-    return OccurrenceOutcome.NOT_RECORDED, text
+def _limits(facts: OccurrenceFacts, at: Millis | None = None) -> str:
+    """What was not looked at, or may be gone: nothing may be concluded from that."""
+    expired = "" if at is None or at >= facts.kept_since else " The tasks of that time have expired."
+    return expired if facts.is_complete else f"{expired} Not all tasks of that time were examined: there are too many."
+
+
+def _same_timing_since(stored: StoredSchedule) -> Millis:
+    """From when on it has had its present timing for sure: what it was before is not stored."""
+    records = stored.actions.records
+    known = records[0].at if stored.actions.dropped and records else stored.created_at
+    changes = [each.at for each in records if each.action is ScheduleAction.UPDATED and TIMING_FIELDS & {*each.fields}]
+    return max(known, *changes, stored.created_at)
 
 
 def _of_present_revision(stored: StoredSchedule, occurrence: Occurrence) -> tuple[OccurrenceOutcome, str]:
@@ -212,10 +350,23 @@ def _remark_on(log: Sequence[Remark], occurrence: Occurrence, kept_since: Millis
     return next((each for each in log if each.at >= occurrence.nominal and "missed" in each.note), None)
 
 
-def _pause_before(log: Sequence[Remark], at: Millis) -> Remark | None:
-    """The pause that a time fell into, as far as the schedule remembers it."""
-    before = [each for each in log if each.at <= at and not each.key and each.note.startswith("paused")]
-    return before[-1] if before else None
+def _pause_at(stored: StoredSchedule, at: Millis) -> str | None:
+    """That it was paused at a time before its last change, in words, as far as it is remembered."""
+    if at >= stored.updated_at:
+        return None
+    turns = [each for each in stored.actions.records if each.action in {ScheduleAction.PAUSED, ScheduleAction.RESUMED}]
+    before = [each for each in turns if each.at <= at]
+    until = to_iso(next((each.at for each in turns if each.at > at), stored.updated_at))
+    if before and before[-1].action is ScheduleAction.RESUMED:
+        return None
+    if before:
+        since, note = before[-1].at, f"paused: {before[-1].by.reason}".removesuffix(": ")
+    elif found := [each for each in stored.log if each.at <= at and not each.key and each.note.startswith("paused")]:
+        # The action itself may have had to make room for later ones.
+        since, note = found[-1].at, found[-1].note
+    else:
+        return None
+    return f"It did not run: the schedule was {note}, at {to_iso(since)}, and was not resumed before {until}."
 
 
 def _standing(stored: StoredSchedule) -> str:

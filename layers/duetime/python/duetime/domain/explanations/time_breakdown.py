@@ -34,7 +34,11 @@ _OF_ITS_MESSAGE = {
     RECEIVED: (GateName.WORKER, "its worker had received it, and had not started it"),
 }
 _STAGES = {**_OF_ITS_USER, **_OF_ITS_MESSAGE}
-_TRIGGER = (GateName.TRIGGER, "its message had not been sent")
+_TRIGGER = (
+    GateName.TRIGGER,
+    "the trigger had not sent its message, or that message was lost and had not been replaced",
+)
+_LOST = (GateName.TRIGGER, "its first message was lost and had not been replaced")
 _FOLLOW_UP = (GateName.FOLLOW_UP, "what follows its outcome")
 _ENDED = (GateName.ENDED, "it had ended")
 _DISPATCH = (GateName.DISPATCH, "on its way to a worker: the trigger, the queue and the worker")
@@ -175,10 +179,15 @@ def _of_line(task: Task, line: AttemptRecord, previous: AttemptRecord | None, *,
         is_known = any(wait.reason == QUEUED and planned < wait.since <= line.started_at for wait in task.waits)
         # A message that was sent in time has its own stage from that very instant on.
         if planned not in stages:
-            yield _Mark(planned, *(_TRIGGER if is_known else _DISPATCH))
+            yield _Mark(planned, *(_before_the_queue(task) if is_known else _DISPATCH))
     failed = f": {line.error.type}" if line.error else ""
     yield _Mark(line.started_at, GateName.RUN, f"attempt {line.attempt} ({line.outcome}{failed})")
     yield _Mark(line.started_at + line.took, *_AFTER.get(line.outcome, _FOLLOW_UP if is_last else _ENDED))
+
+
+def _before_the_queue(task: Task) -> tuple[GateName, str]:
+    """Where a task was before the message was sent that its worker received: an earlier one may have been lost."""
+    return _LOST if task.sent and not task.generation else _TRIGGER
 
 
 def _of_lost(task: Task, line: AttemptRecord, previous: AttemptRecord | None) -> _Mark:

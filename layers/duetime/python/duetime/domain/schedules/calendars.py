@@ -38,6 +38,13 @@ class CalendarMode(StrEnum):
     INCLUDES = "includes"
 
 
+EMPTY_CALENDAR = {
+    CalendarMode.EXCLUDES: "so the calendar would exclude nothing",
+    CalendarMode.INCLUDES: "so nothing would ever run within the calendar",
+}
+"""What a calendar without times, which is rejected, would mean."""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Window:
     """A time of each day, by the calendar's clock.
@@ -82,6 +89,8 @@ class Calendar:
         weekdays: its days of each week, 0 for Monday.
         windows: its times of day.
         spans: its periods, in order.
+        known_until: from when on its times are not known, such as where recurring events were expanded no further;
+            `None` if all are.
     """
 
     name: str
@@ -92,6 +101,7 @@ class Calendar:
     weekdays: frozenset[int] = frozenset()
     windows: tuple[Window, ...] = ()
     spans: tuple[Span, ...] = ()
+    known_until: Millis | None = None
     _known: dict[date, tuple[Span, ...]] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -114,6 +124,21 @@ class Calendar:
             if not window.weekdays <= _WEEKDAYS:
                 raise FieldInvalid(f"windows[{index}].weekdays", "should be days of the week")
         object.__setattr__(self, "spans", tuple(_apart(self.spans)))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no times at all."""
+        return not (self.windows or self.spans or self.weekdays or self.dates.keys() - self.except_dates)
+
+    @property
+    def end_in_words(self) -> str:
+        """That its times are not known from some day on; for a calendar of which not all are."""
+        end = self.zone.text_at(self.known_until or 0)
+        return f"{self.name}: its times are not known from {end[:10] if 'T00:00:00' in end else end} on"
+
+    def is_unknown_at(self, at: Millis) -> bool:
+        """Whether it does not know about an instant."""
+        return self.known_until is not None and at >= self.known_until
 
     def covering(self, at: Millis) -> Span | None:
         """Why and how long work may not run at an instant; `None` if it may.

@@ -36,10 +36,9 @@ class Cron:
         nearest: days of the month for which the nearest of Monday to Friday in that month is meant.
         nearest_from_end: the same for days before the last one.
         nth: pairs of a weekday and which of the month it is: 1 to 5, or `LAST_OF_MONTH`.
-        either_day: whether a day by date or by weekday is enough. A field that begins with `*` makes it both, as in
-            Vixie cron (Source: crontab(5), cronie).
+        either_day: whether a day by date or by weekday is enough; the dialect says so (`cron_dialects`).
         years: the only years, or empty for all.
-        follows_clock: the hour is a wildcard: an hour that comes twice counts twice.
+        follows_clock: the hour is a wildcard that means several hours: an hour that comes twice counts twice.
     """
 
     text: str = field(compare=False)

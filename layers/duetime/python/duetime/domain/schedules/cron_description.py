@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.cron import Cron
 
 _MAX_PARTS = 6
-"""A list of more values and ranges than this is counted, not listed."""
+"""More values and ranges than this are described by their step, where they have one."""
 _MAX_TIMES = 4
 """More times of day than this are described by their hours and minutes."""
 _RANGE = 3
@@ -30,10 +30,18 @@ def describe_cron(cron: Cron) -> str:
     """When it runs, such as `at 02:30 on Monday to Friday`."""
     time, days = _time_of_day(cron), _days(cron)
     months = "" if len(cron.months) == _MONTHS else f"in {_listed(cron.months, lambda month: month_name[month])}"
-    years = f"in {_listed(cron.years, str)}" if cron.years else ""
+    years = f"in {_stepped(cron.years, 'year') or _listed(cron.years, str)}" if cron.years else ""
     if not days and cron.times_a_day <= _MAX_TIMES:
         days = "every day"
+    if ", or " in days and (months or years):
+        # The months belong to both kinds of days.
+        days = f"{days.replace(', or ', ' or ')},"
     return " ".join(part for part in (time, days, months, years) if part)
+
+
+def weekdays_in_words(cron: Cron) -> str:
+    """The days by weekday, such as `on the last Friday of the month`; empty for every day."""
+    return _by_weekday(cron)
 
 
 def _time_of_day(cron: Cron) -> str:
@@ -87,7 +95,7 @@ def _within(hours: Sequence[int]) -> str:
         f"from {first:02d}:00 to {last:02d}:59" if first != last else f"from {first:02d}:00 to {first:02d}:59"
         for first, last in _ranges(hours, 1)
     ]
-    return _joined(spans) if len(spans) <= _MAX_PARTS else f"in {len(hours)} hours of the day"
+    return _joined(spans) if len(spans) <= _MAX_PARTS else f"in {_numbered(hours, 'hour')}"
 
 
 def _days(cron: Cron) -> str:
@@ -150,11 +158,20 @@ def _step(values: Sequence[int], size: int, start: int = 0) -> int | None:
 
 
 def _numbered(values: Sequence[int], unit: str) -> str:
-    """`minute 5`, `minutes 5 and 10 to 20`; too many are counted."""
+    """`minute 5`, `minutes 5 and 10 to 20`, `every 7th minute from minute 0 to 56`."""
     if len(values) == 1:
         return f"{unit} {values[0]}"
-    is_short = len(list(_ranges(values))) <= _MAX_PARTS
-    return f"{unit}s {_listed(values, str)}" if is_short else f"{len(values)} {unit}s"
+    if (stepped := _stepped(values, unit)) is not None:
+        return stepped
+    return f"{unit}s {_listed(values, str)}"
+
+
+def _stepped(values: Sequence[int], unit: str) -> str | None:
+    """Many values with the same distance; `None` for any others."""
+    step = values[1] - values[0] if len(values) > 1 else 1
+    if step == 1 or len(values) <= _MAX_PARTS or tuple(values) != tuple(range(values[0], values[-1] + 1, step)):
+        return None
+    return f"every {_ordinal(step)} {unit} from {unit} {values[0]} to {values[-1]}"
 
 
 def _listed(values: Sequence[int], text: Callable[[int], str]) -> str:

@@ -16,7 +16,10 @@ FIELD = "cron"
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _RANGE = re.compile(r"(?:\*|(?P<low>[0-9]{1,4}|[a-z]{3})(?:-(?P<high>[0-9]{1,4}|[a-z]{3}))?)(?:/(?P<step>[0-9]{1,4}))?")
-_HASHED = re.compile(r"[hr](?:\(.*\))?(?:/.*)?")
+_HASHED = re.compile(r"h(?P<range>\(.*\))?(?:/(?P<step>[0-9]{1,3}))?|h.*")
+_RANDOM = re.compile(r"r(?:\(.*\))?(?:/.*)?|[0-9]*~[0-9]*(?:/.*)?")
+_SPREADS = {"minute": 60, "hour": 3_600}
+"""Seconds of one value of the fields whose `H` a spread can stand for."""
 _SUNDAY_TOO = 7
 
 
@@ -81,7 +84,7 @@ def items_of(field: str, column: Field) -> list[str]:
     """The values, ranges and steps of a field.
 
     Raises:
-        FieldInvalid: one is empty, hashed or random, or stands beside a `*`.
+        FieldInvalid: one is empty, hashed or random, or stands beside a `*`; says what to write instead.
     """
     items = field.split(",")
     if "" in items:
@@ -89,13 +92,32 @@ def items_of(field: str, column: Field) -> list[str]:
     if "*" in items and len(items) > 1:
         raise FieldInvalid(FIELD, f"has * beside other values in the {column.name} field")
     for item in items:
-        if _HASHED.fullmatch(item):
+        if _RANDOM.fullmatch(item):
             raise FieldInvalid(
                 FIELD,
-                "has H or R, which is hashed or random: write the value, or use jitter_seconds",
+                f"has '{item[:20]}' in the {column.name} field, which is random: write a value, and jitter_seconds or "
+                "spread_seconds",
                 FaultCode.NOT_ALLOWED,
             )
+        if not item.isalpha() or item == "h":
+            _reject_hashed(item, column)
     return items
+
+
+def _reject_hashed(item: str, column: Field) -> None:
+    """Reject Jenkins' `H`, a value that follows from the job's name, and name what spreads schedules here."""
+    found = _HASHED.fullmatch(item)
+    if found is None:
+        return
+    spread, step = _SPREADS.get(column.name), int(found["step"] or 0)
+    if spread and not found["range"] and item[:2] in {"h", "h/"} and step <= column.high:
+        written = f"*/{step}" if step else "0"
+        use = f"write {written}, and spread_seconds: {spread * (step or column.high + 1)}"
+    else:
+        use = "write a value, and spread_seconds"
+    raise FieldInvalid(
+        FIELD, f"has H, which Jenkins replaces by a value of the job's own: {use}", FaultCode.NOT_ALLOWED
+    )
 
 
 def ranged(item: str, column: Field) -> str:

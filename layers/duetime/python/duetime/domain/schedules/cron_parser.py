@@ -6,12 +6,14 @@ What is rejected is either no cron expression, or one that different crons read 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_EXPRESSION_LENGTH
 from duetime.domain.schedules.cron import LAST_OF_MONTH, Cron
+from duetime.domain.schedules.cron_dialects import RULES, Days, Dialect, DialectRules
 from duetime.domain.schedules.cron_fields import (
     DAY,
     FIELD,
@@ -42,55 +44,79 @@ _NICKNAMES = {
 }
 _NTH = re.compile(r"(?P<day>[0-9]|[a-z]{3})#(?P<nth>[1-5])")
 _LAST_WEEKDAY = re.compile(r"(?:(?P<before>[0-9]|[a-z]{3})l|l(?P<after>[0-9]))")
-_FIELDS = 5
+_NOT_TIMED = {
+    "@reboot": "is @reboot, but nothing here is booted; create a task to run now",
+    "@once": "is @once, which is no schedule: create a task",
+    "@continuous": "is @continuous: write permanent, which runs again after each end",
+}
+_ZONED = re.compile(r"(?:CRON_)?TZ=(?P<zone>\S*)(?: (?P<rest>.*))?", re.IGNORECASE)
+_ZONE = re.compile(r"[a-z_]{3,}(?:/[a-z_][a-z0-9_+-]*)+")
+_ZONES = frozenset({"utc", "gmt", "etc/utc"})
+_SYSTEMD = re.compile(r"\*-\*|[a-z0-9]\.\.[a-z0-9]|[0-9]:[0-9]")
+_EVERY_DAY = frozenset({"*", "?"})
 _FIELDS_WITH_SECONDS = 6
+_FIELDS_WITH_YEAR = 7
 
 
-@lru_cache(maxsize=256)
-def parse_cron(text: str) -> Cron:
-    """Read 5 fields, 6 with seconds first, or a nickname such as `@daily`.
+@lru_cache(maxsize=512)
+def parse_cron(text: str, dialect: Dialect = Dialect.CRON) -> Cron:
+    """Read an expression in the fields of its dialect, or a macro such as `@daily`.
 
     Raises:
         FieldInvalid: it is none, never comes, or is read differently by different crons; says why.
     """
     written = _bounded(text)
     lowered = written.lower()
+    _reject_foreign(written, dialect)
     if lowered.startswith("@"):
-        lowered = _nickname(lowered)
-    if lowered.startswith(("cron(", "rate(", "at(")):
-        raise FieldInvalid(FIELD, "is written as EventBridge does; say so with dialect: eventbridge")
-    fields = lowered.split(" ")
-    if len(fields) == _FIELDS:
-        fields = ["0", *fields]
-    if len(fields) != _FIELDS_WITH_SECONDS:
-        raise FieldInvalid(
-            FIELD, f"should have 5 fields, or 6 with seconds first; it has {len(fields)}", FaultCode.PATTERN
-        )
-    if "?" in fields[4]:
-        raise FieldInvalid(FIELD, "has ? in the month field; if the sixth field is a year, say dialect: eventbridge")
-    return _cron(written, fields, "*", WEEKDAY)
+        lowered = _macro(lowered, dialect)
+    columns = _columns(lowered.split(" "), dialect)
+    if dialect is Dialect.CRON:
+        _reject_ambiguous_days(columns)
+        _reject_ambiguous_numbers(columns)
+        _reject_ambiguous_order(columns)
+    return _cron(f"cron({written})" if dialect is Dialect.EVENTBRIDGE else written, columns, RULES[dialect])
 
 
-@lru_cache(maxsize=256)
-def parse_eventbridge_cron(text: str) -> Cron:
-    """Read the six fields that EventBridge writes within `cron(...)`: the last one is a year, Sunday is 1.
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """The texts of the fields, whatever their order was.
 
-    Source: EventBridge Scheduler User Guide, "Cron-based schedules".
-
-    Raises:
-        FieldInvalid: it is none, or never comes; says why.
+    Attributes:
+        has_seconds: whether seconds were written.
     """
-    written = _bounded(text)
-    fields = written.lower().split(" ")
-    if len(fields) != _FIELDS_WITH_SECONDS:
+
+    second: str
+    minute: str
+    hour: str
+    day: str
+    month: str
+    weekday: str
+    year: str = "*"
+    has_seconds: bool = False
+
+
+def _columns(fields: Sequence[str], dialect: Dialect) -> _Columns:
+    rules, count = RULES[dialect], len(fields)
+    if fields[-1] in _ZONES or _ZONE.fullmatch(fields[-1]):
+        raise FieldInvalid(FIELD, "ends with a time zone: write it as timezone", FaultCode.UNSUPPORTED)
+    if dialect is Dialect.CRON and count == _FIELDS_WITH_SECONDS and "?" in {fields[2], fields[4]}:
         raise FieldInvalid(
-            FIELD, f"should have EventBridge's 6 fields, the last a year; it has {len(fields)}", FaultCode.PATTERN
+            FIELD, "has ? where hours or months stand; if the sixth field is a year, say dialect: eventbridge"
         )
-    if (fields[2] == "?") == (fields[4] == "?"):
-        raise FieldInvalid(FIELD, "should have ? in one of day-of-month and day-of-week, and only in one")
-    if fields[4] == "l":
-        fields[4] = "7"
-    return _cron(f"cron({written})", ["0", *fields[:5]], fields[5], WEEKDAY_FROM_ONE)
+    if count not in rules.fields:
+        hint = ": if the last is a year, as in Quartz, say dialect: quartz" if count == _FIELDS_WITH_YEAR else ""
+        raise FieldInvalid(FIELD, f"should have {rules.words}; it has {count}{hint}", FaultCode.PATTERN)
+    *rest, year = fields if rules.has_year and count == rules.fields[-1] else [*fields, "*"]
+    has_seconds = len(rest) == _FIELDS_WITH_SECONDS
+    second, minute, hour, day, month, weekday = rest if has_seconds else ["0", *rest]
+    columns = _Columns(second, minute, hour, day, month, weekday, year, has_seconds)
+    if rules.days is Days.ONE:
+        if (columns.day == "?") == (columns.weekday == "?"):
+            raise FieldInvalid(FIELD, "should have ? in one of day-of-month and day-of-week, and only in one")
+        if columns.weekday == "l":
+            columns = replace(columns, weekday="7")
+    return columns
 
 
 def _bounded(text: str) -> str:
@@ -101,34 +127,142 @@ def _bounded(text: str) -> str:
     return " ".join(text.split())
 
 
-def _nickname(lowered: str) -> str:
-    if lowered == "@reboot":
+def _reject_foreign(written: str, dialect: Dialect) -> None:
+    """Name the field, or the dialect, of what is written as other programs write it."""
+    lowered = written.lower()
+    if dialect is not Dialect.EVENTBRIDGE and lowered.startswith(("cron(", "rate(", "at(")):
+        raise FieldInvalid(FIELD, "is written as EventBridge does; say so with dialect: eventbridge")
+    if zoned := _ZONED.fullmatch(written):
+        rest = f" and cron: {zoned['rest']}" if zoned["rest"] else ""
         raise FieldInvalid(
-            FIELD, "is @reboot, but nothing here is booted; create a task to run now", FaultCode.NOT_ALLOWED
+            FIELD, f"begins with a time zone: write timezone: {zoned['zone']}{rest}", FaultCode.UNSUPPORTED
         )
+    if _SYSTEMD.search(lowered):
+        raise FieldInvalid(
+            FIELD, "is written as systemd's OnCalendar: write it as cron, such as 0 10 * * mon-fri", FaultCode.PATTERN
+        )
+
+
+def _macro(lowered: str, dialect: Dialect) -> str:
+    if not RULES[dialect].has_macros:
+        raise FieldInvalid(FIELD, f"is a macro, and the dialect {dialect} has no macros", FaultCode.PATTERN)
     if lowered.startswith("@every"):
-        raise FieldInvalid(FIELD, "is an interval; write it as rate, such as rate: 5 minutes")
+        length = lowered.partition(" ")[2] or "5 minutes"
+        raise FieldInvalid(FIELD, f"is an interval: write it as rate, such as rate: {length}")
+    if reason := _NOT_TIMED.get(lowered):
+        raise FieldInvalid(FIELD, reason, FaultCode.NOT_ALLOWED)
     try:
-        return _NICKNAMES[lowered]
+        fields = _NICKNAMES[lowered]
+        return fields if len(fields.split()) in RULES[dialect].fields else f"0 {fields}"
     except KeyError:
         raise FieldInvalid(
             FIELD, f"should be a cron expression, or one of {', '.join(_NICKNAMES)}", FaultCode.PATTERN
         ) from None
 
 
-def _cron(text: str, fields: Sequence[str], year: str, weekday: Field) -> Cron:
-    second, minute, hour, day, month, day_of_week = fields
-    days = read_days(day)
-    columns = (
-        _plain(minute, MINUTE), _plain(hour, HOUR), days.for_croniter, _plain(month, MONTH),
-        _weekdays(day_of_week, weekday), _plain(second, SECOND),
+def _reject_ambiguous_days(columns: _Columns) -> None:
+    """Reject two fields of days of which some crons mean both, and some either."""
+    if columns.day in _EVERY_DAY or columns.weekday in _EVERY_DAY:
+        return
+    if columns.has_seconds:
+        raise FieldInvalid(
+            FIELD,
+            "has six fields, of which two are days: Spring and NCRONTAB run on days that match both, robfig/cron on "
+            "days that match either; say dialect: spring for both, dialect: kubernetes for either",
+        )
+    for column, text in ((DAY, columns.day), (WEEKDAY, columns.weekday)):
+        item = next((each for each in text.split(",") if each.startswith("*")), None)
+        if item == "*/1":
+            raise FieldInvalid(
+                FIELD,
+                f"has */1 in the {column.name} field beside another day: Vixie cron and Kubernetes read it as *, "
+                "Airflow as every day besides the other; write *",
+            )
+        if item is not None:
+            whole = f"{column.low}-{column.high - (column is WEEKDAY)}{item[1:]}"
+            raise FieldInvalid(
+                FIELD,
+                f"has {item[:20]} in the {column.name} field beside another day: Vixie cron (Debian, cronie) runs on "
+                "days that match both, Kubernetes, Airflow and GitLab on days that match either; say dialect: vixie "
+                f"for both, or write {whole[:20]} for either",
+            )
+
+
+def _reject_ambiguous_numbers(columns: _Columns) -> None:
+    """Reject numbers of weekdays beside `?`, which Quartz counts from 1 and others from 0, if that is a difference."""
+    if columns.day != "?" or not (columns.has_seconds or set(columns.weekday) & set("#l")):
+        return
+    from_zero = _cron("", columns, RULES[Dialect.SPRING])
+    try:
+        from_one = _cron("", columns, RULES[Dialect.QUARTZ])
+    except FieldInvalid:
+        return
+    if from_one != from_zero:
+        # For a refusal only, so not imported with the function.
+        from duetime.domain.schedules.cron_description import weekdays_in_words  # noqa: PLC0415 - see the line above
+
+        either = ", or say dialect: quartz or dialect: spring" if columns.has_seconds else ""
+        raise FieldInvalid(
+            FIELD,
+            f"has {columns.weekday[:20]} in the day-of-week field beside ?, which is {weekdays_in_words(from_one)} in "
+            f"Quartz, where Sunday is 1, and {weekdays_in_words(from_zero)} in Spring and crons, where it is 0: "
+            f"write names of days{either}",
+        )
+
+
+def _reject_ambiguous_order(columns: _Columns) -> None:
+    """Reject six fields that are every hour of numbered months, if they are a time of some weekdays in croniter."""
+    if (
+        not columns.has_seconds
+        or columns.hour != "*"
+        or columns.day not in _EVERY_DAY
+        or not columns.month[0].isdigit()
+    ):
+        return
+    last = _Columns(
+        columns.weekday, columns.second, columns.minute, columns.hour, columns.day, columns.month, has_seconds=True
+    )
+    try:
+        second_last = _cron("", last, RULES[Dialect.CRON])
+    except FieldInvalid:
+        return
+    # For a refusal only, so not imported with the function.
+    from duetime.domain.schedules.cron_description import describe_cron  # noqa: PLC0415 - see the line above
+
+    first, described = describe_cron(_cron("", columns, RULES[Dialect.CRON])), describe_cron(second_last)
+    raise FieldInvalid(
+        FIELD,
+        f"has six fields: with seconds first it means {first}, with seconds last, as in croniter, "
+        f"{described}; for the former write the month by name, for the latter write the seconds first",
+    )
+
+
+def _either_day(columns: _Columns, days: Days) -> bool:
+    """Whether a day by date or by weekday is enough."""
+    fields = (columns.day, columns.weekday)
+    match days:
+        case Days.STAR:
+            return not any(each.startswith(("*", "?")) for each in fields)
+        case Days.EITHER | Days.AGREED:
+            return not any(item in {*_EVERY_DAY, "*/1"} for each in fields for item in each.split(","))
+        case _:
+            return False
+
+
+def _cron(text: str, columns: _Columns, rules: DialectRules) -> Cron:
+    days = read_days(columns.day)
+    croniters = (
+        _plain(columns.minute, MINUTE), _plain(columns.hour, HOUR), days.for_croniter, _plain(columns.month, MONTH),
+        _weekdays(columns.weekday, WEEKDAY_FROM_ONE if rules.sunday_is_one else WEEKDAY),
+        _plain(columns.second, SECOND),
     )  # fmt: skip
-    expanded, nth = _expanded(" ".join(columns))
+    expanded, nth = _expanded(" ".join(croniters))
+    hours = _values(expanded[1], HOUR)
     cron = Cron(
         text=text,
         seconds=_values(expanded[5], SECOND),
         minutes=_values(expanded[0], MINUTE),
-        hours=_values(expanded[1], HOUR),
+        hours=hours,
         days=_values(expanded[2], DAY) if days.plain or not days.has_others else (),
         months=_values(expanded[3], MONTH),
         weekdays=tuple(sorted({(each - 1) % 7 for each in _values(expanded[4], WEEKDAY) if each not in nth})),
@@ -142,9 +276,10 @@ def _cron(text: str, fields: Sequence[str], year: str, weekday: Field) -> Cron:
                 for which in each
             )
         ),
-        either_day=not any(each.startswith(("*", "?")) for each in (day, day_of_week)),
-        years=years_of(year),
-        follows_clock=hour.startswith("*"),
+        either_day=_either_day(columns, rules.days),
+        years=years_of(columns.year),
+        # One hour of the day is a fixed time, also where it is written as `*/24`.
+        follows_clock=columns.hour.startswith("*") and len(hours) > 1,
     )
     if not cron.ever_fires():
         raise FieldInvalid(FIELD, "never comes: there is no such day", FaultCode.OUT_OF_RANGE)
@@ -172,7 +307,9 @@ def _weekdays(field: str, column: Field) -> str:
 def _special(item: str, column: Field) -> str | None:
     """`fri#2`, `6#2`, `5l`, `fril` or `l5` as croniter writes it; `None` for any other item."""
     if item == "l":
-        raise FieldInvalid(FIELD, "has L alone in the day-of-week field: write SAT for each Saturday, 6L for the last")
+        raise FieldInvalid(
+            FIELD, "has L alone in the day-of-week field: write SAT for each Saturday, SATL for the last"
+        )
     if found := _NTH.fullmatch(item):
         return f"{_weekday_number(found['day'], column)}#{found['nth']}"
     if found := _LAST_WEEKDAY.fullmatch(item):

@@ -7,8 +7,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from duetime.domain.errors import FaultCode, FieldInvalid
+from duetime.domain.schedules.cron_dialects import Dialect
 from duetime.domain.schedules.recurrences import UTC_CLOCK, Clock
-from duetime.domain.schedules.timings import SEVERAL, Dialect, Several, SingleTiming, Timing, parse_timing
+from duetime.domain.schedules.timings import SEVERAL, Several, SingleTiming, Timing, parse_timing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -52,7 +52,7 @@ class Expansion:
 
     Attributes:
         occurrences: in order, those that do not run among them.
-        until: the schedule is done up to and with this instant.
+        until: the schedule is done up to and with this instant: the last one that was placed, if no run remains.
         next_at: the next instant that its timing means after `until`; `None` if nothing is to come.
         remaining_runs: how many may still run after these; `None` for no limit.
     """
@@ -87,7 +87,10 @@ def expand(
         if len(found) >= limit:
             until = occurrence.nominal
             break
-    next_at = None if remaining == 0 else next_nominal(schedule, until)
+    if remaining == 0:
+        # What comes after it is still to be placed if a run does not begin.
+        return Expansion(tuple(found), found[-1].nominal if found else after, None, remaining)
+    next_at = next_nominal(schedule, until)
     return Expansion(tuple(found), until, next_at, remaining)
 
 

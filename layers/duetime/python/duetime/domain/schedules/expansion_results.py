@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.schedules.backfill import KnownRuns, steps
 from duetime.domain.schedules.expansion import CatchUp, catch_up, expand
+from duetime.domain.schedules.occurrences import count_between, next_nominal
 from duetime.domain.schedules.run_history import LastRun
 from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.times import MINUTE
+from duetime.domain.times import DAY, MINUTE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +56,14 @@ class BackfillExpansion:
 
 
 def expand_timing(
-    stored: StoredSchedule, schedule: Schedule, until: Millis, horizon: Millis, now: Millis, delay: Millis
+    stored: StoredSchedule,
+    schedule: Schedule,
+    until: Millis,
+    horizon: Millis,
+    now: Millis,
+    delay: Millis,
+    *,
+    has_open_runs: bool = False,
 ) -> TimingExpansion:
     """Expand a schedule's timing.
 
@@ -66,6 +74,7 @@ def expand_timing(
         horizon: how far ahead occurrences are placed.
         now: the time.
         delay: how long after its last occurrence a schedule is found to have ended, in milliseconds.
+        has_open_runs: whether some of as many as may begin are placed, and have not begun.
     """
     expansion = expand(schedule, stored.done, until)
     runs = [each for each in expansion.occurrences if each.runs]
@@ -88,12 +97,44 @@ def expand_timing(
     if expansion.next_at is None:
         # It ends once the last of them is due, and not before: until then it can be changed.
         ends_at = max((each.due_at for each in runs), default=after.last_run.nominal if after.last_run else now)
-        if ends_at > now:
+        is_to_settle = after.remaining_runs == 0 and bool(runs or has_open_runs)
+        if is_to_settle and next_nominal(replace(schedule, remaining_runs=None), after.done) is not None:
+            next_at = now + min(max(MINUTE, now - ends_at), DAY)
+        elif ends_at > now:
             next_at = ends_at + delay + MINUTE
         else:
             after = replace(after, state=ScheduleState.ENDED)
     more = expansion.next_at is not None and expansion.next_at <= horizon
     return TimingExpansion(tuple(runs), _with_remarks(after, skipped, now), next_at, more)
+
+
+def with_runs_given_back(stored: StoredSchedule, schedule: Schedule, runs: int, now: Millis) -> StoredSchedule:
+    """With room for so many runs more: what was placed for them does not begin.
+
+    What came while no run was left is not wanted, as what comes after the last run.
+
+    Args:
+        stored: the schedule.
+        schedule: the same, for the arithmetic.
+        runs: how many.
+        now: the time.
+    """
+    if stored.remaining_runs is None or stored.runs_left is None or runs <= 0:
+        return stored
+    remaining = min(stored.remaining_runs + runs, stored.runs_left)
+    if remaining <= stored.remaining_runs:
+        return stored
+    after = replace(stored, remaining_runs=remaining)
+    if stored.remaining_runs or stored.done >= now or stored.is_permanent:
+        return after
+    passed = count_between(schedule, stored.done, now)
+    after = replace(after, done=now, runs_skipped=after.runs_skipped + passed)
+    if not passed:
+        return after
+    first = next_nominal(replace(schedule, remaining_runs=None), stored.done)
+    key = "" if first is None else stored.spec.clock.zone.text_at(first)
+    more = f" (and {passed - 1} more)" if passed > 1 else ""
+    return after.remarked(now, key, f"no run was left for it while those that were placed had not begun{more}")
 
 
 def decide_missed(

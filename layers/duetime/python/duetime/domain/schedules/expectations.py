@@ -1,7 +1,9 @@
 """What a schedule is expected to achieve, and whether it has: decisions as values.
 
-A run counts by the end of its task's last attempt, if that succeeded. What an expectation asks for is looked for once,
-when its deadline has passed; a change, a pause and a resumption of the schedule begin its windows anew.
+A run counts by the end of its task's last attempt, if that succeeded. Runs are read when a deadline has passed, and of
+a frequent schedule also before that, each time `EXPECTATION_READS / 2` more instants have come: so a deadline knows of
+every success since the one before, however many runs failed after it. A change, a pause and a resumption of the
+schedule begin its windows anew.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from duetime.domain.tasks.states import State
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from duetime.domain.schedules.definition import ScheduleSpec
     from duetime.domain.schedules.time_zones import Zone
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 OLDEST_WINDOWS = 2 * DAY
 """After a longer outage, deadlines that are older than this are passed over: they say nothing of today."""
+MAX_OPEN_RUNS = 20
+"""Runs that had not ended when they were read, which are read again at the next look: the latest, if there are more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +44,11 @@ class Window:
     is_period: bool
 
 
-def begun(state: ExpectationState | None, updated_at: Millis) -> ExpectationState:
-    """The state of a schedule that was last changed, paused or resumed at that time."""
+def begun(state: ExpectationState | None, updated_at: Millis, created_at: Millis) -> ExpectationState:
+    """The state of a schedule that was created, and last changed, paused or resumed, at those times."""
     if state is None:
-        return ExpectationState(updated_at, updated_at)
+        # What began before a change may end after it.
+        return ExpectationState(updated_at, updated_at, looked_at=max(updated_at - DAY, created_at - 1))
     return replace(state, by_since=max(state.by_since, updated_at), every_since=max(state.every_since, updated_at))
 
 
@@ -57,23 +62,43 @@ def next_window(spec: ScheduleSpec, state: ExpectationState, oldest: Millis) -> 
     """
     windows = []
     if spec.expect_success_by is not None:
-        since = max(state.by_since, oldest)
-        windows.append(Window(since, _next_time(spec.clock.zone, spec.expect_success_by, since), is_period=False))
+        zone, by, since = spec.clock.zone, spec.expect_success_by, state.by_since
+        deadline = _next_time(zone, by, since)
+        if deadline < oldest:
+            deadline = _next_time(zone, by, oldest - 2 * DAY)
+        while deadline < oldest:
+            since, deadline = deadline, _next_time(zone, by, deadline)
+        windows.append(Window(since, deadline, is_period=False))
     if spec.expect_every_seconds is not None:
-        since = max(state.every_since, oldest)
-        windows.append(Window(since, since + spec.expect_every_seconds * SECOND, is_period=True))
+        length = spec.expect_every_seconds * SECOND
+        passed_over = max(0, oldest - state.every_since) // length
+        # A deadline stays where it is for as long as it has not passed, however long its period is.
+        since = state.every_since + passed_over * length
+        windows.append(Window(since, since + length, is_period=True))
     return min(windows, key=lambda window: window.deadline, default=None)
 
 
-def succeeded_at(tasks: Iterable[Task], window: Window) -> Millis | None:
-    """When the latest success in a window ended."""
-    ends = [
+def ends_of_successes(tasks: Iterable[Task]) -> Sequence[Millis]:
+    """When those of these runs ended that succeeded."""
+    return [
         line.started_at + line.took
         for task in tasks
         if task.state is State.SUCCEEDED and task.attempt_history
         for line in task.attempt_history[-1:]
     ]
+
+
+def succeeded_in(ends: Iterable[Millis], window: Window) -> Millis | None:
+    """The latest of these ends that lies in a window."""
     return max((end for end in ends if window.since < end <= window.deadline), default=None)
+
+
+def with_runs(state: ExpectationState, tasks: Sequence[Task], now: Millis) -> ExpectationState:
+    """The state once these runs were read: all since the last look, and those that were open then."""
+    ends = ends_of_successes(tasks)
+    latest = max([*ends, *([] if state.succeeded_at is None else [state.succeeded_at])], default=None)
+    still_open = sorted(task.id for task in tasks if not task.is_terminal)
+    return replace(state, looked_at=now, succeeded_at=latest, open_runs=tuple(still_open[-MAX_OPEN_RUNS:]))
 
 
 def after_window(

@@ -125,6 +125,8 @@ def judged(schedule: Schedule, nominal: Millis) -> Occurrence:
     span = covering(schedule.calendars, nominal)
     if span is not None:
         occurrence = _excluded(schedule, occurrence, span)
+    if (unknown := next((each for each in schedule.calendars if each.is_unknown_at(nominal)), None)) is not None:
+        occurrence = replace(occurrence, note=_joined(occurrence.note, unknown.end_in_words))
     if not occurrence.runs or not schedule.spec.is_delayed:
         return replace(occurrence, due_at=occurrence.at)
     return replace(occurrence, due_at=occurrence.at + _delay(schedule, occurrence))

@@ -119,7 +119,7 @@ def start_decision(
         return _for_the_latest(stored, task, activity, others, now)
     queue, ahead = _behind(activity, task.id), others.ahead
     if ahead is None:
-        return StartDecision(None, replace(activity, active=task.id, waiting=queue))
+        return StartDecision(None, replace(activity.with_begun(task, now), waiting=queue))
     # Those before it have ended.
     waiting = _behind(activity, ahead.id)
     if task.id not in waiting:
@@ -146,9 +146,19 @@ def _for_the_latest(
         return StartDecision(Skipped(f"the run of {_nominal(others.latest)}{_CAME_SINCE}", SkipCode.OVERLAP), activity)
     running = others.ahead if others.ahead is not None and others.ahead.id == activity.active else None
     if running is None or stored.spec.overlap is Overlap.REPLACE_OTHER:
-        return StartDecision(None, replace(activity, active=task.id, waiting=()), running)
+        return StartDecision(None, replace(activity.with_begun(task, now), waiting=()), running)
     verdict = Postponed(now + OVERLAP_CHECK_INTERVAL, f"the run of {_nominal(running)}")
     return StartDecision(verdict, replace(activity, waiting=(task.id,)), running)
+
+
+def no_run_left(stored: StoredSchedule, schedule_ref: ScheduleRef, activity: Activity) -> Skipped | None:
+    """Why an occurrence may not begin whose schedule has no run left for it.
+
+    Only what begins is counted, so more may have been placed than may begin: a run was taken to be lost that was late.
+    """
+    if stored.runs_limit is None or not schedule_ref.is_by_timing or activity.begun < stored.runs_limit:
+        return None
+    return Skipped(f"no run was left: {stored.runs_limit} have begun", SkipCode.NO_RUNS_LEFT)
 
 
 def _behind(activity: Activity, task_id: TaskId) -> tuple[TaskId, ...]:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from duetime.domain.tasks.parent_references import Cause
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from duetime.domain.ids import TaskId
     from duetime.domain.schedules.backfill import Backfill, BackfillCursor
+    from duetime.domain.tasks.parent_references import ScheduleRef
+    from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 RUN_BY_HAND = "run by hand: task "
 """How a remark begins that tells of a run which its owner had started."""
@@ -24,6 +30,20 @@ class LastRun:
     task_id: TaskId
     nominal: Millis
     revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class BegunRun:
+    """A run that has begun.
+
+    Attributes:
+        nominal: the instant that it stands for.
+        started_at: when it began.
+    """
+
+    task_id: TaskId
+    nominal: Millis
+    started_at: Millis
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +80,16 @@ class BackfillRun:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """Which occurrence of a schedule is going on, for schedules whose occurrences must not overlap.
+    """Which runs of a schedule have begun: of one whose runs must not overlap, or whose number is limited.
 
     Attributes:
         uid: the schedule's; what another one of the same name has left is forgotten.
-        active: the latest occurrence that was let begin; it may have ended.
+        active: the latest run that was let begin; it may have ended.
         waiting: those that wait for its end, in the order in which they begin; some may have ended.
+        begun: how many runs of its timing were let begin.
+        by_hand: how many runs that its user had started were let begin.
+        latest: the latest run that was let begin.
+        counted: those of them before `active` that may not have called their target yet, if their number is limited.
         version: of this value.
     """
 
@@ -73,10 +97,68 @@ class Activity:
     active: TaskId | None = None
     waiting: tuple[TaskId, ...] = ()
     version: int = 0
+    begun: int = 0
+    by_hand: int = 0
+    counted: tuple[TaskId, ...] = ()
+    latest: BegunRun | None = None
+
+    @property
+    def number_of_runs(self) -> int:
+        """How many runs were let begin, but for those of backfills."""
+        return self.begun + self.by_hand
 
     def of(self, uid: TaskId) -> Activity:
         """As far as it concerns this schedule."""
         return self if self.uid == uid else Activity(uid, version=self.version)
+
+    def has_counted(self, task_id: TaskId) -> bool:
+        """Whether a run was let begin before, and counted; it may have waited for a lock since."""
+        return task_id == self.active or task_id in self.counted
+
+    def with_begun(self, task: Task, now: Millis) -> Activity:
+        """With one more run that begins; a backfill counts its own."""
+        cause, nominal = (None, task.due_at) if task.schedule_ref is None else _of(task.schedule_ref)
+        return replace(
+            self,
+            active=task.id,
+            begun=self.begun + (cause in {Cause.SCHEDULE, Cause.CATCH_UP}),
+            by_hand=self.by_hand + (cause is Cause.MANUAL),
+            latest=BegunRun(task.id, nominal, task.started_at or now),
+        )
+
+    def without(self, tasks: Iterable[Task]) -> Activity:
+        """Without these runs, which were let begin and never began: a lock or a rate had held them until their end."""
+        causes = [(task.id, task.schedule_ref.cause) for task in tasks if task.schedule_ref is not None]
+        ids = {task_id for task_id, _ in causes}
+        return replace(
+            self,
+            active=None if self.active in ids else self.active,
+            latest=None if self.latest is not None and self.latest.task_id in ids else self.latest,
+            begun=self.begun - sum(cause in {Cause.SCHEDULE, Cause.CATCH_UP} for _, cause in causes),
+            by_hand=self.by_hand - sum(cause is Cause.MANUAL for _, cause in causes),
+            counted=tuple(each for each in self.counted if each not in ids),
+        )
+
+
+def _of(ref: ScheduleRef) -> tuple[Cause, Millis]:
+    return ref.cause, ref.nominal
+
+
+NO_ACTIVITY = Activity()
+"""Of a schedule none of whose runs was counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class CalendarEnd:
+    """The end of what a calendar of a schedule knows, which was told.
+
+    Attributes:
+        name: of the calendar.
+        known_until: from when on its times are not known.
+    """
+
+    name: str
+    known_until: Millis
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +171,9 @@ class ExpectationState:
         missed_at: the latest deadline that was missed.
         met_at: the latest success that met a deadline.
         misses: how many deadlines were missed.
+        looked_at: runs of the instants up to here were read.
+        succeeded_at: when the latest success among those ended.
+        open_runs: those of them that had not ended by then, oldest first.
     """
 
     by_since: Millis
@@ -96,3 +181,6 @@ class ExpectationState:
     missed_at: Millis | None = None
     met_at: Millis | None = None
     misses: int = 0
+    looked_at: Millis = 0
+    succeeded_at: Millis | None = None
+    open_runs: tuple[TaskId, ...] = ()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.ids import TaskId
     from duetime.domain.schedules.occurrences import Occurrence
-    from duetime.domain.schedules.run_history import Remark
+    from duetime.domain.schedules.run_history import BegunRun, Remark
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
@@ -74,6 +74,23 @@ class ScheduleRun:
     cause: Cause = Cause.SCHEDULE
     task: Task | None = None
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleStatus:
+    """Where a schedule is at this moment: its runs that have begun, and the next one, whatever is placed.
+
+    Attributes:
+        latest_run: the latest run that has begun, of its timing or by hand; `None` if none is known.
+        runs_started: how many have begun, but for those of backfills. Where any number may run at once and there is no
+            limit, nothing counts them as they begin: then those whose time has come.
+        next_at: when the next run is due; `None` if there is none, or nobody knows.
+    """
+
+    stored: StoredSchedule
+    latest_run: BegunRun | None
+    runs_started: int
+    next_at: Millis | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,15 @@ _FIXED_BYTES = 32
 """About what an entry needs besides its texts."""
 
 
+TIMING_FIELDS = frozenset(
+    {
+        *("cron", "rate", "interval", "dates", "permanent", "timings", "extra_dates", "start_at", "end_at"),
+        *("timezone", "dst_gap", "dst_fold", "on_excluded"),
+    }
+)
+"""Fields that decide which instants a schedule means, as users know them."""
+
+
 class ScheduleAction(StrEnum):
     """What was done.
 

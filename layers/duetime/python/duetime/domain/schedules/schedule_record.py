@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import MAX_BACKFILLS
+from duetime.domain.operating_parameters import CALENDAR_NOTICE
 from duetime.domain.record_limits import MAX_REMARK_LENGTH, MAX_REMARKS
 from duetime.domain.schedules.changed_occurrences import changed_of
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.occurrence_ids import derived
 from duetime.domain.schedules.occurrences import may_mean, neighbours, unmoved_due_at
 from duetime.domain.schedules.revisions import is_of, revision_of
-from duetime.domain.schedules.run_history import BackfillRun, ExpectationState, LastRun, Remark
+from duetime.domain.schedules.run_history import (
+    NO_ACTIVITY,
+    Activity,
+    BackfillRun,
+    BegunRun,
+    CalendarEnd,
+    ExpectationState,
+    LastRun,
+    Remark,
+)
 from duetime.domain.schedules.schedule import Schedule, ScheduleState
 from duetime.domain.schedules.schedule_history import NO_SCHEDULE_ACTIONS, ScheduleActionRecord, ScheduleHistory
 from duetime.domain.tasks.content import Content, ContentPlace
@@ -58,16 +68,23 @@ class StoredSchedule:
         incarnation: grows with every write.
         generation: grows with every expansion; timers carry it, and a stale one is dropped by it.
         done: the instant up to which its occurrences were placed, or why not was remarked.
-        remaining_runs: how many may still run after those that were placed.
-        last_run: the latest occurrence that was placed.
+        runs_limit: how many runs of its timing may have begun by its end, counted as `activity.begun` is; `None` for no
+            limit.
+        remaining_runs: how many may still be placed; what was placed and does not begin makes room for another.
+        last_run: the latest occurrence that was placed, which may be to come.
         owed: an occurrence that was missed or is due after a pause, and is to run; it may not have been placed yet.
         log: the latest remarks, oldest first.
-        runs_started: how many occurrences were placed, over its whole life, but for those that a change took back.
+        runs_started: how many occurrences were placed, over its whole life, those to come included, but for backfills
+            and for what a change took back.
         runs_skipped: how many were not.
         former_payload: that of before the last change of it, which must expire; `None` if there is none.
         expectation: how far what is expected of it was looked into; `None` if nothing is, or not yet.
+        calendar_end: the end of what one of its calendars knows that was told last; `None` if none was.
         traceparent: the trace in which it was created, which its runs link to; `None` if nobody named one.
         later_options: options of its task that later code has stored, which this code keeps as they are.
+        latest_run: the latest run that had begun when that was last looked into, if its runs are not counted.
+        runs_before: how many had begun before they were counted as they are now.
+        activity: its runs that have begun, as they were when it was read; it is stored apart.
     """
 
     owner: str
@@ -98,7 +115,12 @@ class StoredSchedule:
     actions: ScheduleHistory = NO_SCHEDULE_ACTIONS
     former_payload: Content | None = None
     traceparent: str | None = None
+    calendar_end: CalendarEnd | None = None
     later_options: tuple[tuple[str, object], ...] = ()
+    runs_limit: int | None = None
+    latest_run: BegunRun | None = None
+    runs_before: int = 0
+    activity: Activity = field(default=NO_ACTIVITY, compare=False)
 
     @property
     def name(self) -> str:
@@ -114,6 +136,21 @@ class StoredSchedule:
     def is_permanent(self) -> bool:
         """Whether its next run comes after the last one's end, and no clock says when."""
         return self.spec.written.permanent is not None
+
+    @property
+    def runs_left(self) -> int | None:
+        """How many runs of its timing may still begin; `None` for no limit."""
+        return None if self.runs_limit is None else max(0, self.runs_limit - self.activity.begun)
+
+    @property
+    def counts_runs(self) -> bool:
+        """Whether its runs are counted as they begin: those take turns, or their number is limited."""
+        return self.is_permanent or self.spec.overlap is not Overlap.ALLOW_ALL or self.runs_limit is not None
+
+    @property
+    def has_placed_all(self) -> bool:
+        """Whether as many runs are placed as may begin: should one of them never begin, another takes its place."""
+        return self.remaining_runs == 0 and self.owed is None
 
     @property
     def open_backfills(self) -> tuple[BackfillRun, ...]:
@@ -201,6 +238,17 @@ class StoredSchedule:
         log = (*self.log, Remark(at, key, note[:MAX_REMARK_LENGTH]))
         return replace(self, log=log[-MAX_REMARKS:])
 
+    def told_of(self, calendars: Iterable[Calendar], now: Millis) -> StoredSchedule:
+        """With a remark if what one of its calendars knows ends soon; itself if none does, or that was told before."""
+        ends = [(each.known_until, each) for each in calendars if each.known_until is not None]
+        until, calendar = min(ends, key=lambda end: end[0], default=(None, None))
+        if until is None or calendar is None or until - now > CALENDAR_NOTICE:
+            return self
+        end = CalendarEnd(calendar.name, until)
+        if end == self.calendar_end:
+            return self
+        return replace(self.remarked(now, "", f"{calendar.end_in_words}: put it again"), calendar_end=end)
+
     def after_action(
         self,
         action: ScheduleAction,
@@ -232,12 +280,28 @@ class StoredSchedule:
             version=self.version + 1,
             generation=self.generation + 1,
             remaining_runs=None,
+            runs_limit=None,
             last_run=None,
+            latest_run=None,
             owed=None,
             backfills=(),
             log=(),
             actions=NO_SCHEDULE_ACTIONS,
         )
+
+    def limited_to(self, runs: int | None) -> StoredSchedule:
+        """With another number of runs that may begin from now on; `None` for no limit."""
+        limit = None if runs is None else self.activity.begun + runs
+        return replace(self, runs_limit=limit, remaining_runs=runs)
+
+    def recounted(self, before: StoredSchedule) -> StoredSchedule:
+        """After a change by which its runs are counted from now on, or not any more: their number goes on."""
+        if self.counts_runs is before.counts_runs:
+            return self
+        counted = self.activity.number_of_runs
+        if self.counts_runs:
+            return replace(self, runs_before=self.runs_started - counted)
+        return replace(self, runs_started=self.runs_before + counted)
 
     def with_backfill(self, run: BackfillRun) -> StoredSchedule:
         """With a backfill as it is now; of those that have ended the latest are kept."""

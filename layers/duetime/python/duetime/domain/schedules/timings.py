@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_DATES, MAX_EXPRESSION_LENGTH, MAX_PERIOD_DAYS
 from duetime.domain.schedules.cron import Cron
+from duetime.domain.schedules.cron_dialects import Dialect
 from duetime.domain.schedules.cron_fields import FIELD as CRON_FIELD
-from duetime.domain.schedules.cron_parser import parse_cron, parse_eventbridge_cron
+from duetime.domain.schedules.cron_parser import parse_cron
 from duetime.domain.schedules.iso8601 import Moment, Period, parse_duration, parse_length, parse_moment
 from duetime.domain.times import DAY, SECOND, Millis
 
@@ -22,18 +22,6 @@ _CALLED = re.compile(r"\s*(?P<kind>cron|rate|at)\s*\((?P<inside>[^()]*)\)\s*", r
 _REPEATED = re.compile(r"R(?P<times>[0-9]{0,9})")
 _NAMES = ("cron", "rate", "interval", "dates", "permanent")
 SEVERAL = "timings"
-
-
-class Dialect(StrEnum):
-    """How cron expressions are written.
-
-    Attributes:
-        CRON: 5 fields, or 6 with seconds first.
-        EVENTBRIDGE: `cron(...)` with a year as the sixth field, `rate(...)` and `at(...)`.
-    """
-
-    CRON = "cron"
-    EVENTBRIDGE = "eventbridge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +101,10 @@ def parse_timing(
     if len(given) != 1:
         field = given[1] if given else CRON_FIELD
         raise FieldInvalid(field, f"a schedule has exactly one of {', '.join(_NAMES)}", FaultCode.CONFLICT)
-    if dialect is Dialect.EVENTBRIDGE and cron is None:
+    if dialect is not Dialect.CRON and cron is None:
         raise FieldInvalid("dialect", "goes with cron only", FaultCode.CONFLICT)
     if cron is not None:
-        return parse_cron(cron) if dialect is Dialect.CRON else parse_eventbridge(cron)
+        return parse_eventbridge(cron) if dialect is Dialect.EVENTBRIDGE else parse_cron(cron, dialect)
     if rate is not None:
         return parse_rate(rate)
     if interval is not None:
@@ -134,7 +122,7 @@ def parse_eventbridge(text: str) -> Cron | Rate | Dates:
         raise FieldInvalid(CRON_FIELD, f"should have at most {MAX_EXPRESSION_LENGTH} characters", FaultCode.TOO_LONG)
     found = _CALLED.fullmatch(text)
     if found is None:
-        return parse_eventbridge_cron(text)
+        return parse_cron(text, Dialect.EVENTBRIDGE)
     inside = found["inside"].strip()
     match found["kind"].lower():
         case "rate":
@@ -145,7 +133,7 @@ def parse_eventbridge(text: str) -> Cron | Rate | Dates:
                 raise FieldInvalid(CRON_FIELD, "has an offset in at(...), whose time is local time of the timezone")
             return Dates((moment,))
         case _:
-            return parse_eventbridge_cron(inside)
+            return parse_cron(inside, Dialect.EVENTBRIDGE)
 
 
 def parse_rate(text: str) -> Rate:

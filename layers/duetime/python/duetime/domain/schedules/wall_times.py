@@ -25,7 +25,7 @@ class LocalTimePattern(Protocol):
 
     @property
     def follows_clock(self) -> bool:
-        """Whether it means "whenever the clock shows it", so that a repeated hour counts twice and a lost one never."""
+        """Whether it means "whenever the clock shows it": a repeated hour counts twice, a lost one is never made up."""
         ...
 
     def next(self, at: Wall) -> Wall | None:

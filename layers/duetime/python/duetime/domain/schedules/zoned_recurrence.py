@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _NAMED = 3
 """So many wall times that a clock jumped over are named, and the others counted."""
+_COMPARED = 3_600
+"""So many wall times in a gap are compared with those after it: patterns of hours, minutes and seconds differ early."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +83,17 @@ class ZonedRecurrence:
         return ""
 
     def lost(self, after: Millis, until: Millis) -> Sequence[Lost]:
-        """What the clock jumped over in (after, until]."""
+        """What the clock jumped over in (after, until], and nothing makes up for."""
         found: list[Lost] = []
-        if self.pattern.follows_clock or self.clock.gap is Gap.SHIFT_FORWARD:
+        follows = self.pattern.follows_clock
+        if self.clock.gap is Gap.SHIFT_FORWARD and not follows:
             return found
+        decision = "skipped, because the hour is a wildcard" if follows else "skipped"
         for period in self._periods(max(after, -1) + 1, until + 1):
             if self.pattern.next(period.start + period.before) is None:
                 break
-            if period.start > after and self._skips(period):
-                found.append(Lost(period.start, self._key_in_gap(period), self._words(period, "skipped")))
+            if period.start > after and (self._loses(period) if follows else self._skips(period)):
+                found.append(Lost(period.start, self._key_in_gap(period), self._words(period, decision)))
         return found
 
     def _periods(self, start: Millis, end: Millis) -> Iterator[UtcOffsetPeriod]:
@@ -112,6 +116,24 @@ class ZonedRecurrence:
             return False
         wall = self.pattern.next(gap[0])
         return wall is not None and wall < gap[1]
+
+    def _loses(self, period: UtcOffsetPeriod) -> bool:
+        """Whether a wall time that the jump leaves out has no like in the time after it.
+
+        Where each has, as with every hour and a jump of an hour, as much time passes between two of them as ever.
+        """
+        gap = period.gap
+        if gap is None:
+            return False
+        wall = self.pattern.next(gap[0])
+        for _ in range(_COMPARED):
+            if wall is None or wall >= gap[1]:
+                return False
+            later = wall + gap[1] - gap[0]
+            if self.pattern.next(later) != later:
+                return True
+            wall = self.pattern.next(wall + 1)
+        return False
 
     def _shifted(self, period: UtcOffsetPeriod) -> bool:
         """Whether wall times that the clock jumped over come at the start of a piece."""

@@ -7,9 +7,11 @@ any order; each step must be added once, though the stream may tell of it again.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
+
+from duetime.domain.operating_parameters import SUMMARY_SPANS, SUMMARY_STEPS_TOGETHER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 MARK_BYTES = 8
-"""Of what a step is known again by: few enough to keep, enough that no two of one second are alike."""
+"""Of what a step is known again by: few enough to keep, enough that no two of one minute are alike."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -41,11 +43,13 @@ class Step:
         mark: the same each time the stream tells of the write.
         left: the group that the task was in; `None` if it was in none.
         entered: the group that it is in now; `None` if it is in none.
+        at: when the write was made: a whole second, the same each time the stream tells of it.
     """
 
     mark: bytes
     left: Group | None
     entered: Group | None
+    at: Millis
 
     @property
     def types(self) -> set[str]:
@@ -55,20 +59,37 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class StepSet:
-    """Steps that are counted, and remembered, together: those of one owner's part, written in one second.
+    """Steps that are counted, and remembered, together: those of one owner's part, written in the same span of time.
 
-    The second is that of the writes, not of the count: whenever a step is told again, it belongs to the same set.
+    The time is that of the writes, not of the count: whenever a step is told again, it belongs to the same sets. It is
+    remembered in the widest one that was not full when it was counted. A full set does not change any more, so whoever
+    finds a step in none of the full sets, and neither in the first that is not, knows that it is not counted.
 
     Attributes:
         part: of the owner's counts; see `part_of`.
-        second: when the writes were made, in milliseconds.
+        begins_at: when the span begins.
+        span: its length, one of `SUMMARY_SPANS`.
         generation: of the counts that they are added to.
     """
 
     owner: str
     part: int
-    second: Millis
+    begins_at: Millis
+    span: Millis = SUMMARY_SPANS[0]
     generation: int = 0
+
+    @property
+    def ends_at(self) -> Millis:
+        """When the span ends."""
+        return self.begins_at + self.span
+
+    def narrowed(self, steps: Iterable[Step]) -> dict[StepSet, list[Step]]:
+        """The sets of the next shorter span that steps of this one belong to; none if there is no shorter one."""
+        found: dict[StepSet, list[Step]] = defaultdict(list)
+        for span in [each for each in SUMMARY_SPANS if each < self.span][:1]:
+            for step in steps:
+                found[replace(self, begins_at=step.at - step.at % span, span=span)].append(step)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +107,11 @@ class CountedSteps:
     def missing(self, steps: Iterable[Step]) -> list[Step]:
         """Those that are not counted yet, each once."""
         return list({step.mark: step for step in steps if step.mark not in self.marks}.values())
+
+    @property
+    def is_full(self) -> bool:
+        """Whether further steps are remembered in sets of a shorter span, if there are any."""
+        return len(self.marks) >= SUMMARY_STEPS_TOGETHER
 
     def followed_by(self, steps: Iterable[Step]) -> CountedSteps:
         """The value after these were counted, too."""
@@ -120,7 +146,7 @@ def part_of(task: TaskSnapshot, spread: int) -> int:
 def steps_of(
     changes: Iterable[TaskChange], spread: int, generation: int = 0, since: Millis = 0
 ) -> dict[StepSet, list[Step]]:
-    """The steps that writes mean, by the sets that they belong to; most writes of a task mean none.
+    """The steps that writes mean, by the sets of the longest span; most writes of a task mean none.
 
     Args:
         changes: the writes.
@@ -131,9 +157,10 @@ def steps_of(
     found: dict[StepSet, list[Step]] = defaultdict(list)
     for change in changes:
         task = change.after or change.before
-        step = Step(_mark(change.id), _group(change.before), _group(change.after))
+        step = Step(_mark(change.id), _group(change.before), _group(change.after), change.at)
         if task is not None and step.left != step.entered and task.created_at >= since:
-            found[StepSet(task.owner, part_of(task, spread), change.at, generation)].append(step)
+            begins_at = change.at - change.at % SUMMARY_SPANS[0]
+            found[StepSet(task.owner, part_of(task, spread), begins_at, generation=generation)].append(step)
     return found
 
 

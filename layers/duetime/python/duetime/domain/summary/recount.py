@@ -25,13 +25,13 @@ from duetime.domain.operating_parameters import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from duetime.domain.summary.counts import Group, StepSet
+    from duetime.domain.summary.counts import Group, Step
     from duetime.domain.times import Millis
 
 
-def are_old(steps: Iterable[StepSet], now: Millis) -> bool:
+def are_old(steps: Iterable[Step], now: Millis) -> bool:
     """Whether some of the changes are so old that others may be lost."""
-    return any(now - of.second > SUMMARY_GAP for of in steps)
+    return any(now - step.at > SUMMARY_GAP for step in steps)
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,12 +108,14 @@ class SkipCode(StrEnum):
         PAUSED: its schedule is paused.
         CHANGED: its schedule was changed, or paused and resumed, after it was placed.
         OVERLAP: a previous run of its schedule goes on.
+        NO_RUNS_LEFT: as many runs of its schedule have begun as may.
     """
 
     DELETED = "deleted"
     PAUSED = "paused"
     CHANGED = "changed"
     OVERLAP = "overlap"
+    NO_RUNS_LEFT = "no_runs_left"
 
 
 @dataclass(frozen=True, slots=True)

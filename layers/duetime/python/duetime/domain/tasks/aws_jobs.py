@@ -14,11 +14,15 @@ from duetime.domain.tasks.arns import AwsService
 from duetime.domain.tasks.targets import AwsTarget
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from duetime.domain.tasks.targets import Target
     from duetime.domain.tasks.task import Task
 
 JOB_PREFIX = "duetime-"
 """What the names of all jobs of tasks begin with: their events are told from those of other jobs by it."""
+JOB_TAG = ("duetime", "task")
+"""Key and value of the tag of a job whose ARN does not say that it is ours."""
 _NAME = re.compile(JOB_PREFIX + "([0-9A-Za-z]{26})-[0-9]{1,16}")
 JOB_STOPPED = "JobStopped"
 """Class of the error of an attempt whose job was stopped from outside."""
@@ -38,11 +42,13 @@ class JobGrant:
         actions: all of them.
         of: a regular expression; an ARN, or a pattern of ARNs, that it does not match gives no grant.
         on: what the actions are granted on, with the groups of that.
+        conditions: under which they are, as IAM writes them; `None` for none.
     """
 
     actions: tuple[str, ...]
     of: str
     on: str
+    conditions: Mapping[str, Mapping[str, str]] | None = None
 
 
 _FUNCTION = r"(.*):function:([^:]*).*"
@@ -118,7 +124,20 @@ JOB_SERVICES = {
     AwsService.BATCH: JobService(
         start="batch:SubmitJob",
         grants=(
-            JobGrant(("batch:TerminateJob",), of=r"(.*):job-queue/.*", on=r"\1:job/*"),
+            # A job's id is known when it runs only, so its tag says that it is ours (Source: Service Authorization
+            # Reference, "Actions, resources, and condition keys for AWS Batch").
+            JobGrant(
+                ("batch:TerminateJob",),
+                of=r"(.*):job-queue/.*",
+                on=r"\1:job/*",
+                conditions={"StringEquals": {f"aws:ResourceTag/{JOB_TAG[0]}": JOB_TAG[1]}},
+            ),
+            JobGrant(
+                ("batch:TagResource",),
+                of=r"(.*):job-queue/.*",
+                on=r"\1:job/*",
+                conditions={"StringEquals": {f"aws:RequestTag/{JOB_TAG[0]}": JOB_TAG[1]}},
+            ),
             # These are granted on everything, or not at all.
             JobGrant(("batch:DescribeJobs", "batch:ListJobs"), of=r".*:job-queue/.*", on="*"),
         ),

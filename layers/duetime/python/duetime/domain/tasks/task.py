@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.json_values import writable
 from duetime.domain.limits import MAX_PROGRESS_MESSAGE_LENGTH
 from duetime.domain.record_limits import ATTEMPTS_INLINE
-from duetime.domain.tasks.action_history import NO_ACTIONS
+from duetime.domain.tasks.action_history import NO_ACTIONS, Action
 from duetime.domain.tasks.attempt_records import EXPIRED
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.tasks.targets import HandlerTarget, Target, TopologyTarget, definition_of, pull_queue_of
@@ -225,8 +225,8 @@ class Task(TaskOptions):
 
     @property
     def lateness(self) -> Millis | None:
-        """How long after its due time the first attempt started; `None` before that."""
-        return None if self.started_at is None else max(0, self.started_at - self.due_at)
+        """How long after its due time the first attempt started, as `lateness_of` has it; `None` before that."""
+        return lateness_of(self.started_at, self.due_at, self.created_at, self.schedule_ref, self.actions)
 
     @property
     def contents_outside(self) -> tuple[Content, ...]:
@@ -254,3 +254,26 @@ class Task(TaskOptions):
     def has_contents_to_expire(self) -> bool:
         """Whether anything outside its record must be let expire once it has ended."""
         return bool(self.contents_without_expiry) or self.may_have_attempts_outside
+
+
+def lateness_of(
+    started_at: Millis | None,
+    due_at: Millis,
+    created_at: Millis,
+    schedule_ref: ScheduleRef | None,
+    actions: ActionHistory,
+) -> Millis | None:
+    """How long after its due time the first attempt of a task started; `None` before that.
+
+    As the metric counts it: what was due before it was created, was given that due time or was resumed by its user
+    counts from then, for it could not start before. A run of a schedule counts from its due time, however late the
+    schedule creates it.
+    """
+    if started_at is None:
+        return None
+    since = due_at if schedule_ref is not None else max(due_at, created_at)
+    for each in actions.records:
+        is_new_time = each.action is Action.RESUMED or (each.action is Action.UPDATED and "due_at" in each.fields)
+        if is_new_time and each.at <= started_at:
+            since = max(since, each.at)
+    return max(0, started_at - since)

@@ -28,13 +28,17 @@ class Reason(StrEnum):
     """The topology was stopped before the node started."""
 
 
+WHOLE = 100
+"""Percent of what has succeeded, whatever it said last."""
+
+
 @dataclass(frozen=True, slots=True)
 class NodeStatus:
     """Where a node stands: what of its task's record matters here.
 
     Attributes:
         reason: why it was cancelled, if not by its user.
-        percent: how far it says it has come.
+        percent: how far it says it has come; all of it, once it has succeeded.
         started_at: when its first attempt started.
         ended_at: when its last attempt ended, before anything of what follows began.
         finished_at: when its outcome was stored and followed up: its children may have started before.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND, Millis
+from duetime.domain.topologies.node_status import WHOLE
 from duetime.domain.topologies.trigger_rules import TriggerRule
 
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
     from duetime.domain.topologies.graph import Graph, Node
     from duetime.domain.topologies.node_status import NodeStatus, Statuses
-
-_WHOLE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +43,10 @@ def percent(graph: Graph, statuses: Statuses) -> int:
     What has ended, in whatever way, is done. 100 means that everything has ended.
     """
     if all(status.has_ended for status in statuses.values()):
-        return _WHOLE
+        return WHOLE
     weights = graph.expected if any(graph.expected.values()) else dict.fromkeys(graph.expected, 1.0)
     done = math.fsum(weights[key] * _done(status) for key, status in statuses.items())
-    return min(int(done / math.fsum(weights.values())), _WHOLE - 1)
+    return min(int(done / math.fsum(weights.values())), WHOLE - 1)
 
 
 def durations(graph: Graph, statuses: Statuses, now: Millis) -> Mapping[str, float]:
@@ -96,7 +95,7 @@ def _binding(node: Node, ends: Mapping[str, float]) -> str | None:
 
 
 def _done(status: NodeStatus) -> int:
-    return _WHOLE if status.has_ended or status.state is State.ROLLING_BACK else status.percent
+    return WHOLE if status.has_ended or status.state is State.ROLLING_BACK else status.percent
 
 
 def _duration(expected: float, status: NodeStatus, now: Millis) -> float:

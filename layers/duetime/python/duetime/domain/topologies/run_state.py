@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import RequestedAction
-from duetime.domain.topologies.node_status import NodeStatus, Reason
+from duetime.domain.topologies.node_status import WHOLE, NodeStatus, Reason
 from duetime.domain.topologies.run_plan import Run
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def status_of(task: Task | None) -> NodeStatus:
     return NodeStatus(
         state=task.state,
         reason=Reason(note) if note and note != ROLLBACK_FAILED else None,
-        percent=task.progress.percent if task.progress else 0,
+        percent=_percent_of(task),
         started_at=task.started_at,
         ended_at=_ended_at(task),
         finished_at=task.finished_at,
@@ -136,6 +136,12 @@ def status_of(task: Task | None) -> NodeStatus:
         is_pausing=task.requested_action is RequestedAction.PAUSE,
         is_topology=task.is_topology,
     )
+
+
+def _percent_of(task: Task) -> int:
+    if task.state is State.SUCCEEDED:
+        return WHOLE
+    return task.progress.percent if task.progress else 0
 
 
 def counted_status(task: Task | None, *, is_kept: bool) -> NodeStatus:

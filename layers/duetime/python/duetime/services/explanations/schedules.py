@@ -6,25 +6,35 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FieldInvalid
-from duetime.domain.explanations.occurrence_lookup import id_at
-from duetime.domain.explanations.schedule_explanation import ScheduleExplanation, explain_occurrence, explain_permanent
+from duetime.domain.explanations.occurrence_lookup import time_meant
+from duetime.domain.explanations.schedule_explanation import (
+    OccurrenceFacts,
+    ScheduleExplanation,
+    explain_none,
+    explain_occurrence,
+    explain_permanent,
+)
 from duetime.domain.schedules.errors import ScheduleNotFound
-from duetime.domain.times import MINUTE
+from duetime.domain.schedules.occurrences import preceding
+from duetime.services.schedules.runs import OF_ITS_TIMING, RunsQuery
 
 if TYPE_CHECKING:
-    from duetime.domain.ids import TaskId
     from duetime.domain.schedules.calendars import Calendar
+    from duetime.domain.schedules.schedule import Schedule
     from duetime.domain.schedules.schedule_record import StoredSchedule
-    from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock
     from duetime.ports.stores import Stores
     from duetime.services.schedules.preview import SchedulePreview
+    from duetime.services.schedules.runs import ScheduleRuns
+
+_LATEST = 20
+"""Runs that are read to find the latest one of its timing."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleExplainer:
-    """Says why a schedule did, or did not, run at a time.
+    """Says why a schedule did, or did not, run at a time: what became of it is asked of its runs.
 
     Attributes:
         retention: how long a finished task is kept, in milliseconds.
@@ -32,11 +42,12 @@ class ScheduleExplainer:
 
     stores: Stores
     schedule_preview: SchedulePreview
+    runs: ScheduleRuns
     clock: Clock
     retention: Millis
 
-    def explain(self, owner: str, name: str, at: Millis) -> ScheduleExplanation:
-        """Explain one time of a schedule.
+    def explain(self, owner: str, name: str, at: Millis | None = None) -> ScheduleExplanation:
+        """Explain one time of a schedule; if none is named, the latest that has come.
 
         Raises:
             ScheduleNotFound: there is none of that name.
@@ -44,21 +55,25 @@ class ScheduleExplainer:
         stored, _ = self.stores.schedules.read(owner, name)
         if stored is None:
             raise ScheduleNotFound(name)
+        schedule, now = stored.schedule(self._calendars(stored)), self.clock.now()
+        if at is None and (at := self._latest(stored, schedule, now)) is None:
+            return explain_none(stored, schedule, now)
+        first, length = time_meant(at)
+        found = self.runs.at(stored, first, length)
+        facts = OccurrenceFacts(found.tasks, found.former, now, now - self.retention, is_complete=found.is_complete)
         if stored.is_permanent:
-            last = stored.last_run
-            is_meant = last is not None and last.nominal // MINUTE == at // MINUTE
-            return explain_permanent(stored, at, self._task(last.task_id) if last and is_meant else None)
-        schedule = stored.schedule(self._calendars(stored))
-        task_id = id_at(stored, schedule, at)
-        now = self.clock.now()
-        return explain_occurrence(stored, schedule, at, self._task(task_id), now, now - self.retention)
+            return explain_permanent(stored, at, facts)
+        return explain_occurrence(stored, schedule, at, facts)
+
+    def _latest(self, stored: StoredSchedule, schedule: Schedule, now: Millis) -> Millis | None:
+        """The latest time that has come: of a run that there was, or of the present timing."""
+        page = self.runs.list(stored.owner, stored.name, RunsQuery(limit=_LATEST))
+        ran = [each.nominal for each in page.runs if each.cause in OF_ITS_TIMING and each.nominal <= now]
+        meant = [] if stored.is_permanent else preceding(schedule, now + 1, 1)
+        return max((*ran, *(each.nominal for each in meant if each.nominal >= stored.created_at)), default=None)
 
     def _calendars(self, stored: StoredSchedule) -> tuple[Calendar, ...]:
         try:
             return self.schedule_preview.resolve(stored.owner, stored.spec.calendars)
         except FieldInvalid:
             return ()
-
-    def _task(self, task_id: TaskId | None) -> Task | None:
-        task = None if task_id is None else self.stores.tasks.read(task_id)
-        return None if task is None or task.erased else task

@@ -134,11 +134,11 @@ class ScheduleCreator:
             updated_at=now,
             done=now - 1,
             tzdata=tzdata_version(),
-            remaining_runs=spec.remaining_runs,
             incarnation=vacancy,
             # Versions go on where those of an earlier schedule of the name ended, so that no tag of its matches.
             version=vacancy + 1,
         )
+        made = made.limited_to(spec.remaining_runs)
         self.writer.check(made)
         return made
 

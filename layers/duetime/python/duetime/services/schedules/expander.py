@@ -21,6 +21,7 @@ from duetime.services.schedules.expansion_planner import ConcurrentWrite
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from duetime.domain.schedules.run_history import CalendarEnd
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
@@ -133,8 +134,10 @@ class ScheduleExpander:
         except ConcurrentWrite:
             # Whoever wrote has not moved its generation on, or the next check finds this timer stale.
             return timer
-        if current.missed is not None and not current.failed:
-            self._tell_of_miss(timer, current.missed)
+        if current.misses > 0 and not current.failed:
+            self._tell_of_misses(current)
+        if current.calendar_end is not None and not current.failed:
+            self._tell_of_calendar(timer, current.calendar_end)
         return replace(timer, generation=current.after.generation) if current.more and not current.failed else None
 
     def _guarded(self, current: ExpansionPass, work: Callable[[], T]) -> T | None:
@@ -154,14 +157,27 @@ class ScheduleExpander:
         current.failed = True
         return None
 
-    def _tell_of_miss(self, timer: ScheduleTimer, deadline: Millis) -> None:
-        """An expectation was missed, and that is stored."""
-        self.runtime.telemetry.count("expectations_missed")
+    def _tell_of_misses(self, current: ExpansionPass) -> None:
+        """Deadlines of an expectation were missed, and that is stored."""
+        expectation = current.after.expectation
+        latest = None if expectation is None else expectation.missed_at
+        self.runtime.telemetry.count("expectations_missed", current.misses)
         self.runtime.telemetry.note(
             "a schedule missed what is expected of it",
+            schedule=current.timer.name,
+            owner=current.timer.owner,
+            deadline=to_iso(latest or self.runtime.now()),
+        )
+
+    def _tell_of_calendar(self, timer: ScheduleTimer, end: CalendarEnd) -> None:
+        """What a calendar of a schedule knows ends soon, and that is stored."""
+        self.runtime.telemetry.count("calendars_ending")
+        self.runtime.telemetry.note(
+            "a calendar of a schedule is known for a short time only",
             schedule=timer.name,
             owner=timer.owner,
-            deadline=to_iso(deadline),
+            calendar=end.name,
+            known_until=to_iso(end.known_until),
         )
 
     def _defect(self, timer: ScheduleTimer, error: Exception) -> None:

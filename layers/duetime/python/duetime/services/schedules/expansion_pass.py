@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from duetime.domain.dispatch.enqueue_plan import ScheduleTimer
+    from duetime.domain.schedules.run_history import CalendarEnd
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_spec import TaskSpec
@@ -27,6 +28,7 @@ class ExpansionPass:
         more: whether another pass must follow at once.
         tasks: those that now exist.
         failed: whether it must not be saved, for the store did not answer.
+        calendar_end: the end of what a calendar knows that this pass has found.
         broken: whether it failed by a defect, which another try would only repeat.
     """
 
@@ -40,14 +42,13 @@ class ExpansionPass:
     tasks: list[Task] = field(default_factory=list)
     failed: bool = False
     broken: bool = False
+    calendar_end: CalendarEnd | None = None
 
     @property
-    def missed(self) -> Millis | None:
-        """A deadline of what is expected of it that this pass has found missed."""
+    def misses(self) -> int:
+        """How many deadlines of what is expected of it this pass has found missed."""
         before, after = self.before.expectation, self.after.expectation
-        if after is None or after.misses == (before.misses if before else 0):
-            return None
-        return after.missed_at
+        return (after.misses if after else 0) - (before.misses if before else 0)
 
     @property
     def alone(self) -> int:

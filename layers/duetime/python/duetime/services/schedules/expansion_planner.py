@@ -3,36 +3,52 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.enqueue_plan import ScheduleTimer, first_unread
 from duetime.domain.errors import ContentExpired, FaultCode, FieldInvalid
 from duetime.domain.operating_parameters import LONGEST_SLEEP, MISSED_AFTER, PERMANENT_CHECK_INTERVAL
 from duetime.domain.schedules.expansion import MAX_EXPANSION, count_missed, expand, is_caught_up
-from duetime.domain.schedules.expansion_results import decide_missed, expand_backfill, expand_timing
+from duetime.domain.schedules.expansion_results import (
+    decide_missed,
+    expand_backfill,
+    expand_timing,
+    with_runs_given_back,
+)
+from duetime.domain.schedules.occurrences import preceding
 from duetime.domain.schedules.pauses import paused
+from duetime.domain.schedules.revisions import is_to_begin, never_began
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.successive_runs import continued, ended_at, first_run, run_after, run_of
 from duetime.domain.schedules.time_zone_updates import with_new_rules, with_patience
 from duetime.domain.schedules.time_zones import tzdata_version
 from duetime.domain.tasks.parent_references import Cause
+from duetime.domain.tasks.states import LEASED
 from duetime.services.schedules.expansion_pass import ExpansionPass
 from duetime.services.schedules.expectations import check_time, checked
+from duetime.services.schedules.latest_runs import is_due, latest_run
 from duetime.services.schedules.occurrence_tasks import Due
 from duetime.services.schedules.stopped_occurrences import StoppedOccurrences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from duetime.domain.ids import TaskId
     from duetime.domain.schedules.backfill import KnownRuns
     from duetime.domain.schedules.calendars import Calendar
-    from duetime.domain.schedules.run_history import BackfillRun
+    from duetime.domain.schedules.run_history import Activity, BackfillRun
     from duetime.domain.schedules.schedule import Schedule
     from duetime.domain.schedules.schedule_record import StoredSchedule
+    from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.schedules.occurrence_tasks import OccurrenceTasks
+
+
+_BATCH = 100
+"""Records that are read at once."""
 
 
 class ConcurrentWrite(Exception):
@@ -97,9 +113,12 @@ class ExpansionPlanner:
         except FieldInvalid as refusal:
             self._pause(stored, refusal, calendars)
             return None
-        stored = with_new_rules(stored, tzdata_version(), now)
+        known_end = stored.calendar_end
+        stored = with_new_rules(stored, tzdata_version(), now).told_of(calendars, now)
         after = replace(stored, generation=timer.generation + 1, tzdata=tzdata_version())
         current = ExpansionPass(timer, stored, after)
+        if stored.calendar_end != known_end:
+            current.calendar_end = stored.calendar_end
         horizon = first_unread(now, self.look_ahead) - 1
         if stored.state is ScheduleState.ACTIVE:
             if stored.is_permanent:
@@ -138,6 +157,10 @@ class ExpansionPlanner:
         """What the timing wants up to the horizon; what was missed is decided upon first, and that is written down."""
         stored, until = current.before, horizon
         schedule = stored.schedule(calendars)
+        has_open_runs = False
+        if stored.has_placed_all:
+            stored, has_open_runs = self._with_runs_given_back(stored, schedule, now)
+            current.before, schedule = stored, stored.schedule(calendars)
         missed_by = now - MISSED_AFTER
         if count_missed(schedule, stored.done, missed_by):
             if stored.owed is not None:
@@ -148,7 +171,10 @@ class ExpansionPlanner:
             else:
                 stored = current.before = self._decided(stored, schedule, missed_by, now)
                 schedule = stored.schedule(calendars)
-        expansion = expand_timing(stored, schedule, until, horizon, now, self.look_ahead)
+        if is_due(stored, now):
+            latest = latest_run(self.stores.tasks, stored, schedule, now)
+            stored = current.before = replace(stored, latest_run=latest or stored.latest_run)
+        expansion = expand_timing(stored, schedule, until, horizon, now, self.look_ahead, has_open_runs=has_open_runs)
         caught_up = [each is stored.owed or is_caught_up(schedule, each, missed_by) for each in expansion.runs]
         causes = [Cause.CATCH_UP if each else Cause.SCHEDULE for each in caught_up]
         known = schedule.calendars
@@ -181,6 +207,51 @@ class ExpansionPlanner:
             [intended[0].nominal, *map(ids.__getitem__, self.stores.tasks.read_many(list(ids), consistent=True))]
         )
 
+    def _with_runs_given_back(
+        self, stored: StoredSchedule, schedule: Schedule, now: Millis
+    ) -> tuple[StoredSchedule, bool]:
+        """With room for as many runs as may begin beside those that still may; and whether there are any of those.
+
+        Whatever kept the others from it: a run before them, their user, a pause, an expiry.
+        """
+        to_begin = self._placed_and_open(stored, schedule)
+        # Read after them: what was let begin meanwhile is not counted twice.
+        known, found = self.stores.schedules.read(stored.owner, stored.name)
+        if known is None or known.uid != stored.uid:
+            raise ConcurrentWrite
+        activity = self._without_those_that_never_began(stored, found.of(stored.uid))
+        stored = replace(stored, activity=activity)
+        left = (stored.runs_left or 0) - sum(not activity.has_counted(each.id) for each in to_begin)
+        has_open_runs = any(not activity.has_counted(each.id) or each.state not in LEASED for each in to_begin)
+        return with_runs_given_back(stored, schedule, left, now), has_open_runs
+
+    def _placed_and_open(self, stored: StoredSchedule, schedule: Schedule) -> Sequence[Task]:
+        """The runs that are placed and may still begin, as far back as there are any among a hundred."""
+        placed = iter(preceding(schedule, stored.done + 1, MAX_EXPANSION))
+        ids = [*(each.task_id for each in stored.stopped), *stored.activity.counted]
+        open_runs: dict[TaskId, Task] = {}
+        while batch := list(islice(placed, _BATCH)):
+            ids += [stored.id_of(each) for each in batch if each.nominal not in schedule.stopped]
+            found = self.stores.tasks.read_many(ids, consistent=True)
+            open_here = {task_id: task for task_id, task in found.items() if is_to_begin(task)}
+            if not open_here:
+                # Should one before these still begin after all, there is a run less for the last of those after it.
+                break
+            open_runs |= open_here
+            ids = []
+        return list(open_runs.values())
+
+    def _without_those_that_never_began(self, stored: StoredSchedule, activity: Activity) -> Activity:
+        """Count no run that was let begin, and was held by a lock or a rate until it was cancelled or had expired."""
+        known = [*activity.counted, *([] if activity.active is None else [activity.active])]
+        unbegun = [task for task in self.stores.tasks.read_many(known, consistent=True).values() if never_began(task)]
+        if not unbegun:
+            return activity
+        after = activity.without(unbegun)
+        if not self.stores.schedules.save_activity(stored.owner, stored.name, after, self.runtime.nonce()):
+            raise ConcurrentWrite
+        return replace(after, version=after.version + 1)
+
     def _decided(self, stored: StoredSchedule, schedule: Schedule, missed_by: Millis, now: Millis) -> StoredSchedule:
         """With the decision about what was missed written down, so that nobody decides otherwise at another time."""
         decided, found = decide_missed(stored, with_patience(stored, schedule, tzdata_version()), missed_by, now)
@@ -199,6 +270,9 @@ class ExpansionPlanner:
             last = None if stored.state is ScheduleState.ENDED else stored.last_run
         elif (task := self.stores.tasks.read(last.task_id)) is not None:
             if task.finished_at is not None:
+                # Whether or not that run began: no other was placed.
+                stored = replace(stored, remaining_runs=stored.runs_left)
+                schedule = stored.schedule(calendars)
                 stored = self.save(continued(stored, run_after(schedule, last, ended_at(task, now))))
             last = stored.last_run if stored.last_run != last else None
         current.before = stored
@@ -219,8 +293,7 @@ class ExpansionPlanner:
             dues = (Due(each, Cause.BACKFILL, run.id, None, buffered, known_by) for each in expansion.occurrences)
             current.due += dues
             current.more = current.more or expansion.more
-            placed = current.after.runs_started + len(expansion.occurrences)
-            current.after = replace(current.after.with_backfill(expansion.after), runs_started=placed)
+            current.after = current.after.with_backfill(expansion.after)
 
     def _known_runs(self, current: ExpansionPass, schedule: Schedule, run: BackfillRun, horizon: Millis) -> KnownRuns:
         """Which occurrences of a backfill have a run already, those included that this pass places for another one."""

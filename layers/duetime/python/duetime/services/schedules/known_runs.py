@@ -1,4 +1,4 @@
-"""Which occurrences of a backfill have a run already, as far as that is known.
+"""Which occurrences of a schedule have a run already, as far as the ids that their tasks would have say it.
 
 A run is found by the id that its task would have: no list of an owner's tasks is read. So it is known of runs whose
 tasks are still stored, and that the schedule placed as it is now, under one of its latest revisions, or for one of
@@ -17,6 +17,8 @@ from duetime.domain.schedules.occurrences import judged
 from duetime.domain.times import MINUTE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from duetime.domain.ids import TaskId
     from duetime.domain.schedules.occurrences import Occurrence
     from duetime.domain.schedules.run_history import BackfillRun
@@ -53,17 +55,17 @@ def known_runs(
     due = (horizon - backfill.asked_at) * backfill.per_minute // MINUTE + 1 - started
     if due <= 0:
         return KnownRuns(done)
-    former = _former(stored, schedule)
+    former = former_revisions(stored, schedule)
     others = [each for each in stored.backfills if each.id != run.id]
     limit = min(max(due, _FEWEST), MAX_EXPANSION // (1 + len(former)))
     found = list(islice(unstarted(schedule, backfill, cursor), limit))
-    ids = {each.nominal: _ids(stored, each, former, others) for each in found}
+    ids = {each.nominal: possible_ids(stored, each, former, others) for each in found}
     there = tasks.read_many(sorted({task_id for each in ids.values() for task_id in each}), consistent=True)
     known = frozenset(at for at, each in ids.items() if any(it in there and _is_run(there[it]) for it in each))
     return KnownRuns(found[-1].nominal if len(found) == limit else backfill.end, known)
 
 
-def _former(stored: StoredSchedule, schedule: Schedule) -> list[tuple[StoredSchedule, Schedule]]:
+def former_revisions(stored: StoredSchedule, schedule: Schedule) -> list[tuple[StoredSchedule, Schedule]]:
     """The schedule under each of its latest revisions, as if that had had the present timing."""
     former = range(max(1, stored.revision - REVISIONS), stored.revision)
     return [
@@ -75,11 +77,11 @@ def _former(stored: StoredSchedule, schedule: Schedule) -> list[tuple[StoredSche
     ]
 
 
-def _ids(
+def possible_ids(
     stored: StoredSchedule,
     occurrence: Occurrence,
     former: list[tuple[StoredSchedule, Schedule]],
-    others: list[BackfillRun],
+    others: Sequence[BackfillRun],
 ) -> set[TaskId]:
     """The ids that tasks of an occurrence may have."""
     nominal = occurrence.nominal

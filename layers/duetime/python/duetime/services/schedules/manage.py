@@ -87,7 +87,8 @@ class ScheduleManager:
             seen = self.writer.marked(stored)
             after = with_spec(seen, spec, self.runtime.now(), self.writer.expander.planner.known_calendars_of(seen))
             if "remaining_runs" in update.fields:
-                after = replace(after, remaining_runs=spec.remaining_runs)
+                after = after.limited_to(spec.remaining_runs)
+            after = after.recounted(seen)
             self.writer.check(after)
             after = after.after_action(ScheduleAction.UPDATED, by, self.runtime.now(), changed_fields(known, spec))
             if update.task is None or not update.task.has_payload:

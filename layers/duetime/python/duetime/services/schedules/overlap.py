@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Guard
+from duetime.domain.dispatch.enqueue_plan import ScheduleTimer
 from duetime.domain.errors import FieldInvalid, Unavailable
+from duetime.domain.schedules.expansion_results import with_runs_given_back
 from duetime.domain.schedules.occurrences import judged, next_nominal
 from duetime.domain.schedules.overlap import (
     for_run,
     may_overlap,
+    no_run_left,
     pauses_schedule,
     skipped,
     skipped_before,
     start_decision,
 )
 from duetime.domain.schedules.pauses import paused
+from duetime.domain.schedules.revisions import is_to_begin, never_began
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_changes import with_manual_run
 from duetime.domain.schedules.successive_runs import continued, ended_at, run_after, run_of
@@ -29,6 +34,7 @@ from duetime.services.schedules.occurrence_tasks import Due
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from duetime.domain.ids import TaskId
     from duetime.domain.schedules.run_history import Activity
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.parent_references import ScheduleRef
@@ -41,6 +47,17 @@ if TYPE_CHECKING:
     from duetime.services.schedules.run_queue import RunQueue
 
 _TRIES = 20
+_MOST_COUNTED = 20
+"""So many runs are known by their ids before those are left out that have ended an attempt."""
+
+
+class _Again(Enum):
+    """Somebody else's write came between."""
+
+    NOW = "now"
+
+
+_TRY_AGAIN = _Again.NOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +92,11 @@ class OverlapControl:
             # Whoever made it may have died before it was counted.
             self._write(task, partial(with_manual_run, task=task, now=self.runtime.now()), stored)
         stored = for_run(stored, schedule_ref)
-        if may_overlap(stored):
+        if may_overlap(stored) and (stored.runs_limit is None or schedule_ref.cause is Cause.BACKFILL):
             return None
-        verdict = skipped_before(stored, schedule_ref) or self._by_overlap(task, stored, activity)
+        verdict = skipped_before(stored, schedule_ref) or self._in_turn(task, schedule_ref, stored, activity)
         if isinstance(verdict, Skipped):
-            self._remark(task, verdict.reason)
+            self._remark(task, verdict.reason, gives_back=verdict.code is SkipCode.OVERLAP)
         return verdict
 
     def follow(self, task: Task) -> None:
@@ -97,24 +114,53 @@ class OverlapControl:
         if stored.is_permanent and schedule_ref.is_by_timing:
             self._go_on(task)
 
-    def _by_overlap(self, task: Task, stored: StoredSchedule, activity: Activity) -> Postponed | Skipped | None:
-        """Let one occurrence begin at a time; where some may wait, the first of them is the next."""
+    def _in_turn(
+        self, task: Task, schedule_ref: ScheduleRef, stored: StoredSchedule, activity: Activity
+    ) -> Postponed | Skipped | None:
+        """Let one occurrence begin at a time, and no more than may; where some may wait, the first of them is the next.
+
+        That it begins is counted in the same write.
+        """
         for _ in range(_TRIES):
             seen = activity.of(stored.uid)
-            if seen.active == task.id:
+            if seen.has_counted(task.id):
                 return None
-            others = self.run_queue.others(stored, task, seen)
-            roomy = self.run_queue.with_room(stored, task, seen)
-            decision = start_decision(stored, task, roomy, others, self.runtime.now())
-            if decision.stop is not None:
-                # First: should this worker die now, the next one finds what is to be stopped, or stopped already.
-                self.run_queue.stop(decision.stop, task)
-            if decision.activity == seen or self._save(stored, decision.activity):
-                return decision.verdict
+            if (refused := no_run_left(stored, schedule_ref, seen)) is not None:
+                return refused
+            if may_overlap(stored):
+                if self._save(stored, self._with_known(seen.with_begun(task, self.runtime.now()), seen.active)):
+                    return None
+            elif (decided := self._by_overlap(task, stored, seen)) is not _TRY_AGAIN:
+                return decided
             found, activity = self.stores.schedules.read(stored.owner, stored.name)
             if found is None or found.uid != stored.uid:
                 return Skipped(f"the schedule {stored.name!r} was deleted", SkipCode.DELETED)
         raise Unavailable(f"the occurrences of {stored.name!r} were written by others again and again")
+
+    def _by_overlap(self, task: Task, stored: StoredSchedule, seen: Activity) -> Postponed | Skipped | _Again | None:
+        """What the overlap policy says, once that is stored; `_TRY_AGAIN` if somebody else's write came between."""
+        others = self.run_queue.others(stored, task, seen)
+        roomy = self.run_queue.with_room(stored, task, seen)
+        decision = start_decision(stored, task, roomy, others, self.runtime.now())
+        if decision.stop is not None:
+            # First: should this worker die now, the next one finds what is to be stopped, or stopped already.
+            self.run_queue.stop(decision.stop, task)
+        after = decision.activity
+        if decision.verdict is None and stored.runs_limit is not None:
+            after = self._with_known(after, seen.active)
+        if after == seen or self._save(stored, after):
+            return decision.verdict
+        return _TRY_AGAIN
+
+    def _with_known(self, activity: Activity, former: TaskId | None) -> Activity:
+        """With the run that was the latest before known by its id: it may come to its start again, or never call."""
+        known = tuple(each for each in (*activity.counted, former) if each is not None)
+        activity = replace(activity, counted=known)
+        if len(known) < _MOST_COUNTED:
+            return activity
+        found = self.stores.tasks.read_many(known, consistent=True)
+        activity = activity.without(task for task in found.values() if never_began(task))
+        return replace(activity, counted=tuple(each for each in known if each in found and is_to_begin(found[each])))
 
     def _make_room(self, task: Task, stored: StoredSchedule, activity: Activity) -> None:
         """Let the first that waits for this one's end begin at once, without waiting for its next check."""
@@ -145,6 +191,8 @@ class OverlapControl:
                 if self.stores.tasks.read(last.task_id) is None:
                     self._produce(stored, last.nominal)
                 return
+            # Whether or not that run began: no other was placed.
+            stored = replace(stored, remaining_runs=stored.runs_left)
             schedule = stored.schedule(self.expander.planner.known_calendars_of(stored))
             after = continued(stored, run_after(schedule, last, ended_at(task, self.runtime.now())))
             if self.stores.schedules.save(after, self.runtime.nonce()):
@@ -180,21 +228,38 @@ class OverlapControl:
                 return
         raise Unavailable(f"the schedule {schedule_ref.schedule!r} was written by others again and again")
 
-    def _remark(self, task: Task, reason: str, *, once: bool = False) -> None:
-        """Have the schedule remember why an occurrence did not run, and count it; doing it twice is doing it once."""
+    def _remark(self, task: Task, reason: str, *, once: bool = False, gives_back: bool = False) -> None:
+        """Have the schedule remember why an occurrence did not run, and count it; doing it twice is doing it once.
+
+        Args:
+            task: of the occurrence.
+            reason: why.
+            once: whether one remark is enough for all of which it is true.
+            gives_back: whether another occurrence may run in its place, if the number of runs is limited: it is placed
+                at once, and else by the trigger. A run that is given back twice places one that is not let begin.
+        """
         schedule_ref = task.schedule_ref
         if schedule_ref is None:
             return
-        nominal = schedule_ref.nominal
+        nominal, lacked_runs = schedule_ref.nominal, False
 
         def remarked(stored: StoredSchedule) -> StoredSchedule:
+            nonlocal lacked_runs
             key = stored.spec.clock.zone.text_at(nominal)
             is_known = any((each.key, each.note) == (key, reason) for each in stored.log)
             if is_known or (once and stored.log and stored.log[-1].note == reason):
                 return stored
+            if gives_back and schedule_ref.is_by_timing and not stored.is_permanent:
+                lacked_runs = stored.has_placed_all
+                schedule = stored.schedule(self.expander.planner.known_calendars_of(stored))
+                stored = with_runs_given_back(stored, schedule, 1, self.runtime.now())
             return replace(stored, runs_skipped=stored.runs_skipped + 1).remarked(self.runtime.now(), key, reason)
 
-        self._write(task, remarked)
+        after = self._write(task, remarked)
+        if after is not None and lacked_runs and after.state is ScheduleState.ACTIVE:
+            # The trigger comes in a minute, which may be too late for the next time.
+            timer = ScheduleTimer(after.uid, after.owner, after.name, after.generation, self.runtime.now())
+            self.enqueuer.send_due(self.expander.expand([timer]).tasks)
 
     def _is_placed_again(self, stored: StoredSchedule, schedule_ref: ScheduleRef) -> bool:
         """Whether an occurrence that a change replaced has another task, or will get one: then nothing is skipped."""
@@ -213,17 +278,17 @@ class OverlapControl:
         task: Task,
         changed: Callable[[StoredSchedule], StoredSchedule],
         stored: StoredSchedule | None = None,
-    ) -> None:
-        """Write a change of a task's schedule, again if somebody else's write comes between."""
+    ) -> StoredSchedule | None:
+        """Write a change of a task's schedule, again if somebody else's write comes between; the schedule after it."""
         name, mark = (task.schedule_ref.schedule, task.schedule_ref.mark) if task.schedule_ref else ("", "")
         for _ in range(_TRIES):
             if stored is None:
                 stored, _activity = self.stores.schedules.read(task.owner, name)
             if stored is None or stored.mark != mark:
-                return
+                return None
             after = changed(stored)
             if after == stored or self.stores.schedules.save(after, self.runtime.nonce()):
-                return
+                return after
             stored = None
         raise Unavailable(f"the schedule {name!r} was written by others again and again")
 

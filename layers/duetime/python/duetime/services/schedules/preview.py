@@ -6,17 +6,22 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FaultCode, FieldInvalid
-from duetime.domain.schedules.errors import ScheduleNotFound
+from duetime.domain.ids import TaskId
 from duetime.domain.schedules.forecast import MAX_FORECAST_SCHEDULES, forecast
-from duetime.domain.schedules.occurrences import between, following
+from duetime.domain.schedules.occurrences import between, following, preceding
+from duetime.domain.schedules.pauses import latest_occurrence
+from duetime.domain.schedules.revisions import begun_run, is_to_begin
+from duetime.domain.schedules.run_history import RUN_BY_HAND
+from duetime.domain.schedules.runs import ScheduleStatus
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_changes import coming
 from duetime.domain.schedules.successive_runs import run_of
+from duetime.domain.tasks.states import LEASED, State
+from duetime.services.schedules.latest_runs import latest_run
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from duetime.domain.ids import TaskId
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.forecast import Forecast
     from duetime.domain.schedules.occurrences import Occurrence
@@ -29,6 +34,8 @@ if TYPE_CHECKING:
 
 _NEAR = 100
 """Occurrences that are checked to find the next one that runs."""
+_FEW = 3
+"""Occurrences before and after now whose tasks are read at first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +52,14 @@ class Seen:
     task_id: TaskId | None
     task: Task | None
     note: str
+
+
+def seen_of(occurrence: Occurrence, task: Task) -> Seen:
+    """An occurrence that has a task: it ran if that has begun, whatever excludes it by now."""
+    if not occurrence.runs:
+        occurrence = replace(occurrence, runs=True, due_at=task.due_at, note="")
+    is_dropped = task.error is not None and not task.attempt
+    return Seen(occurrence, task.id, task, task.error.message if task.error and is_dropped else occurrence.note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,28 +112,97 @@ class SchedulePreview:
         schedules = ((each.name, self._ahead(each, now)) for each in planned)
         return forecast(schedules, now, is_complete=len(found) == len(counted))
 
-    def next_at(self, stored: StoredSchedule) -> Millis | None:
-        """When it runs next, as far as is known."""
-        if stored.state is not ScheduleState.ACTIVE:
-            return None
-        if stored.is_permanent:
-            return None if stored.last_run is None else stored.last_run.nominal
-        return next((each.due_at for each in self.upcoming(stored, _NEAR) if each.runs), None)
+    def status(self, stored: StoredSchedule) -> ScheduleStatus:
+        """Where a schedule is."""
+        return self.statuses([stored])[0]
 
-    def occurrences(self, owner: str, name: str, start: Millis, end: Millis, limit: int) -> list[Seen]:
-        """The occurrences in [start, end] in order, past and coming, with their tasks.
+    def statuses(self, found: Sequence[StoredSchedule]) -> Sequence[ScheduleStatus]:
+        """Where schedules are; a few tasks of each are read, all at once."""
+        ids = [task_id for stored in found for task_id in self._first_read(stored)]
+        tasks = self.stores.tasks.read_many(list(dict.fromkeys(ids)))
+        return [self._status(stored, tasks) for stored in found]
+
+    def _first_read(self, stored: StoredSchedule) -> Iterator[TaskId]:
+        """The tasks that tell of most schedules where they are."""
+        if stored.activity.latest is not None:
+            yield stored.activity.latest.task_id
+        if stored.is_permanent:
+            yield from [] if stored.last_run is None else [stored.last_run.task_id]
+            return
+        if (by_hand := _latest_by_hand(stored)) is not None:
+            yield by_hand
+        now = self.clock.now()
+        latest = preceding(stored.schedule(self.known_calendars(stored)), now + 1, _FEW)
+        yield from (stored.id_of(each) for each in (*latest, *self._placed_ahead(stored, _FEW)) if each.runs)
+
+    def _status(self, stored: StoredSchedule, tasks: Mapping[TaskId, Task]) -> ScheduleStatus:
+        own = (task for task in tasks.values() if task.schedule_ref and task.schedule_ref.mark == stored.mark)
+        begun = [run for task in own if (run := begun_run(task)) is not None]
+        counted = stored.activity.latest
+        if counted is not None and counted.task_id not in tasks:
+            # Its task is gone.
+            begun.append(counted)
+        if not begun and not stored.is_permanent:
+            schedule = stored.schedule(self.known_calendars(stored))
+            found = latest_run(self.stores.tasks, stored, schedule, self.clock.now())
+            begun += [] if found is None else [found]
+        begun += [] if stored.latest_run is None else [stored.latest_run]
+        latest = max(begun, key=lambda run: run.started_at, default=None)
+        return ScheduleStatus(stored, latest, self._runs_started(stored, tasks), self._next_at(stored, tasks))
+
+    def _runs_started(self, stored: StoredSchedule, tasks: Mapping[TaskId, Task]) -> int:
+        if stored.counts_runs:
+            return stored.runs_before + stored.activity.number_of_runs
+        now = self.clock.now()
+        ahead = coming(stored, now, self.known_calendars(stored))
+        delayed = [each for each in self._delayed(stored) if stored.id_of(each) in tasks]
+        return max(0, stored.runs_started - len(ahead) - len(delayed))
+
+    def _next_at(self, stored: StoredSchedule, tasks: Mapping[TaskId, Task]) -> Millis | None:
+        """When it runs next: what its user has stopped, or ran early, is not to come."""
+        last = stored.last_run
+        if stored.state is not ScheduleState.ACTIVE or (stored.is_permanent and last is None):
+            return None
+        if stored.is_permanent and last is not None:
+            task = tasks.get(last.task_id)
+            return last.nominal if task is None else task.due_at if _is_to_come(task) else None
+        placed = [each for each in self._placed_ahead(stored, _NEAR) if each.runs]
+        if len(placed) > _FEW and not any(
+            _is_to_come(task) for each in placed if (task := tasks.get(stored.id_of(each)))
+        ):
+            tasks = self.stores.tasks.read_many([stored.id_of(each) for each in placed])
+        now = self.clock.now()
+        for each in placed:
+            task = tasks.get(stored.id_of(each))
+            if task is None and each.nominal <= now:
+                # It was of a revision before, or ran at another time.
+                continue
+            if task is None or _is_to_come(task):
+                return each.due_at if task is None else task.due_at
+        later = (each for each in self.upcoming(stored, _NEAR) if each.runs and each.nominal > stored.done)
+        return next((each.due_at for each in later), None)
+
+    def _placed_ahead(self, stored: StoredSchedule, count: int) -> Sequence[Occurrence]:
+        """The next occurrences that have tasks already."""
+        ahead = (each for each in self.upcoming(stored, count) if each.nominal <= stored.done)
+        return [*self._delayed(stored), *ahead]
+
+    def _delayed(self, stored: StoredSchedule) -> Sequence[Occurrence]:
+        """The occurrence whose time has come and that a calendar, jitter or spread has delayed beyond now, if any."""
+        now = self.clock.now()
+        found = latest_occurrence(stored, now, self.known_calendars(stored))
+        is_ahead = found is not None and found.runs and found.due_at > now and found.nominal <= stored.done
+        return [found] if found is not None and is_ahead else []
+
+    def occurrences(self, stored: StoredSchedule, start: Millis, end: Millis, limit: int) -> list[Seen]:
+        """The occurrences in [start, end] of the present timing in order, past and coming, with their tasks.
 
         Those before its last change are left out: its timing was another then. Of a permanent schedule only the
         latest run is known.
-
-        Raises:
-            ScheduleNotFound: there is none of that name.
         """
-        stored, _ = self.stores.schedules.read(owner, name)
-        if stored is None:
-            raise ScheduleNotFound(name)
         found = list(self._found(stored, start, end, limit))
-        ids = {each.key: stored.id_of(each) for each in found if each.runs and each.nominal <= stored.done}
+        # Also of those that a calendar excludes: it may have been replaced since they ran.
+        ids = {each.key: stored.id_of(each) for each in found if each.nominal <= stored.done}
         found_tasks = self.stores.tasks.read_many(list(ids.values()))
         tasks = {task_id: task for task_id, task in found_tasks.items() if not task.erased}
         return [self._seen(stored, each, ids.get(each.key), tasks) for each in found]
@@ -136,17 +220,18 @@ class SchedulePreview:
         ahead = self.upcoming(stored, limit - len(past))
         return [*past, *(each for each in ahead if start <= each.nominal <= end)]
 
+    @staticmethod
     def _seen(
-        self, stored: StoredSchedule, occurrence: Occurrence, task_id: TaskId | None, tasks: dict[TaskId, Task]
+        stored: StoredSchedule, occurrence: Occurrence, task_id: TaskId | None, tasks: dict[TaskId, Task]
     ) -> Seen:
         task = None if task_id is None else tasks.get(task_id)
+        if task is not None and (occurrence.runs or task.attempt):
+            return seen_of(occurrence, task)
         note = occurrence.note
-        if task is not None and task.error is not None and not task.attempt:
-            note = task.error.message
-        elif task_id is not None and task is None and occurrence.runs:
+        if task_id is not None and task is None and occurrence.runs:
             remark = next((each for each in reversed(stored.log) if each.key == occurrence.key), None)
             note = remark.note if remark else note
-        return Seen(occurrence, None if task is None else task_id, task, note)
+        return Seen(occurrence, None, None, note)
 
     def known_calendars(self, stored: StoredSchedule) -> tuple[Calendar, ...]:
         """Its calendars; none if one of them is gone."""
@@ -154,3 +239,16 @@ class SchedulePreview:
             return self.resolve(stored.owner, stored.spec.calendars)
         except FieldInvalid:
             return ()
+
+
+def _is_to_come(task: Task) -> bool:
+    """Whether a task that a schedule has placed is to run at its time."""
+    return is_to_begin(task) and task.state is not State.PAUSED and task.state not in LEASED
+
+
+def _latest_by_hand(stored: StoredSchedule) -> TaskId | None:
+    """The latest run that its user had started, as far as its remarks tell."""
+    if stored.counts_runs:
+        return None
+    notes = (each.note for each in reversed(stored.log) if each.note.startswith(RUN_BY_HAND))
+    return next((TaskId(note.removeprefix(RUN_BY_HAND)) for note in notes), None)

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.ids import TaskId
-from duetime.domain.limits import MAX_PAGE
+from duetime.domain.limits import MAX_JITTER_SECONDS, MAX_PAGE
 from duetime.domain.schedules.errors import ScheduleNotFound
-from duetime.domain.schedules.occurrences import preceding
+from duetime.domain.schedules.occurrences import Occurrence, between, preceding
 from duetime.domain.schedules.runs import (
     ARCHIVED,
     NOT_KEPT,
@@ -25,9 +25,13 @@ from duetime.domain.schedules.runs import (
     run_without_task,
     runs_remarked,
 )
+from duetime.domain.schedules.schedule_history import ScheduleAction
 from duetime.domain.tasks.filters import TaskFilter
-from duetime.domain.times import LAST_INSTANT
+from duetime.domain.tasks.parent_references import Cause
+from duetime.domain.times import LAST_INSTANT, SECOND
 from duetime.ports.tasks import ListQuery
+from duetime.services.schedules.known_runs import former_revisions, possible_ids
+from duetime.services.schedules.preview import seen_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,11 +41,21 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock
     from duetime.ports.stores import Stores
-    from duetime.services.schedules.preview import SchedulePreview
+    from duetime.services.schedules.preview import SchedulePreview, Seen
     from duetime.services.tasks.read import TaskReader
 
 PLANNED = 5
 """Runs that are planned, on the first page."""
+_PASSED_OVER = 5
+"""Pages that are read at most for one with a run that is wanted."""
+_REQUESTED = frozenset({Cause.MANUAL, Cause.BACKFILL})
+OF_ITS_TIMING = frozenset({Cause.SCHEDULE, Cause.CATCH_UP})
+"""Causes of runs that stand for a time of a schedule's timing, and are no extra ones."""
+_DELAYS = ("jitter_seconds", "spread_seconds")
+_PAGES = 5
+"""Pages of an owner's tasks that are examined for the runs at one time."""
+_MOST_AT_ONCE = 60
+"""Occurrences whose tasks are looked for at one time: those of a minute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +64,39 @@ class RunsQuery:
 
     Attributes:
         after: where the page before ended; the list goes on behind it.
-        since: the first due time.
-        before: the due time behind the last one.
+        since: the first time that they were scheduled for.
+        before: the time behind the last one.
         limit: most tasks on a page.
+        statuses: only what became of them so; empty for all.
     """
 
     after: TaskId | None = None
     since: Millis = 0
     before: Millis | None = None
     limit: int = MAX_PAGE
+    statuses: frozenset[RunStatus] = frozenset()
+
+    def has(self, run: ScheduleRun) -> bool:
+        """Whether a run is meant; one of a backfill, which stands for an earlier time, by when it was due."""
+        if self.statuses and run.status not in self.statuses:
+            return False
+        at = run.task.due_at if run.task is not None and run.cause in _REQUESTED else run.nominal
+        return self.since <= at and (self.before is None or at < self.before)
+
+
+@dataclass(frozen=True, slots=True)
+class RunsAt:
+    """The tasks that a schedule has created for a time, under whatever revision.
+
+    Attributes:
+        tasks: those that still exist; what its user deleted is left in its place.
+        former: those of an earlier schedule that had its name.
+        is_complete: whether all tasks were examined that may be among them.
+    """
+
+    tasks: Sequence[Task]
+    former: Sequence[Task] = ()
+    is_complete: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +116,30 @@ class ScheduleRuns:
     def list(self, owner: str, name: str, query: RunsQuery) -> RunPage:
         """A page of a schedule's runs; it may be empty and still have a successor.
 
+        If only some are wanted, pages that have none of them are passed over: of a frequent schedule the first have
+        what is to come.
+
         Raises:
             ScheduleNotFound: there is none of that name.
         """
         stored, _ = self.stores.schedules.read(owner, name)
         if stored is None:
             raise ScheduleNotFound(name)
+        for _ in range(_PASSED_OVER):
+            page = self._page(stored, query)
+            if page.runs or page.after is None or not query.statuses:
+                break
+            query = replace(query, after=page.after)
+        return page
+
+    def _page(self, stored: StoredSchedule, query: RunsQuery) -> RunPage:
+        owner, name = stored.owner, stored.name
         since = max(query.since, stored.created_at)
         top = query.after
         if top is None and query.before is not None:
-            top = TaskId.of(query.before, 0, 0)
+            # It is due later than it was scheduled for by this much at most.
+            delay = (stored.spec.jitter_seconds + stored.spec.spread_seconds) * SECOND
+            top = TaskId.of(query.before + delay, 0, 0)
         listed = ListQuery(owner, top, limit=query.limit, since=since)
         page = self.task_reader.list(listed, TaskFilter(schedule=name))
         floor = since if page.after is None else page.after.home
@@ -104,8 +156,89 @@ class ScheduleRuns:
         planned = self._planned(stored, query) if query.after is None else ()
         # Nothing but its tasks tells when a permanent schedule ran.
         changed = max(stored.updated_at, self._kept_since) if stored.is_permanent else stored.updated_at
-        found = _newest_first([*planned, *runs, *others])
+        found = _newest_first(run for run in (*planned, *runs, *others) if query.has(run))
         return RunPage(stored, found, since, max(since, changed), self._kept_since, self._is_archived, after)
+
+    def occurrences(
+        self, owner: str, name: str, start: Millis, end: Millis, limit: int
+    ) -> tuple[Sequence[Seen], Millis]:
+        """The occurrences in [start, end] in order, and from when on all of them are listed: since its last change.
+
+        Of times before only those are known whose tasks still exist, among the first of the owner's tasks of that
+        time.
+
+        Raises:
+            ScheduleNotFound: there is none of that name.
+        """
+        stored, _ = self.stores.schedules.read(owner, name)
+        if stored is None:
+            raise ScheduleNotFound(name)
+        before = self._before_the_change(stored, start, min(end, stored.updated_at - 1), limit)
+        if len(before) < limit and end >= stored.updated_at:
+            since = max(start, stored.updated_at)
+            before = [*before, *self.schedule_preview.occurrences(stored, since, end, limit - len(before))]
+        return before, stored.updated_at
+
+    def _before_the_change(self, stored: StoredSchedule, start: Millis, end: Millis, limit: int) -> Sequence[Seen]:
+        """The occurrences in [start, end] that have a task, whatever the timing was; the first of them."""
+        found: dict[Millis, Task] = {}
+        after: TaskId | None = TaskId.of(max(start, stored.created_at), 0, 0)
+        until = end + _longest_delay(stored)
+        wanted = TaskFilter(schedule=stored.name)
+        for _ in range(_PAGES if start <= end else 0):
+            page = self.task_reader.list(ListQuery(stored.owner, after, descending=False, limit=MAX_PAGE), wanted)
+            for task in page.tasks:
+                nominal = _nominal_of(stored, task)
+                # One that was placed again by a later revision counts as that.
+                if nominal is not None and start <= nominal <= end and (nominal not in found or task.attempt):
+                    found[nominal] = task
+            after = page.after
+            if after is None or after.home > until or len(found) > limit:
+                break
+        text_at = stored.spec.clock.zone.text_at
+        return [
+            seen_of(Occurrence(nominal, nominal, task.due_at, text_at(nominal)), task)
+            for nominal, task in sorted(found.items())[:limit]
+        ]
+
+    def at(self, stored: StoredSchedule, first: Millis, length: Millis) -> RunsAt:
+        """What a schedule has created for the times from `first` on, over all its changes.
+
+        First by the ids that follow from it: of its timing under its latest revisions, and of the backfills that it
+        remembers. What these do not find is looked for among the owner's tasks of that time, as `list` does.
+        """
+        end = first + length
+        by_id = [] if stored.is_permanent else self._by_id(stored, first, end)
+        found = [each for each in by_id if _is_at(each, first, end)]
+        if first > self.clock.now() or any(each.attempt_history for each in found):
+            return RunsAt(found)
+        listed, is_complete = self._listed(stored, first, end + _longest_delay(stored))
+        known = {each.id for each in found}
+        at_the_time = [each for each in listed if each.id not in known and _is_at(each, first, end)]
+        own = [each for each in at_the_time if each.schedule_ref and each.schedule_ref.mark == stored.mark]
+        former = [each for each in at_the_time if each.schedule_ref and each.schedule_ref.mark != stored.mark]
+        return RunsAt([*found, *own], former, is_complete)
+
+    def _by_id(self, stored: StoredSchedule, first: Millis, end: Millis) -> Sequence[Task]:
+        schedule = replace(stored.schedule(self.schedule_preview.known_calendars(stored)), remaining_runs=None)
+        meant = list(between(schedule, first - 1, end - 1, _MOST_AT_ONCE))
+        # One before may have been delayed into that time.
+        meant += preceding(schedule, first, 1)
+        former = former_revisions(stored, schedule)
+        ids = {task_id for each in meant for task_id in possible_ids(stored, each, former, stored.backfills)}
+        return list(self.stores.tasks.read_many(sorted(ids)).values())
+
+    def _listed(self, stored: StoredSchedule, since: Millis, until: Millis) -> tuple[Sequence[Task], bool]:
+        """The tasks of schedules of its name that were due in [since, until), and whether all of them were found."""
+        found: list[Task] = []
+        after: TaskId | None = TaskId.of(min(until, LAST_INSTANT), 0, 0)
+        wanted = TaskFilter(schedule=stored.name)
+        for _ in range(_PAGES):
+            page = self.task_reader.list(ListQuery(stored.owner, after, limit=MAX_PAGE, since=since), wanted)
+            found += page.tasks
+            if (after := page.after) is None:
+                return found, True
+        return found, False
 
     @property
     def _kept_since(self) -> Millis:
@@ -147,6 +280,27 @@ class ScheduleRuns:
             if is_wanted and (each.nominal > stored.done or not each.runs):
                 status = RunStatus.PLANNED if each.runs else RunStatus.SKIPPED
                 yield ScheduleRun(each.nominal, status, reason=each.note)
+
+
+def _nominal_of(stored: StoredSchedule, task: Task) -> Millis | None:
+    """The time of its timing that a task stands for; `None` for any other task."""
+    ref = task.schedule_ref
+    is_own = ref is not None and ref.mark == stored.mark and ref.cause in OF_ITS_TIMING
+    return ref.nominal if ref is not None and is_own else None
+
+
+def _is_at(task: Task, first: Millis, end: Millis) -> bool:
+    """Whether the time that a task stands for, or when it is due, lies in [first, end)."""
+    nominal = task.due_at if task.schedule_ref is None else task.schedule_ref.nominal
+    return first <= nominal < end or first <= task.due_at < end
+
+
+def _longest_delay(stored: StoredSchedule) -> Millis:
+    """How much later than its time a run may have been due: if its delays were changed, or may have been, by any."""
+    updates = [each for each in stored.actions.records if each.action is ScheduleAction.UPDATED]
+    is_known = not stored.actions.dropped and not any({*_DELAYS} & {*each.fields} for each in updates)
+    spec = stored.spec
+    return (spec.jitter_seconds + spec.spread_seconds if is_known else 2 * MAX_JITTER_SECONDS) * SECOND
 
 
 def _newest_first(runs: Iterable[ScheduleRun]) -> Sequence[ScheduleRun]:

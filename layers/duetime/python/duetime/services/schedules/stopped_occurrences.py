@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.enqueue_plan import first_unread
@@ -10,6 +10,7 @@ from duetime.domain.schedules.pauses import is_dropped, latest_occurrence
 from duetime.domain.schedules.revisions import StoppedOccurrence, is_stopped
 from duetime.domain.schedules.schedule_changes import counted, perhaps_placed, with_placed, with_stopped
 from duetime.domain.times import MINUTE
+from duetime.services.schedules.latest_runs import latest_run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,6 +44,10 @@ class StoppedOccurrences:
         kept = [each for each in known.values() if each.nominal > now or _is_open(records.get(each.task_id))]
         if kept or found or known:
             stored = with_stopped(counted(stored, found, now), [*kept, *found])
+        if not stored.counts_runs:
+            # Another timing does not know the times of this one.
+            latest = latest_run(self.tasks, stored, stored.schedule(calendars), now)
+            stored = replace(stored, latest_run=latest or stored.latest_run)
         return with_placed(stored, placed, now, calendars)
 
     def stopped_meanwhile(

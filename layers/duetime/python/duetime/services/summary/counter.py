@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import Unavailable
@@ -71,7 +72,7 @@ class SummaryCounter:
             return {}
         first_change = min(change.at for change in changes.tasks)
         found = self._steps_in(self._generations.present(first_change), changes)
-        if not are_old(found, self._runtime.now()):
+        if not are_old(chain.from_iterable(found.values()), self._runtime.now()):
             return found
         return self._steps_in(self._generations.begin_next("changes are read late"), changes)
 
@@ -90,6 +91,9 @@ class SummaryCounter:
     def _count(self, of: StepSet, steps: list[Step]) -> None:
         for _ in range(_TRIES):
             counted = self._store.counted(of)
+            if counted.is_full and (narrower := of.narrowed(counted.missing(steps))):
+                self._count_part(list(narrower.items()))
+                return
             while missing := counted.missing(steps):
                 first = first_of_types(missing, SUMMARY_TYPES_AT_ONCE)
                 if not self._store.count(of, counted, first, self._runtime.nonce()):

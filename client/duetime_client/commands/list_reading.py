@@ -1,0 +1,97 @@
+"""Reading a list that takes long: how far it was read, and what was found if somebody ends it."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, TypeVar
+
+import typer
+
+from duetime_client.commands.formatting import localized
+from duetime_client.commands.output_streams import console
+from duetime_client.commands.times import short_moment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from datetime import datetime
+
+    from rich.status import Status
+
+    from duetime_client.client import Client
+    from duetime_client.commands.clock import Clock
+    from duetime_client.pages import PageRead
+
+T = TypeVar("T")
+_STOPPED = 130
+"""Exit code of a command that Ctrl-C ended, as shells have it."""
+
+
+class ListReading:
+    """Reads a list of which a page may be empty and still have a next one.
+
+    A terminal is shown how far it was read. Ctrl-C ends the reading, and what was found until then is shown, not as all
+    there is.
+    """
+
+    def __init__(self, client: Client, clock: Clock, what: str = "tasks", *, as_json: bool = False) -> None:
+        self._client = client
+        self._clock = clock
+        self._what = what
+        # A program would take a part of an array for the whole.
+        self._keeps_part = not as_json
+        self._examined = 0
+        self._examined_to: datetime | None = None
+        self._status: Status | None = None
+        self.is_stopped = False
+
+    def entries(self, listed: Iterator[T]) -> Iterator[T]:
+        """The entries as they are read; fewer if Ctrl-C ends it."""
+        listeners = self._client.page_listeners
+        listeners.append(self._notice)
+        try:
+            yield from listed
+        except KeyboardInterrupt:
+            if not self._keeps_part:
+                raise
+            self.is_stopped = True
+        finally:
+            listeners.remove(self._notice)
+            if self._status is not None:
+                self._status.stop()
+
+    def first(self, listed: Iterator[T], most: int | None) -> list[T]:
+        """The first entries; all of them without a limit."""
+        return list(islice(self.entries(listed), most))
+
+    def show(self, found: Sequence[object], show: Callable[[], None]) -> None:
+        """Show what was found, or that there is nothing, unless that is not known; then say how far it was read.
+
+        Raises:
+            typer.Exit: Ctrl-C ended the reading; code 130.
+        """
+        if found or not self.is_stopped:
+            show()
+        if self.is_stopped:
+            begin = "stopped" if found else "none found so far: stopped"
+            console(stderr=True).print(f"{begin} after {self._progress()}; there may be more", style="yellow")
+            raise typer.Exit(_STOPPED)
+
+    def _notice(self, page: PageRead) -> None:
+        self._examined += page.examined
+        self._examined_to = page.examined_to
+        err = console(stderr=True)
+        if not page.has_more or not err.is_terminal:
+            return
+        text = f"looked at {self._progress()}; Ctrl-C stops"
+        if self._status is None:
+            self._status = err.status(text)
+            self._status.start()
+        else:
+            self._status.update(text)
+
+    def _progress(self) -> str:
+        number = f"{self._examined:,} {self._what}"
+        if self._examined_to is None:
+            return number
+        reached = short_moment(localized(self._examined_to, self._clock), self._clock.local(self._clock.now()))
+        return f"{number}, up to {reached}"

@@ -1,0 +1,51 @@
+"""The dialects of cron, and what crons read differently, as the parser has them."""
+
+from __future__ import annotations
+
+from docs.sections.markdown import code, table
+from duetime.domain.schedules.cron_description import describe_cron
+from duetime.domain.schedules.cron_dialects import DIFFERENCES, RULES, Days, Dialect, DialectRules
+from duetime.domain.schedules.cron_parser import parse_cron
+
+_USERS = {
+    Dialect.CRON: "what crons agree on; the default",
+    Dialect.VIXIE: "crontabs of Vixie cron, Debian, cronie and the BSDs",
+    Dialect.KUBERNETES: "Kubernetes, Prow and what else uses robfig/cron 3; also Airflow and GitLab, `*/1` apart",
+    Dialect.QUARTZ: "Quartz",
+    Dialect.SPRING: "Spring; also NCRONTAB (Azure Functions) and Cronos (Hangfire) with seconds",
+    Dialect.EVENTBRIDGE: "EventBridge and EventBridge Scheduler",
+}
+_DAYS = {
+    Days.AGREED: "either; what others read differently is rejected",
+    Days.STAR: "either; both, if one of the fields begins with `*`",
+    Days.EITHER: "either; `*`, `?` and `*/1` are every day",
+    Days.BOTH: "both",
+    Days.ONE: "one of them is `?`",
+}
+
+
+def dialect_table() -> str:
+    """Each dialect with its fields, its Sunday and what two fields of days mean."""
+    rows = [
+        (code(dialect), _USERS[dialect], rules.words, _sunday(rules), _DAYS[rules.days])
+        for dialect, rules in RULES.items()
+    ]
+    return table(("`dialect`", "of", "fields", "Sunday", "a day of the month and a day of the week"), rows)
+
+
+def difference_table() -> str:
+    """Each expression that crons read differently, and the readings that a dialect chooses."""
+    rows = [
+        (
+            code(each.text),
+            "<br>".join(each.readings),
+            each.here,
+            "<br>".join(f"{code(one)}: {describe_cron(parse_cron(each.text, one))}" for one in each.dialects),
+        )
+        for each in DIFFERENCES
+    ]
+    return table(("expression", "who reads it how", "without `dialect`", "with `dialect`"), rows)
+
+
+def _sunday(rules: DialectRules) -> str:
+    return "1" if rules.sunday_is_one else "0 or 7"

@@ -1,0 +1,123 @@
+"""Limits of AWS that settings can exceed: what a deploy would be refused for is refused at synthesis."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from aws_cdk import CfnResource, Stack, Token
+from aws_cdk import aws_events as events
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+
+from duetime.environment_variables import TABLES, Variable
+from duetime_cdk.errors import NotDeployable
+from duetime_cdk.layers.build import SETTINGS_MODULE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+VARIABLES_BYTES = 4_096
+"""Of all environment variables of a function (Source: AWS Lambda Developer Guide, "Lambda quotas")."""
+LAYERS = 5
+"""Of a function (Source: the same)."""
+POLICY_BYTES = 10 * 6_144
+"""Of what a role may do: ten managed policies, into which the CDK divides what is too long for the role's own (Source:
+IAM User Guide, "IAM and AWS STS quotas")."""
+PATTERN_BYTES = 2_048
+"""Of a rule's event pattern (Source: Amazon EventBridge User Guide, "Amazon EventBridge quotas")."""
+RESOURCES = 500
+"""Of a template (Source: AWS CloudFormation User Guide, "Understand CloudFormation
+quotas")."""
+_REFERENCE_BYTES = 150
+"""What a name or an address counts for that only the deploy knows: no URL of a queue and no ARN of ours is longer."""
+_REFERENCE = re.compile(r"\$\{Token\[[^\]]*\]\}")
+
+
+class LimitExceeded(NotDeployable, ValueError):
+    """AWS would refuse the stack; the message names what is too large, and how much."""
+
+
+def split_variables(
+    function: str, variables: Mapping[Variable, str]
+) -> tuple[dict[Variable, str], dict[Variable, str]]:
+    """Which variables of a function are its environment, and which ones lie in a module of a layer.
+
+    Raises:
+        LimitExceeded: those that cannot be moved are too large.
+    """
+    kept, moved = dict(variables), dict[Variable, str]()
+    tables = [each for each in TABLES & kept.keys() if kept[each] and not Token.is_unresolved(kept[each])]
+    for table in sorted(tables, key=lambda each: (-len(kept[each]), each)):
+        if variables_size(kept) <= VARIABLES_BYTES:
+            break
+        moved[table] = kept.pop(table)
+        kept[Variable.SETTINGS_MODULE] = SETTINGS_MODULE
+    size = variables_size(kept)
+    if size > VARIABLES_BYTES:
+        largest = sorted(kept, key=lambda each: (-len(kept[each]), each))[:3]
+        raise LimitExceeded(
+            f"the environment variables of the function {function!r} would have {size} bytes; AWS Lambda takes"
+            f" {VARIABLES_BYTES}. The largest are {', '.join(f'{each} ({len(kept[each])})' for each in largest)}"
+        )
+    return kept, moved
+
+
+def variables_size(variables: Mapping[Variable, str]) -> int:
+    """Bytes of variables as Lambda counts them, as JSON; of names that only the deploy knows, at most."""
+    return sum(len(json.dumps(each.value)) + _size(value) + 2 for each, value in variables.items()) + 2
+
+
+def check_limits(stack: Stack) -> None:
+    """Compare a stack with what AWS takes.
+
+    Raises:
+        LimitExceeded: something of it is too large, or there is too much of it.
+    """
+    resources = [each for each in stack.node.find_all() if isinstance(each, CfnResource)]
+    if len(resources) > RESOURCES:
+        raise LimitExceeded(
+            f"the stack {stack.stack_name!r} would have {len(resources)} resources; CloudFormation takes {RESOURCES}."
+            " Each of `pulled_types` is two of them"
+        )
+    allowed: dict[str, int] = {}
+    for each in resources:
+        if isinstance(each, events.CfnRule):
+            _check_pattern(stack, each)
+        elif isinstance(each, iam.CfnPolicy):
+            for role in stack.resolve(each.roles) or ():
+                name = json.dumps(role)
+                allowed[name] = allowed.get(name, 0) + _size(stack.resolve(each.policy_document))
+        elif isinstance(each, lambda_.CfnFunction) and (layers := len(stack.resolve(each.layers) or ())) > LAYERS:
+            raise LimitExceeded(f"{each.node.path} would have {layers} layers; AWS Lambda takes {LAYERS}")
+    for role, size in allowed.items():
+        if size > POLICY_BYTES:
+            raise LimitExceeded(
+                f"what the role {role} may do would have {size} bytes; IAM takes {POLICY_BYTES}. Have `pulled_types` or"
+                " `aws_targets` name fewer resources, or wider patterns"
+            )
+
+
+def _check_pattern(stack: Stack, rule: events.CfnRule) -> None:
+    size = _size(stack.resolve(rule.event_pattern))
+    if size > PATTERN_BYTES:
+        raise LimitExceeded(
+            f"the event pattern of {rule.node.path} would have {size} bytes; EventBridge takes {PATTERN_BYTES}. Have"
+            " `aws_targets` name wider patterns"
+        )
+
+
+def _size(value: Any) -> int:  # noqa: ANN401 - a part of a template
+    """Bytes of a value as JSON, with references at their longest."""
+    if isinstance(value, str):
+        return len(json.dumps(_REFERENCE.sub("x" * _REFERENCE_BYTES, value)))
+    if isinstance(value, dict):
+        if set(value) in ({"Ref"}, {"Fn::GetAtt"}, {"Fn::Select"}):
+            return _REFERENCE_BYTES
+        if set(value) == {"Fn::Join"}:
+            return sum(map(_size, value["Fn::Join"][1]))
+        return sum(len(json.dumps(key)) + _size(each) + 2 for key, each in value.items()) + 2
+    if isinstance(value, list):
+        return sum(_size(each) + 1 for each in value) + 2
+    return len(json.dumps(value))

@@ -1,0 +1,316 @@
+"""What other schedulers, and the first designs, call the fields of requests: for hints and for the reference.
+
+Imported when a request has a field that is not known, and not before.
+
+Sources: the design's own field list; Celery 5.4 "Calling Tasks" and "Tasks"; EventBridge Scheduler API Reference,
+CreateSchedule; Temporal Python SDK 1.8 (`start_workflow`, `ScheduleSpec`, `RetryPolicy`); Airflow 2.10 (`DAG`,
+`BaseOperator`); QStash API Reference, "Publish a Message" and "Create Schedule".
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_BRACKETS = re.compile(r"\[.*\]$")
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a name is here.
+
+    Attributes:
+        fields: what it may be called here, the likeliest first; with a dot before a field of a field.
+        text: what is said where none of these fields can stand.
+    """
+
+    fields: tuple[str, ...] = ()
+    text: str = ""
+
+
+def _is(*fields: str, text: str = "") -> Meaning:
+    return Meaning(fields, text)
+
+
+_RECURRING = "times that recur are `cron` or `rate` of a schedule (POST /v1/schedules)"
+_DUE = _is("due_at", "start_at", "scheduled_at", text="when a task is due is `due_at` or `delay_seconds` of the task")
+_DELAY = _is("delay_seconds", text="a task is delayed by its `delay_seconds`")
+_ATTEMPTS = _is("max_attempts", "retry.max_attempts", text="how often a task is tried is `retry.max_attempts`")
+_FIRST_PAUSE = _is("initial_seconds", "retry.initial_seconds", text="the first pause is `retry.initial_seconds`")
+_LONGEST_PAUSE = _is("max_seconds", "retry.max_seconds", text="the longest pause is `retry.max_seconds`")
+_MULTIPLIER = _is("multiplier", "retry.multiplier", text="pauses grow by `retry.multiplier`")
+_RETRY = _is("retry", text="how a task is tried again is its `retry`")
+_PAYLOAD = _is("payload", "task.payload", text="what a task is given is its `payload`")
+_TYPE = _is("type", "task.type", text="what a task does is its `type`")
+_TIMEOUT = _is("timeout_seconds", "task.timeout_seconds", text="an attempt is limited by `timeout_seconds` of the task")
+_EXPIRES = _is(
+    "expires_seconds", "task.expires_seconds", text="a task that did not start in time ends after its `expires_seconds`"
+)
+_CALLBACK = _is("callback_url", "task.callback_url", text="who is told of the outcome is `callback_url` of the task")
+_FAILED = _is("notify_on", "task.notify_on", text="who is told of failures is `notify_on` of the task")
+_TAGS = _is("tags", "task.tags", text="notes of one's own are `tags`")
+_PRIORITY = _is(
+    "priority", "task.priority", text="queues follow from `priority` and from the type: high, normal or low"
+)
+_CRON = _is("cron", text=_RECURRING)
+_ZONE = _is("timezone", text="the time zone is `timezone` of a schedule")
+_OVERLAP = _is("overlap", text="what happens while the last run goes on is `overlap` of a schedule")
+_CATCH_UP = _is("catch_up_seconds", text="which missed runs still run is `catch_up_seconds` of a schedule")
+_SPREAD = _is("jitter_seconds", "spread_seconds", text="starts are spread by `jitter_seconds` of a schedule")
+_PARENTS = _is("depends_on", text="what a task waits for is `depends_on` of a node of a topology (POST /v1/topologies)")
+_UNIQUE = _is(
+    "unique",
+    text="one task of a kind at a time is `unique` of the task; a repeated request has the header `Idempotency-Key`",
+)
+_KEY = _is(text="a request that may be repeated has the header `Idempotency-Key`; ids are made by duetime")
+_RATE = _is("rate", "task.rate", text="how often tasks start is `rate` of the task")
+_LOCK = _is("lock", "task.lock", text="how many run at once is limited by `lock` of the task, or by a switch")
+_HEARTBEAT = _is(
+    text="leases are renewed by themselves: no time of heartbeats is set; `timeout_seconds` limits an attempt"
+)
+_UNRETRIABLE = _is(text="which errors are not retried is the handler's: it raises `Unretriable`")
+_KEPT = _is(text="results and logs are kept by the deployment's settings: nothing of the kind is set for one task")
+_TARGET = _is("target", "task.target", text="what is called is `target` of the task")
+_NAME = _is("name", text="what people call it is its `name`")
+
+FIRST_DESIGN: Mapping[str, Meaning] = {
+    "max_retry": _ATTEMPTS,
+    "important_level": _PRIORITY,
+    "deadline_second": _TIMEOUT,
+    "lock_timeout": _is(
+        "wait_seconds",
+        "lock.wait_seconds",
+        text="how long a task waits for its lock is `lock.wait_seconds`; leases are renewed by themselves",
+    ),
+    "parent_task_id": _PARENTS,
+    "control_task_id": _PARENTS,
+    "start_time": _DUE,
+    "create_info": _TAGS,
+    "process_arg": _PAYLOAD,
+    "task_blob": _PAYLOAD,
+    "task_name": _TYPE,
+    "is_recurring": _is(text=_RECURRING),
+    "user_id": _is(text="the owner is the caller, as its credentials say: no field names one"),
+    "http_url": _is("url", "target.url", "task.target", text="the endpoint is `target.url` of the task"),
+}
+CELERY: Mapping[str, Meaning] = {
+    "countdown": _DELAY,
+    "eta": _DUE,
+    "expires": _EXPIRES,
+    "max_retries": _ATTEMPTS,
+    "default_retry_delay": _FIRST_PAUSE,
+    "retry_backoff": _MULTIPLIER,
+    "retry_backoff_max": _LONGEST_PAUSE,
+    "retry_jitter": _is("retry", text="pauses have jitter by themselves"),
+    "retry_policy": _RETRY,
+    "autoretry_for": _UNRETRIABLE,
+    "throws": _UNRETRIABLE,
+    "time_limit": _TIMEOUT,
+    "soft_time_limit": _TIMEOUT,
+    "queue": _PRIORITY,
+    "routing_key": _PRIORITY,
+    "exchange": _PRIORITY,
+    "args": _PAYLOAD,
+    "kwargs": _PAYLOAD,
+    "rate_limit": _RATE,
+    "link": _CALLBACK,
+    "link_error": _FAILED,
+    "ignore_result": _KEPT,
+    "acks_late": _is(text="a task is always acknowledged after its outcome: nothing is set for that"),
+    "headers": _TAGS,
+    "chain": _PARENTS,
+    "chord": _PARENTS,
+    "group_id": _PARENTS,
+    "task_id": _KEY,
+    "crontab": _CRON,
+    "relative": _is(text="an interval that keeps to the clock is `cron`, another one `rate` of a schedule"),
+}
+EVENTBRIDGE_SCHEDULER: Mapping[str, Meaning] = {
+    "ScheduleExpression": _is("cron", "rate", text=_RECURRING),
+    "ScheduleExpressionTimezone": _ZONE,
+    "FlexibleTimeWindow": _is("spread_seconds", text="starts are spread by `spread_seconds` of a schedule"),
+    "MaximumWindowInMinutes": _is("spread_seconds", text="starts are spread by `spread_seconds` of a schedule"),
+    "StartDate": _is("start_at", "due_at", text="a schedule begins at its `start_at`"),
+    "EndDate": _is("end_at", text="a schedule ends at its `end_at`"),
+    "ActionAfterCompletion": _is(
+        text="a schedule that has ended stays until it is deleted; a task is kept by the settings"
+    ),
+    "RetryPolicy": _RETRY,
+    "MaximumRetryAttempts": _ATTEMPTS,
+    "MaximumEventAgeInSeconds": _is(
+        "max_duration_seconds",
+        "retry.max_duration_seconds",
+        "expires_seconds",
+        text="how long a task is tried again is `retry.max_duration_seconds`",
+    ),
+    "DeadLetterConfig": _is(text="failed tasks are kept and listed (`state=failed`): no queue is named for them"),
+    "Input": _PAYLOAD,
+    "Arn": _is("arn", "target.arn", "task.target"),
+    "RoleArn": _is(text="targets are called with the deployment's role: its settings name what may be called"),
+    "GroupName": _TAGS,
+    "ClientToken": _KEY,
+    "KmsKeyArn": _is(text="the key is chosen for the whole deployment, in its settings"),
+}
+TEMPORAL: Mapping[str, Meaning] = {
+    "workflow_id": _UNIQUE,
+    "workflow_type": _TYPE,
+    "activity_type": _TYPE,
+    "task_queue": _PRIORITY,
+    "start_delay": _DELAY,
+    "start_to_close_timeout": _TIMEOUT,
+    "workflow_run_timeout": _TIMEOUT,
+    "workflow_execution_timeout": _is(
+        "max_duration_seconds",
+        "retry.max_duration_seconds",
+        text="all attempts are limited by `retry.max_duration_seconds`",
+    ),
+    "schedule_to_close_timeout": _is(
+        "max_duration_seconds",
+        "retry.max_duration_seconds",
+        text="all attempts are limited by `retry.max_duration_seconds`",
+    ),
+    "schedule_to_start_timeout": _EXPIRES,
+    "heartbeat_timeout": _HEARTBEAT,
+    "initial_interval": _FIRST_PAUSE,
+    "backoff_coefficient": _MULTIPLIER,
+    "maximum_interval": _LONGEST_PAUSE,
+    "maximum_attempts": _ATTEMPTS,
+    "non_retryable_error_types": _UNRETRIABLE,
+    "cron_schedule": _CRON,
+    "cron_expressions": _CRON,
+    "time_zone_name": _ZONE,
+    "jitter": _SPREAD,
+    "overlap_policy": _OVERLAP,
+    "catchup_window": _CATCH_UP,
+    "remaining_actions": _is("remaining_runs", text="how often a schedule still runs is its `remaining_runs`"),
+    "memo": _TAGS,
+    "search_attributes": _TAGS,
+    "id_reuse_policy": _UNIQUE,
+    "id_conflict_policy": _UNIQUE,
+}
+AIRFLOW: Mapping[str, Meaning] = {
+    "dag_id": _NAME,
+    "schedule": _CRON,
+    "schedule_interval": _is("cron", "rate", text=_RECURRING),
+    "timetable": _is("timings", text="several timings are `timings` of a schedule"),
+    "start_date": _is("start_at", "due_at", text="a schedule begins at its `start_at`"),
+    "end_date": _is("end_at", text="a schedule ends at its `end_at`"),
+    "catchup": _CATCH_UP,
+    "max_active_runs": _OVERLAP,
+    "max_active_tasks": _LOCK,
+    "pool": _LOCK,
+    "pool_slots": _LOCK,
+    "execution_timeout": _TIMEOUT,
+    "dagrun_timeout": _TIMEOUT,
+    "retries": _ATTEMPTS,
+    "retry_delay": _FIRST_PAUSE,
+    "retry_exponential_backoff": _MULTIPLIER,
+    "max_retry_delay": _LONGEST_PAUSE,
+    "priority_weight": _PRIORITY,
+    "upstream_task_ids": _PARENTS,
+    "depends_on_past": _OVERLAP,
+    "on_failure_callback": _FAILED,
+    "on_success_callback": _CALLBACK,
+    "email_on_failure": _FAILED,
+    "sla": _is("expect_success_by", "notify_on", text="what is late is told by `notify_on` of a task"),
+    "conf": _PAYLOAD,
+    "params": _PAYLOAD,
+    "op_kwargs": _PAYLOAD,
+    "logical_date": _is(text="a past time is run by a backfill (POST /v1/schedules/{name}/backfills)"),
+    "execution_date": _is(text="a past time is run by a backfill (POST /v1/schedules/{name}/backfills)"),
+    "is_paused_upon_creation": _is(
+        text="a schedule is active when it is created; pause it then (POST /v1/schedules/{name}/pause)"
+    ),
+}
+QSTASH: Mapping[str, Meaning] = {
+    "Upstash-Delay": _DELAY,
+    "Upstash-Not-Before": _DUE,
+    "Upstash-Cron": _CRON,
+    "Upstash-Retries": _ATTEMPTS,
+    "Upstash-Retry-Delay": _FIRST_PAUSE,
+    "Upstash-Timeout": _TIMEOUT,
+    "Upstash-Callback": _CALLBACK,
+    "Upstash-Failure-Callback": _FAILED,
+    "Upstash-Method": _is("method", "target.method", "task.target", text="the method is `target.method` of the task"),
+    "Upstash-Deduplication-Id": _UNIQUE,
+    "Upstash-Content-Based-Deduplication": _UNIQUE,
+    "Upstash-Schedule-Id": _NAME,
+    "Upstash-Flow-Control-Key": _is("rate.key", "key", text="how often tasks start is `rate` of the task"),
+    "Upstash-Flow-Control-Value": _is("rate.limit", "limit", text="how often tasks start is `rate` of the task"),
+    "Upstash-Label": _TAGS,
+    "destination": _is("url", "target.url", "task.target", text="the endpoint is `target.url` of the task"),
+    "not_before": _DUE,
+    "failure_callback": _FAILED,
+    "deduplication_id": _UNIQUE,
+    "parallelism": _LOCK,
+}
+SYSTEMS: Mapping[str, Mapping[str, Meaning]] = {
+    "First designs": FIRST_DESIGN,
+    "Celery": CELERY,
+    "EventBridge Scheduler": EVENTBRIDGE_SCHEDULER,
+    "Temporal": TEMPORAL,
+    "Airflow": AIRFLOW,
+    "QStash": QSTASH,
+}
+"""By system, the names that are not duetime's own."""
+_DUE_ALSO = _is("due_at", "start_at", "scheduled_at")
+USUAL: Mapping[str, Meaning] = {
+    **dict.fromkeys(("at", "run_at", "scheduled_for", "schedule_at", "when", "execute_at", "time"), _DUE_ALSO),
+    **dict.fromkeys(("delay", "in", "after", "delay_ms"), _is("delay_seconds")),
+    **dict.fromkeys(("retry_count", "attempts", "max_tries"), _is("max_attempts", "retry.max_attempts")),
+    **dict.fromkeys(("endpoint", "target_url", "uri"), _is("url", "target.url")),
+    "url": _is("target.url"),
+    "webhook": _is("callback_url", "url", "target.url"),
+    **dict.fromkeys(("callback", "webhook_url", "notify_url"), _is("callback_url")),
+    **dict.fromkeys(("page", "cursor", "offset", "page_token", "after_token", "next", "token"), _is("next_token")),
+    **dict.fromkeys(("page_size", "per_page", "size", "max_results", "count", "max"), _is("limit")),
+    **dict.fromkeys(("sort", "order_by", "sort_by", "direction"), _is("order")),
+    **dict.fromkeys(("fields", "include", "select", "embed"), _is("expand")),
+    **dict.fromkeys(("status", "phase"), _is("state")),
+    **dict.fromkeys(("id", "task_id", "task_ids"), _is("ids")),
+    **dict.fromkeys(("labels", "label", "metadata", "attributes"), _is("tags", "tag")),
+    "tags": _is("tag"),
+    "tag": _is("tags"),
+    **dict.fromkeys(("body", "data", "message"), _is("payload")),
+    **dict.fromkeys(("task", "task_type", "job", "job_type", "handler", "function"), _is("type")),
+    **dict.fromkeys(("timeout", "timeout_ms"), _is("timeout_seconds")),
+    **dict.fromkeys(("ttl", "expires_in", "expiry", "start_within_seconds"), _is("expires_seconds")),
+    **dict.fromkeys(("deadline", "deadline_seconds"), _is("notify_within_seconds", "timeout_seconds")),
+    **dict.fromkeys(("backoff", "initial_delay", "backoff_seconds"), _is("initial_seconds", "retry")),
+    **dict.fromkeys(("max_delay", "max_backoff"), _is("max_seconds", "retry.max_seconds")),
+    **dict.fromkeys(("tz", "zone", "time_zone"), _is("timezone")),
+    **dict.fromkeys(("cron_expression", "expression"), _is("cron")),
+    **dict.fromkeys(("every", "period"), _is("rate", "interval")),
+    **dict.fromkeys(("note", "comment"), _is("reason")),
+    **dict.fromkeys(("wait", "wait_for"), _is("wait_seconds")),
+    **dict.fromkeys(("dependencies", "needs", "upstream", "parents"), _is("depends_on")),
+    **dict.fromkeys(("error", "error_class"), _is("error_type")),
+    **dict.fromkeys(("from", "since", "due_from"), _is("due_after", "scheduled_after")),
+    **dict.fromkeys(("to", "until", "due_to"), _is("due_before", "scheduled_before")),
+}
+"""Names that are usual elsewhere, of no system in particular: suggested only where a field of ours can stand."""
+
+
+def plain_name(name: str) -> str:
+    """A name in small letters with underscores, however it is written."""
+    return _CAPITAL.sub("_", _BRACKETS.sub("", name)).replace("-", "_").lower()
+
+
+def meanings_of(plain: str) -> Sequence[Meaning]:
+    """What a name is here, given in its plain form: as each system has it."""
+    return _by_plain_name().get(plain, ())
+
+
+@cache
+def _by_plain_name() -> Mapping[str, Sequence[Meaning]]:
+    found: dict[str, list[Meaning]] = {}
+    for names in (*SYSTEMS.values(), USUAL):
+        for name, meaning in names.items():
+            found.setdefault(plain_name(name), []).append(meaning)
+    return found

@@ -1,0 +1,252 @@
+"""The dialects of cron: how each reads an expression, and in what they differ.
+
+One text may have several readings. A schedule says which dialect it is written in; without that, a text is accepted
+only if the dialects that accept it agree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Dialect(StrEnum):
+    """How cron expressions are written.
+
+    Attributes:
+        CRON: 5 fields, or 6 with seconds first; what other crons read differently is rejected.
+        VIXIE: the crontab of Vixie cron, Debian, cronie and the BSDs.
+        KUBERNETES: robfig/cron, which Kubernetes and Prow use.
+        QUARTZ: 6 fields with seconds first, and maybe a year; Sunday is 1.
+        SPRING: 6 fields with seconds first; Sunday is 0.
+        EVENTBRIDGE: `cron(...)` with a year as the sixth field, `rate(...)` and `at(...)`.
+    """
+
+    CRON = "cron"
+    VIXIE = "vixie"
+    KUBERNETES = "kubernetes"
+    QUARTZ = "quartz"
+    SPRING = "spring"
+    EVENTBRIDGE = "eventbridge"
+
+
+class Days(StrEnum):
+    """What a day of the month and a day of the week mean together.
+
+    Attributes:
+        STAR: either is enough, unless one of the fields begins with `*`: then both must hold.
+        EITHER: either is enough, unless one of the fields is every day: then the other decides.
+        BOTH: both must hold.
+        ONE: one of them is `?`.
+        AGREED: as `EITHER`, and what other dialects read differently is rejected.
+    """
+
+    STAR = "star"
+    EITHER = "either"
+    BOTH = "both"
+    ONE = "one"
+    AGREED = "agreed"
+
+
+@dataclass(frozen=True, slots=True)
+class DialectRules:
+    """How a dialect reads an expression.
+
+    Attributes:
+        fields: how many fields there may be, the common number first.
+        has_year: whether the last field is a year where there are the most.
+        sunday_is_one: whether weekdays are 1 for Sunday to 7 for Saturday.
+        days: what two fields of days mean.
+        has_macros: whether `@daily` and its like may be written.
+        words: its fields, as errors call them.
+    """
+
+    fields: Sequence[int]
+    words: str
+    days: Days
+    has_year: bool = False
+    sunday_is_one: bool = False
+    has_macros: bool = True
+
+
+RULES: dict[Dialect, DialectRules] = {
+    Dialect.CRON: DialectRules((5, 6), "5 fields, or 6 with seconds first", Days.AGREED),
+    Dialect.VIXIE: DialectRules((5,), "5 fields, as in a crontab", Days.STAR),
+    Dialect.KUBERNETES: DialectRules((5, 6), "5 fields, or 6 with seconds first", Days.EITHER),
+    Dialect.QUARTZ: DialectRules(
+        (6, 7),
+        "Quartz's 6 fields with seconds first, or 7 with a year last",
+        Days.ONE,
+        has_year=True,
+        sunday_is_one=True,
+        has_macros=False,
+    ),
+    Dialect.SPRING: DialectRules((6,), "Spring's 6 fields with seconds first", Days.BOTH),
+    Dialect.EVENTBRIDGE: DialectRules(
+        (6,),
+        "EventBridge's 6 fields, the last a year",
+        Days.ONE,
+        has_year=True,
+        sunday_is_one=True,
+        has_macros=False,
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """An expression that crons read differently.
+
+    Attributes:
+        text: the expression.
+        readings: who reads it how, and from where that is known.
+        here: what becomes of it in `dialect: cron`.
+        rejected: whether it is rejected there.
+        dialects: dialects in which it may be written, each with its reading.
+    """
+
+    text: str
+    readings: Sequence[str]
+    here: str
+    rejected: bool = True
+    dialects: Sequence[Dialect] = ()
+
+
+DIFFERENCES: Sequence[Difference] = (
+    Difference(
+        "0 0 */2 * 1-5",
+        (
+            "Vixie, Debian, cronie (crontab(5)): days that both fields match",
+            "Kubernetes, Prow (robfig/cron 3), Airflow (croniter), GitLab (fugit), Laravel: days that either matches",
+        ),
+        "rejected; `1-31/2` is either everywhere",
+        dialects=(Dialect.VIXIE, Dialect.KUBERNETES),
+    ),
+    Difference(
+        "0 0 */1 * 5",
+        ("Vixie, robfig/cron: Fridays, `*/1` is `*`", "croniter: every day"),
+        "rejected: write `*`",
+        dialects=(Dialect.VIXIE, Dialect.KUBERNETES),
+    ),
+    Difference(
+        "0 0 13 * 5",
+        (
+            "POSIX crontab, Vixie, Kubernetes, Airflow, GitLab: the 13th, or a Friday",
+            "APScheduler, Hangfire (Cronos): a Friday the 13th, as Celery's `crontab()`",
+        ),
+        "the 13th, or a Friday, as in POSIX; the `description` says so",
+        rejected=False,
+        dialects=(Dialect.VIXIE, Dialect.KUBERNETES),
+    ),
+    Difference(
+        "0 0 0 13 * 5",
+        (
+            "robfig/cron with seconds: the 13th, or a Friday",
+            "Spring, NCRONTAB (Azure Functions), Cronos: a Friday the 13th",
+        ),
+        "rejected",
+        dialects=(Dialect.KUBERNETES, Dialect.SPRING),
+    ),
+    Difference(
+        "0 0 12 ? * 2",
+        ("Quartz: Monday, for Sunday is 1", "Spring, robfig/cron: Tuesday, for Sunday is 0"),
+        "rejected; names of days are the same everywhere",
+        dialects=(Dialect.QUARTZ, Dialect.SPRING, Dialect.KUBERNETES),
+    ),
+    Difference(
+        "0 15 10 ? * 6L",
+        ("Quartz: the last Friday of the month", "Spring: the last Saturday"),
+        "rejected: write `FRIL` or `SATL`",
+        dialects=(Dialect.QUARTZ, Dialect.SPRING),
+    ),
+    Difference(
+        "0 0 * * 1",
+        ("crons: Monday", "APScheduler: Tuesday, for Monday is 0"),
+        "Monday; the `description` says so",
+        rejected=False,
+    ),
+    Difference(
+        "0 9 * * 1 0",
+        (
+            "seconds first (Spring, robfig/cron, NCRONTAB): minute 9 of every hour of January's Sundays",
+            "croniter: Monday 09:00:00, for seconds are last",
+        ),
+        "rejected where it would be every hour of some months that are numbers: write `0-23`, or the month's name",
+    ),
+    Difference(
+        "0 9 * * * 0",
+        ("seconds first: minute 9 of every hour on Sunday", "croniter: 09:00:00 every day, for seconds are last"),
+        "minute 9 of every hour on Sunday; the `description` says so",
+        rejected=False,
+    ),
+    Difference(
+        "0 10 * * ? *",
+        ("EventBridge: 10:00 every day, for the last field is a year", "others: not accepted"),
+        "rejected",
+        dialects=(Dialect.EVENTBRIDGE,),
+    ),
+    Difference(
+        "0 0 * * L",
+        ("Quartz, EventBridge: each Saturday", "others: not accepted"),
+        "rejected: write `SAT`, or `SATL` for the last one of a month",
+    ),
+    Difference(
+        "0 0 * * 1/2",
+        ("croniter, robfig/cron: Monday, Wednesday and Friday", "cronsim: Sunday, too, for the week ends with 7"),
+        "rejected: write the whole range, such as `1-6/2`",
+    ),
+    Difference(
+        "17 23-23/24 * * *",
+        ("Vixie, robfig/cron: 23:17 every day", "croniter: minute 17 of midnight's hour"),
+        "23:17 every day",
+        rejected=False,
+        dialects=(Dialect.VIXIE, Dialect.KUBERNETES),
+    ),
+    Difference(
+        "0 22-4/2 * * *",
+        ("croniter: 22:00, 00:00, 02:00 and 04:00", "Vixie, robfig/cron: not accepted"),
+        "rejected: write two ranges",
+    ),
+    Difference(
+        "H H * * *",
+        ("Jenkins: once a day, at a time that follows from the job's name",),
+        "rejected: write a time, and `spread_seconds`",
+    ),
+    Difference(
+        "@daily",
+        ("crons: midnight", "Jenkins: some time of the day"),
+        "midnight; add `spread_seconds`",
+        rejected=False,
+        dialects=(Dialect.VIXIE, Dialect.KUBERNETES, Dialect.SPRING),
+    ),
+    Difference(
+        "0~59 * * * *",
+        ("cronie, OpenBSD: a random minute",),
+        "rejected: write a time, and `spread_seconds` or `jitter_seconds`",
+    ),
+    Difference(
+        "TZ=Asia/Tokyo 0 9 * * *",
+        ("robfig/cron: 09:00 in Tokyo (also `CRON_TZ=`)", "others: not accepted"),
+        "rejected: write `timezone`; `apply --format prow` does so",
+    ),
+    Difference(
+        "0 9 * * * Asia/Tokyo",
+        ("fugit (Sidekiq, GitLab): 09:00 in Tokyo", "others: not accepted"),
+        "rejected: write `timezone`",
+    ),
+    Difference(
+        "@every 4h",
+        ("robfig/cron: every 4 hours from the start on", "others: not accepted"),
+        "rejected: write `rate`; `apply --format prow` does so",
+    ),
+    Difference(
+        "Mon..Fri 10:00",
+        ("systemd (OnCalendar): 10:00 on Monday to Friday", "others: not accepted"),
+        "rejected: write `0 10 * * mon-fri`",
+    ),
+)
+"""What the documentation of the dialects says of the same text; the reference page is made of it."""

@@ -1,0 +1,154 @@
+"""A page of a list may be empty and still have a next one: the command reads on, and says what it does not know."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime_client import Client
+from tests.client.deployment import Answer, Deployment, served
+from tests.client.test_display import TASK
+from tests.client.test_worker import server as server_of_the_api
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from typer.testing import Result
+
+    from duetime_client.pages import PageRead
+    from tests.client.api_server import ApiServer
+    from tests.client.deployment import Received
+
+    Run = Callable[..., Result]
+
+server = server_of_the_api
+CROWD = 1_600
+"""More tasks than one page covers."""
+PAGES = 5
+REACHED = "2026-12-03T02:00:00.000Z"
+
+
+class LongList(Deployment):
+    """Lists whose pages are empty, but for the last.
+
+    Attributes:
+        hits: entries of the last page.
+        interrupted_at: the page at which somebody presses Ctrl-C; none if nobody does.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hits: list[dict[str, Any]] = []
+        self.interrupted_at: int | None = None
+        self.early: list[dict[str, Any]] = []
+        """Entries of the first page."""
+
+    def answer(self, request: Received) -> Answer:
+        """A page of a thousand tasks that were looked at."""
+        self.received.append(request)
+        number = int(request.query.get("next_token", ["1"])[0])
+        if number == self.interrupted_at:
+            os.kill(os.getpid(), signal.SIGINT)
+        is_last = number == PAGES
+        found = self.hits if is_last else self.early if number == 1 else []
+        name = request.path.rpartition("/")[2]
+        applied = {"examined": 1_000, "examined_to": None if is_last else REACHED}
+        return Answer(200, {name: found, "applied": applied, "next_token": None if is_last else str(number + 1)})
+
+
+@pytest.fixture
+def deployment() -> Iterator[LongList]:
+    """A deployment with a long list."""
+    with served(LongList()) as made:
+        yield made
+
+
+LISTS = {
+    ("tasks", "list", "--state", "running"): "no tasks",
+    ("dead-letters", "list"): "no dead letters",
+    ("topologies", "list"): "no topologies",
+    ("schedules", "runs", "nightly"): "no runs",
+}
+
+
+@pytest.mark.parametrize("words", LISTS)
+def test_a_list_that_was_read_to_its_end_says_that_there_is_none(
+    duetime: Run, deployment: LongList, words: tuple[str, ...]
+) -> None:
+    """Nothing was found, and nothing is left to read."""
+    result = duetime(*words)
+    assert (result.exit_code, result.stdout.strip()) == (0, LISTS[words])
+    assert len(deployment.received) == PAGES
+
+
+@pytest.mark.parametrize("words", LISTS)
+def test_a_list_that_was_stopped_does_not_say_that_there_is_none(
+    duetime: Run, deployment: LongList, words: tuple[str, ...]
+) -> None:
+    """After Ctrl-C, the command says how far it has looked and that there may be more, and ends with code 130."""
+    deployment.interrupted_at = 3
+    result = duetime(*words)
+    assert (result.exit_code, result.stdout) == (130, "")
+    what = "runs" if "runs" in words else "tasks"
+    assert f"none found so far: stopped after 2,000 {what}, up to 03 Dec 11:00; there may be more" in result.stderr
+
+
+def test_what_was_found_before_is_shown(duetime: Run, deployment: LongList) -> None:
+    """After Ctrl-C the table has what was found, and the error stream says that it is a part."""
+    deployment.interrupted_at, deployment.early = 3, [TASK]
+    result = duetime("tasks", "list", "--state", "running")
+    assert result.exit_code == 130
+    assert TASK["id"] in result.stdout
+    assert "stopped after 2,000 tasks" in result.stderr
+
+
+def test_a_program_gets_no_part_of_an_array(duetime: Run, deployment: LongList) -> None:
+    """With --json, Ctrl-C ends the command without output: a part could be taken for the whole."""
+    deployment.interrupted_at, deployment.early = 3, [TASK]
+    result = duetime("tasks", "list", "--json")
+    assert (result.exit_code, result.stdout) == (130, "")
+
+
+def test_costs_of_a_part_are_said_to_be_that(duetime: Run, deployment: LongList) -> None:
+    """The sum of what was read until Ctrl-C is shown as such."""
+    deployment.interrupted_at, deployment.early = 3, [{**TASK, "cost_dollars": 0.5}]
+    result = duetime("cost", "sum", "--by", "type")
+    assert (result.exit_code, "stopped after 2,000 tasks" in result.stderr) == (130, True)
+    assert "0.500000" in result.stdout
+
+
+def test_a_client_is_told_of_each_page(deployment: LongList) -> None:
+    """A listener hears of pages without entries, too: how many tasks were looked at, and up to which due time."""
+    deployment.hits = [TASK]
+    heard: list[PageRead] = []
+    with Client(deployment.url) as client:
+        client.page_listeners.append(heard.append)
+        assert [task.id for task in client.tasks.list(state="running")] == [TASK["id"]]
+    assert [(page.entries, page.examined, page.has_more) for page in heard] == [
+        *[(0, 1_000, True)] * (PAGES - 1),
+        (1, 1_000, False),
+    ]
+    assert heard[0].examined_to == datetime(2026, 12, 3, 2, tzinfo=UTC)
+
+
+@pytest.mark.slow
+def test_a_task_is_found_behind_more_tasks_than_a_page_covers(
+    duetime: Run, server: ApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Against the API itself: the only hit is on the last page, and what is nowhere is said to be nowhere."""
+    monkeypatch.setenv("DUETIME_URL", server.url)
+    with Client(server.url) as client:
+        needle = client.tasks.create("report", name="needle", delay_seconds=600)
+        client.tasks.create_batch([{"type": "crowd", "delay_seconds": 7_200}] * CROWD)
+        heard: list[PageRead] = []
+        client.page_listeners.append(heard.append)
+        assert [task.id for task in client.tasks.list(name="needle")] == [needle.id]
+        assert [page.examined for page in heard] == [1_000, CROWD - 999]
+    listed = duetime("tasks", "list", "--name", "needle", "--json")
+    assert [task["id"] for task in json.loads(listed.stdout)] == [needle.id]
+    assert duetime("tasks", "list", "--name", "nowhere").stdout.strip() == "no tasks"

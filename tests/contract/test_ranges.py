@@ -1,0 +1,83 @@
+"""A range of time that ends before it begins holds nothing, and whoever sends one has mixed something up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, get_args
+
+import pytest
+from pydantic import BaseModel
+
+from duetime.contract.http.operations import OPERATIONS
+from duetime.contract.http.request_errors import FaultCode, FieldsInvalid
+from duetime.contract.http.validation_errors import validated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+EARLY, LATE = "2026-11-20T00:00:00Z", "2026-11-21T00:00:00Z"
+CHECKED_BY_THE_DOMAIN = ("BackfillCreate",)
+"""Whose range the domain checks, for schedules are backfilled by services too: `tests/functions/api/test_ranges.py`
+sends it."""
+
+
+def models_of(annotation: object) -> Iterator[type[BaseModel]]:
+    """The models in an annotation."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from models_of(argument)
+
+
+def request_models() -> set[type[BaseModel]]:
+    """Every model of a query or of a part of a body."""
+    found: set[type[BaseModel]] = set()
+    waiting = [model for each in OPERATIONS for model in (each.query, each.body) if model is not None]
+    while waiting:
+        model = waiting.pop()
+        if model not in found:
+            found.add(model)
+            waiting += [each for field in model.model_fields.values() for each in models_of(field.annotation)]
+    return found
+
+
+RANGES = sorted(
+    (model.__name__, model, name.removesuffix("_after"))
+    for model in request_models()
+    for name in model.model_fields
+    if name.endswith("_after") and model.__name__ not in CHECKED_BY_THE_DOMAIN
+)
+
+
+def faults(model: type[BaseModel], given: dict[str, Any]) -> dict[str, tuple[str, FaultCode]]:
+    """Why and by which code each field is refused."""
+    try:
+        validated(model, given)
+    except FieldsInvalid as refused:
+        return {fault.field: (fault.reason, fault.code) for fault in refused.faults}
+    return {}
+
+
+def test_every_start_of_a_range_has_its_end() -> None:
+    """Each field `X_after` has an `X_before` beside it, which is declared later."""
+    assert len(RANGES) >= 10
+    for name, model, subject in RANGES:
+        fields = list(model.model_fields)
+        assert fields.index(f"{subject}_after") < fields.index(f"{subject}_before"), name
+
+
+@pytest.mark.parametrize(("model", "subject"), [each[1:] for each in RANGES])
+@pytest.mark.parametrize("end", [EARLY, LATE])
+def test_a_range_that_holds_nothing_is_refused_by_the_name_of_its_end(
+    model: type[BaseModel], subject: str, end: str
+) -> None:
+    """The end must be after the start, in every query and every body that has both."""
+    given: dict[str, Any] = {f"{subject}_after": LATE, f"{subject}_before": end}
+    assert faults(model, given)[f"{subject}_before"] == (f"should be after {subject}_after", FaultCode.CONFLICT)
+
+
+@pytest.mark.parametrize(("model", "subject"), [each[1:] for each in RANGES])
+def test_a_range_in_order_or_open_at_one_side_is_taken(model: type[BaseModel], subject: str) -> None:
+    """Both bounds in order, and either alone, are no fault."""
+    both = {f"{subject}_after": EARLY, f"{subject}_before": LATE}
+    for given in (both, *({key: value} for key, value in both.items())):
+        assert not both.keys() & faults(model, given).keys()

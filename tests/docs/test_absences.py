@@ -1,0 +1,269 @@
+"""What the pages say that duetime lacks, it lacks: each such sentence is in one registry, with a check or a reason."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.contract.openapi.document import document
+from duetime_cdk.environments import Environment
+from tests.docs.pages import PAGES, ROOT, name_of
+from tests.scenarios.scenario import PLAIN
+from tests.scenarios.tasks import Tasks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+_LACK = (
+    r"\bnot implemented\b",
+    r"\bnot (?:[\w-]+ ){0,9}yet\b",
+    r"\b(?:no|none|nobody|nothing) (?:[\w-]+ ){0,9}yet\b",
+    r"\bnot supported\b",
+    r"\bdoes not support\b",
+    r"\bduetime (?:cannot|has no|does not)\b",
+    r"\bthere (?:is|are) no (?:setting|second|limit|rate|view|number|access|approval|way|option|command|`)",
+)
+LACK = re.compile("|".join(_LACK), re.IGNORECASE)
+LACK_OR_CANNOT = re.compile("|".join((*_LACK, r"(?<!that )\bcannot\b")), re.IGNORECASE)
+"""Decisions say "cannot" of the reasons for which something is as it is: there, it is no claim about a feature."""
+_GENERATED = re.compile(r"<!-- generated: .*?<!-- end -->|^```.*?^```", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(r"\n\s*\n|\n(?=[*|#>]|\d+\. )")
+_SENTENCE = re.compile(r"(?<=[.:;?!]) (?=[A-Z*`\[])")
+_OTHER_PAGES = (ROOT / "client" / "README.md",)
+_TASK: Mapping[str, Any] = {"type": PLAIN}
+_INNER = {"type": "a", "target": {"kind": "topology"}, "payload": {"nodes": {"b": _TASK}}}
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A request that is refused as long as duetime lacks what it asks for."""
+
+    method: str
+    path: str
+    body: object = None
+    query: str = ""
+
+    def __call__(self) -> bool:
+        """Whether it is."""
+        with Tasks() as tasks:
+            task_id = tasks.create(3_600_000)
+            reply = tasks.ask(self.method, self.path.replace("ID", task_id), self.body, query=self.query)
+            return reply.status in {400, 404, 422}
+
+
+def lacks(pattern: str, words: str) -> bool:
+    """Whether no source file of a pattern has these words."""
+    files = [path for path in ROOT.glob(pattern) if "node_modules" not in path.parts]
+    assert files, pattern
+    return not any(re.search(words, path.read_text(encoding="utf-8")) for path in files)
+
+
+def lacks_setting(words: str) -> bool:
+    """Whether no setting of a deployment has these words in its name."""
+    return not any(re.search(words, name) for name in Environment.__dataclass_fields__)
+
+
+@cache
+def is_refused_by_the_contract(operation_id: str, code: str) -> bool:
+    """Whether an operation declares a refusal with this code."""
+    operations = [each for path in document()["paths"].values() for each in path.values() if isinstance(each, dict)]
+    (found,) = [each for each in operations if each.get("operationId") == operation_id]
+    return code in str(found["responses"])
+
+
+def is_unpublished() -> bool:
+    """Whether nothing of this repository publishes packages."""
+    return lacks("Makefile", r"twine|uv publish") and lacks("client/pyproject.toml", "Development Status :: 5")
+
+
+def is_not_deployed() -> bool:
+    """Whether the README, where it matters most, still says that nothing has run on AWS."""
+    return "has not been deployed to a real AWS account yet" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+UNMEASURED = is_not_deployed
+
+ABSENT: Mapping[tuple[str, str], Callable[[], bool]] = {
+    ("README.md", "has not been deployed to a real AWS account yet"): is_not_deployed,
+    ("README.md", "no figures from AWS yet"): UNMEASURED,
+    ("README.md", "not tried on AWS yet"): UNMEASURED,
+    ("docs/comparison.md", "duetime has not run on a real AWS account yet"): is_not_deployed,
+    ("docs/faq.md", "It has not been deployed to a real AWS account yet"): is_not_deployed,
+    ("docs/faq.md", "the figures on AWS are not measured yet"): UNMEASURED,
+    ("docs/how-to/deploy.md", "duetime has not been deployed to a real AWS account yet"): is_not_deployed,
+    ("docs/how-to/deploy.md", "The package is not published yet"): is_unpublished,
+    ("docs/how-to/start-a-project.md", "The packages are not published yet"): is_unpublished,
+    ("docs/how-to/plan-capacity-and-cost.md", "Nothing here has been measured on AWS yet"): UNMEASURED,
+    ("docs/reference/how-a-task-is-not-lost.md", "duetime has not run on a real AWS account yet"): is_not_deployed,
+    ("docs/reference/costs.md", "not been measured on AWS yet"): UNMEASURED,
+    # Each line of that list is an entry of the page that it links to.
+    ("docs/README.md", "## Not implemented"): partial(lacks_setting, "kms"),
+    ("docs/security.md", "There is no setting yet for a key of your own (CMK)"): partial(
+        lacks_setting, "kms|cmk|key_arn"
+    ),
+    ("docs/scale.md", "There is no second Region that takes over"): partial(
+        lacks, "infra/cdk/duetime_cdk/tasks_table.py", r"replicas?\b"
+    ),
+    ("docs/decisions/signed-calls.md", "it is not implemented"): partial(
+        lacks, "layers/duetime/python/duetime/adapters/targets/signing.py", r"\bowner"
+    ),
+    ("docs/decisions/tracing.md", "have no spans of their own yet"): lambda: (
+        lacks("layers/duetime/python/duetime/services/pull/*.py", r"tracer\.span\(")
+        and lacks("layers/duetime/python/duetime/services/topologies/*.py", r"tracer\.span\(")
+        and lacks("layers/duetime/python/duetime/adapters/targets/aws*.py", r"tracer\.span\(")
+    ),
+    ("docs/decisions/live-updates.md", "There is no access log of the WebSocket API"): partial(
+        lacks, "infra/cdk/duetime_cdk/websocket_api.py", "(?i)access_?log_?setting"
+    ),
+    ("docs/decisions/packaging.md", "There is no second list of the settings"): partial(
+        lacks, "infra/cdk/duetime_cdk/*.py", "CfnParameter"
+    ),
+    ("docs/decisions/lists-of-tasks.md", "## There is no `fields`"): Refused("GET", "/v1/tasks", query="fields=id"),
+    ("docs/decisions/rates.md", "There is no view of a rate"): Refused("GET", "/v1/rates"),
+    ("docs/decisions/switches-and-circuits.md", "There is no limit for `all`"): Refused(
+        "PUT", "/v1/switches/all/all", {"max_concurrent": 5}
+    ),
+    ("docs/how-to/stop-and-throttle.md", "There is no limit for `all`"): Refused(
+        "PUT", "/v1/switches/all/all", {"max_concurrent": 5}
+    ),
+    ("docs/how-to/stop-and-throttle.md", "There is no rate for `all`"): Refused(
+        "PUT", "/v1/switches/all/all", {"rate": {"limit": 5, "per_seconds": 1}}
+    ),
+    ("docs/decisions/topologies.md", "There is no approval by an unauthenticated link"): lambda: (
+        "/v1/tasks/{task_id}/notify" in document()["paths"]
+        and document()["paths"]["/v1/tasks/{task_id}/notify"]["post"].get("security") != []
+    ),
+    ("docs/how-to/make-a-task-unique.md", "its nodes cannot"): Refused(
+        "POST", "/v1/topologies", {"nodes": {"a": {**_TASK, "unique": {"key": "x"}}}}
+    ),
+    ("docs/how-to/make-a-task-unique.md", "are chosen at creation and cannot be changed"): Refused(
+        "PATCH", "/v1/tasks/ID", {"unique": {"key": "x"}}
+    ),
+    ("docs/how-to/patterns-of-airflow-and-step-functions.md", "There is no number of automatic retries"): Refused(
+        "POST", "/v1/topologies", {"nodes": {"a": _TASK}, "retry": {"max_attempts": 3}}
+    ),
+    ("docs/how-to/run-a-graph-of-tasks.md", "`inputs` cannot be passed to it"): Refused(
+        "POST", "/v1/topologies", {"nodes": {"c": _TASK, "n": {**_INNER, "depends_on": ["c"], "inputs": ["c"]}}}
+    ),
+    ("docs/how-to/run-a-pull-worker.md", "so there is no `rollback`"): Refused(
+        "POST", "/v1/tasks", {"type": "x", "target": {"kind": "pull"}, "rollback_on_failure": True}
+    ),
+    ("docs/how-to/run-work-again-and-again.md", "Permanent schedules cannot have expectations"): Refused(
+        "POST",
+        "/v1/schedules",
+        {"name": "x", "permanent": {"gap_seconds": 60}, "expect_every_seconds": 600, "task": _TASK},
+    ),
+    ("docs/how-to/run-work-again-and-again.md", "a calendar that a schedule uses cannot be deleted"): partial(
+        is_refused_by_the_contract, "deleteCalendar", "calendar_in_use"
+    ),
+    ("docs/how-to/create-tasks-from-events.md", "An event cannot choose another owner"): Refused(
+        "POST", "/v1/tasks", {**_TASK, "owner": "somebody"}
+    ),
+    ("docs/how-to/use-the-facts-of-a-run.md", "neither can the host of a URL"): Refused(
+        "POST",
+        "/v1/tasks",
+        {**_TASK, "target": {"kind": "http", "url": "https://<duetime.task-id>.example.org/"}},
+    ),
+    ("docs/tutorial.md", "A running task cannot be cancelled without `--force`"): partial(
+        is_refused_by_the_contract, "cancelTask", "state_conflict"
+    ),
+    ("docs/reference/api.md", "An operation on a topology cannot be cancelled"): lambda: (
+        "An operation on the nodes of a topology cannot be cancelled" in str(document()["paths"])
+    ),
+    ("client/README.md", "there is no option for it"): partial(
+        lacks, "client/duetime_client/commands/*.py", '"--token"'
+    ),
+}
+"""What a page says to be absent, in its own words, with what is true as long as it is: such a sentence must be here."""
+
+EXPLAINS: Mapping[str, tuple[str, ...]] = {
+    "docs/decisions/cold-starts.md": ("which duetime does not use",),
+    "docs/decisions/ending-the-process.md": ("not claimed yet",),
+    "docs/decisions/expiry-after-the-outcome.md": ("does not exist yet",),
+    "docs/decisions/long-work.md": ("has run them against AWS yet",),
+    "docs/decisions/http-egress.md": ("none of this was measured on AWS yet",),
+    "docs/decisions/progress-inside-minutes.md": ("was not dispatched yet",),
+    "docs/decisions/schedules.md": ("that was not read yet",),
+    "docs/decisions/testing-kit.md": ("no second implementation for tests",),
+    "docs/how-to/ask-an-assistant.md": ("that is not offered cannot be called either",),
+    "docs/how-to/call-an-http-endpoint.md": ("If a secret cannot be read",),
+    "docs/how-to/find-out-why.md": ("it is not there yet, but",),
+    "docs/how-to/limit-the-start-of-a-task.md": ("cannot start in time",),
+    "docs/how-to/operate.md": ("ticks cannot process their minutes in time",),
+    "docs/how-to/respond-to-an-alarm.md": ("cannot be imported", "it cannot start", "cannot be met"),
+    "docs/how-to/run-a-graph-of-tasks.md": ("parents that have not ended yet are null",),
+    "docs/how-to/run-long-work.md": ("jobs cannot pause", "what it cannot finish"),
+    "docs/how-to/run-work-again-and-again.md": ("occurrences that have no task yet",),
+    "docs/how-to/stop-and-throttle.md": ("If the switches cannot be read",),
+    "docs/how-to/troubleshoot.md": ("cannot reach http", "cannot be imported in Lambda"),
+    "docs/how-to/upgrade.md": ("old code cannot read",),
+    "docs/how-to/use-the-facts-of-a-run.md": ("so that it cannot change the payload's structure",),
+    "docs/how-to/use-the-python-sdk.md": ("What cannot be repeated safely",),
+    "docs/how-to/write-a-python-handler.md": ("is not deployed yet", "that duetime does not use itself"),
+    "docs/migrations/crontab.md": ("A crontab cannot",),
+    "docs/reference/metrics.md": ("no worker has received its message yet",),
+    "docs/reference/how-a-task-is-not-lost.md": (
+        "a removed record cannot be read",
+        "handlers cannot be imported",
+        "schedules cannot be read",
+    ),
+    "docs/security.md": ("cannot be deleted by accident",),
+    "docs/tutorial.md": ("If the package cannot be imported",),
+}
+"""Sentences with these words that say when or why something is so, of a situation or of others, not what is missing."""
+
+
+def sentences(page: Path) -> Iterator[str]:
+    """What a page says, without what is generated and what is code: sentences, cells of tables, headings."""
+    for block in _BLOCK.split(_GENERATED.sub("", page.read_text(encoding="utf-8"))):
+        for cell in block.split("|") if block.lstrip().startswith("|") else [block]:
+            yield from _SENTENCE.split(" ".join(cell.split()))
+
+
+def claims(page: Path) -> Iterator[str]:
+    """The sentences of a page that say, or may say, that something is absent."""
+    pattern = LACK if "decisions" in page.parts else LACK_OR_CANNOT
+    return (each for each in sentences(page) if pattern.search(each))
+
+
+@pytest.mark.parametrize("page", [*PAGES, *_OTHER_PAGES], ids=name_of)
+def test_what_a_page_says_to_be_absent_is_in_the_registry(page: Path) -> None:
+    """A sentence of another page, or in other words, has to be entered, with a check or as an explanation."""
+    known = [words for where, words in ABSENT if where == name_of(page)]
+    known += EXPLAINS.get(name_of(page), ())
+    assert [each for each in claims(page) if not any(words in each for words in known)] == []
+
+
+@pytest.mark.parametrize(("page", "words"), ABSENT)
+def test_what_is_said_to_be_absent_is_absent(page: str, words: str) -> None:
+    """What exists by now is not called missing any more."""
+    assert ABSENT[page, words](), f"{page} says {words!r}, which is not so any more"
+
+
+def test_the_registry_has_nothing_that_no_page_says() -> None:
+    """An entry whose sentence was removed is removed, too."""
+    pages = {name_of(page): [*claims(page)] for page in [*PAGES, *_OTHER_PAGES]}
+    entries = [*ABSENT, *((page, words) for page, each in EXPLAINS.items() for words in each)]
+    assert [(page, words) for page, words in entries if not any(words in each for each in pages[page])] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Graphs of graphs are not implemented.",
+        "There is no setting for it.",
+        "Rates are not supported.",
+        "Maps have not been built\nyet.",
+        "A node cannot have a condition.",
+    ],
+)
+def test_a_new_sentence_is_noticed(text: str, tmp_path: Path) -> None:
+    """Whatever its words, and over the end of a line."""
+    page = tmp_path / "page.md"
+    page.write_text(f"# Title\n\nFirst. {text} Last.\n", encoding="utf-8")
+    assert [*claims(page)] == [" ".join(text.split())]

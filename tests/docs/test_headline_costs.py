@@ -1,0 +1,39 @@
+"""The pages that say what a million tasks cost say what the estimator calculates for the default deployment."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from duetime_client.cost_estimate import FULL_BATCHES, THIN_TRAFFIC, estimate
+
+ROOT = Path(__file__).parents[2]
+PAGES = (
+    "README.md",
+    "docs/comparison.md",
+    "docs/faq.md",
+    "docs/migrations/eventbridge-scheduler.md",
+    "docs/reference/costs.md",
+)
+THIN, FULL = (f"${estimate(each).per_million:.2f}" for each in (THIN_TRAFFIC, FULL_BATCHES))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_headline_is_what_the_estimator_calculates(page: str) -> None:
+    """Both figures, of thin traffic and of full batches, by the settings that a deployment has if it says nothing."""
+    text = (ROOT / page).read_text("utf-8")
+    assert THIN in text
+    assert FULL in text
+
+
+def test_no_other_page_has_a_headline_of_its_own() -> None:
+    """Dollars for a million tasks are on pages that are tested, or where designs are compared."""
+    told = re.compile(r"\$[0-9.]+ (?:for )?a million (?:small )?tasks|million (?:small )?tasks cost \$")
+    found = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "README.md", *ROOT.glob("docs/**/*.md"))
+        if told.search(" ".join(path.read_text("utf-8").split()))
+    }
+    assert found <= {*PAGES, "docs/decisions/broadcast-and-summary.md", "docs/decisions/tracing.md"}

@@ -1,0 +1,113 @@
+"""The API is reached at the root of a host, or behind a prefix of which it knows nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin, urlsplit
+
+import pytest
+
+from duetime.contract.http.routes import reference_to
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.functions.api.gateway import Answer, Gateway
+
+HOST = "https://api.example.org"
+LATER = {"type": "report", "delay_seconds": 600}
+NODES = {"a": {"type": "report"}}
+CRON = {"cron": "30 1 * * *", "task": {"type": "report", "target": {"kind": "handler"}}}
+DAY = {"scheduled_after": "2026-11-20T00:00:00Z", "scheduled_before": "2026-11-21T00:00:00Z"}
+CREATIONS: tuple[tuple[str, str, dict[str, Any] | None], ...] = (
+    ("POST", "/v1/tasks", LATER),
+    ("POST", "/v1/tasks/", LATER),
+    ("POST", "/v1/tasks", LATER),
+    ("POST", "/v1/topologies", {"nodes": NODES}),
+    ("PUT", "/v1/topologies/definitions/weekly:close", {"nodes": NODES}),
+    ("POST", "/v1/topologies/definitions/weekly:close/runs", {}),
+    ("POST", "/v1/schedules", {"name": "nightly:close", **CRON}),
+    ("POST", "/v1/schedules/nightly:close/run", None),
+    ("POST", "/v1/schedules/nightly:close/backfills", DAY),
+    ("PUT", "/v1/calendars/uk:bank", {"dates": ["2026-12-25"]}),
+    ("POST", "/v1/tasks/cancel", {"filter": {"type": "report", "state": "scheduled"}, "per_second": 1}),
+)
+"""Every request whose answer has a `Location`, in an order in which each finds what it needs."""
+# Where the gateway has a stage or the mapping of a custom domain, the function sees it; of what a proxy or the local
+# stack takes away, it sees nothing.
+SEEN = ("", "/prod", "/duetime", "/v1", "/teams/data/duetime")
+
+
+def referred(base: str, reference: str, prefix: str) -> str:
+    """Where a client gets that follows a reference of an answer; it must be behind the same prefix."""
+    address = urlsplit(urljoin(base, reference))
+    assert f"{address.scheme}://{address.netloc}" == HOST
+    assert address.path.startswith(f"{prefix}/v1/"), address.path
+    return address.path
+
+
+def created(api: Gateway, prefix: str) -> Iterator[tuple[str, Answer]]:
+    """The path of each request that creates something, and its answer."""
+    for method, path, body in CREATIONS:
+        answer = api.send(method, f"{prefix}{path}", body)
+        assert answer.status in (201, 202), (path, answer.text)
+        yield path, answer
+
+
+@pytest.mark.parametrize("prefix", SEEN)
+def test_a_location_leads_to_what_was_created_behind_any_prefix(api: Gateway, prefix: str) -> None:
+    """A client that resolves `Location` against the URL of its request reads what it has created."""
+    for path, answer in created(api, prefix):
+        found = api.send("GET", referred(f"{HOST}{prefix}{path}", answer.headers["Location"], prefix))
+        assert found.status == 200, (path, answer.headers["Location"])
+        assert all(found.body[name] == answer.body[name] for name in {"id", "name"} & answer.body.keys())
+
+
+@pytest.mark.parametrize("hidden", ["/_aws/execute-api/duetime-api", "/base", "/v1"])
+def test_a_location_holds_behind_a_prefix_that_was_taken_away(api: Gateway, hidden: str) -> None:
+    """The function need not know of the prefix: it is in the URL of the client's request."""
+    for path, answer in created(api, ""):
+        address = referred(f"{HOST}{hidden}{path}", answer.headers["Location"], hidden)
+        assert api.send("GET", address.removeprefix(hidden)).status == 200
+
+
+@pytest.mark.parametrize("prefix", SEEN)
+@pytest.mark.parametrize("index", ["/v1", "/v1/"])
+def test_the_links_of_the_index_lead_somewhere_behind_any_prefix(api: Gateway, prefix: str, index: str) -> None:
+    """The OpenAPI document and the health check are where `GET /v1` says they are."""
+    links: dict[str, Any] = api.send("GET", f"{prefix}{index}").body["links"]
+    for link in links.values():
+        assert api.send("GET", referred(f"{HOST}{prefix}{index}", link, prefix)).status == 200
+
+
+@pytest.mark.parametrize("prefix", SEEN)
+def test_the_server_of_the_document_is_the_one_that_serves_it(api: Gateway, prefix: str) -> None:
+    """The document's server, resolved against the document's own URL, is what all its paths stand behind."""
+    (server,) = api.send("GET", f"{prefix}/v1/openapi.json").body["servers"]
+    assert urljoin(f"{HOST}{prefix}/v1/openapi.json", server["url"]).rstrip("/") == f"{HOST}{prefix}"
+
+
+@pytest.mark.parametrize(
+    ("path", "request_path", "reference"),
+    [
+        ("/v1/tasks/T", "/v1/tasks", "tasks/T"),
+        ("/v1/tasks/T", "/v1/tasks/", "T"),
+        ("/v1/tasks/T", "/prod/v1/tasks", "tasks/T"),
+        ("/v1/tasks/T", "/v1/schedules/nightly/run", "../../tasks/T"),
+        ("/v1/bulk-operations/B", "/v1/tasks/cancel", "../bulk-operations/B"),
+        ("/v1/calendars/a:b", "/v1/calendars/a:b", "./a:b"),
+        ("/v1/health", "/v1", "v1/health"),
+        ("/v1/health", "/v1/", "health"),
+        ("/v1", "/v1/health", "../v1"),
+    ],
+)
+def test_a_reference_is_relative_to_the_request(path: str, request_path: str, reference: str) -> None:
+    """A reference goes up to where both paths part, and a colon in its first part makes no scheme of it."""
+    assert reference_to(path, request_path) == reference
+    assert urljoin(f"{HOST}/p{request_path.removeprefix('/prod')}", reference) == f"{HOST}/p{path}"
+
+
+def test_a_path_that_only_looks_like_the_apis_is_unknown(api: Gateway) -> None:
+    """What follows the version must be a part of the API, wherever the version stands."""
+    for path in ("/prod/v1x/tasks", "/prod/v2/tasks", "/v1/v2/tasks", "/prod/tasks"):
+        assert api.send("GET", path).problem["code"] == "path_not_found"

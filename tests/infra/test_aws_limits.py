@@ -1,0 +1,141 @@
+"""What AWS would refuse at the deploy is refused when the stack is synthesised, or does not arise."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from runpy import run_path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.domain.tasks.allowed_secrets import HttpSecret
+from duetime.environment_variables import Variable
+from duetime.settings import Settings, with_settings_module
+from duetime_cdk.aws_limits import LimitExceeded, split_variables, variables_size
+from infra.environments import environment_named
+from tests.infra.synthesis import Synthesis
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from duetime_cdk.environments import Environment
+    from duetime_cdk.layers.build import Layers
+
+SETTINGS_MODULE = "duetime_settings"
+DEV = environment_named("dev")
+LONGEST = "a-type-whose-name-is-as-long-as-the-name-of-a-type-can-be-ok"
+MANY = {
+    f"{LONGEST}-{number:03}": ("123456789012:role/Workers-of-a-department-with-a-long-name",) for number in range(100)
+}
+NORMAL = "https://sqs.eu-west-1.amazonaws.com/123456789012/duetime-dev-QueuesNormal-ABC"
+
+
+def variables_of(made: Synthesis, function: str) -> dict[str, str]:
+    """What a function reads: its environment, references in it at their longest, and the module of its layer."""
+    told = made.functions()[function]["Environment"]["Variables"]
+    environ = {name: value if isinstance(value, str) else "x" * 150 for name, value in told.items()}
+    assert sum(len(json.dumps(name)) + len(json.dumps(value)) + 2 for name, value in environ.items()) <= 4_096
+    if SETTINGS_MODULE not in environ.values():
+        return environ
+    (layer,) = (each["Ref"] for each in made.functions()[function]["Layers"] if "Settings" in each["Ref"])
+    key = made.template["Resources"][layer]["Properties"]["Content"]["S3Key"].removesuffix(".zip")
+    module = run_path(str(made.folder / f"asset.{key}" / "python" / f"{SETTINGS_MODULE}.py"))
+    return {**module["VARIABLES"], **environ}
+
+
+def test_a_hundred_pulled_types_with_long_names_fit_into_every_function(layers: Layers, tmp_path: Path) -> None:
+    """What is too large for 4 096 bytes lies in a layer; every function reads there what the settings say."""
+    made = Synthesis(replace(DEV, pulled_types=MANY), layers, tmp_path)
+    named = {each["QueueName"] for each in made.properties("AWS::SQS::Queue").values() if "QueueName" in each}
+    assert len(named) == 100
+    assert max(map(len, named)) <= 80
+    for function, body in made.functions().items():
+        assert len(body["Layers"]) <= 5
+        environ = variables_of(made, function)
+        if Variable.PULLED_QUEUES in environ:
+            settings = Settings({**environ, Variable.QUEUE_NORMAL: NORMAL})
+            urls = settings.pulled_queue_urls
+            assert urls.keys() == MANY.keys()
+            assert {url.rpartition("/")[2] for url in urls.values()} == named
+            assert {url.rpartition("/")[0] for url in urls.values()} == {NORMAL.rpartition("/")[0]}
+    assert Settings(variables_of(made, "api")).pullers.by_type.keys() == MANY.keys()
+    assert len(made.template["Resources"]) <= 500
+    for role in made.of_type("AWS::IAM::Role").values():
+        assert len(role.get("Properties", {}).get("ManagedPolicyArns", [])) <= 10
+
+
+def test_small_settings_need_no_layer(every: Synthesis) -> None:
+    """What fits is in the environment, where people look for it."""
+    for function in every.functions():
+        assert SETTINGS_MODULE not in variables_of(every, function).values()
+
+
+def test_long_lists_of_secrets_and_targets_are_moved_too(layers: Layers, tmp_path: Path) -> None:
+    """Every table that users make long: its function finds it in the layer."""
+    arn = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:a-secret-with-a-long-name-{:02}-AbCdEf"
+    environment = replace(
+        DEV,
+        http_secrets={f"secret-{n}": HttpSecret(arn.format(n), hosts=(f"{n}.example.org",)) for n in range(30)},
+        aws_targets=tuple(f"arn:aws:lambda:eu-west-1:123456789012:function:{LONGEST[:50]}-{n}" for n in range(40)),
+        operators=tuple(f"123456789012:role/Operations-{n}" for n in range(20)),
+    )
+    made = Synthesis(environment, layers, tmp_path)
+    for function in ("api", "worker", "trigger", "egress"):
+        assert len(Settings(variables_of(made, function)).http_secrets.by_name) == 30
+    assert len(variables_of(made, "api")[Variable.AWS_TARGETS].split()) == 40
+
+
+def test_a_module_of_a_layer_is_read_beside_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the environment has itself comes first; a module that is missing is an error, and no setting left out."""
+    (tmp_path / "settings_for_this_test.py").write_text(
+        "VARIABLES = {'DUETIME_OPERATORS': 'ann', 'DUETIME_SHARDS': '9'}"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    environ: dict[str, str] = {Variable.SETTINGS_MODULE: "settings_for_this_test", Variable.SHARDS: "4"}
+    found = Settings(with_settings_module(environ))
+    assert (found.operators.include("ann"), found.shards) == (True, 4)
+    with pytest.raises(ImportError):
+        with_settings_module({Variable.SETTINGS_MODULE: "settings_that_no_layer_has"})
+
+
+def test_variables_that_cannot_be_moved_are_refused_by_name() -> None:
+    """The message has the function, the size, the limit, and what is longest."""
+    with pytest.raises(LimitExceeded, match=r"'api' would have 5\d{3} bytes.*4096.*DUETIME_CONSOLE_URL \(5000\)"):
+        split_variables("api", {Variable.CONSOLE_URL: "x" * 5_000, Variable.OPERATORS: "y" * 5_000})
+    kept, moved = split_variables("api", {Variable.PULLERS: "x" * 5_000, Variable.OPERATORS: "y"})
+    assert (set(kept), set(moved)) == ({Variable.OPERATORS, Variable.SETTINGS_MODULE}, {Variable.PULLERS})
+    assert variables_size(kept) < 100
+
+
+@pytest.mark.parametrize(
+    ("environment", "told"),
+    [
+        (replace(DEV, pulled_types={f"type-{n}": ("*",) for n in range(200)}), "resources; CloudFormation takes 500"),
+        (
+            replace(
+                DEV,
+                aws_targets=tuple(
+                    f"arn:aws:glue:eu-west-1:123456789012:job/{LONGEST}-{LONGEST}-{n:03}" for n in range(30)
+                ),
+            ),
+            "event pattern of .* EventBridge takes 2048",
+        ),
+        (
+            replace(
+                DEV,
+                aws_targets=tuple(
+                    f"arn:aws:lambda:eu-west-1:123456789012:function:{LONGEST[:56]}-{n:04}" for n in range(600)
+                ),
+            ),
+            "the role .* would have .* IAM takes 61440",
+        ),
+    ],
+    ids=["resources", "pattern", "policies"],
+)
+def test_what_is_too_large_is_refused_before_a_deploy(
+    environment: Environment, told: str, layers: Layers, tmp_path: Path
+) -> None:
+    """By a message that says what it is, and which setting is shorter."""
+    with pytest.raises(LimitExceeded, match=told):
+        Synthesis(environment, layers, tmp_path)

@@ -1,0 +1,103 @@
+"""Two stacks of one preset, in one account and Region, share nothing: neither a name nor a metric."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.environment_variables import Variable
+from infra.environments import environment_named
+from tests.infra.synthesis import new_app
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from duetime_cdk.layers.build import Layers
+
+STACKS = ("billing", "Billing", "reports")
+NAMES = {
+    "AWS::ApiGatewayV2::Api": ("Name",),
+    "AWS::Athena::NamedQuery": ("Database", "WorkGroup"),
+    "AWS::Athena::WorkGroup": ("Name",),
+    "AWS::CloudWatch::CompositeAlarm": ("AlarmName",),
+    "AWS::CloudWatch::Dashboard": ("DashboardName",),
+    "AWS::Glue::Database": ("DatabaseInput.Name",),
+    "AWS::Glue::Table": ("DatabaseName",),
+    "AWS::Logs::LogGroup": ("LogGroupName",),
+    "AWS::SQS::Queue": ("QueueName",),
+}
+"""Where a resource has a name of ours; CloudFormation names all others after the stack."""
+NAMING = ("Name", "AlarmName", "FunctionName", "RoleName", "TopicName", "TableName", "BucketName", "StateMachineName")
+REFERRED = ("AWS::Lambda::Permission", "AWS::Lambda::EventSourceMapping", "AWS::CloudWatch::Alarm")
+
+
+@pytest.fixture(scope="module")
+def templates(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """Three stacks of `prod` with everything that has a name, by their own."""
+    folder: Path = tmp_path_factory.mktemp("stacks")
+    from aws_cdk.assertions import Template
+
+    from duetime_cdk import DuetimeStack
+
+    environment = replace(
+        environment_named("prod"), handlers_folder="examples/handlers", pulled_types={"render": ("*",)}, archive_days=30
+    )
+    app = new_app(folder)
+    made = {name: DuetimeStack(app, name, environment=environment, layers=layers) for name in STACKS}
+    return {name: dict(Template.from_stack(stack).to_json()) for name, stack in made.items()}
+
+
+def named(template: dict[str, Any]) -> set[str]:
+    """The names that a template gives, which no other stack may give."""
+    found = set()
+    for body in template["Resources"].values():
+        for path in NAMES.get(body["Type"], ()):
+            value: Any = body.get("Properties", {})
+            for part in path.split("."):
+                value = value.get(part) if isinstance(value, dict) else None
+            # A reference to a resource of its own differs between stacks.
+            if isinstance(value, str):
+                found.add(f"{body['Type']} {value}")
+    return found
+
+
+def test_no_stack_has_a_name_of_another(templates: dict[str, dict[str, Any]]) -> None:
+    """APIs, workgroups, databases, dashboards, queues: also of two stacks whose names differ by a letter's case."""
+    names = [named(template) for template in templates.values()]
+    assert all(len(each) >= 7 for each in names)
+    for number, one in enumerate(names):
+        assert all(not one & other for other in names[number + 1 :])
+
+
+def test_no_resource_has_a_name_that_this_test_does_not_know(templates: dict[str, dict[str, Any]]) -> None:
+    """A literal name in another place would be shared by all stacks."""
+    for body in templates["billing"]["Resources"].values():
+        if body["Type"] not in {*NAMES, *REFERRED}:
+            given = {key: value for key, value in body.get("Properties", {}).items() if key in NAMING}
+            assert not {key for key, value in given.items() if isinstance(value, str)}, body["Type"]
+    assert not any("Export" in each for each in templates["billing"]["Outputs"].values())
+
+
+def test_no_alarm_and_no_panel_looks_at_the_metrics_of_another(templates: dict[str, dict[str, Any]]) -> None:
+    """What functions write is in a namespace of the stack; what AWS measures is found by names of its own resources."""
+    spaces = []
+    for name, template in templates.items():
+        written = {
+            body["Properties"]["Environment"]["Variables"][Variable.METRICS_NAMESPACE.value]
+            for body in template["Resources"].values()
+            if body["Type"] == "AWS::Lambda::Function" and "Environment" in body["Properties"]
+        }
+        assert written == {f"duetime/{name}"}
+        watched = [
+            json.dumps(body)
+            for body in template["Resources"].values()
+            if body["Type"] in {"AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard"}
+        ]
+        assert any(f"duetime/{name}" in each for each in watched)
+        others = [other for other in STACKS if other != name]
+        assert not any(f"duetime/{other}" in each for each in watched for other in others)
+        spaces.append(written)
+    assert len({str(each) for each in spaces}) == len(STACKS)

@@ -1,0 +1,97 @@
+"""A calendar is known for a time only: its schedules say so, once and in good time, and of each later occurrence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from duetime.domain.operating_parameters import CALENDAR_NOTICE, LONGEST_SLEEP
+from duetime.domain.schedules.time_zones import UTC_ZONE
+from duetime.domain.times import DAY, to_iso
+from tests.scenarios.scenario import HOUR
+from tests.scenarios.schedules import Schedules
+
+TOLD = "a calendar of a schedule is known for a short time only"
+
+
+def put(schedules: Schedules, known_until: int | None, name: str = "off") -> None:
+    """Put a calendar of one day, long past."""
+    body: dict[str, Any] = {
+        "dates": ["2026-01-01"],
+        "known_until": None if known_until is None else to_iso(known_until),
+    }
+    assert schedules.ask("PUT", f"/v1/calendars/{name}", body).status in {200, 201}
+
+
+def remarks(schedules: Schedules) -> list[str]:
+    """What the schedule says of its calendars."""
+    return [each["reason"] for each in schedules.schedule()["skipped_runs"] if "not known from" in each["reason"]]
+
+
+def test_the_end_of_a_calendar_is_told_once_and_in_good_time() -> None:
+    """A month before it in the log, the metric and the schedule; a calendar put anew is told of when its time comes."""
+    with Schedules() as schedules:
+        end = schedules.now + CALENDAR_NOTICE + 2 * DAY
+        put(schedules, end)
+        schedules.make(rate="6 hours", calendars=["off"])
+        schedules.run(DAY)
+        assert (schedules.counts()["calendars_ending"], schedules.notes().count(TOLD), remarks(schedules)) == (0, 0, [])
+        schedules.run(3 * DAY)
+        assert (schedules.counts()["calendars_ending"], schedules.notes().count(TOLD)) == (1, 1)
+        assert remarks(schedules) == [f"off: its times are not known from {UTC_ZONE.text_at(end)} on: put it again"]
+        put(schedules, end + 60 * DAY)
+        schedules.run(2 * DAY)
+        assert schedules.counts()["calendars_ending"] == 1
+        put(schedules, schedules.now + DAY)
+        schedules.run(DAY)
+        assert schedules.counts()["calendars_ending"] == 2
+
+
+@pytest.mark.parametrize("known", ["always", "later"])
+def test_a_calendar_that_is_known_is_not_told_of(known: str) -> None:
+    """One without recurring events has no end, and one that ends in half a year is no news."""
+    with Schedules() as schedules:
+        put(schedules, None if known == "always" else schedules.now + 180 * DAY)
+        schedules.make(rate="6 hours", calendars=["off"])
+        schedules.run(2 * DAY)
+        assert (schedules.counts()["calendars_ending"], remarks(schedules)) == (0, [])
+
+
+def test_a_schedule_that_runs_seldom_tells_in_good_time() -> None:
+    """The next occurrence is months away: it is looked at every week, and so three weeks are left at least."""
+    with Schedules() as schedules:
+        end = schedules.now + CALENDAR_NOTICE + DAY
+        put(schedules, end)
+        schedules.make(rate="100 days", calendars=["off"], start_at=to_iso(schedules.now + 90 * DAY))
+        schedules.run(DAY + LONGEST_SLEEP + HOUR)
+        assert schedules.counts()["calendars_ending"] == 1
+        assert end - schedules.now >= 3 * 7 * DAY
+
+
+def test_later_occurrences_say_that_their_calendar_is_not_known() -> None:
+    """In the preview, of the schedule and in its list: those before the end say nothing."""
+    with Schedules() as schedules:
+        end = schedules.now // DAY * DAY + 3 * DAY
+        put(schedules, end)
+        schedules.make(cron="0 12 * * *", calendars=["off"])
+        words = f"off: its times are not known from {to_iso(end)[:10]} on"
+        for found in (
+            schedules.ask(
+                "POST", "/v1/schedules/preview", {"cron": "0 12 * * *", "calendars": ["off"], "count": 5}
+            ).body["occurrences"],
+            schedules.schedule()["upcoming"],
+        ):
+            assert len(found) == 5
+            for each in found:
+                assert each["runs"]
+                assert each["note"] == (words if each["scheduled_at"] >= to_iso(end) else None)
+
+
+def test_an_empty_calendar_and_one_without_events_are_refused() -> None:
+    """Whoever puts it expects that it excludes something."""
+    with Schedules() as schedules:
+        answer = schedules.ask("PUT", "/v1/calendars/off", {"timezone": "Europe/London"})
+        assert answer.status == 422
+        (fault,) = answer.body["errors"]
+        assert (fault["field"], "would exclude nothing" in fault["reason"]) == ("dates", True)

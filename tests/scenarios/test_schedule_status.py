@@ -1,0 +1,246 @@
+"""What a schedule says of itself at many moments: its latest run, how many have started, and when the next is due."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.contract.http.timestamps import instant_of
+from duetime.domain.tasks.attempt_results import SKIPPED
+from duetime.domain.tasks.parent_references import Cause
+from duetime.domain.times import DAY, to_iso
+from duetime.environment_variables import Variable
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
+from tests.scenarios.schedules import NAME, PATH, Schedules
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duetime.domain.times import Millis
+
+KINDS: dict[str, tuple[int, dict[str, Any]]] = {
+    "takes turns": (25, {"rate": "20 seconds", "overlap": "skip"}),
+    "side by side": (25, {"rate": "20 seconds", "overlap": "allow_all"}),
+    "waits": (70, {"cron": "* * * * *", "overlap": "buffer_one"}),
+    "limited": (5, {"rate": "20 seconds", "overlap": "allow_all", "remaining_runs": 500}),
+    "seldom": (5, {"rate": "2 minutes", "overlap": "allow_all"}),
+    "jitter": (5, {"rate": "2 minutes", "overlap": "allow_all", "jitter_seconds": 110}),
+    "permanent": (20, {"permanent": {"gap_seconds": 40}}),
+}
+
+
+class Observed(Schedules):
+    """A schedule that is read again and again, also in the list.
+
+    Attributes:
+        samples: when it was read, and what it said.
+        actions: when its user did something.
+        moments: when its runs were due, and when they ended.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.samples: list[tuple[Millis, dict[str, Any], dict[str, Any]]] = []
+        self.actions: list[Millis] = []
+        self.moments: list[Millis] = []
+
+    def look(self, duration: Millis, every: Millis = 7 * SECOND) -> None:
+        """Read it again and again for so long."""
+        end = self.now + duration
+        while self.now < end:
+            self.run(every)
+            shown = self.schedule()
+            (listed,) = self.ask("GET", "/v1/schedules").body["schedules"]
+            self.samples.append((self.now, shown, listed))
+
+    def did(self) -> None:
+        """The user did something."""
+        self.actions.append(self.now)
+
+    def check(self) -> None:
+        """Hold what it said against what ran."""
+        runs = {
+            task.id.text: task
+            for task in self.placed()
+            if task.schedule_ref and task.schedule_ref.cause is not Cause.BACKFILL
+        }
+        self.moments = [at for task in runs.values() for at in (task.due_at, task.finished_at or 0)]
+        begun: dict[str, Millis] = {}
+        for effect in self.effects:
+            if effect.task_id in runs:
+                begun.setdefault(effect.task_id, effect.at)
+        times = sorted(begun.values())
+        for at, shown, listed in self.samples:
+            if any(abs(at - other) <= SECOND for other in [*times, *self.moments]):
+                # It begins, is to begin or ends while it is asked about.
+                continue
+            for name in ("next_at", "runs_started", "remaining_runs"):
+                assert shown[name] == listed[name], (at, name)
+            # Its start is more exact once it has ended, perhaps between the two.
+            told, also = ({**(each["last_run"] or {}), "started_at": None} for each in (shown, listed))
+            assert told == also, at
+            before = [task_id for task_id, began in begun.items() if began < at]
+            latest = max(before, key=lambda task_id: begun[task_id], default=None)
+            told = shown["last_run"]
+            assert (told and told["task_id"]) == latest, (at, told, latest)
+            if latest is not None:
+                assert abs(instant_of(told["started_at"]) - begun[latest]) <= SECOND
+            # Where nothing counts them those whose time has come are told of, and so what was cancelled or is held.
+            is_counted = shown["overlap"] != "allow_all" or shown["remaining_runs"] is not None or shown["permanent"]
+            stopped = (
+                []
+                if is_counted
+                else [run for task_id, run in runs.items() if task_id not in begun and run.due_at <= at]
+            )
+            dropped = [run for run in stopped if run.error is not None and run.error.type == SKIPPED]
+            number = len(before) + len(stopped) - len(dropped)
+            assert shown["runs_started"] == number, (at, shown["runs_started"], number)
+            self._check_next(at, shown, [began for began in times if began > at])
+
+    def _check_next(self, at: Millis, shown: dict[str, Any], later: list[Millis]) -> None:
+        if shown["next_at"] is not None:
+            assert instant_of(shown["next_at"]) > at - SECOND, (at, shown["next_at"])
+        if not later or any(at <= action <= later[0] for action in self.actions):
+            return
+        if shown["next_at"] is None:
+            # The next run of a chain is not known before this one has ended.
+            assert shown["permanent"] is not None
+            return
+        due = instant_of(shown["next_at"])
+        if shown["overlap"] == "buffer_one":
+            # One may wait that was due before.
+            return
+        # It is due then; where runs take turns it may be skipped.
+        assert due <= later[0] + SECOND, (at, shown["next_at"], later[0])
+        if shown["overlap"] == "allow_all" or shown["permanent"] is not None:
+            assert later[0] - due <= SECOND, (at, shown["next_at"], later[0])
+
+
+def _nothing(schedules: Observed) -> None:
+    schedules.look(3 * MINUTE)
+
+
+def _pause(schedules: Observed) -> None:
+    assert schedules.control("pause").status == 200
+    schedules.did()
+    schedules.look(2 * MINUTE)
+    assert schedules.schedule()["next_at"] is None
+    assert schedules.control("resume").status == 200
+    schedules.did()
+
+
+def _long_pause(schedules: Observed) -> None:
+    assert schedules.control("pause").status == 200
+    schedules.did()
+    schedules.ticking = False
+    schedules.run(3 * DAY)
+    schedules.ticking = True
+    schedules.look(MINUTE)
+    assert schedules.control("resume").status == 200
+    schedules.did()
+
+
+def _changed(**fields: Any) -> Callable[[Observed], None]:  # noqa: ANN401 - JSON
+    def change(schedules: Observed) -> None:
+        schedules.occurrences.overlapping.add(NAME)
+        assert schedules.amend(**fields).status == 200
+        schedules.did()
+
+    return change
+
+
+def _cancel_the_next(schedules: Observed) -> None:
+    ahead = [task for task in schedules.placed() if task.due_at > schedules.now and not task.is_terminal]
+    for task in ahead[:4]:
+        assert schedules.cancel(task.id.text).status == 200
+    schedules.did()
+
+
+def _hold_the_next(schedules: Observed) -> None:
+    for task in [task for task in schedules.placed() if task.due_at > schedules.now and not task.is_terminal][:2]:
+        assert schedules.do(task.id.text, "pause").status == 200
+    schedules.did()
+
+
+def _run_by_hand(schedules: Observed) -> None:
+    assert schedules.control("run").status in {200, 201}
+    schedules.did()
+
+
+def _fill_back(schedules: Observed) -> None:
+    start = schedules.now // HOUR * HOUR - 3 * HOUR
+    body = {"scheduled_after": to_iso(start), "scheduled_before": to_iso(start + 4 * MINUTE)}
+    assert schedules.control("backfills", body).status == 201
+
+
+EVENTS: dict[str, Callable[[Observed], None]] = {
+    "nothing": _nothing,
+    "pause": _pause,
+    "long pause": _long_pause,
+    "another timing": _changed(rate="50 seconds", cron=None, permanent=None),
+    "another task": _changed(task={"type": PLAIN, "payload": {"new": 1}, "timeout_seconds": 600}),
+    "another overlap": _changed(overlap="allow_all"),
+    "turns from now on": _changed(overlap="skip"),
+    "a limit": _changed(remaining_runs=100),
+    "no limit": _changed(remaining_runs=None),
+    "the next cancelled": _cancel_the_next,
+    "the next held": _hold_the_next,
+    "a run by hand": _run_by_hand,
+    "a backfill": _fill_back,
+}
+NOT_OF_PERMANENT = {"another timing", "another overlap", "turns from now on", "a backfill"}
+QUICK = {
+    ("takes turns", "pause"),
+    ("side by side", "pause"),
+    ("side by side", "the next cancelled"),
+    ("permanent", "nothing"),
+}
+PAIRS = [
+    pytest.param(kind, event, marks=() if (kind, event) in QUICK else pytest.mark.slow)
+    for kind in KINDS
+    for event in EVENTS
+    if (kind != "permanent" or event not in NOT_OF_PERMANENT) and (event != "a backfill" or "cron" in KINDS[kind][1])
+]
+
+
+@pytest.mark.parametrize(("kind", "event"), PAIRS)
+def test_a_schedule_tells_of_runs_that_have_started_and_of_the_next(kind: str, event: str) -> None:
+    """At every moment, in its response and in the list, whatever is placed ahead, cancelled, held or changed."""
+    lasts, fields = KINDS[kind]
+    with Observed() as schedules:
+        schedules.last(lasts)
+        schedules.make(**fields)
+        schedules.did()
+        schedules.look(2 * MINUTE + 10 * SECOND)
+        EVENTS[event](schedules)
+        schedules.look(4 * MINUTE)
+        schedules.check()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("overlap", ["skip", "allow_all"])
+def test_the_latest_run_is_known_when_its_task_is_gone(overlap: str) -> None:
+    """Of a schedule of once in ten days whose tasks are kept for a week and a day."""
+    with Schedules() as schedules:
+        schedules.environ[Variable.RETENTION_DAYS] = "8"
+        schedules.make(rate="10 days", overlap=overlap)
+        schedules.run(MINUTE)
+        (run,) = schedules.placed()
+        schedules.run(9 * DAY)
+        assert (run.id.partition, run.id.text) in schedules.expire()
+        shown = schedules.schedule()
+        assert shown["last_run"]["task_id"] == run.id.text
+        assert shown["runs_started"] == 1
+
+
+def test_a_deleted_schedule_is_answered_as_it_was_and_another_of_its_name_has_no_run() -> None:
+    """The deletion tells of the latest run; the next schedule of the name has none."""
+    with Schedules() as schedules:
+        schedules.make(rate="20 seconds")
+        schedules.run(MINUTE + 5 * SECOND)
+        latest = schedules.effects[-1].task_id
+        assert schedules.ask("DELETE", PATH).body["last_run"]["task_id"] == latest
+        schedules.make(cron="0 0 1 1 *")
+        shown = schedules.schedule()
+        assert (shown["name"], shown["last_run"], shown["runs_started"]) == (NAME, None, 0)
