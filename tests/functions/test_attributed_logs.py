@@ -169,7 +169,7 @@ def test_metrics_of_a_handler_are_left_as_they_are(
 def test_what_utf_8_cannot_write_is_printed_escaped(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A file name with a foreign byte fails no attempt, whether its line is text, JSON, metrics or of a thread."""
+    """A file name with a foreign byte fails no attempt, whether it is in a text, JSON, metrics, or another thread."""
     name = "caf\udce9.txt"
     texts = [name, f'{{"file":"{name}"}}', f'{{"_aws":{{}},"file":"{name}"}}']
     ended: list[str] = []

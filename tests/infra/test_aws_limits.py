@@ -92,7 +92,7 @@ def test_a_module_of_a_layer_is_read_beside_the_environment(tmp_path: Path, monk
         "VARIABLES = {'DUETIME_OPERATORS': 'ann', 'DUETIME_SHARDS': '9'}"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    environ = {Variable.SETTINGS_MODULE: "settings_for_this_test", Variable.SHARDS: "4"}
+    environ: dict[str, str] = {Variable.SETTINGS_MODULE: "settings_for_this_test", Variable.SHARDS: "4"}
     found = Settings(with_settings_module(environ))
     assert (found.operators.include("ann"), found.shards) == (True, 4)
     with pytest.raises(ImportError):

@@ -36,7 +36,7 @@ class Silent(Exception):
         raise GeneratorExit
 
     @property
-    def __notes__(self) -> list[str]:
+    def __notes__(self) -> list[str]:  # type: ignore[override]  # what is tested
         raise ValueError(FILE)
 
 
@@ -65,7 +65,7 @@ BASE_ERRORS = [
     ValueError(f"cannot read {FILE}"),
     ValueError(b"\xff", FILE, object()),
     RecursionError(),
-    SyntaxError("torn", ("f.py", 1, 1, 5)),
+    SyntaxError("torn", ("f.py", 1, 1, 5)),  # type: ignore[arg-type]  # what is tested
 ]
 
 

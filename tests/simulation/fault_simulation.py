@@ -207,6 +207,7 @@ class FaultSimulation(Account):
             if self._goes_on():
                 self.watching.check_end()
                 self.schedules.watch_on()
+                self.schedules.check_explained()
             if self._goes_on() and self.seed % _AGES == 0:
                 self.time.kill(looks)
                 self._age()
@@ -599,7 +600,7 @@ class FaultSimulation(Account):
         # Drawn apart, as above. An endpoint has no context to report to, and raises nothing.
         apart = Random(f"{self.seed} {context.task_id} {context.fence} {phase}")  # noqa: S311 - repeatable
         is_handler = not isinstance(context, Asked)
-        if is_handler and apart.random() < _REPORTS:
+        if not isinstance(context, Asked) and apart.random() < _REPORTS:
             context.progress(50, f"reading {FILE}")
         until = self.time.now() + self.random.choice([0, 0, 100, 2 * SECOND, 20 * SECOND, 70 * SECOND])
         while self.time.now() < until and context.requested_action is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
@@ -15,6 +16,7 @@ from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.states import TERMINAL
 from duetime.domain.times import MINUTE, Millis, to_iso
+from duetime.services.schedules.runs import OF_ITS_TIMING
 from duetime_testing.simulation.machines import SKEW
 from tests.simulation.watching import MENDED
 
@@ -25,10 +27,13 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.parent_references import ScheduleRef
     from duetime.domain.tasks.task import Task
     from tests.simulation.fault_simulation import FaultSimulation
+    from tests.simulation.users import Reply
 
 _SCHEDULE_REF = ATTRIBUTES["schedule_ref"].name
 OWNER = "local"
 """Whoever calls an API that asks for no credentials."""
+_ASKED = 5
+"""Occurrences of each schedule, about, whose explanations are asked for at the end."""
 _ALIVE = 2 * MINUTE
 """How long an endless schedule is watched going on, once everything else has ended."""
 
@@ -271,6 +276,30 @@ class ScheduleWatching:
             self.account.watching.check(
                 run == wanted, f"{now.name} ran {run} of {wanted} occurrences after the simulation"
             )
+
+    def check_explained(self) -> None:
+        """Whoever asks about the time of an occurrence that has begun learns of it, whatever was done since."""
+        begun = [task for task in self.account.watching.tasks() if task.schedule_ref and task.attempt]
+        for name in self.names:
+            stored_schedule, _ = self.store.read(OWNER, name)
+            if stored_schedule is None:
+                continue
+            mine = [each.schedule_ref for each in begun if each.schedule_ref and each.schedule_ref.schedule == name]
+            own = {each.nominal for each in mine if each.mark == stored_schedule.mark and each.cause in OF_ITS_TIMING}
+            for nominal in sorted(own)[:: max(1, len(own) // _ASKED)]:
+                self._ask(name, nominal)
+
+    def _ask(self, name: str, nominal: Millis) -> None:
+        """Ask why a schedule did, or did not, run at a time at which it has."""
+        replies: list[Reply | None] = []
+        path, query = f"/v1/schedules/{name}/explain", f"at={to_iso(nominal)}"
+        self.account.time.start_process(lambda: replies.append(self.account.users.ask("GET", path, query=query)))
+        self.account.time.run_until(self.account.time.now() + MINUTE)
+        said = next((each.body for each in replies if each is not None and each.status == HTTPStatus.OK), None)
+        self.account.watching.check(
+            said is not None and said["outcome"] in {"ran", "open"},
+            f"{name} began an occurrence of {to_iso(nominal)}, but of that time it is said: {said}",
+        )
 
     def _run_from(self, name: str, began: Millis) -> int:
         """How many occurrences of a schedule that were due while it was watched going on have run."""

@@ -69,8 +69,8 @@ _SUMMARIES = {
     "context": "Name deployments, and choose the one that commands use.",
     "init": "Make a project: handlers with tests, settings, a CDK app, a CI workflow.",
     "deploy": "Deploy the project of this folder with the AWS CDK: show what changes, and ask.",
-    "why": "Explain why a task waits or where its time went; with --schedule and --at, why a schedule did"
-    " not run then.",
+    "why": "Explain why a task waits or where its time went; with --schedule, why a schedule ran or did not, last or"
+    " --at.",
     "logs": "Print what tasks have logged and printed, from CloudWatch Logs.",
     "summary": "Show how many tasks there are: by type and state, some seconds old.",
     "dispatch": "Show when the trigger last ran, and how long the queues are; for operators.",

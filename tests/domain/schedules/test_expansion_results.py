@@ -57,13 +57,26 @@ def test_a_missed_occurrence_that_was_decided_upon_comes_first_and_once() -> Non
 
 def test_a_schedule_ends_only_after_its_last_occurrence_was_due() -> None:
     """While the last run lies ahead it is active, and expanded once more when that was due; then it has ended."""
-    last = replace(STORED, remaining_runs=1)
+    last = replace(STORED, spec=replace(STORED.spec, end_at=NOW + MINUTE))
     found = expand_timing(last, last.schedule(), NOW + HOUR, NOW + HOUR, NOW, DELAY)
     due_at = found.runs[-1].due_at
     assert (found.after.state, found.next_at) == (ScheduleState.ACTIVE, due_at + DELAY + MINUTE)
     later = due_at + HOUR
     found = expand_timing(found.after, found.after.schedule(), later, later, later, DELAY)
     assert (found.runs, found.after.state, found.next_at) == ((), ScheduleState.ENDED, None)
+
+
+def test_a_schedule_that_has_placed_as_many_as_may_begin_is_looked_into_until_they_have_begun() -> None:
+    """A minute later, then at growing intervals while some are open; it goes on behind the last that it has placed."""
+    last = replace(STORED, remaining_runs=1, runs_limit=1)
+    found = expand_timing(last, last.schedule(), NOW + HOUR, NOW + HOUR, NOW, DELAY)
+    assert (found.after.state, found.next_at) == (ScheduleState.ACTIVE, NOW + MINUTE)
+    assert found.after.done == found.runs[-1].nominal
+    placed, later = found.after, found.runs[-1].due_at + HOUR
+    found = expand_timing(placed, placed.schedule(), later, later, later, DELAY, has_open_runs=True)
+    assert (found.runs, found.after.state, found.next_at) == ((), ScheduleState.ACTIVE, later + HOUR)
+    found = expand_timing(placed, placed.schedule(), later, later, later, DELAY)
+    assert (found.after.state, found.next_at) == (ScheduleState.ENDED, None)
 
 
 def test_occurrences_that_a_calendar_excludes_are_counted_and_remarked_once_for_each_reason() -> None:

@@ -285,9 +285,11 @@ def spent_at(rate: float, seconds: int, window: int) -> tuple[int, int]:
         at = MORNING + round(number / rate) * SECOND
         created = snapshot(5 * number)
         running = replace(created, state=State.RUNNING)
-        lives = ((None, created, at), (created, running, at + MINUTE // 2))
-        lives += ((running, replace(created, state=State.SUCCEEDED), at + MINUTE // 2),)
-        changes += (Change(f"{number}-{place}", when, *life) for place, (*life, when) in enumerate(lives))
+        ended, later = replace(created, state=State.SUCCEEDED), at + MINUTE // 2
+        lives = ((None, created, at), (created, running, later), (running, ended, later))
+        changes += [
+            Change(f"{number}-{place}", when, left, entered) for place, (left, entered, when) in enumerate(lives)
+        ]
     metered = Metered(store())
     one = counter(metered, spread=1)
     deliveries, waiting = 0, sorted(changes, key=lambda change: change.at)

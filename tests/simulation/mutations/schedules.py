@@ -6,6 +6,13 @@ from tests.simulation.mutations.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        "an explanation knows the runs of the present revision only",
+        "services/schedules/runs.py",
+        "        if first > self.clock.now() or any(each.attempt_history for each in found):\n",
+        "        found = [one for one in found if one.schedule_ref and one.schedule_ref.revision == stored.revision]\n"
+        "        if True:\n",
+    ),
+    Mutant(
         "an occurrence does not look at the revision of its schedule",
         "domain/schedules/overlap.py",
         "    if stored.state is ScheduleState.PAUSED:\n        return Skipped(f",
