@@ -179,7 +179,7 @@ def test_a_result_that_is_no_json_fails_the_task(client: Client) -> None:
     assert (task.state, task.attempt, task.error.type) == ("failed", 1, "ResultNotJson")
 
 
-class Silent(BaseException):
+class Mute(BaseException):
     """An error that cannot even be asked what it says."""
 
     def __str__(self) -> str:
@@ -201,7 +201,7 @@ FILE = "caf\udce9.txt"
         KeyboardInterrupt(),
         GeneratorExit(),
         BaseExceptionGroup("many", [KeyboardInterrupt()]),
-        Silent(),
+        Mute(),
         type("Line\nbreak" * 20, (Exception,), {})("y" * 6_000_000),
         ValueError(f"cannot read {FILE}"),
     ],

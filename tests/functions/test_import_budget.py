@@ -9,20 +9,20 @@ import pytest
 from duetime_cdk.environments import FunctionName
 
 BUDGET = {
-    "api": (198, 215),
-    "trigger": (155, 167),
-    "worker": (169, 169),
-    "topology": (179, 167),
-    "bulk": (186, 167),
-    "deadletter": (108, 167),
-    "broadcast": (137, 167),
-    "watch": (108, 215),
-    "console": (10, 0),
-    "archive": (84, 206),
-    "egress": (45, 169),
-    "intake": (167, 215),
+    "api": 215,
+    "trigger": 167,
+    "worker": 169,
+    "topology": 167,
+    "bulk": 167,
+    "deadletter": 167,
+    "broadcast": 167,
+    "watch": 215,
+    "console": 0,
+    "archive": 206,
+    "egress": 169,
+    "intake": 215,
 }
-"""How many modules each function imports when it starts: of this project, and of libraries."""
+"""How many modules of libraries each function imports when it starts. How long that takes is measured in `bench`."""
 MOST_COLLECTIONS = 2
 """How often the garbage collector looks at more than the youngest objects while a function is imported."""
 SCRIPT = """
@@ -31,9 +31,9 @@ before = sum(generation["collections"] for generation in gc.get_stats()[1:])
 import functions.{function}.handler
 # What begins with an underscore is of the machine, not of the function.
 names = [name for name in sys.modules if name[0] != "_" and name.partition(".")[0] not in sys.stdlib_module_names]
-own = [name for name in names if name.partition(".")[0] in ("duetime", "functions")]
+libraries = [name for name in names if name.partition(".")[0] not in ("duetime", "functions")]
 collections = sum(generation["collections"] for generation in gc.get_stats()[1:]) - before
-print(len(own), len(names) - len(own), collections)
+print(len(libraries), collections)
 """
 
 
@@ -44,13 +44,11 @@ def test_every_function_has_a_budget() -> None:
 
 @pytest.mark.parametrize("function", BUDGET)
 def test_a_function_imports_no_more_than_its_budget(function: str) -> None:
-    """A function that starts imports no more modules than are written down, and no garbage is collected meanwhile."""
+    """A function that starts imports no more of libraries than is written down, and collects no garbage meanwhile."""
     script = SCRIPT.format(function=function)
     told = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)  # noqa: S603 - our own
-    own, libraries, collections = map(int, told.stdout.split())
-    most_own, most_libraries = BUDGET[function]
-    assert own <= most_own
-    assert libraries <= most_libraries
+    libraries, collections = map(int, told.stdout.split())
+    assert libraries <= BUDGET[function]
     assert collections <= MOST_COLLECTIONS
 
 

@@ -59,7 +59,7 @@ def test_an_occurrence_that_ran_is_not_reported_as_skipped_when_the_one_before_i
         schedule = scenario.ask("GET", "/v1/schedules/minutely").body
         assert schedule["runs_skipped"] == 0, schedule["skipped_runs"]
         tasks = sorted(scenario.watching.tasks(), key=lambda task: task.due_at)
-        assert schedule["runs_started"] == len(tasks)
+        assert schedule["runs_started"] == sum(bool(task.attempt_history) for task in tasks)
         assert {late.due_at - early.due_at for early, late in pairwise(tasks)} == {MINUTE}
 
 

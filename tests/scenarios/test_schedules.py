@@ -95,7 +95,7 @@ def test_after_an_outage_only_the_latest_missed_one_runs(outage: Millis) -> None
         assert [at for at in missed if at in times] == missed[-1:]
         assert all(at in times for at in schedules.minutes(back, schedules.now))
         known = schedules.schedule()
-        assert (known["runs_skipped"], known["runs_started"]) == (len(missed) - 1, len(tasks))
+        assert (known["runs_skipped"], known["runs_started"]) == (len(missed) - 1, len(times))
         assert "missed" in str(known)
 
 
@@ -178,7 +178,7 @@ def test_runs_that_a_change_drops_are_given_back() -> None:
     with Schedules() as schedules:
         schedules.make(rate="30 seconds", remaining_runs=5)
         schedules.run(45 * SECOND)
-        assert schedules.schedule()["remaining_runs"] == 0
+        assert schedules.schedule()["remaining_runs"] == 3
         assert schedules.amend(catch_up_seconds=60).status == 200
         schedules.run(10 * MINUTE)
         times = list(schedules.ran())

@@ -205,4 +205,5 @@ def test_what_was_stopped_before_the_trigger_saved_its_schedule_stays_stopped(ho
         wanted = schedules.minutes(schedules.created_at, schedules.now - SECOND)
         assert ran == dict.fromkeys((at for at in wanted if at != last.due_at), 1)
         ahead = [task for task in schedules.placed() if task.state == "scheduled" and task.due_at > schedules.now]
-        assert schedules.schedule()["runs_started"] == len(ran) + 1 + len(ahead)
+        # Its time has come, and that of no task ahead.
+        assert (schedules.schedule()["runs_started"], bool(ahead)) == (len(ran) + 1, True)

@@ -12,6 +12,7 @@ from greenlet import GreenletExit
 
 from duetime.adapters.dynamodb import schema
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis
+from duetime.domain.tracebacks import class_name
 from duetime.environment_variables import Variable
 from duetime.handlers import Accepted, AttemptCancelled, AttemptPaused
 from duetime_testing.simulation.code_versions import Generation
@@ -601,7 +602,7 @@ class FaultSimulation(Account):
         except GreenletExit:
             raise
         except BaseException as error:
-            self.attempts.fails(effect, type(error).__name__)
+            self.attempts.fails(effect, class_name(error))
             raise
         else:
             if result is _UNWRITABLE:

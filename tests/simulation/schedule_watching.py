@@ -13,6 +13,7 @@ from duetime.adapters.dynamodb.task_items import task_of
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.occurrences import count_between, judged, may_mean
 from duetime.domain.schedules.schedule import ScheduleState
+from duetime.domain.tasks.attempt_results import SKIPPED
 from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.states import TERMINAL
 from duetime.domain.times import MINUTE, Millis, to_iso
@@ -279,7 +280,12 @@ class ScheduleWatching:
 
     def check_explained(self) -> None:
         """Whoever asks about the time of an occurrence that has begun learns of it, whatever was done since."""
-        begun = [task for task in self.account.watching.tasks() if task.schedule_ref and task.attempt]
+        # What was dropped for the sake of its schedule may have been claimed before by a process that vanished.
+        begun = [
+            task
+            for task in self.account.watching.tasks()
+            if task.schedule_ref and task.started_at and not (task.error and task.error.type == SKIPPED)
+        ]
         for name in self.names:
             stored_schedule, _ = self.store.read(OWNER, name)
             if stored_schedule is None:

@@ -131,10 +131,4 @@ MUTANTS = (
         "        self.runtime.executor.map(self._rescan, rescanned)\n",
         "",
     ),
-    Mutant(
-        "only what has a lease that is over is met again",
-        "services/trigger/recovery.py",
-        "rescanned = [each for each in (overdue if self.is_first else left) if each.task_id in watched]",
-        "rescanned = [each for each in left if each.task_id in watched]",
-    ),
 )

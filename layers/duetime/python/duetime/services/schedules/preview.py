@@ -10,8 +10,8 @@ from duetime.domain.ids import TaskId
 from duetime.domain.schedules.forecast import MAX_FORECAST_SCHEDULES, forecast
 from duetime.domain.schedules.occurrences import between, following, preceding
 from duetime.domain.schedules.pauses import latest_occurrence
-from duetime.domain.schedules.revisions import begun_run, is_to_begin
-from duetime.domain.schedules.run_history import RUN_BY_HAND
+from duetime.domain.schedules.revisions import is_to_begin
+from duetime.domain.schedules.run_history import RUN_BY_HAND, begun_run
 from duetime.domain.schedules.runs import ScheduleStatus
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_changes import coming
@@ -58,7 +58,7 @@ def seen_of(occurrence: Occurrence, task: Task) -> Seen:
     """An occurrence that has a task: it ran if that has begun, whatever excludes it by now."""
     if not occurrence.runs:
         occurrence = replace(occurrence, runs=True, due_at=task.due_at, note="")
-    is_dropped = task.error is not None and not task.attempt
+    is_dropped = task.error is not None and not task.attempt_history
     return Seen(occurrence, task.id, task, task.error.message if task.error and is_dropped else occurrence.note)
 
 
@@ -225,7 +225,7 @@ class SchedulePreview:
         stored: StoredSchedule, occurrence: Occurrence, task_id: TaskId | None, tasks: dict[TaskId, Task]
     ) -> Seen:
         task = None if task_id is None else tasks.get(task_id)
-        if task is not None and (occurrence.runs or task.attempt):
+        if task is not None and (occurrence.runs or task.attempt_history):
             return seen_of(occurrence, task)
         note = occurrence.note
         if task_id is not None and task is None and occurrence.runs:

@@ -190,7 +190,7 @@ class ScheduleRuns:
             for task in page.tasks:
                 nominal = _nominal_of(stored, task)
                 # One that was placed again by a later revision counts as that.
-                if nominal is not None and start <= nominal <= end and (nominal not in found or task.attempt):
+                if nominal is not None and start <= nominal <= end and (nominal not in found or task.attempt_history):
                     found[nominal] = task
             after = page.after
             if after is None or after.home > until or len(found) > limit:
