@@ -169,6 +169,7 @@ DECIDERS: dict[str, Rule] = {
     "services/tasks/reopen.py:TaskReopener.reopen": CONTENT,
     "services/unique_keys.py:let_key_expire": UNIQUE_KEY,
     "services/outcomes/callbacks.py:CallbackTasks.create": CONTENT,
+    "services/topologies/node_transitions.py:NodeActions._release": CONTENT,
     "services/topologies/node_transitions.py:NodeActions.count": TOPOLOGY,
     "services/topologies/node_transitions.py:NodeActions.undo": RECORD,
     "services/topologies/retention.py:Retention._set_one": NODE,

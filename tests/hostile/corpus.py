@@ -115,7 +115,14 @@ BODIES: Mapping[str, Any] = {
     "reportHeartbeat": {"fence": 1},
     "reportProgress": {"fence": 1, "percent": 40, "message": "on the way"},
     "queryTask": {"action": "progress"},
-    "acquireLeases": {"types": [PULLED], "max_tasks": 1, "wait_seconds": 0, "lease_seconds": 30, "worker": "w"},
+    "acquireLeases": {
+        "types": [PULLED],
+        "max_tasks": 1,
+        "wait_seconds": 0,
+        "lease_seconds": 30,
+        "acknowledge_within_seconds": 10,
+        "worker": "w",
+    },
     "pauseSchedulesByTag": {"filter": {"tags": {"a": "b"}}, "reason": "why"},
     "resumeSchedulesByTag": {"filter": {"tags": {"c": "d"}}, "reason": "why"},
     "putSwitch": {

@@ -74,7 +74,9 @@ def test_a_cancel_stops_a_job_whose_start_got_no_response(
         tasks.run(RECOVERY + LEASE)
         assert (tasks.state(task_id), tasks.running()) == ("cancelled", [])
         assert tasks.record(task_id).error is None
-        assert (tasks.counts()["worker_errors"], tasks.counts()["jobs_stopped"]) == (0, 1)
+        assert tasks.counts()["jobs_stopped"] == 1
+        # The fake of a process that dies is an exception, which the worker notes before nothing of it goes on.
+        assert tasks.counts()["worker_errors"] == (happens is die)
 
 
 def test_a_cancel_tells_that_no_job_was_found(tasks: Jobs, service: str) -> None:

@@ -51,9 +51,8 @@ class Failing(Schedules):
 
     def listed(self, what: str) -> list[dict[str, Any]]:
         """The runs or occurrences about the first time."""
-        kind = {"runs": "due", "occurrences": "scheduled"}[what]
         first, last = to_iso(self.first), to_iso(self.first + HOUR)
-        reply = self.ask("GET", f"{PATH}/{what}", query=f"{kind}_after={first}&{kind}_before={last}")
+        reply = self.ask("GET", f"{PATH}/{what}", query=f"scheduled_after={first}&scheduled_before={last}")
         assert reply.status == 200, reply.body
         return list(reply.body[what])
 

@@ -112,6 +112,7 @@ def test_a_lease_of_a_pull_worker_expires(duetime: Duetime) -> None:
     duetime.pull("vm.backup")
     duetime.client.tasks.create("vm.backup")
     (first,) = duetime.client.leases.acquire(["vm.backup"], wait_seconds=5, lease_seconds=30)
+    duetime.client.leases.renew(first.id)
     duetime.advance(minutes=10)
     (second,) = duetime.client.leases.acquire(["vm.backup"], wait_seconds=5)
     assert (first.task.attempt, second.task.attempt) == (1, 2)

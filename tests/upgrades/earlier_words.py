@@ -37,11 +37,10 @@ _NODE_GONE = frozenset({"ended_at"})
 _SCHEDULE = {
     "note": "paused_reason",
     "changed_at": "updated_at",
-    "placed": "runs_started",
     "skipped": "runs_skipped",
 }
-_SCHEDULE_GONE = frozenset({"id"})
-"""The name of a schedule, said twice."""
+_SCHEDULE_GONE = frozenset({"id", "placed", "runs_started"})
+"""The name of a schedule, said twice; how many runs were placed, which is not how many have begun."""
 _CALENDAR = {"kind": "mode"}
 _SWITCH = {"changed_at": "updated_at", "changed_by": "updated_by"}
 _HOLDER = {"until": "expires_at"}
@@ -97,6 +96,9 @@ def _attempt(answer: Mapping[str, Any]) -> dict[str, Any]:
 
 def _topology(answer: Mapping[str, Any]) -> dict[str, Any]:
     nodes = {key: _renamed(node, _NODE, _NODE_GONE) for key, node in answer["nodes"].items()}
+    for node in nodes.values():
+        # A node that had succeeded, and had reported nothing, was at 0 percent.
+        node["percent"] = 100 if node["state"] == "succeeded" else node["percent"]
     return _renamed(answer, _TOPOLOGY) | {"nodes": nodes}
 
 

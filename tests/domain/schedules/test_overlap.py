@@ -48,7 +48,7 @@ def at_minute(number: int) -> Task:
 def test_an_occurrence_begins_when_nothing_runs_and_nothing_waits() -> None:
     """It is remembered as the active one, and what waited before is forgotten."""
     decision = start_decision(SKIPS, THIRD, SEEN, OtherRuns(), NOW)
-    assert (decision.verdict, decision.activity) == (None, replace(SEEN, active=THIRD.id, waiting=()))
+    assert (decision.verdict, decision.activity) == (None, replace(SEEN.with_begun(THIRD, NOW), waiting=()))
 
 
 def test_no_run_of_a_backfill_is_dropped_for_lack_of_room() -> None:
@@ -112,7 +112,7 @@ def test_the_latest_occurrence_has_the_one_before_it_stopped() -> None:
     assert isinstance(waits.verdict, Postponed)
     assert (waits.stop, waits.activity) == (FIRST, replace(SEEN, waiting=(later.id,)))
     begins = start_decision(with_overlap(Overlap.REPLACE_OTHER), later, SEEN, others, NOW)
-    assert begins == StartDecision(None, replace(SEEN, active=later.id, waiting=()), FIRST)
+    assert begins == StartDecision(None, replace(SEEN.with_begun(later, NOW), waiting=()), FIRST)
 
 
 @pytest.mark.parametrize("policy", [Overlap.CANCEL_OTHER, Overlap.REPLACE_OTHER])
