@@ -49,8 +49,7 @@ class NodeRequests:
         if status.is_pausing or status.state not in LEASED:
             return status.is_pausing
         # Whoever resumed it may have been lost before it was passed on.
-        latest = self.bulk_operations.latest_of(topology_run.run_state.task_id(key))
-        return latest is not None and latest.kind is BulkKind.PAUSE
+        return self.bulk_operations.is_last_pause(topology_run.run_state.task_id(key))
 
     def _resumed(self, owner: str, task_id: TaskId, version: int | None, by: Attribution) -> Task:
         try:
