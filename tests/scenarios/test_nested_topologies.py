@@ -179,6 +179,31 @@ def test_a_resume_reaches_the_nodes_within_although_its_process_is_lost_between_
         assert graphs.ran == ["first", "a", "last"]
 
 
+@pytest.mark.parametrize("key", ["side", "inner"])
+def test_a_pause_of_a_node_that_is_written_after_the_resume_does_not_last(key: str) -> None:
+    """Two users ask at once: the resume finds the node as it was, and the pause of the node is written after that."""
+    with Nested() as graphs:
+        graphs.faulty = True
+        graphs.ends_after(30)
+        nodes = outer(chain("a", "b")) | {"side": {"type": PLAIN, "delay_seconds": 600}}
+        graphs.submit(nodes)
+        graphs.until_runs("a")
+        graphs.topologies.controlled.add(graphs.topology)
+        node, version = graphs.node(key).id.text, graphs.node(key).version
+        waits = graphs.slow(
+            lambda call: call.machine.function == "api" and call.operation == "update_item" and node in str(call), 500
+        )
+        graphs.send("POST", f"{PATH}/{graphs.topology}/pause")
+        assert graphs.run_until(lambda: waits, SECOND, 10)
+        assert graphs.ask("POST", f"{PATH}/{graphs.topology}/resume").status < 300
+        assert graphs.node(key).version == version
+        graphs.run(2 * SECOND)
+        assert (graphs.node(key).state == "paused") is (key == "side")
+        assert (graphs.node(key).requested_action == "pause") is (key == "inner")
+        assert graphs.run_until_ended().state == "succeeded"
+        assert sorted(graphs.ran) == ["a", "b", "first", "last", "side"]
+
+
 def test_a_rollback_undoes_the_nodes_within_before_what_they_depend_on() -> None:
     """Children before parents, through the inner topology, which ends rolled back itself."""
     with Nested() as graphs:
