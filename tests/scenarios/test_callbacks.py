@@ -76,6 +76,25 @@ def test_a_callback_is_retried_for_a_day_and_holds_up_nobody() -> None:
         assert tasks.counts()["callbacks_failed"] == 0
 
 
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_callback_that_its_user_cancels_by_its_name_is_not_sent_again(tasks: Tasks, *, asked: bool) -> None:
+    """Its name is its task's id. Those who watch all promises miss it, unless a user has asked for that."""
+    tasks.answer_callback = lambda: 503
+    task_id = tasks.create(callback_url=CALLBACK_URL)
+    tasks.run(10 * SECOND)
+    assert tasks.ask("POST", "/v1/tasks/cancel", {"filter": {"name": task_id}, "force": True}).status == 200
+    sent = len(tasks.callbacks)
+    tasks.run(10 * MINUTE)
+    assert callback_of(tasks, task_id)["state"] == "cancelled"
+    assert (tasks.state(task_id), len(tasks.callbacks)) == ("succeeded", sent)
+    if asked:
+        tasks.attempts.may_cancel.add(task_id)
+    tasks.watching.callbacks.clear()
+    tasks.watching.check_end()
+    missed = [each for each in tasks.violations if f"{task_id} was not called back" in str(each)]
+    assert bool(missed) is not asked
+
+
 @pytest.mark.slow
 def test_a_callback_that_is_given_up_is_a_dead_letter() -> None:
     """After its last attempt, a day later: counted, in the list of failed tasks, and retried from there."""

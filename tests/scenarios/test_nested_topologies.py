@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from duetime.domain.operating_parameters import ROLLBACK_CHECK_PAUSE
 from duetime.domain.times import DAY
 from duetime.handlers import Unretriable
@@ -11,10 +13,11 @@ from tests.scenarios.graphs import PATH, Graphs
 from tests.scenarios.scenario import MINUTE, PLAIN, SECOND, UNDONE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from duetime.domain.tasks.task import Task
     from duetime.handlers import Context
+    from duetime_testing.simulation.faults import Call
 
 TOPOLOGY = {"kind": "topology"}
 
@@ -140,7 +143,20 @@ def test_a_pause_holds_the_nodes_within_until_it_is_resumed() -> None:
         assert graphs.ran == ["first", "a", "b", "last"]
 
 
-def test_a_resume_reaches_the_nodes_within_although_its_process_is_lost_between_both() -> None:
+def _is_inner_operation(graphs: Nested, call: Call) -> bool:
+    """Whether a call is about the bulk operation that passes a resume of the inner topology on."""
+    return graphs.inner().id.text in str(call.request) and "bulk" in str(call.request)
+
+
+def _is_operation_itself(_graphs: Nested, call: Call) -> bool:
+    """Whether a call stores a bulk operation, which is noted at its topology by then."""
+    return call.operation == "put_item" and "'b#" in str(call.request)
+
+
+@pytest.mark.parametrize("matches", [_is_inner_operation, _is_operation_itself])
+def test_a_resume_reaches_the_nodes_within_although_its_process_is_lost_between_both(
+    matches: Callable[[Nested, Call], bool],
+) -> None:
     """The inner topology goes on by then; the request that is repeated finds that its nodes do not."""
     with Nested() as graphs:
         graphs.faulty = True
@@ -152,11 +168,8 @@ def test_a_resume_reaches_the_nodes_within_although_its_process_is_lost_between_
         graphs.topologies.controlled.add(graphs.topology)
         graphs.run(10 * MINUTE)
         assert graphs.inner_node("a").state == "paused"
-        inner = graphs.inner().id.text
         died = graphs.once(
-            lambda call: (
-                inner in str(call.request) and "bulk" in str(call.request) and not graphs.inner().requested_action
-            ),
+            lambda call: not graphs.inner().requested_action and matches(graphs, call),
             lambda call: call.machine.die(),
         )
         graphs.send("POST", f"{PATH}/{graphs.topology}/resume")
@@ -164,6 +177,31 @@ def test_a_resume_reaches_the_nodes_within_although_its_process_is_lost_between_
         graphs.until_answered("resume")
         assert graphs.run_until_ended().state == "succeeded"
         assert graphs.ran == ["first", "a", "last"]
+
+
+@pytest.mark.parametrize("key", ["side", "inner"])
+def test_a_pause_of_a_node_that_is_written_after_the_resume_does_not_last(key: str) -> None:
+    """Two users ask at once: the resume finds the node as it was, and the pause of the node is written after that."""
+    with Nested() as graphs:
+        graphs.faulty = True
+        graphs.ends_after(30)
+        nodes = outer(chain("a", "b")) | {"side": {"type": PLAIN, "delay_seconds": 600}}
+        graphs.submit(nodes)
+        graphs.until_runs("a")
+        graphs.topologies.controlled.add(graphs.topology)
+        node, version = graphs.node(key).id.text, graphs.node(key).version
+        waits = graphs.slow(
+            lambda call: call.machine.function == "api" and call.operation == "update_item" and node in str(call), 500
+        )
+        graphs.send("POST", f"{PATH}/{graphs.topology}/pause")
+        assert graphs.run_until(lambda: waits, SECOND, 10)
+        assert graphs.ask("POST", f"{PATH}/{graphs.topology}/resume").status < 300
+        assert graphs.node(key).version == version
+        graphs.run(2 * SECOND)
+        assert (graphs.node(key).state == "paused") is (key == "side")
+        assert (graphs.node(key).requested_action == "pause") is (key == "inner")
+        assert graphs.run_until_ended().state == "succeeded"
+        assert sorted(graphs.ran) == ["a", "b", "first", "last", "side"]
 
 
 def test_a_rollback_undoes_the_nodes_within_before_what_they_depend_on() -> None:

@@ -177,6 +177,24 @@ def test_a_broken_execution_is_replaced_by_another(running: str) -> None:
         assert sum(machine.facts.counts["topology_executions_lost"] for machine in graphs.machines) == 1
 
 
+@pytest.mark.parametrize("resumed_after", [0, 30 * SECOND, 20 * MINUTE])
+def test_a_paused_topology_whose_execution_broke_goes_on_with_all_its_nodes(resumed_after: int) -> None:
+    """Whenever it is resumed: its task may run, wait for another execution, or be held itself by then."""
+    with Graphs() as graphs:
+        graphs.target = lambda _phase, _context: graphs.take(30 * SECOND)
+        graphs.submit({"running": {"type": PLAIN}, "held": {"type": PLAIN, "delay_seconds": 120}})
+        assert graphs.run_until(lambda: graphs.ran)
+        graphs.until_answered("pause")
+        graphs.topologies.controlled.add(graphs.topology)
+        graphs.faulty = True
+        (execution,) = graphs.states.executions
+        graphs.states.break_execution(execution, Status.TIMED_OUT)
+        graphs.run(resumed_after)
+        graphs.until_answered("resume")
+        assert graphs.run_until_ended(2 * HOUR).state == "succeeded"
+        assert sorted(graphs.ran) == ["held", "running"]
+
+
 def test_a_broken_execution_whose_nodes_have_all_ended_needs_no_other() -> None:
     """Nodes start each other; the check that finds them all ended ends the whole itself."""
     with Graphs() as graphs:

@@ -59,7 +59,7 @@ class NodeWatching:
         if _NODE_REF not in new:
             return
         before, after = read_state(old[_STATE]), read_state(new[_STATE])
-        if before is State.PAUSED and after is State.SCHEDULED and _is_by_user(task_of(new)):
+        if before is State.PAUSED and after is State.SCHEDULED and is_by_user(task_of(new)):
             self._resumed.add(task_of(new).id.text)
         elif after is State.PAUSED:
             self._resumed.discard(task_of(new).id.text)
@@ -80,7 +80,7 @@ class NodeWatching:
         """The target of a node is called, in the present run of its topology."""
         node_ref = task.node_ref
         assert node_ref is not None
-        if phase == "rollback" and not _is_by_user(task):
+        if phase == "rollback" and not is_by_user(task):
             self._check_undone_below(task, whole, graph)
         if phase not in _BEGINNING or task.id.text in self._by_hand:
             # A node that its user has had tried again runs beside the runs of its topology.
@@ -138,7 +138,16 @@ class NodeWatching:
         self._account.watching.check(holds, violation)
 
 
-def _is_by_user(task: Task) -> bool:
+def is_by_user(task: Task) -> bool:
     """Whether the last action on a task is its user's own, and not its topology's."""
+    return _last_actor(task) is ActorType.USER
+
+
+def is_by_topology(task: Task) -> bool:
+    """Whether the last action on a task is that of the topology that it is a node of."""
+    return _last_actor(task) is ActorType.TOPOLOGY
+
+
+def _last_actor(task: Task) -> ActorType | None:
     records = task.actions.records
-    return bool(records) and records[-1].by.actor is ActorType.USER
+    return records[-1].by.actor if records else None

@@ -12,6 +12,7 @@ from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND, Millis
 from duetime.domain.topologies.trigger_rules import TriggerRule
 from tests.simulation import works
+from tests.simulation.node_watching import is_by_user
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -218,8 +219,9 @@ class TopologyUsers:
                 topologies.reruns[topology, key] = runs + 1
 
     def resume_all(self) -> None:
-        """Let go on whatever is paused."""
+        """Let each topology that users hold go on; what one has held within it, it lets go on itself."""
         for task in self.simulation.watching.unfinished():
-            if task.id.text in self.made and (task.state == "paused" or task.requested_action == "pause"):
+            is_held = task.state == "paused" or task.requested_action == "pause"
+            if task.is_topology and is_held and is_by_user(task):
                 self.simulation.nodes.let_go(task.id.text)
                 self.users.ask("POST", f"{PATH}/{task.id}/resume")

@@ -16,6 +16,7 @@ from duetime_testing.simulation.machines import SKEW
 from tests.simulation import works
 from tests.simulation.account import LEASE_SECONDS, PULLED
 from tests.simulation.endpoints import CALLBACK_URL, CONFLICT, ROWS_URL, SINK, URL
+from tests.simulation.node_watching import is_by_topology
 from tests.simulation.rate_watching import RATES
 
 if TYPE_CHECKING:
@@ -299,9 +300,9 @@ class Users:
         self.ask("POST", f"/v1/tasks/{task_id}/notify", {"fence": stored.fence, **told})
 
     def resume_all(self) -> None:
-        """Let go on whatever is paused."""
+        """Let go on whatever is paused, but for the nodes that their topology holds: it must let them go on itself."""
         for task in self.simulation.watching.unfinished():
-            if task.state == "paused":
+            if task.state == "paused" and not is_by_topology(task):
                 self.simulation.nodes.let_go(task.id.text)
                 self.ask("POST", f"/v1/tasks/{task.id}/resume")
 

@@ -413,12 +413,16 @@ class Watching:
     def _check_outside(self) -> None:
         """What succeeded was sent, and what has a callback URL was called back."""
         sent = Counter(message_owner(held.body) for held in self.account.sqs.queues[SINK_URL].messages)
+        # A callback is a task, whose name is the id of the one that has ended: users may cancel it, by its name, too.
+        cancelled = {task.name for task in self.tasks() if task.type == CALLBACK_TYPE and task.state is State.CANCELLED}
+        taken_back = cancelled & self.account.attempts.may_cancel
         for task in self.tasks():
             if isinstance(task.target, AwsTarget) and not task.target.is_job and task.state is State.SUCCEEDED:
                 self.check(sent[task.id.text] > 0, f"{task.id} succeeded, and its message was not sent")
             if task.callback_url and task.finished_at and task.state in {State.SUCCEEDED, State.FAILED}:
                 told = self.callbacks.get(task.id.text, set())
-                self.check(str(task.state) in told, f"{task.id} was not called back: {told}")
+                is_told = str(task.state) in told or task.id.text in taken_back
+                self.check(is_told, f"{task.id} was not called back: {told}")
             self._check_requests(task)
 
     def _check_requests(self, task: Task) -> None:

@@ -49,6 +49,7 @@ class NodeStatus:
         is_stopping: a stop of its running attempt has been requested.
         is_pausing: a pause of its running attempt has been requested.
         is_topology: it is a topology itself.
+        is_held_by_topology: it is held, or asked to pause, because its topology was paused, and not by its user.
     """
 
     state: State = State.BLOCKED
@@ -64,6 +65,7 @@ class NodeStatus:
     is_stopping: bool = False
     is_pausing: bool = False
     is_topology: bool = False
+    is_held_by_topology: bool = False
 
     @property
     def outcome(self) -> Outcome | None:

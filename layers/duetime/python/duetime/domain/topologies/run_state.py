@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from duetime.domain.tasks.action_history import Action, ActorType
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import RequestedAction
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 ROLLBACK_FAILED = "rollback_failed"
 """The note of a node whose rollback has failed for good; a `Reason` is one that was cancelled."""
+_PAUSES = frozenset({Action.PAUSED, Action.PAUSE_REQUESTED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,14 @@ def was_retried(task: Task, nodes: tuple[str, ...] = ()) -> bool:
     return task.reopened_fence is not None and task.state not in {State.FAILED, State.CANCELLED}
 
 
+def is_held_by_topology(task: Task) -> bool:
+    """Whether a node is held, or asked to pause, because its topology was paused, and not by its user."""
+    if task.state is not State.PAUSED and task.requested_action is not RequestedAction.PAUSE:
+        return False
+    pauses = [each for each in task.actions.records if each.action in _PAUSES]
+    return bool(pauses) and pauses[-1].by.actor is ActorType.TOPOLOGY
+
+
 def status_of(task: Task | None) -> NodeStatus:
     """Where a node stands; one whose task is not there yet is blocked."""
     if task is None:
@@ -135,6 +145,7 @@ def status_of(task: Task | None) -> NodeStatus:
         is_stopping=task.requested_action is RequestedAction.CANCEL,
         is_pausing=task.requested_action is RequestedAction.PAUSE,
         is_topology=task.is_topology,
+        is_held_by_topology=is_held_by_topology(task),
     )
 
 

@@ -113,6 +113,15 @@ class BulkOperations:
         operation_id = self.stores.bulk.latest_of(topology).operation_id
         return None if operation_id is None else self.stores.bulk.read(operation_id)
 
+    def is_last_pause(self, topology: TaskId) -> bool:
+        """Whether a topology's nodes were last held in the background, as far as is known, and not let go on since."""
+        operation_id = self.stores.bulk.latest_of(topology).operation_id
+        if operation_id is None:
+            return False
+        latest = self.stores.bulk.read(operation_id)
+        # Whoever noted one that is not there may have been lost before it was stored.
+        return latest is None or latest.kind is BulkKind.PAUSE
+
     def replace_other(self, topology: TaskId, kind: BulkKind) -> BulkOperation | None:
         """Stop what an earlier request has going on a topology, unless that is of the same kind.
 

@@ -42,6 +42,10 @@ class NodeRequests:
         """Have a node go on."""
         self._ask(self._resumed, topology_run, key)
 
+    def resume_version(self, topology_run: TopologyRun, key: str, version: int) -> None:
+        """Have a node go on, unless something has been written to its task since this version."""
+        self._ask(self._resumed, topology_run, key, version)
+
     def is_held(self, topology_run: TopologyRun, key: str, status: NodeStatus) -> bool:
         """Whether a node was paused, or is a topology whose nodes were, and were not resumed with it."""
         if status.state is State.PAUSED or not status.is_topology:
@@ -49,8 +53,7 @@ class NodeRequests:
         if status.is_pausing or status.state not in LEASED:
             return status.is_pausing
         # Whoever resumed it may have been lost before it was passed on.
-        latest = self.bulk_operations.latest_of(topology_run.run_state.task_id(key))
-        return latest is not None and latest.kind is BulkKind.PAUSE
+        return self.bulk_operations.is_last_pause(topology_run.run_state.task_id(key))
 
     def _resumed(self, owner: str, task_id: TaskId, version: int | None, by: Attribution) -> Task:
         try:
@@ -65,11 +68,15 @@ class NodeRequests:
         self._ask(self.task_control.stop, topology_run, key)
 
     def _ask(
-        self, ask: Callable[[str, TaskId, int | None, Attribution], Task], topology_run: TopologyRun, key: str
+        self,
+        ask: Callable[[str, TaskId, int | None, Attribution], Task],
+        topology_run: TopologyRun,
+        key: str,
+        version: int | None = None,
     ) -> None:
         owner, task_id = topology_run.task.owner, topology_run.run_state.task_id(key)
         try:
-            task = ask(owner, task_id, None, by_topology(topology_run.task))
+            task = ask(owner, task_id, version, by_topology(topology_run.task))
         except RequestError:
             return
         if task.is_topology and task.state in LEASED:

@@ -12,7 +12,7 @@ from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.topologies.graph import OnFailure
 from duetime.domain.topologies.next_actions import NextAction, is_stopped, next_action, rollback_action
 from duetime.domain.topologies.node_status import Reason, decided
-from duetime.domain.topologies.run_state import Begun, RunState
+from duetime.domain.topologies.run_state import Begun, RunState, is_held_by_topology
 from duetime.domain.topologies.trigger_rules import Verdict
 
 if TYPE_CHECKING:
@@ -152,12 +152,15 @@ class TopologyReconciler:
             self.bulk_operations.end_topology(topology_run.task.owner, topology_run.task.id)
 
     def repair(self, topology_run: TopologyRun) -> tuple[NextAction, Statuses]:
-        """Reconcile, and do what crashes may have left undone: nodes that wait for nothing any more are decided."""
+        """Reconcile, and do what crashes may have left undone.
+
+        Nodes that wait for nothing any more are decided; those that a pause has held, which is over, go on.
+        """
         found, statuses = self.reconcile(topology_run)
         if not topology_run.task.is_terminal:
             # Of another version of the code, or kept by a retry whose plan was cut off.
             self.retention.keep(topology_run, statuses)
-        self.do(self._repairs(topology_run, found, statuses))
+        self.do([*self._repairs(topology_run, found, statuses), *self._releases(topology_run, found, statuses)])
         return found, statuses
 
     def roll_back(self, topology_run: TopologyRun, until: Millis | None = None) -> tuple[NextAction, Statuses]:
@@ -166,10 +169,6 @@ class TopologyReconciler:
         found = rollback_action(topology_run.graph, statuses)
         self.do(self._undone(topology_run, found, statuses), until)
         return found, statuses
-
-    def go_on(self, topology_run: TopologyRun) -> None:
-        """Let what was paused with the run go on."""
-        self.do(self.resumption(topology_run))
 
     def _next_action(
         self, topology_run: TopologyRun, known: Mapping[str, NodeStatus] | None = None
@@ -217,6 +216,25 @@ class TopologyReconciler:
             if not (topology_run.run_state.stopped and verdict is Verdict.READY)
         )
         return [partial(self.nodes.act, topology_run, key, verdict) for key, verdict in left]
+
+    def _releases(self, topology_run: TopologyRun, found: NextAction, statuses: Statuses) -> Work:
+        """What there is to do for nodes that the topology still holds although it goes on.
+
+        The pause of a node may be written after the resume that followed it, and a resume may find no running attempt.
+        """
+        held = [key for key, status in statuses.items() if status.is_held_by_topology]
+        if found.state is not State.RUNNING or not held:
+            return ()
+        # Of very many the next check does more, if no bulk operation has until then.
+        tasks = self.topology_repository.read_nodes(topology_run, held[:BULK_INLINE_NODES])
+        # Read after the nodes: a pause that has held one of these as they are is seen here.
+        if not self.topology_repository.refreshed(topology_run).starts_nodes:
+            return ()
+        return [
+            partial(self.node_requests.resume_version, topology_run, key, task.version)
+            for key, task in tasks.items()
+            if is_held_by_topology(task)
+        ]
 
     def _holds(self, topology_run: TopologyRun, found: NextAction, statuses: Statuses) -> Work:
         if found.state is not State.PAUSED or not statuses:
