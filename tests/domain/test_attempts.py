@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from duetime.domain.conditional_writes import applied, permits
 from duetime.domain.limits import MAX_ERROR_MESSAGE_LENGTH
-from duetime.domain.operating_parameters import MAX_CLOCK_DIFFERENCE
+from duetime.domain.operating_parameters import LATE_EVENT_AFTER, MAX_CLOCK_DIFFERENCE
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
 from duetime.domain.tasks.attempt_results import failure
-from duetime.domain.tasks.attempt_run import Claimant, Run
+from duetime.domain.tasks.attempt_run import Claimant, Run, late_start
 from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND
 from tests.domain.factories import NOW, message, task
@@ -71,3 +71,11 @@ def test_a_long_error_is_cut_and_says_so() -> None:
     error = failure("Boom", "x" * 10_000).error
     assert len(error.message) == MAX_ERROR_MESSAGE_LENGTH
     assert error.message.endswith("[cut]")
+
+
+def test_a_rollback_is_no_late_start() -> None:
+    """The heartbeat of a rollback says nothing of a task that never started; the one of a first attempt does."""
+    late = NOW + LATE_EVENT_AFTER
+    assert late_start(task(state=State.ROLLING_BACK, started_at=late), late) == {}
+    assert late_start(task(state=State.RUNNING, started_at=late), late) == {"started_late": True}
+    assert late_start(task(state=State.RUNNING, started_at=late - 1), late - 1) == {}

@@ -13,8 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from duetime.domain.ids import TaskId
+from duetime.domain.operating_parameters import MAX_CLOCK_DIFFERENCE
 from duetime.domain.rates import (
+    INTERVAL,
     MICROS,
+    STARTS,
+    Convert,
+    Join,
     RateState,
     Start,
     StartRequest,
@@ -203,3 +208,73 @@ def test_tasks_spread_over_the_parts_of_a_rate() -> None:
     found = Counter(part_of(rate, "me", each)[0].part for each in ids)
     assert len(found) == parts_of(rate) == 8
     assert max(found.values()) <= 1.2 * number / 8
+
+
+def started(state: RateState, pace: Pace, now: int) -> tuple[RateState, int | None]:
+    """What one request of a task without a place makes of a part, and when it begins; `None` if it has to wait."""
+    for _ in range(TRIES):
+        step = StartRequest(pace, Priority.NORMAL, now * MICROS).next_step(state, is_fresh=True)
+        if isinstance(step, Wait | Join):
+            return state, None
+        after = applied(state, step.update)
+        assert after is not None
+        state = after
+        if isinstance(step, Start):
+            earliest, _ = StartRequest(pace, Priority.NORMAL, now * MICROS).granted(state)
+            return state, max(now, -(-earliest // MICROS))
+    raise AssertionError("it is asked for ever")
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(min_value=0), st.integers(1, 4), st.integers(0, 3), st.integers(2, 12), st.integers(0, 3))
+def test_a_raised_rate_has_no_more_starts_in_a_window_than_the_new_one_may(
+    seed: int, slow: int, slow_burst: int, faster: int, burst: int
+) -> None:
+    """Starts that were counted at the old rate count at the new one, also if some tasks still name an old one."""
+    random = Random(seed)  # noqa: S311 - repeatable on purpose
+    before, after = (Rate("k", limit, 60, each) for limit, each in ((slow, slow_burst), (slow * faster, burst)))
+    state, now, starts = RateState(), 10**9, []
+    for number in range(200):
+        now += random.choice([0, 50, 500, 5_000, 60_000 // after.limit])
+        is_old = number < 80 or (not slow_burst and random.random() < 0.1)
+        rate = before if is_old else after
+        state, began = started(state, pace_of(rate, 0), now)
+        starts += [] if began is None else [began]
+    assert most_in_a_window(starts, 60_000) <= after.limit + max(before.burst, after.burst)
+
+
+def test_a_slow_start_counts_as_one_at_the_raised_rate() -> None:
+    """The next one comes after the new interval, not after the old one; the lines begin anew."""
+    slow, fast = pace_of(Rate("k", 1, 600), 0), pace_of(Rate("k", 60, 60), 0)
+    state, _ = started(RateState(), slow, 10**9)
+    waiting = StartRequest(slow, Priority.NORMAL, 10**9 * MICROS)
+    join = waiting.next_step(state, is_fresh=True)
+    assert isinstance(join, Join)
+    held = applied(state, join.update)
+    assert held is not None
+    _, place = waiting.joined(held)
+    now = 10**9 + 2_000
+    convert = StartRequest(fast, Priority.NORMAL, now * MICROS).next_step(held, is_fresh=True)
+    assert isinstance(convert, Convert)
+    converted = applied(held, convert.update)
+    assert converted is not None
+    assert converted.of(INTERVAL) == fast.interval
+    # Clocks may differ.
+    assert converted.of(STARTS) <= (now + MAX_CLOCK_DIFFERENCE) * MICROS + fast.interval
+    later = (now + MAX_CLOCK_DIFFERENCE) * MICROS
+    again = StartRequest(fast, Priority.NORMAL, later, place).next_step(converted, is_fresh=True)
+    assert isinstance(again, Start)
+
+
+def test_a_start_that_is_given_back_can_be_had_again() -> None:
+    """If none has come since; else it is lost, because the one that came counts on it."""
+    pace = pace_of(Rate("k", 1, 60), 0)
+    request = StartRequest(pace, Priority.NORMAL, 10**9 * MICROS)
+    state, _ = started(RateState(), pace, 10**9)
+    back = applied(state, request.given_back(state))
+    assert back is not None
+    assert started(back, pace, 10**9)[1] == 10**9
+    burst = pace_of(Rate("k", 1, 60, 1), 0)
+    first, _ = started(RateState(), burst, 10**9)
+    second, _ = started(first, burst, 10**9)
+    assert applied(second, StartRequest(burst, Priority.NORMAL, 10**9 * MICROS).given_back(first)) is None

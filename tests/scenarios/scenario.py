@@ -39,6 +39,7 @@ class Scenario(FaultSimulation):
     def __init__(self, seed: int = 1, start: Millis | None = None) -> None:
         super().__init__(seed, 0.0, start=start)
         self.faulty = self.is_mild = False
+        self.delivery = 0, 0
         self.attempts.hears_all = False
         self.target: Callable[[str, Any], Any] = lambda _phase, _context: "done"
 

@@ -6,6 +6,8 @@ from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from duetime.adapters.dynamodb import schema
 from duetime.domain.tasks.states import State
 from duetime_testing.simulation.faults import Call
@@ -234,3 +236,110 @@ def test_the_explanation_says_until_when_a_task_waits() -> None:
         tasks.run(MINUTE)
         after = tasks.ask("GET", f"/v1/tasks/{made[2]}/explain").body
         assert "rate" in {gate["name"] for gate in after["gates"]}
+
+
+def window(tasks: Tasks, seconds: int, names: set[str] | None = None) -> int:
+    """The most starts of tasks, of all if none are named, in any window of so many seconds."""
+    runs = sorted(effect.at for effect in tasks.effects if names is None or effect.task_id in names)
+    return max((sum(1 for other in runs if at <= other < at + seconds * SECOND) for at in runs), default=0)
+
+
+SLOW, FAST = {"key": "crm", "limit": 1, "per_seconds": 600}, {"key": "crm", "limit": 60, "per_seconds": 60}
+
+
+@pytest.mark.parametrize("after", [FAST, None], ids=["raised", "removed"])
+def test_a_rate_that_is_raised_or_removed_reaches_the_tasks_that_wait(after: dict[str, Any] | None) -> None:
+    """Ten tasks wait for hours; changed together, they start at the new rate, which no window exceeds."""
+    with Tasks() as tasks:
+        made = [tasks.create(rate=SLOW) for _ in range(10)]
+        tasks.run(5 * SECOND)
+        assert len(tasks.effects) == 1
+        wanted = {"filter": {"type": PLAIN}, "update": {"rate": after}}
+        assert tasks.ask("POST", "/v1/tasks/update", wanted).status < 300
+        tasks.run(MINUTE if after else 5 * SECOND)
+        assert {name for name, _ in starts(tasks)} == set(made)
+        assert after is None or window(tasks, 1) <= 2
+        assert after is None or window(tasks, 60) <= 60
+
+
+def test_a_long_line_goes_on_at_the_raised_rate() -> None:
+    """Forty tasks of which one starts every ten seconds, then three: the places that they had do not slow them down."""
+    with Tasks() as tasks:
+        slow, fast = {"key": "k", "limit": 1, "per_seconds": 10}, {"key": "k", "limit": 3, "per_seconds": 10}
+        made = [tasks.create(rate=slow) for _ in range(40)]
+        tasks.run(5 * SECOND)
+        assert tasks.ask("POST", "/v1/tasks/update", {"filter": {"type": PLAIN}, "update": {"rate": fast}}).status < 300
+        began = tasks.now
+        tasks.run(5 * MINUTE)
+        assert {name for name, _ in starts(tasks)} == set(made)
+        # The last one starts after 39 intervals, and a twentieth of slack.
+        assert max(each.at for each in tasks.effects) - began < 150 * SECOND
+        assert window(tasks, 10) <= 3
+
+
+def test_a_lowered_rate_holds_from_the_change_on() -> None:
+    """Of the tasks that wait, one starts in a window of the new rate."""
+    with Tasks() as tasks:
+        fast, slow = {"key": "k", "limit": 1, "per_seconds": 5}, {"key": "k", "limit": 1, "per_seconds": 60}
+        made = [tasks.create(rate=fast) for _ in range(6)]
+        tasks.run(7 * SECOND)
+        assert tasks.ask("POST", "/v1/tasks/update", {"filter": {"type": PLAIN}, "update": {"rate": slow}}).status < 300
+        before = {name for name, _ in starts(tasks)}
+        tasks.run(10 * MINUTE)
+        assert {name for name, _ in starts(tasks)} == set(made)
+        assert window(tasks, 60, set(made) - before) == 1
+
+
+@pytest.mark.parametrize("free", ["resume", "run", "due"])
+def test_a_task_that_leaves_its_line_checks_anew(free: str) -> None:
+    """Others have raised the rate: one that still names the old one starts in its turn, not at its old place."""
+    with Tasks() as tasks:
+        _, waiting, other = (tasks.create(rate=SLOW) for _ in range(3))
+        tasks.run(5 * SECOND)
+        assert tasks.change(other, rate=FAST).status == 200
+        tasks.run(9 * SECOND)
+        assert tasks.state(other) is State.SUCCEEDED
+        assert tasks.change(waiting, rate=FAST, due_at="2026-11-22T00:00:00Z").status == 200
+        if free == "due":
+            assert tasks.change(waiting, delay_seconds=1).status == 200
+        elif free == "run":
+            assert tasks.do(waiting, "run").status == 200
+        else:
+            assert tasks.do(waiting, "pause").status == 200
+            assert tasks.change(waiting, delay_seconds=0).status == 200
+            assert tasks.do(waiting, "resume").status == 200
+        tasks.run(9 * SECOND)
+        assert tasks.state(waiting) is State.SUCCEEDED
+
+
+@pytest.mark.parametrize(("own", "switch"), [(1, 2), (1, 1), (2, 1), (3, 2)])
+def test_two_rates_of_equal_speed_cost_no_throughput(own: int, switch: int) -> None:
+    """A rate of each of two keys and one of their type: all start in the time that the slower of both takes."""
+    with Tasks() as tasks:
+        limit = {"rate": {"limit": switch, "per_seconds": 10}}
+        assert tasks.ask("PUT", f"/v1/switches/type/{PLAIN}", limit).status == 200
+        tasks.run(10 * SECOND)
+        began = tasks.now
+        keys = [f"k{number % 2}" for number in range(20)]
+        made = [tasks.create(rate={"key": key, "limit": own, "per_seconds": 10}) for key in keys]
+        ideal = 20 * 10 * SECOND // min(switch, 2 * own)
+        tasks.run(2 * ideal)
+        assert len(tasks.effects) == 20
+        assert max(each.at for each in tasks.effects) - began < 1.1 * ideal
+        assert window(tasks, 10) <= switch
+        for key in ("k0", "k1"):
+            mine = {name for name, used in zip(made, keys, strict=True) if used == key}
+            assert window(tasks, 10, mine) <= own
+
+
+def test_two_rates_hold_where_a_worker_waits_for_one_of_them() -> None:
+    """The start that the one grants at once is taken when the other allows it: neither has two in a window."""
+    with Tasks() as tasks:
+        limit = {"rate": {"limit": 1, "per_seconds": 1}}
+        assert tasks.ask("PUT", f"/v1/switches/type/{PLAIN}", limit).status == 200
+        tasks.run(10 * SECOND)
+        plain = [tasks.create() for _ in range(2)]
+        mine = [tasks.create(rate={"key": "k", "limit": 1, "per_seconds": 3}) for _ in range(3)]
+        tasks.run(MINUTE)
+        assert {name for name, _ in starts(tasks)} == {*plain, *mine}
+        assert (window(tasks, 1), window(tasks, 3, set(mine))) == (1, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import cycle, pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +14,7 @@ from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
 from tests.scenarios.tasks import ONCE, Tasks
 
 if TYPE_CHECKING:
+    from duetime.domain.times import Millis
     from duetime_testing.simulation.faults import Call
     from tests.simulation.users import Reply
 
@@ -36,6 +38,18 @@ def make(tasks: Tasks, delay: int = 0, *, idempotency: str | None = None, **fiel
 def held(reply: Reply) -> str | None:
     """What an answer says was done with the task that holds the key."""
     return reply.headers.get("Duetime-On-Conflict")
+
+
+def storm(tasks: Tasks, every: Millis, duration: Millis, *bodies: dict[str, Any]) -> None:
+    """Ask for the tasks in turn, one each so many milliseconds, whether or not the requests before are answered."""
+    until, turns = tasks.now + duration, cycle(bodies)
+
+    def go() -> None:
+        while tasks.now < until:
+            tasks.send("POST", "/v1/tasks", {"type": PLAIN, "timeout_seconds": 60, **next(turns)})
+            tasks.take(every)
+
+    tasks.time.start_process(go)
 
 
 def writes_with_key(call: Call) -> bool:
@@ -360,6 +374,81 @@ def test_a_debounced_task_is_put_off_by_each_creation_up_to_its_limit() -> None:
         assert tasks.ask("GET", f"/v1/tasks/{task_id}").body["payload"] == 3
         assert [each.task_id for each in tasks.effects] == [task_id]
         assert make(tasks, **debounce).status == 201
+
+
+@pytest.mark.parametrize(("every", "delivery"), [(2000, 300), (400, 150), (100, 150), (50, 150), (100, 60), (25, 300)])
+def test_a_debounced_task_starts_by_its_limit_however_often_its_key_is_used(every: Millis, delivery: Millis) -> None:
+    """Creations come faster than messages are delivered: each task starts as its `max_seconds` say, all the time."""
+    with Tasks() as tasks:
+        tasks.delivery, began = (delivery, delivery), tasks.now
+        storm(tasks, every, 35 * SECOND, {"debounce": {"key": KEY, "seconds": 5, "max_seconds": 10}})
+        tasks.run(35 * SECOND)
+        starts = [(each.at - began) / SECOND for each in tasks.effects]
+        assert len(starts) == 3
+        # The key is free once a worker has taken its task up, some milliseconds before it starts.
+        assert all(9.9 * number <= at < 10 * number + 3 for number, at in enumerate(starts, 1)), starts
+        tasks.run(MINUTE)
+        assert len(tasks.effects) == 4
+
+
+@pytest.mark.parametrize(("every", "delivery"), [(2000, 300), (100, 150), (50, 300)])
+@pytest.mark.parametrize(
+    "change", [{}, {"priority": "high"}, {"lock": {"key": "db"}}], ids=["same", "priority", "lock"]
+)
+def test_a_task_that_is_replaced_all_the_time_starts(every: Millis, delivery: Millis, change: dict[str, Any]) -> None:
+    """Due at once, it starts once its message is there, although each creation replaces it, in other fields too."""
+    with Tasks() as tasks:
+        tasks.delivery, began = (delivery, delivery), tasks.now
+        body = unique(until="started", on_conflict="replace")
+        storm(tasks, every, 5 * SECOND, body, {**body, **change})
+        tasks.run(5 * SECOND)
+        starts = [each.at - began for each in tasks.effects]
+        assert starts
+        assert starts[0] < SECOND
+        assert all(after - before < every + SECOND for before, after in pairwise(starts)), starts
+
+
+def test_a_task_that_its_user_has_run_again_and_again_starts() -> None:
+    """Each request sends its message anew, and none makes those before void."""
+    with Tasks() as tasks:
+        tasks.delivery = 300, 300
+        task_id = tasks.create(HOUR)
+        for _ in range(40):
+            tasks.send("POST", f"/v1/tasks/{task_id}/run")
+            tasks.run(50)
+        assert tasks.phases(task_id) == ["run"]
+
+
+def test_a_message_that_was_lost_is_sent_anew_by_a_request_to_run() -> None:
+    """A due task whose message is gone need not wait for the recovery scan."""
+    with Tasks() as tasks:
+        tasks.receiving = False
+        task_id = tasks.create()
+        tasks.lose_messages()
+        tasks.receive_again()
+        tasks.run(5 * SECOND)
+        assert tasks.phases(task_id) == []
+        assert tasks.do(task_id, "run").status == 200
+        tasks.run(SECOND)
+        assert tasks.phases(task_id) == ["run"]
+
+
+def test_a_replacement_of_a_task_that_is_due_costs_no_message() -> None:
+    """Its check stays where it is: the message of that is valid, and brings what the last creation asked for."""
+    with Tasks() as tasks:
+        tasks.receiving = False
+        first = make(tasks, **unique(on_conflict="replace"), payload=0)
+        generation, sent = tasks.record(first.body["id"]).generation, tasks.sent()
+        for number in range(1, 4):
+            tasks.run(SECOND)
+            assert make(tasks, **unique(on_conflict="replace"), payload=number).status == 200
+        record = tasks.record(first.body["id"])
+        assert (record.generation, tasks.sent()) == (generation, sent)
+        assert record.due_at >= record.created_at + 3 * SECOND
+        tasks.receive_again()
+        tasks.run(SECOND)
+        assert tasks.state(first.body["id"]) is State.SUCCEEDED
+        assert tasks.ask("GET", f"/v1/tasks/{first.body['id']}").body["payload"] == 3
 
 
 def test_debounce_excludes_a_due_time_and_a_unique_key() -> None:

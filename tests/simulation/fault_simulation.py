@@ -22,6 +22,7 @@ from tests.simulation.account import Account
 from tests.simulation.attempt_watching import AttemptWatching
 from tests.simulation.bulk_users import BulkUsers
 from tests.simulation.endpoints import Asked
+from tests.simulation.event_watching import EventWatching
 from tests.simulation.expiry_watching import ExpiryWatching, expiry_of
 from tests.simulation.job_users import JobUsers
 from tests.simulation.job_watching import JobWatching
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
     from duetime_testing.simulation.faults import Call, Fault
     from duetime_testing.simulation.virtual_time import Strand
 
+DELIVERIES = [(0, 0), (0, 60), (0, 300), (150, 300)]
+"""How long messages take, in milliseconds: none at all as in most tests, or as with SQS and Lambda."""
 RATES = [0.0, 0.002, 0.01, 0.03]
 STORM = 8 * MINUTE
 _MILD = 0.4
@@ -59,6 +62,10 @@ _AGES, _MOMENTS = 5, 12
 """Of so many seeds one is watched for months afterwards, at so many moments."""
 _JOBS = 5
 """In one of so many seeds users have AWS run jobs as well."""
+_HOT_KEYS = 4
+"""In one of so many seeds with tasks there are keys of which tasks are created faster than messages are delivered."""
+_RATES_CHANGE = 5
+"""In one of so many seeds with tasks the rates of tasks that wait are raised and lowered."""
 _SILENCES = 6
 """In one of so many seeds with faults everything stands still for days before the calm."""
 _NOTICED = 15 * SECOND
@@ -160,6 +167,8 @@ class FaultSimulation(Account):
         self.faulty = bool(self.rate)
         self.is_mild = not self.faulty and self.random.random() < _MILD
         self.is_calm = False
+        # Apart from the other draws.
+        self.delivery = Random(f"{seed} delivery").choice(DELIVERIES)  # noqa: S311 - repeatable on purpose
         self.most_receives = self.random.choice([1000, 1000, 25, 5] if self.faulty else [1000, 1000, 25])
         for queue in self.sqs.queues.values():
             queue.most_receives = self.most_receives if queue.dead_letters else 0
@@ -172,6 +181,7 @@ class FaultSimulation(Account):
         self.expiries = ExpiryWatching(self)
         self.rates = RateWatching(self)
         self.unique_keys = UniqueWatching(self)
+        self.events = EventWatching(self)
         self.occurrences = OccurrenceWatching(self)
         self.nodes = NodeWatching(self)
         self.watching = Watching(self)
@@ -246,6 +256,11 @@ class FaultSimulation(Account):
         if Theme.TASKS not in uses:
             return
         self.pullers = [self.time.start_process(self.users.pull) for _ in range(2)]
+        if self.seed % _RATES_CHANGE == 2:
+            self.time.start_process(partial(self.users.change_rates, end))
+        if self.seed % _HOT_KEYS == 1:
+            self.delivery = DELIVERIES[-1]
+            self.time.start_process(partial(self.users.use_hot_keys, end))
         if self.faulty:
             # What they do makes tasks late on purpose.
             self.time.start_process(partial(self.bulk_users.use, end))

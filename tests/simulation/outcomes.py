@@ -22,7 +22,7 @@ _AT_ONCE = 4
 """Seeds that a process is given in one go."""
 CONDITIONS = frozenset(
     {
-        *("stale read", "clock skewed", "messages reordered", "ticks overlap", "shards doubled"),
+        *("stale read", "clock skewed", "messages reordered", "ticks overlap", "shards doubled", "hot key"),
         *("deployed older code", "deployed present code", "deployed newer code"),
     }
 )

@@ -15,6 +15,7 @@ from duetime_testing.simulation.machines import Machine
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task_options import Rate
     from duetime.domain.times import Millis
     from duetime_testing.simulation.virtual_time import Strand
     from tests.simulation.fault_simulation import FaultSimulation
@@ -32,14 +33,14 @@ class RateWatching:
     """Watches how often attempts start.
 
     Attributes:
-        starts: when attempts started, by owner and key.
-        largest: how many may start within a window, by owner and key: of several limits of a key the largest holds.
+        starts: when attempts started and by which rate, by owner and key: of several rates of a key the fastest holds.
+        asked: the rates that tasks of a key may ask by, whether or not one has started: the fastest of them holds.
     """
 
     def __init__(self, account: FaultSimulation) -> None:
         self._account = account
-        self.starts: dict[tuple[str, str], list[Millis]] = {}
-        self.largest: dict[tuple[str, str], int] = {}
+        self.starts: dict[tuple[str, str], list[tuple[Millis, Rate]]] = {}
+        self.asked: dict[str, set[Rate]] = {}
         self._begun: set[tuple[str, int]] = set()
 
     def began(self, task: Task, phase: str, fence: int, process: Strand) -> None:
@@ -52,15 +53,27 @@ class RateWatching:
             return
         if not is_start or task.rate is None:
             return
-        rate, now = task.rate, machine.clock.now()
-        starts = self.starts.setdefault((task.owner, rate.key), [])
-        insort(starts, now)
-        window = rate.per_seconds * SECOND
-        most = max(self.largest.get((task.owner, rate.key), 0), rate.limit + rate.burst)
-        self.largest[task.owner, rate.key] = most
-        for first in range(bisect_left(starts, now - window + 1), bisect_left(starts, now) + 1):
-            number = bisect_left(starts, starts[first] + window) - first
+        now, key = machine.clock.now(), (task.owner, task.rate.key)
+        starts = self.starts.setdefault(key, [])
+        insort(starts, (now, task.rate), key=lambda each: each[0])
+        asked = self.asked.get(task.rate.key, set())
+        for rate in {rate for _, rate in starts}:
+            self._check(starts, rate, now, asked)
+
+    def _check(self, starts: list[tuple[Millis, Rate]], rate: Rate, now: Millis, asked: set[Rate]) -> None:
+        """Look at each window of a rate with this moment in it in which no faster one of the same key was used."""
+        window, times = rate.per_seconds * SECOND, [at for at, _ in starts]
+        for first in range(bisect_left(times, now - window + 1), bisect_left(times, now) + 1):
+            inside = [used for _, used in starts[first : bisect_left(times, times[first] + window)]]
+            if min([*inside, *asked], key=_interval) != rate:
+                continue
+            most = max(used.limit for used in inside) + max(used.burst for used in inside)
             what = (
-                f"{number} attempts of the rate {rate.key!r} started within {rate.per_seconds} s, of which {most} may"
+                f"{len(inside)} attempts of the rate {rate.key!r} started within {rate.per_seconds} s, "
+                f"of which {most} may"
             )
-            self._account.watching.check(number <= most, what)
+            self._account.watching.check(len(inside) <= most, what)
+
+
+def _interval(rate: Rate) -> float:
+    return rate.per_seconds / rate.limit

@@ -1,6 +1,7 @@
 """What must hold of unique keys, whatever fails: one task at a time holds one, and what was answered was true.
 
-Who holds a key is said anew here, from the records alone: the items of keys are not looked at.
+Who holds a key is said anew here, from the records alone: the items of keys are not looked at. So is since when a task
+is due: however often it is replaced, it starts.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
 from duetime.adapters.dynamodb.task_items import task_of
 from duetime.domain.tasks.states import State
+from duetime.domain.times import SECOND
+from duetime_testing.simulation.machines import SKEW
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 
 _KEYS = tuple(ATTRIBUTES[name].name for name in ("unique", "debounce"))
 _STATE = ATTRIBUTES["state"].name
+PROMPT = 10 * SECOND
+"""How long after its due time a task is taken up, without faults, at the latest."""
 _ENDED = frozenset({State.SUCCEEDED, State.FAILED, State.ROLLED_BACK, State.CANCELLED})
 _AT_WORK = frozenset({State.PREPARING, State.RUNNING, State.ROLLING_BACK})
 
@@ -40,6 +45,7 @@ class UniqueWatching:
         self._held_again_at: dict[str, Millis] = {}
         self._held_until: dict[str, Millis] = {}
         self._names: dict[str, set[str]] = {}
+        self._due_since: dict[str, Millis] = {}
         self.answered: dict[str, int] = {}
 
     def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
@@ -49,6 +55,7 @@ class UniqueWatching:
             return
         task, now = task_of(record), self._account.time.now()
         key, name = _key_of(task), task.id.text
+        self._watch_start(name, task, is_there=new is not None)
         if new is None or not _holds(task):
             if name in self._holding:
                 self._holding.discard(name)
@@ -64,6 +71,21 @@ class UniqueWatching:
             return
         self._holding.add(name)
         self._held_until.pop(name, None)
+
+    def _watch_start(self, name: str, task: Task, *, is_there: bool) -> None:
+        """Of what has been due all the time, without a creation that puts it off, somebody takes it up."""
+        account, now = self._account, self._account.time.now()
+        since = self._due_since.get(name)
+        if is_there and task.state is State.SCHEDULED:
+            if since is None or since > now or task.due_at > now + 2 * SKEW:
+                self._due_since[name] = max(task.due_at, now)
+            return
+        self._due_since.pop(name, None)
+        is_held = task.lock is not None or task.rate is not None or task.pull_queue
+        if since is None or is_held or task.state is not State.RUNNING:
+            return
+        late = now - max(since, account.received_from)
+        account.watching.check(account.faulty or late <= PROMPT, f"{name} was due for {late} ms, and replaced")
 
     def _check_taken(self, key: str, name: str) -> None:
         """A key is taken from nobody who holds it."""

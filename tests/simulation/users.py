@@ -9,7 +9,7 @@ from itertools import count
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.tasks.task_options import Priority
+from duetime.domain.tasks.task_options import Priority, Rate
 from duetime.domain.times import MINUTE, SECOND, Millis, to_iso
 from duetime_testing.simulation.gateway import event_of
 from duetime_testing.simulation.machines import SKEW
@@ -28,6 +28,9 @@ _ANSWERED = range(200, 500)
 _LATEST = 6
 _SILENT = 0.3
 """How many pull workers send no heartbeats, and work as long as their first lease lasts."""
+_HOT = (60, 140, 400)
+"""Milliseconds between two creations of one key: less than a message takes, or more."""
+_STORM = 18 * SECOND
 _VANISHED = 0.15
 """How many requests for leases are given up by their clients before the answer comes, while anything may fail."""
 _SHORT = {"timeout_seconds": 60, "notify_within_seconds": 60, "retry": {"max_attempts": 2, "initial_seconds": 1}}
@@ -89,6 +92,45 @@ class Users:
                 accepted = self.simulation.watching.accepted
                 # The latest have not begun yet, or are at work.
                 self._control(self.random.choice(accepted[-_LATEST:] if self.random.random() < 0.6 else accepted))
+
+    def use_hot_keys(self, until: Millis) -> None:
+        """Now and then create tasks of one key many times a second, without waiting for answers."""
+        simulation, draw = self.simulation, Random(f"{self.simulation.seed} hot keys")  # noqa: S311 - repeatable
+        while True:
+            simulation.take(draw.randrange(5, 90) * SECOND)
+            every, ends_at = draw.choice(_HOT), simulation.time.now() + _STORM
+            key = f"hot-{next(self._keys)}"
+            unique = {"key": key, "until": draw.choice(["started", "ended"]), "on_conflict": "replace"}
+            rule = draw.choice(({"unique": unique}, {"debounce": {"key": key, "seconds": 3, "max_seconds": 5}}))
+            body = {"type": works.PLAIN, "timeout_seconds": 60, "retry": {"max_attempts": 1}, **rule}
+            if ends_at > until:
+                return
+            simulation.count("hot key")
+            while simulation.time.now() < ends_at:
+                body["priority"] = draw.choice(["normal", "normal", "high"])
+                simulation.time.start_process(partial(self._send, {**body}))
+                simulation.take(every)
+
+    def _send(self, body: dict[str, Any]) -> None:
+        """Create a task, whatever comes of it."""
+        self.ask("POST", "/v1/tasks", body)
+
+    def change_rates(self, until: Millis) -> None:
+        """Now and then have tasks wait for a slow rate, raise it for all of them, and lower it again."""
+        simulation, draw = self.simulation, Random(f"{self.simulation.seed} rates")  # noqa: S311 - repeatable
+        while simulation.time.now() < until:
+            simulation.take(draw.randrange(5, 60) * SECOND)
+            key = f"changing-{next(self._keys)}"
+            limits = (1, draw.choice([3, 9]))
+            slow, fast = ({"key": key, "limit": limit, "per_seconds": 30} for limit in limits)
+            simulation.rates.asked[key] = {Rate(key, limit, 30) for limit in limits}
+            body = {"type": works.PLAIN, "timeout_seconds": 60, "rate": slow, "retry": {"max_attempts": 1}}
+            answers = [self.ask("POST", "/v1/tasks", body) for _ in range(8)]
+            made = [answer.body["id"] for answer in answers if answer is not None and answer.status == 201]
+            for rate in (fast, slow, fast):
+                simulation.take(draw.randrange(1, 20) * SECOND)
+                for task_id in made:
+                    self.ask("PATCH", f"/v1/tasks/{task_id}", {"rate": rate})
 
     def _create(self) -> None:
         """Create a task, and send the same request again until it is answered."""

@@ -151,6 +151,7 @@ class Watching:
         record = new or old
         if record is None or _STATE not in record:
             return
+        self.account.events.written(old, new)
         name = record[schema.SORT_KEY]["S"]
         if old is None or new is None:
             self.tasks_made += new is not None
@@ -232,6 +233,7 @@ class Watching:
             self._check_expiry(task, now, what)
         self.check(phase not in _BEGINNING or task_id not in self.cancelled, f"{what} began after its cancel")
         self.account.attempts.began(task, phase, fence)
+        self.account.events.began(task, phase, fence)
         self.account.rates.began(task, phase, fence, process)
         self.account.topologies.began(task, phase)
         if phase in _BEGINNING:
@@ -389,6 +391,7 @@ class Watching:
         self._check_outside()
         self.account.bulk_users.check_changed()
         self.account.expiries.check_end()
+        self.account.events.check_end()
         self.account.occurrences.check_end()
         self.account.jobs.check_end()
         self.account.topologies.check_end(self.accepted_topologies)

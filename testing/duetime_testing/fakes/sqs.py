@@ -73,6 +73,7 @@ class FakeSQS:
         wait: what a long poll of a queue in which nothing is visible does until something is, or the time has come.
         pick: which of the messages that can be received are, and in which order.
         changed: told of each message that can be received at a time, so that a poller may wake.
+        transit: how many milliseconds a message that is sent now takes, besides its delay, until it can be received.
     """
 
     def __init__(self, now: Callable[[], int] = lambda: 0) -> None:
@@ -80,6 +81,7 @@ class FakeSQS:
         self.wait: Callable[[Queue, int], None] = lambda _queue, _until: None
         self.pick: Callable[[list[Held]], list[Held]] = lambda messages: messages
         self.changed: Callable[[Queue, int], None] = lambda _queue, _at: None
+        self.transit: Callable[[], int] = lambda: 0
         self.exceptions = Exceptions()
         self.queues: dict[str, Queue] = {}
         self._numbers = count(1)
@@ -241,7 +243,8 @@ class FakeSQS:
         self, queue: Queue, body: str, delay: int, group: str | None, attributes: dict[str, Any] | None
     ) -> dict[str, Any]:
         now = self.now()
-        held = Held(f"message-{next(self._numbers)}", body, group, now, now + delay * 1000, attributes or {})
+        visible_at = now + delay * 1000 + self.transit()
+        held = Held(f"message-{next(self._numbers)}", body, group, now, visible_at, attributes or {})
         queue.messages.append(held)
         self.changed(queue, held.visible_at)
         return {"MessageId": held.id, "MD5OfMessageBody": _digest(body)}

@@ -128,6 +128,8 @@ class Account:
         generation: counts the deploys.
         code: which code was deployed last.
         reordering: the chance that a message is delivered late, twice, or out of order.
+        delivery: how many milliseconds a message takes from its sending until it can be received, at least and at most;
+            its poller takes up to a quarter of that besides. Drawn for each, apart from all other draws.
         hot_until: the partitions of the table that throttle, and until when.
         sends_fail_until: until when the queues take no messages.
         creations_fail_until: until when the table takes no new records from the API.
@@ -153,6 +155,8 @@ class Account:
         self.time = VirtualTime(drawn if start is None else start)
         self.rate = rate
         self.reordering = rate
+        self.delivery: tuple[Millis, Millis] = 0, 0
+        self._transits = random.Random(f"{seed} transit")  # noqa: S311 - repeatable on purpose
         self.hot_until: dict[str, Millis] = {}
         self.sends_fail_until: Millis = 0
         self.creations_fail_until: Millis = 0
@@ -179,6 +183,7 @@ class Account:
         self.dynamodb.page = self.random.choice([2, 7, 1000])
         self.sqs = FakeSQS(self.time.now)
         self.sqs.pick, self.sqs.changed, self.sqs.wait = self._pick, self._changed, self._long_poll
+        self.sqs.transit = lambda: self._transit(*self.delivery)
         self.s3 = FakeS3()
         self.connections = FakeConnections()
         self.lambdas = FakeLambda(self)
@@ -506,6 +511,9 @@ class Account:
 
     # The polling of queues.
 
+    def _transit(self, shortest: Millis, longest: Millis) -> Millis:
+        return self._transits.randint(shortest, longest) if longest else 0
+
     def _poll(self, url: str, function: str) -> None:
         running: list[Strand] = []
         while True:
@@ -543,6 +551,8 @@ class Account:
             }
             for message in batch
         ]
+        if wait := self._transit(0, self.delivery[1] // 4):
+            self.take(wait)
         end = self.wait_for(self.invoke(function, {"Records": records}))
         if end.failed:
             return

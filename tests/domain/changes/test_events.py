@@ -97,13 +97,16 @@ def test_a_topology_and_its_nodes_are_told_apart() -> None:
     assert dict(event.detail)["node"] == "extract"
 
 
-@pytest.mark.parametrize(("late", "is_told"), [(LATE_EVENT_AFTER - 1, False), (LATE_EVENT_AFTER, True)])
-def test_a_late_start_is_told_once(late: int, is_told: bool) -> None:  # noqa: FBT001 - a parameter
-    """When the first attempt starts, not at the later ones."""
-    waiting = replace(RUNNING, state=State.SCHEDULED, started_at=None, attempt=0)
-    started = replace(RUNNING, started_at=NOW + late)
-    assert kinds(waiting, started) == [EventKind.TASK_LATE] * is_told
-    assert kinds(started, replace(started, attempt=2, version=5)) == []
+def test_a_late_start_is_told_once() -> None:
+    """With the write that says that the target was called, not with a claim; with one id, whichever write that is."""
+    claimed = replace(RUNNING, started_at=NOW + LATE_EVENT_AFTER)
+    assert kinds(replace(RUNNING, state=State.SCHEDULED, started_at=None, attempt=0), claimed) == []
+    said = replace(claimed, version=3, started_late=True)
+    (event,) = told(claimed, said)
+    assert (event.kind, event.detail["id"]) == (EventKind.TASK_LATE, f"{ID.text}-late")
+    assert kinds(said, replace(said, attempt=2, version=5)) == []
+    ended = replace(said, state=State.SUCCEEDED, version=4)
+    assert kinds(claimed, ended) == [EventKind.TASK_LATE, EventKind.TASK_ENDED]
 
 
 def test_a_skipped_occurrence_is_told_with_its_reason() -> None:
@@ -163,7 +166,7 @@ def test_the_end_of_what_a_calendar_knows_is_told_once() -> None:
 def test_every_event_is_of_its_document() -> None:
     """The fields of an event are those that its kind documents, no more and no fewer."""
     failed = replace(RUNNING, state=State.FAILED)
-    late = replace(RUNNING, started_at=NOW + LATE_EVENT_AFTER)
+    late = replace(RUNNING, started_at=NOW + LATE_EVENT_AFTER, started_late=True)
     whole = replace(RUNNING, is_topology=True)
     skipped = replace(SCHEDULE, runs_skipped=2, log=(Remark(NOW, "key", "why"),))
     missed = replace(SCHEDULE, expectation=ExpectationState(1, 2, missed_at=NOW, misses=1))

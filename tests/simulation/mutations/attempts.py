@@ -2,9 +2,31 @@
 
 from __future__ import annotations
 
+from tests.simulation.fault_simulation import Theme
 from tests.simulation.mutations.mutant import Mutant
 
 MUTANTS = (
+    Mutant(
+        "a raised rate forgets the starts that were counted before",
+        "domain/rates.py",
+        "starts = now - (-(counted - now) * self.pace.interval // interval)",
+        "starts = self.at - 9 * interval",
+        theme=Theme.TASKS,
+    ),
+    Mutant(
+        "each claim of a task says that it has started late",
+        "domain/changes/events.py",
+        "if task.started_late and not (before is not None and before.started_late):",
+        "if (task.lateness or 0) >= 60_000 and (before is None or before.started_at is None):",
+        theme=Theme.TASKS,
+    ),
+    Mutant(
+        "a late start is told by its heartbeats alone",
+        "domain/tasks/attempt_run.py",
+        "        if self.was_called:\n",
+        "        if not self.was_called:\n",
+        theme=Theme.TASKS,
+    ),
     Mutant(
         "the end of an attempt is written without its fence",
         "services/outcomes/outcome.py",

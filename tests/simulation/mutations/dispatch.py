@@ -32,7 +32,8 @@ MUTANTS = (
     Mutant(
         "a task that is placed again in a minute that was read gets no message",
         "services/enqueue.py",
-        "        if isinstance(result, Applied):\n            self.send_due([result.task])\n",
+        "        if isinstance(result, Applied) and _needs_message(task, result.task, move):\n"
+        "            self.send_due([result.task])\n",
         "",
     ),
     Mutant(

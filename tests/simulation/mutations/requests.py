@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.simulation.fault_simulation import Theme
 from tests.simulation.mutations.mutant import Mutant
 
 MUTANTS = (
@@ -83,6 +84,20 @@ MUTANTS = (
         "services/unique_keys.py",
         "if status.holder is not None and status.holder.id != task.id:",
         "if status.holder is not None and not status.holder:",
+    ),
+    Mutant(
+        "each replacement of a task makes the messages before it void",
+        "domain/dispatch/enqueue_plan.py",
+        "return (task.next_at <= now and at <= now) or (task.next_at == at and is_same_queue)",
+        "return False",
+        theme=Theme.TASKS,
+    ),
+    Mutant(
+        "a task that is replaced by one that is due now is checked at its old time",
+        "domain/dispatch/enqueue_plan.py",
+        "return (task.next_at <= now and at <= now)",
+        "return at <= now",
+        theme=Theme.TASKS,
     ),
     Mutant(
         "a notification is taken whatever its fence",

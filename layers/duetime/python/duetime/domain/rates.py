@@ -8,15 +8,21 @@ and comes back at that time; whether it may start is decided by the count alone,
 The line of a priority is shifted by each start and each place of a higher one. So that nobody has to rewrite places,
 they are kept in the line's own time, which stands still while higher ones are served: `displaced` is how much it lags.
 
+The interval by which the count goes is stored with it. A request at a shorter one, because the rate was raised, first
+converts the count: as many starts stay counted, each for the shorter interval, so no window of the new rate has more
+than it may. The lines begin anew, since their places are as far apart as the old rate wanted; whoever finds its place
+beyond the end of its line takes another one.
+
 All times here are in microseconds: at 250 starts a second, a millisecond would be a quarter of an interval.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from zlib import crc32
 
+from duetime.domain.operating_parameters import MAX_CLOCK_DIFFERENCE
 from duetime.domain.rate_parameters import MAX_STARTS_PER_RATE_PART, RATE_HOLD, RATE_LATE_COMER, RATE_SLACK
 from duetime.domain.tasks.task_options import Priority
 
@@ -31,12 +37,14 @@ MICROS = 1_000
 """In a millisecond."""
 STARTS = "starts"
 """The field that counts starts: when the next one would be due if all came evenly."""
+INTERVAL = "interval"
+"""The field that says what one start adds to the count, at least: of several rates of a key, the fastest one's."""
 _PRIORITIES = tuple(Priority)
 LINES = tuple(f"line_{priority}" for priority in _PRIORITIES)
 """The fields that say where the line of each priority ends, the highest first; no line ends before a higher one."""
 DISPLACED = tuple(f"displaced_{priority}" for priority in _PRIORITIES)
 """The fields that say how much higher priorities have shifted the line of each."""
-FIELDS = (STARTS, *LINES, *DISPLACED[1:])
+FIELDS = (STARTS, INTERVAL, *LINES, *DISPLACED[1:])
 """All that is stored of a part; what is absent is 0, which is long ago."""
 _HOLD = RATE_HOLD * MICROS
 _SLACK_SHARE = 20
@@ -132,6 +140,13 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
+class Convert:
+    """The part is counted by a slower rate: this update converts it to the present one, if nothing has changed."""
+
+    update: RateUpdate
+
+
+@dataclass(frozen=True, slots=True)
 class Join:
     """It must wait, and takes the next place in its line by this update, if nothing has changed."""
 
@@ -163,26 +178,31 @@ class StartRequest:
     def _rank(self) -> int:
         return _PRIORITIES.index(self.priority)
 
-    def next_step(self, state: RateState, *, is_fresh: bool) -> Start | Join | Wait:
+    def next_step(self, state: RateState, *, is_fresh: bool) -> Start | Convert | Join | Wait:
         """What to do by this state.
 
         Args:
             state: what is known of the part.
             is_fresh: whether it was learnt for this request; else it may be old, and whoever has a place tries.
         """
+        if state.of(INTERVAL) > self.pace.interval:
+            return self._convert(state)
         if self.place is not None and not is_fresh:
             return self._start(state, is_in_step=True)
         rank, slot = self._rank, self._slot(state)
         if self.place is None:
             has_line = any(state.of(line) > self.at + self.pace.interval for line in LINES[: rank + 1])
-            return self._start(state) if slot <= self.at + _HOLD and not has_line else self._join(state)
+            return self._start(state) if slot <= self.at + _HOLD and not has_line else self.join(state)
         own = self.place + state.of(DISPLACED[rank])
         if own > self.at + _HOLD:
-            return Wait(_millis(own))
+            if own < state.of(LINES[rank]):
+                return Wait(_millis(own))
+            # Behind the end of its line it has no place: the line has begun anew since it took it.
+            return replace(self, place=None).next_step(state, is_fresh=True)
         if slot <= self.at + _HOLD:
             return self._start(state)
         is_late = self.at - own > RATE_LATE_COMER * MICROS + 2 * self.pace.interval
-        return self._join(state) if is_late else Wait(_millis(slot))
+        return self.join(state) if is_late else Wait(_millis(slot))
 
     def granted(self, after: RateState) -> tuple[int, int]:
         """From when and until when the attempt may begin, in microseconds, given the state after its `Start`."""
@@ -194,6 +214,28 @@ class StartRequest:
         turn = after.of(LINES[self._rank]) - self.pace.interval
         return _millis(turn), turn - after.of(DISPLACED[self._rank])
 
+    def given_back(self, after: RateState) -> RateUpdate:
+        """The update that takes a `Start` back which is not used, given the state after it, if none has come since."""
+        interval, counted = self.pace.interval, after.of(STARTS)
+        adds = {STARTS: -interval} | {name: -shift for name, shift in self._shifts().items()}
+        return RateUpdate({}, adds, {STARTS: counted}, {STARTS: counted}, self._needed(after, counted))
+
+    def _shifts(self) -> dict[str, int]:
+        """By how much a start shifts the lines of lower priorities; one that has a place did so when it took it."""
+        if self.place is not None:
+            return {}
+        below = self._rank + 1
+        return dict.fromkeys((*LINES[below:], *DISPLACED[below:]), self.pace.interval)
+
+    def _convert(self, state: RateState) -> Convert:
+        counted, interval = state.of(STARTS), state.of(INTERVAL)
+        # By the clock that is the furthest ahead: no other may find that fewer starts are counted than are.
+        now = min(counted, self.at + MAX_CLOCK_DIFFERENCE * MICROS)
+        starts = now - (-(counted - now) * self.pace.interval // interval)
+        sets = {STARTS: starts, INTERVAL: self.pace.interval, **dict.fromkeys(LINES, 0)}
+        same = {STARTS: counted, INTERVAL: interval}
+        return Convert(RateUpdate(sets, {}, same, same, self._needed(state, counted)))
+
     def _slot(self, state: RateState) -> int:
         """When the next start may be."""
         return max(self.at, state.of(STARTS) - self.pace.lead)
@@ -201,11 +243,10 @@ class StartRequest:
     def _start(self, state: RateState, *, is_in_step: bool = False) -> Start:
         """Count a start: one interval after the one before, if starts come in step, else from now on."""
         rank, interval = self._rank, self.pace.interval
-        at_most: dict[str, int] = {}
-        shifts: dict[str, int] = {}
+        at_most: dict[str, int] = {INTERVAL: interval}
+        shifts = self._shifts()
         if self.place is None:
             at_most[LINES[rank]] = self.at + interval
-            shifts = dict.fromkeys((*LINES[rank + 1 :], *DISPLACED[rank + 1 :]), interval)
         elif rank:
             at_most[DISPLACED[rank]] = self.at + _HOLD - self.place
         latest = self.at + _HOLD + self.pace.lead
@@ -215,9 +256,11 @@ class StartRequest:
         if is_in_step or state.of(STARTS) >= in_step:
             adds = {STARTS: interval, **shifts}
             return Start(RateUpdate({}, adds, {STARTS: in_step}, {**at_most, STARTS: latest}, needed))
-        return Start(RateUpdate({STARTS: self.at + interval}, shifts, {}, {**at_most, STARTS: self.at}, needed))
+        sets = {STARTS: self.at + interval, INTERVAL: interval}
+        return Start(RateUpdate(sets, shifts, {}, {**at_most, STARTS: self.at}, needed))
 
-    def _join(self, state: RateState) -> Join:
+    def join(self, state: RateState) -> Join:
+        """Take the next place in its line, at the time of the request at the earliest."""
         rank, interval = self._rank, self.pace.interval
         begins = max(self._slot(state), *(state.of(line) for line in LINES[:rank]), 0)
         sets: dict[str, int] = {}

@@ -13,16 +13,16 @@ from duetime.domain.dispatch.enqueue_plan import (
     delay_seconds,
     enqueue_plan,
     first_unread,
+    is_check_kept,
     is_direct,
     late_timer,
 )
-from duetime.domain.tasks.states import LEGAL, STARTABLE, State
+from duetime.domain.tasks.states import LEGAL, STARTABLE, Move, State
 from duetime.ports.queues import Outgoing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime.domain.tasks.states import Move
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.tasks.unique_key_holders import KeyTaking, KeyWrite
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 _WATCHED = frozenset({"due_at", "notify_on", "expires_seconds", "retry", "target", "started_at"})
 """Fields that decide when it is checked whether a task is late or has expired."""
+_KEEPS_CHECK = frozenset({Move.CHANGE, Move.EXPEDITE})
+"""Moves that users can make of one task again and again; all others answer to a message that is used up, or lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,29 +112,34 @@ class Enqueuer:
     def move(
         self, task: Task, move: Move, at: Millis, guard: Guard, sets: TaskChanges, key_write: KeyWrite | None = None
     ) -> WriteResult:
-        """Set a new check of an existing task, as `write` does, and send its message if it is due soon."""
+        """Set a check of an existing task, as `write` does, and send its message if it is due soon."""
         result = self.write(task, move, at, guard, sets, key_write)
-        if isinstance(result, Applied):
+        if isinstance(result, Applied) and _needs_message(task, result.task, move):
             self.send_due([result.task])
         return result
 
     def write(
         self, task: Task, move: Move, at: Millis, guard: Guard, sets: TaskChanges, key_write: KeyWrite | None = None
     ) -> WriteResult:
-        """Set a new check of an existing task, with its next generation, with the move that causes it.
+        """Set a check of an existing task with the move that causes it.
 
+        Its next generation begins, which makes the messages and timers of the check before void, unless that check
+        serves for this one: of a task that is written more often than messages are delivered, none would ever come.
         Nothing is sent yet: if it is applied, `send_due` must follow.
 
         Args:
             task: the record as it was last seen.
             move: what happens to the task.
             at: when it shall be checked; now, if that is past.
-            guard: what must hold of the record.
+            guard: what must hold of the record; that it is at the version of `task`, for a check to stay as it is.
             sets: what else the move changes.
             key_write: to the item of a key, with the same write; `None` if there is none.
         """
         now = self.runtime.now()
         at = max(at, now)
+        if move in _KEEPS_CHECK and guard.version == task.version and is_check_kept(task, at, now, sets):
+            self.watch_change(task, move, sets)
+            return self.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, sets), key_write)
         plan = enqueue_plan(task.id, at, now, self.look_ahead)
         generation = task.generation + 1
         if plan.timer:
@@ -189,6 +196,15 @@ class Enqueuer:
         if plan.direct:
             message = replace(message_for(task), due=at)
             self.queues.send([Outgoing(message, delay_seconds(at, now, self.precision))])
+
+
+def _needs_message(before: Task, after: Task, move: Move) -> bool:
+    """Whether a message must be sent after a move: the check is new, is to come by another queue, or is asked for now.
+
+    Whoever has a task run that is due already may do so because its message is lost.
+    """
+    is_new = after.generation != before.generation
+    return is_new or after.priority is not before.priority or move is Move.EXPEDITE
 
 
 def message_for(task: Task) -> Message:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import Unavailable
 from duetime.domain.rate_parameters import RATE_BUSY_WAIT, RATE_LIFE
-from duetime.domain.rates import MICROS, RateState, Start, StartRequest, Wait, part_of
+from duetime.domain.rates import MICROS, Convert, RateState, Start, StartRequest, Wait, part_of
 from duetime.domain.switches import SYSTEM
 from duetime.domain.tasks.attempt_results import Postponed
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
-    from duetime.domain.rates import Join, RateName
+    from duetime.domain.rates import RateName, RateUpdate
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_options import Rate
     from duetime.domain.times import Millis
@@ -23,6 +24,23 @@ if TYPE_CHECKING:
 _TRIES = 6
 _MAX_KNOWN = 1_000
 """Parts of rates whose last state a process remembers."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Grant:
+    """A start that one part of a rate has granted.
+
+    Attributes:
+        after: the part after that.
+        earliest: from when the target may be called, in microseconds.
+        latest: until when.
+    """
+
+    name: RateName
+    request: StartRequest
+    after: RateState
+    earliest: int
+    latest: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,50 +54,92 @@ class RateLimiter:
     def held(self, task: Task, of_switches: tuple[Rate, ...]) -> Postponed | None:
         """Whether a claimed task whose target is about to be called must wait, and until when.
 
-        If it may start, this returns once it may, a second later at most, and its target must be called at once. A
-        start that one rate has granted is lost if another one does not: the slowest, which is the likeliest not to, is
-        asked first.
+        If it may start, this returns once it may, a second later at most, and its target must be called at once. Of
+        several rates the slowest, which is the likeliest not to allow it, is asked first. A start that one has granted
+        is given back if another one does not allow it then; it is lost if others have started by that rate meanwhile.
         """
         rates = [(SYSTEM, rate) for rate in of_switches] + ([] if task.rate is None else [(task.owner, task.rate)])
-        for owner, rate in sorted(rates, key=lambda each: each[1].limit / each[1].per_seconds):
+        rates.sort(key=lambda each: each[1].limit / each[1].per_seconds)
+        took, begins = 0, 0
+        for _ in range(_TRIES):
+            asked = self.runtime.now()
+            grants = self._grants(task, rates, max(begins, (asked + took) * MICROS))
+            if not isinstance(grants, list):
+                return grants
+            begins = max((grant.earliest for grant in grants), default=0)
+            if any(grant.latest < begins for grant in grants):
+                self._give_back(grants)
+                continue
+            self.runtime.clock.sleep_until(-(-begins // MICROS))
+            now = self.runtime.now()
+            # Its clock may have been set meanwhile.
+            if all(grant.earliest <= now * MICROS <= grant.latest for grant in grants):
+                return None
+            # What the store takes to answer must not use up the slack.
+            took = now - asked
+        return self._busy(rates[0][1])
+
+    def _grants(self, task: Task, rates: list[tuple[str, Rate]], at: int) -> list[_Grant] | Postponed:
+        """A start by each rate, at the same time if they can; or until when it must wait, with no start used."""
+        grants: list[_Grant] = []
+        for owner, rate in rates:
             try:
-                held = self._held(task, owner, rate)
+                answer = self._ask(task, owner, rate, max([at, *(grant.earliest for grant in grants)]))
             except Unavailable as error:
                 # Its lease would have to end first, and cost an attempt.
                 self.runtime.telemetry.note("a rate could not be asked", error=str(error), task=task.id.text)
-                held = self._busy(rate)
-            if held is not None:
-                return held
-        return None
+                answer = self._busy(rate)
+            if isinstance(answer, Postponed) and not grants:
+                return answer
+            if isinstance(answer, Postponed):
+                places = self._give_back(grants, answer.until)
+                return replace(answer, rate_places={**task.rate_places, **places, **(answer.rate_places or {})})
+            grants.append(answer)
+        return grants
 
-    def _held(self, task: Task, owner: str, rate: Rate) -> Postponed | None:
+    def _give_back(self, grants: list[_Grant], until: Millis | None = None) -> dict[str, int]:
+        """Take back starts that are not used, each for a place in its line at the time when the task comes back.
+
+        Without the place, all others of the line would be granted the same start in turn, and put back for it.
+
+        Returns:
+            The places by the keys of the rates.
+        """
+        places: dict[str, int] = {}
+        for grant in grants:
+            with suppress(Unavailable):
+                now, request = self.runtime.now(), grant.request
+                applied, state = self._apply(grant.name, request.given_back(grant.after), now)
+                if until is None or not applied or request.place is not None:
+                    continue
+                later = replace(request, at=until * MICROS)
+                joined, after = self._apply(grant.name, later.join(state).update, now)
+                if joined:
+                    places[grant.name.key] = later.joined(after)[1]
+        return places
+
+    def _ask(self, task: Task, owner: str, rate: Rate, at: int) -> _Grant | Postponed:
         name, pace = part_of(rate, owner, task.id)
         place = task.rate_places.get(rate.key)
-        state, took, is_fresh = self._known.get(name, RateState()), 0, False
+        state, is_fresh = self._known.get(name, RateState()), False
         for _ in range(_TRIES):
             now = self.runtime.now()
-            # What the store takes to answer must not use up the slack.
-            request = StartRequest(pace, task.priority, (now + took) * MICROS, place)
+            request = StartRequest(pace, task.priority, max(at, now * MICROS), place)
             step = request.next_step(state, is_fresh=is_fresh)
             if isinstance(step, Wait):
                 return Postponed(step.until, _reason(rate))
-            applied, state = self._apply(name, step, now)
+            applied, state = self._apply(name, step.update, now)
             is_fresh = True
-            if not applied:
+            if not applied or isinstance(step, Convert):
                 continue
-            if not isinstance(step, Start):
-                until, place = request.joined(state)
-                return Postponed(until, _reason(rate), {**task.rate_places, rate.key: place})
-            earliest, latest = request.granted(state)
-            self.runtime.clock.sleep_until(-(-earliest // MICROS))
-            # Its clock may have been set meanwhile.
-            if earliest <= self.runtime.now() * MICROS <= latest:
-                return None
-            took = self.runtime.now() - now
+            if isinstance(step, Start):
+                return _Grant(name, request, state, *request.granted(state))
+            until, place = request.joined(state)
+            return Postponed(until, _reason(rate), {**task.rate_places, rate.key: place})
         return self._busy(rate)
 
-    def _apply(self, name: RateName, step: Start | Join, now: Millis) -> tuple[bool, RateState]:
-        applied, state = self.rates.apply(name, step.update, max(step.update.needed_until, now) + RATE_LIFE)
+    def _apply(self, name: RateName, update: RateUpdate, now: Millis) -> tuple[bool, RateState]:
+        applied, state = self.rates.apply(name, update, max(update.needed_until, now) + RATE_LIFE)
         if len(self._known) >= _MAX_KNOWN:
             self._known.clear()
         self._known[name] = state

@@ -111,6 +111,7 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("result", "R", field_codecs.content, partial(field_codecs.read_content, "result")),
         Attribute("error", "E", attempt_codecs.error, attempt_codecs.read_error),
         Attribute("started_at", "S", attribute_values.number, attribute_values.integer),
+        Attribute("started_late", "SL", attribute_values.flag, attribute_values.truth),
         Attribute("run_at", "N", attribute_values.number, attribute_values.integer),
         Attribute("finished_at", "F", attribute_values.number, attribute_values.integer),
         Attribute("expires_at", schema.TTL, attribute_values.expiry, attribute_values.read_expiry),

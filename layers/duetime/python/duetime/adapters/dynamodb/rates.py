@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
 from duetime.adapters.dynamodb.failed_conditions import item_of_failed_condition
-from duetime.domain.rates import DISPLACED, FIELDS, LINES, STARTS, RateState
+from duetime.domain.rates import DISPLACED, FIELDS, INTERVAL, LINES, STARTS, RateState
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from duetime.domain.rates import RateName, RateUpdate
     from duetime.domain.times import Millis
 
-_NAMES = dict(zip((STARTS, *LINES, *DISPLACED), ("a", "h", "n", "o", "dh", "dn", "do"), strict=True))
+_NAMES = dict(zip((STARTS, INTERVAL, *LINES, *DISPLACED), ("a", "i", "h", "n", "o", "dh", "dn", "do"), strict=True))
 """By field."""
 
 

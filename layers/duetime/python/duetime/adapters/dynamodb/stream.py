@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _FIELDS = (
     *("type", "state", "version", "due_at", "created_at", "priority", "name", "tags", "attempt", "progress", "error"),
-    *("started_at", "finished_at", "schedule_ref", "node_ref", "actions", "erased"),
+    *("started_at", "started_late", "finished_at", "schedule_ref", "node_ref", "actions", "erased"),
 )
 _NEEDED = (*(ATTRIBUTES[field].name for field in (*_FIELDS, "target")), COMPANIONS["target"].name)
 """Not the payload: it may be large, and nobody is told of it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from duetime.contract.http.etags import IF_MATCH_PATTERN, IF_NONE_MATCH_PATTERN
 from duetime.contract.tasks.fields import LOCK_KEY_PATTERN, SCHEDULE_NAME_PATTERN, TAG_KEY_PATTERN, TYPE_PATTERN
 from duetime.contract.tasks.http_request_fields import SECRET_NAME_PATTERN
 from duetime.contract.tasks.target_fields import CONTAINER_PATTERN
@@ -47,6 +48,8 @@ _WORDS: Mapping[str, str] = {
         " letter, a digit or _"
         for pattern, (longest, others) in _NAMES.items()
     },
+    IF_MATCH_PATTERN: 'should be an entity tag in quotation marks, such as "3"',
+    IF_NONE_MATCH_PATTERN: 'should be entity tags in quotation marks, such as "3", with commas between them',
     **{arn_pattern(service): f"should be the ARN of {resource}" for service, resource in _RESOURCES.items()},
     cluster_pattern(): "should be the ARN of a cluster, such as arn:aws:ecs:eu-west-1:123456789012:cluster/orders",
     job_queue_pattern(): "should be the ARN of a job queue, such as "

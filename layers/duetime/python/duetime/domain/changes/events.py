@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
-from duetime.domain.operating_parameters import LATE_EVENT_AFTER
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.times import to_iso
 
@@ -72,7 +71,11 @@ class TaskFailed(TaskEnded):
 
 
 class TaskLate(TaskDetail):
-    """The first attempt of a task has started a minute or more after its due time."""
+    """The first attempt of a task has started a minute or more after its due time.
+
+    A task has one such event at most, once its target was called: with the next write of its record, which is the
+    attempt's first heartbeat or its end. What its lock, its rate or a switch holds back has not started.
+    """
 
 
 class TopologyEnded(TaskEnded):
@@ -142,9 +145,9 @@ def _of_task(change: TaskChange) -> Iterator[Event]:
     before, task = change.before, change.after
     if task is None:
         return
-    has_started = task.started_at is not None and (before is None or before.started_at is None)
-    if has_started and (task.lateness or 0) >= LATE_EVENT_AFTER:
-        yield Event(EventKind.TASK_LATE, change.at, TaskLate(**_task(change.id, "late", task)))
+    if task.started_late and not (before is not None and before.started_late):
+        # The same for the whole life of the task, whichever write says so.
+        yield Event(EventKind.TASK_LATE, change.at, TaskLate(**_task(task.id.text, "late", task)))
     if task.state not in TERMINAL or (before is not None and before.state == task.state):
         return
     error_type = task.error.type if task.error else None
@@ -160,9 +163,9 @@ def _of_task(change: TaskChange) -> Iterator[Event]:
         yield Event(EventKind.TASK_FAILED, change.at, failed)
 
 
-def _task(change_id: str, what: str, task: TaskSnapshot) -> TaskDetail:
+def _task(source: str, what: str, task: TaskSnapshot) -> TaskDetail:
     return TaskDetail(
-        id=f"{change_id}-{what}",
+        id=f"{source}-{what}",
         owner=task.owner,
         task_id=task.id.text,
         type=task.type,

@@ -35,6 +35,7 @@ class TaskSnapshot:
         definition: the name of the definition that its topology is a run of; `None` if it is none.
         actions: the latest things that were done to it from outside.
         erased: its user had it deleted.
+        started_late: its target was called for the first time so late that an event says so.
     """
 
     id: TaskId
@@ -51,6 +52,7 @@ class TaskSnapshot:
     progress: Progress | None = None
     error: TaskError | None = None
     started_at: Millis | None = None
+    started_late: bool = False
     finished_at: Millis | None = None
     schedule_ref: ScheduleRef | None = None
     node_ref: NodeRef | None = None
@@ -107,6 +109,7 @@ def task_snapshot(task: Task) -> TaskSnapshot:
         progress=task.progress,
         error=task.error,
         started_at=task.started_at,
+        started_late=task.started_late,
         finished_at=task.finished_at,
         schedule_ref=task.schedule_ref,
         node_ref=task.node_ref,

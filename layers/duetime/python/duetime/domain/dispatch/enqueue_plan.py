@@ -13,13 +13,15 @@ from duetime.domain.operating_parameters import (
     MAX_DELAY,
     RECOVERY_SCAN_DELAYS,
 )
-from duetime.domain.tasks.states import State
+from duetime.domain.tasks.states import STARTABLE, State
+from duetime.domain.tasks.targets import pull_queue_of
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import SECOND, Millis, minute_of, start_of
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task_changes import TaskChanges
 
 
 class Precision(StrEnum):
@@ -174,6 +176,26 @@ def enqueue_plan(task_id: TaskId, at: Millis, now: Millis, look_ahead: Millis) -
     is_scanned = start_of(task_id.minute) <= at and max(at, now + LATEST_ARRIVAL) < recovered_at
     in_own_minute = minute_of(at) == task_id.minute or (direct and is_scanned)
     return EnqueuePlan(timer=not in_own_minute, direct=direct)
+
+
+def is_check_kept(task: Task, at: Millis, now: Millis, sets: TaskChanges) -> bool:
+    """Whether the check that a task has already serves for one at `at`, so that its messages and timers stay valid.
+
+    It does if it comes at the same time, by the same queue; and if both are due. A message of another priority than
+    the task's is as good then, beside which one is sent on the queue of the new priority.
+
+    Args:
+        task: the record as it was last seen.
+        at: when it shall be checked.
+        now: the time.
+        sets: what else is changed.
+    """
+    if task.state not in STARTABLE:
+        return False
+    if pull_queue_of(task.type, sets.get("target", task.target), task.state) != task.pull_queue:
+        return False
+    is_same_queue = bool(task.pull_queue) or sets.get("priority", task.priority) is task.priority
+    return (task.next_at <= now and at <= now) or (task.next_at == at and is_same_queue)
 
 
 def first_unread(now: Millis, look_ahead: Millis) -> Millis:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.record_limits import MAX_REVISION_ENDS
-from duetime.domain.schedules.run_history import BegunRun
 from duetime.domain.tasks.attempt_results import SKIPPED
 from duetime.domain.tasks.states import LEASED, State
 
@@ -85,14 +84,6 @@ def with_end(ends: Sequence[RevisionEnd], until: Millis, revision: int) -> tuple
 def is_to_begin(task: Task) -> bool:
     """Whether an occurrence may still come to its first start: it has not ended, and no attempt of it has."""
     return not task.is_terminal and not task.attempt_history and task.state is not State.ROLLING_BACK
-
-
-def begun_run(task: Task) -> BegunRun | None:
-    """The run that a task is, if its target was called; what its user deleted does not say."""
-    if task.schedule_ref is None or (task.started_at is None and not task.attempt_history):
-        return None
-    started = [each.started_at for each in task.attempt_history[:1]] if task.started_at is None else [task.started_at]
-    return BegunRun(task.id, task.schedule_ref.nominal, started[0])
 
 
 def never_began(task: Task) -> bool:

@@ -46,6 +46,14 @@ class BegunRun:
     started_at: Millis
 
 
+def begun_run(task: Task) -> BegunRun | None:
+    """The run that a task is, if its target was called; what its user deleted does not say."""
+    if task.schedule_ref is None or (task.started_at is None and not task.attempt_history):
+        return None
+    started = [each.started_at for each in task.attempt_history[:1]] if task.started_at is None else [task.started_at]
+    return BegunRun(task.id, task.schedule_ref.nominal, started[0])
+
+
 @dataclass(frozen=True, slots=True)
 class Remark:
     """Why something did not run, or what else happened to a schedule.

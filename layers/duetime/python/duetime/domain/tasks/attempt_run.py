@@ -6,7 +6,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Guard, Write
-from duetime.domain.operating_parameters import MAX_CLOCK_DIFFERENCE, MAX_UNACKNOWLEDGED_LEASES, ON_TIME
+from duetime.domain.operating_parameters import (
+    LATE_EVENT_AFTER,
+    MAX_CLOCK_DIFFERENCE,
+    MAX_UNACKNOWLEDGED_LEASES,
+    ON_TIME,
+)
 from duetime.domain.record_limits import (
     ATTEMPT_ERROR_LENGTH,
     ATTEMPTS_INLINE,
@@ -153,6 +158,7 @@ class Run:
     Attributes:
         progress: what the target reported last and no heartbeat has written.
         arrival: how the message came that led to it; `None` if that is not known.
+        was_called: whether the target was called, or may have been.
     """
 
     task: Task
@@ -160,6 +166,7 @@ class Run:
     ended_at: Millis
     progress: Progress | None = None
     arrival: Arrival | None = None
+    was_called: bool = True
 
     def line(self, outcome: AttemptOutcome) -> AttemptRecord:
         """The attempt record of this run."""
@@ -206,6 +213,8 @@ class Run:
             changes["waits"] = waits
         if self.task.started_at is None or self.task.fence == 1:
             changes["started_at"] = self.started_at
+        if self.was_called:
+            changes |= late_start(self.task, changes.get("started_at", self.task.started_at))
         return changes
 
     def _late_waits(self) -> tuple[Wait, ...] | None:
@@ -216,6 +225,19 @@ class Run:
         queued = min(max(arrival.sent_at, due), self.started_at)
         received = min(max(arrival.received_at, queued), self.started_at)
         return _bounded((*self.task.waits, Wait(queued, QUEUED), Wait(received, RECEIVED)))
+
+
+def late_start(task: Task, started_at: Millis | None) -> TaskChanges:
+    """What a write after the call of a target says of a first start that was late; nothing if it is said already.
+
+    Args:
+        task: the record as it was claimed or read.
+        started_at: when its first attempt started.
+    """
+    if started_at is None or task.started_late or task.attempt_history or task.state is State.ROLLING_BACK:
+        # Its due time may have been changed since an earlier attempt; and a rollback is no start.
+        return {}
+    return {"started_late": True} if started_at - task.due_at >= LATE_EVENT_AFTER else {}
 
 
 def acknowledged(task: Task) -> TaskChanges:

@@ -136,7 +136,8 @@ def no_pause(task: Task) -> TaskChanges:
 
 def needs_new_check(task: Task, sets: TaskChanges) -> bool:
     """Whether a change that leaves its due time alone needs a new check of a task."""
-    if task.waiting_for is not None and sets.get("lock", task.lock) != task.lock:
+    is_needed_differently = sets.get("lock", task.lock) != task.lock or sets.get("rate", task.rate) != task.rate
+    if task.waiting_for is not None and is_needed_differently:
         return True
     # Another queue: the message on the old one is of an older generation, and dropped.
     is_moved = pull_queue_of(task.type, sets.get("target", task.target), task.state) != task.pull_queue

@@ -75,6 +75,8 @@ class Task(TaskOptions):
         rate_places: its places in the lines of its rates by their keys, as `duetime.domain.rates` counts.
         checkpoint: what a paused attempt left for the one that goes on; JSON text in UTF-8.
         started_at: when the first attempt started.
+        started_late: it started so late that an event says so, and its target was called: written after the call, never
+            by a claim, which may be put back.
         run_at: when the present attempt, or the last one, was to start.
         finished_at: when the outcome was stored and everything that follows it was done.
         expires_at: when the record may be removed; set by terminal writes only.
@@ -123,6 +125,7 @@ class Task(TaskOptions):
     result: Content | None = None
     error: TaskError | None = None
     started_at: Millis | None = None
+    started_late: bool = False
     run_at: Millis | None = None
     finished_at: Millis | None = None
     expires_at: Millis | None = None

@@ -57,6 +57,7 @@ class TaskChanges(TypedDict, total=False):
     result: Content | None
     error: TaskError | None
     started_at: Millis | None
+    started_late: bool
     run_at: Millis | None
     finished_at: Millis | None
     expires_at: Millis | None

@@ -58,7 +58,7 @@ class RollbackWriter:
         """Fail a rollback whose last worker vanished."""
         now = self.runtime.now()
         error = failure("RollbackLost", "the worker of the last rollback allowed vanished", retriable=False)
-        return self.finish(Run(task, now, now), error)
+        return self.finish(Run(task, now, now, was_called=False), error)
 
     def _end(
         self,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.tasks.attempt_records import AttemptOutcome
-from duetime.domain.tasks.attempt_run import attempts_told_of
+from duetime.domain.tasks.attempt_run import attempts_told_of, late_start
 from duetime.domain.tasks.aws_jobs import is_job
 from duetime.domain.tasks.content_expiry import unless_referenced
 from duetime.domain.tasks.states import Move
@@ -44,6 +44,7 @@ def write_deferral(stores: Stores, enqueuer: Enqueuer, runtime: Runtime, run: Ru
     for at in reminders(task, deadline, now, enqueuer.look_ahead):
         enqueuer.remind(task, at)
     sets: TaskChanges = {"lease_expires_at": deadline, "deferred_fence": task.fence}
+    sets |= late_start(task, task.started_at)
     if is_job(task.target):
         # A worker that was lost before this write may have started it: that is the same attempt.
         sets |= {"job": job or None, "attempt": attempts_told_of(task) + 1}

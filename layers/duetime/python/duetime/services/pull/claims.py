@@ -112,7 +112,7 @@ class LeaseClaims:
             return self._ended(end)
         if task.requested_action is not None:
             ending = Stopped() if task.requested_action is RequestedAction.CANCEL else Yielded(None)
-            end = self.outcome_writer.finish(Run(task, now, now), ending, RUN_ONLY)
+            end = self.outcome_writer.finish(Run(task, now, now, was_called=False), ending, RUN_ONLY)
             self.pull_locks.lock_manager.release_reservation(task)
             return self._ended(end)
         if late := expired(task, now):
@@ -126,7 +126,7 @@ class LeaseClaims:
             checkpoint = None if task.checkpoint is None else self._bytes(task, task.checkpoint)
         except (InputsTooLarge, ContentExpired) as error:
             failed = failure(type(error).__name__, str(error), retriable=False)
-            end = self.outcome_writer.finish(Run(task, now, now), failed, RUN_ONLY)
+            end = self.outcome_writer.finish(Run(task, now, now, was_called=False), failed, RUN_ONLY)
             self.pull_locks.give_back(task)
             return self._ended(end)
         if not_begun := self._not_begun(task):

@@ -17,7 +17,7 @@ from duetime.domain.errors import (
 )
 from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN
 from duetime.domain.tasks.attempt_results import Ending, Failed, Postponed, Stopped, Yielded
-from duetime.domain.tasks.attempt_run import Run, acknowledged
+from duetime.domain.tasks.attempt_run import Run, acknowledged, late_start
 from duetime.domain.tasks.states import Move, State
 from duetime.domain.tasks.targets import PullTarget
 from duetime.domain.tasks.task import RequestedAction
@@ -79,6 +79,7 @@ class LeaseReports:
         sets: TaskChanges = {"lease_expires_at": until, **acknowledged(task)}
         if progress is not None:
             sets["progress"] = progress
+        sets |= late_start(task, task.started_at)
         # One that comes late must not take back what a later one has given.
         guard = Guard(fence=key.fence, leased_until_before=until)
         result = self.stores.tasks.apply(Write(task.id, Move.HEARTBEAT, self.runtime.nonce(), guard, sets))

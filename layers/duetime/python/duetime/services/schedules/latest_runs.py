@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from duetime.domain.schedules.occurrences import preceding
-from duetime.domain.schedules.revisions import begun_run
+from duetime.domain.schedules.run_history import begun_run
 from duetime.domain.times import DAY
 
 if TYPE_CHECKING:

@@ -214,6 +214,9 @@ class TaskUpdater:
         guard = Guard(owner=task.owner, version=task.version)
         if wanted.sets_due:
             sets["due_at"] = due_of(TaskSpec(task.type, due_at=wanted.due_at, delay=wanted.delay), now)
+        if task.rate is not None and task.rate.key in task.rate_places and sets.get("rate", task.rate) != task.rate:
+            # It was taken as the old rate has it.
+            sets["rate_places"] = {key: at for key, at in task.rate_places.items() if key != task.rate.key}
         changed = [name for name, value in sets.items() if getattr(task, name) != value]
         sets |= recorded(task, Action.UPDATED, by, now, changed)
         if wanted.sets_due:

@@ -79,7 +79,8 @@ class AttemptPhases:
                 started = self.runtime.now()
         if isinstance(ending, Deferred):
             ending = self.keep_locks(delivery_state, task, deferred_until(task, started), ending)
-        run = Run(task, started, self.runtime.now(), delivery_state.progress, delivery_state.arrival)
+        called = delivery_state.started_at is not None
+        run = Run(task, started, self.runtime.now(), delivery_state.progress, delivery_state.arrival, called)
         self.runtime.telemetry.measure("duration", run.ended_at - run.started_at, type=task.type)
         return self.write(task, run, ending)
 
@@ -107,7 +108,7 @@ class AttemptPhases:
         delivery_state.ended = True
         if isinstance(ending, ConditionFailed):
             return ending
-        return self.write(task, Run(task, started, self.runtime.now()), ending)
+        return self.write(task, Run(task, started, self.runtime.now(), was_called=False), ending)
 
     def write(self, task: Task, run: Run, ending: Ending) -> WriteResult:
         """Write an end down, again and again while the lease lasts: what has been done is worth keeping.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.conditional_writes import Applied, ConditionFailed, Guard, Write
 from duetime.domain.errors import Unavailable
 from duetime.domain.operating_parameters import HEARTBEATS_PER_LEASE
+from duetime.domain.tasks.attempt_run import late_start
 from duetime.domain.tasks.states import Move
 from duetime.domain.times import SECOND, Millis
 
@@ -49,6 +50,8 @@ class LeaseRenewal:
         sets: TaskChanges = {"lease_expires_at": until}
         if progress is not None:
             sets["progress"] = progress
+        if delivery_state.started_at is not None:
+            sets |= late_start(task, task.started_at)
         try:
             # One that comes late must not take back what a later one has given.
             guard = Guard(fence=task.fence, leased_until_before=until)

@@ -1,0 +1,154 @@
+"""`duetime.task.late.v1`: one event for each task whose target was first called late, whatever held it back before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.adapters.dynamodb.stream import changes_of
+from duetime.domain.changes.events import Event, EventKind, events_of
+from duetime_testing.fakes.stream import FakeStream
+from duetime_testing.fakes.telemetry import FakeTelemetry
+from tests.scenarios.scenario import MINUTE, PLAIN, SECOND
+from tests.scenarios.tasks import ONCE, Tasks
+from tests.simulation.account import PULLED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Watched(Tasks):
+    """Tasks whose table's stream is read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stream = FakeStream(self.time.now)
+        self.stream.watch(self.table)
+
+    def late(self, task_id: str) -> list[Event]:
+        """The events that say that a task has started late."""
+        events = events_of(changes_of(self.stream.event(), FakeTelemetry()))
+        return [each for each in events if each.kind is EventKind.TASK_LATE and each.detail.get("task_id") == task_id]
+
+
+def lateness(event: Event) -> Any:  # noqa: ANN401 - a number of its document
+    """How late an event says that its task has started."""
+    return dict(event.detail)["lateness_ms"]
+
+
+def receive(tasks: Watched) -> None:
+    """Have the queues read again; what waited on them is late on purpose."""
+    tasks.received_from = tasks.now
+    tasks.receive_again()
+
+
+def stop(tasks: Watched) -> dict[str, Any]:
+    """Stop the type of the tasks."""
+    assert tasks.ask("PUT", f"/v1/switches/type/{PLAIN}", {"stopped": True}).status == 200
+    tasks.run(10 * SECOND)
+    return {}
+
+
+def lock(tasks: Watched) -> dict[str, Any]:
+    """Have another task hold the lock of the next one."""
+    tasks.last(800)
+    wanted: dict[str, Any] = {"lock": {"key": "a"}, "timeout_seconds": 840}
+    tasks.create(**wanted)
+    tasks.run(2 * SECOND)
+    return wanted
+
+
+def rate(tasks: Watched) -> dict[str, Any]:
+    """Have another task use the start of a long window."""
+    wanted: dict[str, Any] = {"rate": {"key": "k", "limit": 1, "per_seconds": 800}}
+    tasks.create(**wanted)
+    tasks.run(2 * SECOND)
+    return wanted
+
+
+@pytest.mark.parametrize("hold", [stop, lock, rate])
+def test_a_task_that_is_held_back_has_not_started(hold: Callable[[Watched], dict[str, Any]]) -> None:
+    """However often it is taken up and put back, nothing is said until its target was called; then once."""
+    with Watched() as tasks:
+        held = tasks.create(**hold(tasks))
+        tasks.run(10 * MINUTE)
+        assert tasks.phases(held) == []
+        assert tasks.late(held) == []
+        tasks.ask("DELETE", f"/v1/switches/type/{PLAIN}")
+        tasks.run(20 * MINUTE)
+        assert tasks.phases(held) == ["run"]
+        (event,) = tasks.late(held)
+        started = tasks.effect_times(held)[0]
+        assert abs(lateness(event) - (started - tasks.record(held).due_at)) < SECOND
+
+
+def test_a_task_that_starts_in_time_is_not_late() -> None:
+    """Not when it runs for minutes, nor when it fails and its next attempts come later."""
+    with Watched() as tasks:
+        tasks.last(200)
+        long = tasks.create(timeout_seconds=300)
+        tasks.run(5 * MINUTE)
+        tasks.fail(1)
+        retried = tasks.create(retry={"max_attempts": 2, "initial_seconds": 120, "max_seconds": 120})
+        tasks.run(10 * MINUTE)
+        assert tasks.outcomes(retried) == ["retried", "succeeded"]
+        assert (tasks.late(long), tasks.late(retried)) == ([], [])
+
+
+def test_a_late_start_is_told_while_the_attempt_runs() -> None:
+    """With its first heartbeat, under the one id that a consumer needs to leave out what was delivered twice."""
+    with Watched() as tasks:
+        tasks.receiving = False
+        late = tasks.create(timeout_seconds=300)
+        tasks.run(2 * MINUTE)
+        tasks.last(200)
+        receive(tasks)
+        tasks.run(15 * SECOND)
+        (event,) = tasks.late(late)
+        assert (event.detail["id"], dict(event.detail)["state"]) == (f"{late}-late", "running")
+        tasks.run(10 * MINUTE)
+        assert len(tasks.late(late)) == 1
+
+
+def test_a_task_that_was_never_called_is_not_late() -> None:
+    """It was cancelled while a switch held it back, or expired."""
+    with Watched() as tasks:
+        stop(tasks)
+        cancelled, expired = tasks.create(), tasks.create(expires_seconds=90)
+        tasks.run(3 * MINUTE)
+        tasks.cancel(cancelled)
+        tasks.run(MINUTE)
+        assert tasks.record(expired).has_expired
+        assert (tasks.late(cancelled), tasks.late(expired)) == ([], [])
+
+
+def test_a_leased_task_tells_of_its_late_start() -> None:
+    """The first heartbeat of its worker says that it has started: until then its lease may be given back."""
+    with Watched() as tasks:
+        tasks.receiving = False
+        leased = tasks.create(kind=PULLED, retry=ONCE)
+        tasks.run(2 * MINUTE)
+        wanted = {"types": [PULLED], "lease_seconds": 60, "worker": "X"}
+        (lease,) = tasks.ask("POST", "/v1/leases", wanted).body["leases"]
+        assert tasks.late(leased) == []
+        assert tasks.ask("POST", f"/v1/leases/{lease['id']}/heartbeat").status == 200
+        assert len(tasks.late(leased)) == 1
+        assert tasks.ask("POST", f"/v1/leases/{lease['id']}/complete", {"result": 1}).status == 200
+        assert len(tasks.late(leased)) == 1
+
+
+def test_a_task_that_is_tried_again_after_its_end_is_late_once() -> None:
+    """Its user has the failed task run again: its first start was told of already."""
+    with Watched() as tasks:
+        tasks.receiving = False
+        late = tasks.create(retry=ONCE)
+        tasks.run(2 * MINUTE)
+        tasks.fail(1)
+        receive(tasks)
+        tasks.run(10 * SECOND)
+        assert len(tasks.late(late)) == 1
+        assert tasks.do(late, "retry").status == 200
+        tasks.run(10 * SECOND)
+        assert len(tasks.phases(late)) == 2
+        assert len(tasks.late(late)) == 1

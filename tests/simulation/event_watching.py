@@ -1,0 +1,102 @@
+"""What must hold of the events that other systems get, whatever fails: what they say of receivers is what these saw.
+
+Each write of the table goes through the same functions as in a deployment, as its stream delivers it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.dynamodb import schema
+from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
+from duetime.adapters.dynamodb.stream import changes_of
+from duetime.adapters.dynamodb.task_items import task_of
+from duetime.domain.changes.events import EventKind, events_of
+from duetime.domain.tasks.attempt_records import AttemptOutcome
+from duetime.domain.tasks.targets import HandlerTarget
+from duetime.domain.times import MINUTE
+from duetime_testing.fakes.stream import FakeStream
+from duetime_testing.fakes.telemetry import FakeTelemetry
+from duetime_testing.simulation.machines import SKEW
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from tests.simulation.fault_simulation import FaultSimulation
+
+_HISTORY, _STARTED, _FENCE = (ATTRIBUTES[name].name for name in ("attempt_history", "started_at", "fence"))
+_BEGINNING = frozenset({"prepare", "run"})
+_LATE = MINUTE
+"""A first start that is so late has an event."""
+
+
+class EventWatching:
+    """Watches the events of late starts.
+
+    Attributes:
+        late: how many events say of a task that it has started late.
+    """
+
+    def __init__(self, account: FaultSimulation) -> None:
+        self._account = account
+        self._stream = FakeStream(account.time.now)
+        self._stream.told = self._read
+        self._called_at: dict[str, Millis] = {}
+        self._called: set[tuple[str, int]] = set()
+        self._is_due: set[str] = set()
+        """Tasks of which an event must say that they have started late."""
+        self._ids: dict[str, set[str]] = {}
+        self.late: Counter[str] = Counter()
+
+    def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
+        """Look at a write of a record: the first end of an attempt says whether it was the first, and late."""
+        self._stream.add(old, new)  # type: ignore[arg-type]  # items
+        if old is None or new is None:
+            return
+        is_claimed = old[_FENCE] != new[_FENCE]
+        if _STARTED in old and (_STARTED not in new or (is_claimed and old[_STARTED] != new[_STARTED])):
+            # Put back, also by its worker, it has not started; nor has one whose lease no worker has acknowledged.
+            self._called_at.pop(new[schema.SORT_KEY]["S"], None)
+        if _HISTORY in old or _HISTORY not in new:
+            return
+        task = task_of(new)
+        line = task.attempt_history[-1]
+        is_lost = line.outcome is AttemptOutcome.LOST or (task.error is not None and task.error.type == "WorkerLost")
+        was_called = (task.id.text, line.fence) in self._called and not is_lost
+        if was_called and task.started_at is not None and task.started_at - task.due_at >= _LATE:
+            self._is_due.add(task.id.text)
+
+    def began(self, task: Task, phase: str, fence: int) -> None:
+        """A target is called."""
+        if phase not in _BEGINNING:
+            return
+        self._called_at.setdefault(task.id.text, self._account.time.now())
+        self._called.add((task.id.text, fence))
+
+    def _read(self) -> None:
+        """Take what the stream delivers, at once."""
+        for event in events_of(changes_of(self._stream.event(), FakeTelemetry())):
+            if event.kind is EventKind.TASK_LATE:
+                self._check_late(str(event.detail.get("task_id")), event.detail["id"])
+        self._stream.records.clear()
+
+    def _check_late(self, name: str, event_id: str) -> None:
+        self.late[name] += 1
+        self._ids.setdefault(name, set()).add(event_id)
+        task, check = self._account.watching.record(name), self._account.watching.check
+        check(self.late[name] == 1, f"{name} has {self.late[name]} events of its late start, {self._ids[name]}")
+        if task is None or task.pull_queue or not isinstance(task.target, HandlerTarget):
+            # Its calls are not watched; a pull worker starts with its first heartbeat, whatever it does then.
+            return
+        called_at = self._called_at.get(name)
+        check(called_at is not None, f"{name} is said to have started late, and was not called")
+        is_late = called_at is None or called_at - task.due_at >= _LATE - 2 * SKEW
+        check(is_late, f"{name} is said to have started late, and was called in time")
+
+    def check_end(self) -> None:
+        """Nothing was kept secret."""
+        for name in sorted(self._is_due):
+            self._account.watching.check(self.late[name] == 1, f"{name} has started late, and no event says so")
