@@ -48,6 +48,7 @@ from duetime.domain.tasks.poll_interval import SHORTEST, poll_interval
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Progress
 from duetime.domain.tasks.task_options import Debounce, Priority
+from duetime.domain.tasks.wait_reasons import APPROVAL_AWAITED
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 from duetime.domain.topologies.watchdog_times import deferred_until, reminders
 from tests.adapters.targets.works import work
@@ -283,7 +284,7 @@ def _is_told_late(seconds: int) -> None:
 
 
 def _waits_for_an_approval(seconds: int) -> None:
-    """It waits so long after it is due, and no longer."""
+    """It waits so long after it is due, and no longer; one that was due before it was created has its whole time."""
     waiting = task(delay_seconds=3600, target={"kind": "approval", "timeout_seconds": seconds})
     end = NOW + HOUR + seconds * SECOND
     for now in (NOW + HOUR, end - 1):
@@ -291,6 +292,8 @@ def _waits_for_an_approval(seconds: int) -> None:
         assert held is not None
         assert held.until == end
     assert waiting_time(waiting, end) is None
+    was_due = task(due_at="2026-01-01T00:00:00Z", target={"kind": "approval", "timeout_seconds": seconds})
+    assert waiting_time(was_due, NOW) == Postponed(NOW + seconds * SECOND, APPROVAL_AWAITED)
 
 
 @dataclass(frozen=True)
