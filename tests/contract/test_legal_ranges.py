@@ -1,4 +1,4 @@
-"""Every number of a schedule, a task, a switch or a lease, at both ends of its legal range, by what it does there."""
+"""Each number of a schedule, task, topology, switch and lease, at both ends of its legal range, by what it does."""
 
 from __future__ import annotations
 
@@ -23,11 +23,19 @@ from duetime.contract.switches import SwitchPut, switch_of
 from duetime.contract.tasks.bodies import TaskCreate
 from duetime.contract.tasks.decoding import task_spec
 from duetime.contract.tasks.patch_bodies import TaskPatch
+from duetime.contract.tasks.queries import TaskQuery
+from duetime.contract.topologies.bodies import TopologyCreate, TopologyNode
+from duetime.contract.topologies.decoding import graph_of
 from duetime.domain.dispatch.enqueue_plan import LateTimer, enqueue_plan, late_timer
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_ATTEMPTS, MAX_RESULT_BYTES
 from duetime.domain.locks import HandOver, Lock, Waiter, claims_of
-from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN, LONGEST_LOCK_HOLD, MAX_CLOCK_DIFFERENCE
+from duetime.domain.operating_parameters import (
+    LEASE_RETURN_MARGIN,
+    LONGEST_LOCK_HOLD,
+    MAX_CLOCK_DIFFERENCE,
+    TOPOLOGY_MARGIN,
+)
 from duetime.domain.rates import MICROS, STARTS, Join, RateState, Start, StartRequest, Wait, pace_of, parts_of
 from duetime.domain.schedules.backfill import requested, steps
 from duetime.domain.schedules.expansion import catch_up, expand
@@ -46,16 +54,22 @@ from duetime.domain.tasks.expiry import checked_by, expired, lock_wait
 from duetime.domain.tasks.notices import lateness_notice
 from duetime.domain.tasks.poll_interval import SHORTEST, poll_interval
 from duetime.domain.tasks.states import State
+from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.tasks.task import Progress
 from duetime.domain.tasks.task_options import Debounce, Priority
 from duetime.domain.tasks.wait_reasons import APPROVAL_AWAITED
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
+from duetime.domain.topologies.graph_outline import outline_of
+from duetime.domain.topologies.maps import NodeMap, graph_of_map, map_payload
+from duetime.domain.topologies.next_actions import is_stopped
+from duetime.domain.topologies.progress import critical_path
 from duetime.domain.topologies.watchdog_times import deferred_until, reminders
 from tests.adapters.targets.works import work
 from tests.domain.factories import PAYLOAD
 from tests.domain.factories import task as due_task
 from tests.domain.schedules.times import at, changed, scheduled
 from tests.domain.test_rates import applied
+from tests.domain.topologies.graphs import FAILED, statuses
 from tests.scenarios.test_pull_workers import Pulled
 from tests.simulation.account import PULLED
 
@@ -414,6 +428,49 @@ def _progresses(percent: int) -> None:
     assert poll_interval(running, NOW + MINUTE) == (SHORTEST if percent else MINUTE // 10)
 
 
+def _waits_for_an_outcome(seconds: int) -> None:
+    """The response comes after so long, if the task has no outcome before."""
+    with Pulled() as pulled:
+        task_id, began = pulled.create_pulled(), pulled.now
+        assert pulled.ask("GET", f"/v1/tasks/{task_id}", query=f"wait_seconds={seconds}").status == 200
+        assert 0 <= pulled.now - began - seconds * SECOND < SECOND
+
+
+def _lasts(seconds: int) -> None:
+    """A topology's lease, and its lock, last longer by what it takes to end the run; it is checked at its deadline."""
+    graph = graph_of({"nodes": {"a": {"type": "report"}}, "timeout_seconds": seconds})
+    assert graph.lasts_seconds == seconds
+    running = replace(task(notify_within_seconds=graph.lasts_seconds), target=TopologyTarget(), run_at=NOW)
+    end = NOW + seconds * SECOND
+    assert deferred_until(running, NOW) == end + TOPOLOGY_MARGIN < NOW + LONGEST_LOCK_HOLD
+    before = max(NOW, end - MINUTE)
+    assert end < min(reminders(running, end + TOPOLOGY_MARGIN, before, LOOK_AHEAD)) < end + MINUTE
+
+
+def _is_expected(seconds: float) -> None:
+    """Two nodes, one after the other, are expected to take twice as long."""
+    node = {"type": "report", "expected_seconds": seconds}
+    graph = graph_of({"nodes": {"a": node, "b": {**node, "depends_on": ["a"]}}})
+    assert critical_path(graph).seconds == 2 * seconds
+
+
+def _maps(items: int) -> None:
+    """So many items start at once, the next one after the first of them."""
+    payload = map_payload(NodeMap("parents", max_parallel=items), {"type": "report"}, list(range(items + 1)))
+    nodes = graph_of_map(json.loads(payload))["nodes"]
+    waiting = {key: node["depends_on"] for key, node in nodes.items() if "depends_on" in node}
+    assert waiting == {str(items): ["0"]}
+
+
+def _tolerates(failures: int) -> None:
+    """So many items can fail, and one more stops the map."""
+    items = map_payload(NodeMap("parents", tolerated_failures=failures), {"type": "report"}, list(range(failures + 1)))
+    graph = outline_of(items)
+    failed = dict.fromkeys(graph.order[:failures], FAILED)
+    assert not is_stopped(graph, statuses(graph, **failed))
+    assert is_stopped(graph, statuses(graph, **failed, **{graph.order[-1]: FAILED}))
+
+
 ROWS: dict[str, Callable[[int], None]] = {
     "schedule.spread_seconds": lambda seconds: _delays("spread_seconds", seconds),
     "schedule.jitter_seconds": lambda seconds: _delays("jitter_seconds", seconds),
@@ -442,6 +499,11 @@ ROWS: dict[str, Callable[[int], None]] = {
     "task.target.approval.timeout_seconds": _waits_for_an_approval,
     "task.target.http.success": _succeeds,
     "task.target.http.response.max_bytes": _keeps,
+    "task_query.wait_seconds": _waits_for_an_outcome,
+    "topology.timeout_seconds": _lasts,
+    "node.expected_seconds": _is_expected,
+    "node.map.max_parallel": _maps,
+    "node.map.tolerated_failures": _tolerates,
     "switch.max_concurrent": _caps,
     "switch.rate.limit": lambda starts: _switch_starts("limit", starts),
     "switch.rate.per_seconds": lambda seconds: _switch_starts("per_seconds", seconds),
@@ -452,12 +514,17 @@ ROWS: dict[str, Callable[[int], None]] = {
     "lease.acknowledge_within_seconds": lambda seconds: _leases_for(900, seconds),
     "heartbeat.percent": _progresses,
 }
+OF_TASKS = bounded(TaskCreate)
 RANGES: dict[str, Any] = {
     f"{request}.{name}": ends
     for request, numbers in {
         "schedule": bounded(ScheduleCreate, "task"),
         "backfill": bounded(BackfillCreate),
-        "task": bounded(TaskCreate),
+        "task": OF_TASKS,
+        "task_query": bounded(TaskQuery),
+        # What they have of tasks is that of tasks, range and all.
+        "topology": dict(bounded(TopologyCreate).items() - OF_TASKS.items()),
+        "node": dict(bounded(TopologyNode).items() - OF_TASKS.items()),
         "switch": bounded(SwitchPut),
         "calendar": bounded(CalendarFields),
         "lease": bounded(LeaseRequest),
