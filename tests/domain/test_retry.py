@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from duetime.domain.limits import MAX_ATTEMPTS
 from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN
 from duetime.domain.tasks.attempt_records import TaskError
 from duetime.domain.tasks.attempt_results import Failed
@@ -36,6 +37,13 @@ def test_the_bound_never_shrinks(policy: RetryPolicy, attempt: int) -> None:
 def test_the_default_doubles_from_one_second() -> None:
     """One second, two, four, up to five minutes: the design's default."""
     assert [RetryPolicy().bound(attempt) for attempt in (1, 2, 3, 9, 10)] == [1000, 2000, 4000, 256_000, 300_000]
+
+
+def test_the_wait_grows_up_to_the_last_attempt() -> None:
+    """Also slowly: after each of a hundred attempts the bound is the multiplier's next power."""
+    policy = RetryPolicy(MAX_ATTEMPTS, initial_seconds=1, multiplier=1.05, max_seconds=86_400)
+    bounds = [policy.bound(attempt) for attempt in range(1, MAX_ATTEMPTS)]
+    assert bounds == [int(1.05**power * SECOND) for power in range(MAX_ATTEMPTS - 1)]
 
 
 def test_the_last_attempt_is_the_last() -> None:

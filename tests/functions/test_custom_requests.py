@@ -13,6 +13,7 @@ from duetime.composition import composed
 from duetime.composition.core import CoreServices
 from duetime.composition.http_calls import HttpServices
 from duetime.domain.ids import TaskId
+from duetime.domain.limits import MAX_RESULT_BYTES
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import MINUTE, SECOND
@@ -179,6 +180,24 @@ def test_what_of_a_response_is_kept(
     task = run(stack, {"url": receiver.url, "method": "POST", "response": response})
     found = None if task.result is None or task.result.data is None else task.result.data.decode()
     assert (found, task.error and task.error.type) == (result, error)
+
+
+@pytest.mark.parametrize("keep", ["body", "all"])
+@pytest.mark.parametrize("character", [b"x", b'"', "\u00fc".encode()], ids=["plain", "escaped", "of_two_bytes"])
+def test_a_body_is_cut_off_so_that_its_result_is_not_too_large(
+    stack: Stack, receiver: Receiver, character: bytes, keep: str
+) -> None:
+    """A text is larger as JSON: with the largest `max_bytes`, too, it succeeds with as much of it as a result takes."""
+    receiver.answers["GET", "/"] = (200, character * (MAX_RESULT_BYTES // len(character) + 1))
+    response = {"keep": keep, "when_larger": "truncate", "max_bytes": MAX_RESULT_BYTES}
+    task = run(stack, {"url": receiver.url, "method": "GET", "response": response})
+    assert (task.state, task.result is None) == (State.SUCCEEDED, False)
+    assert task.result is not None
+    result = composed(CoreServices).stores.contents.fetch(task.id, task.result)
+    assert MAX_RESULT_BYTES - 2 <= len(result) <= MAX_RESULT_BYTES
+    kept = json.loads(result)
+    text = kept if keep == "body" else kept["body"]
+    assert set(text) == {character.decode()}
 
 
 def test_all_of_a_response_is_its_status_headers_and_body(stack: Stack, receiver: Receiver) -> None:

@@ -118,6 +118,23 @@ def test_a_task_gives_up_its_lock_after_its_wait() -> None:
         assert tasks.phases(task_id) == ([] if tasks.state(task_id) is State.FAILED else ["run"])
 
 
+def test_a_task_that_waits_for_other_things_in_between_gives_up_its_lock_as_soon() -> None:
+    """It is paused and resumed again and again: the wait for its lock does not begin anew with that."""
+    with Tasks() as tasks:
+        tasks.last(50)
+        holder = tasks.create(**patient(300))
+        assert tasks.run_until(lambda: tasks.phases(holder))
+        begun = tasks.now
+        task_id = tasks.create(**patient(20))
+        for _ in range(4):
+            tasks.run(4 * SECOND)
+            assert [tasks.do(task_id, verb).status for verb in ("pause", "resume")] == [200, 200]
+        tasks.time.run_until(begun + 19 * SECOND)
+        assert tasks.state(task_id) is State.WAITING
+        tasks.time.run_until(begun + 20 * SECOND + 2 * SOON)
+        assert (tasks.state(task_id), error_of(tasks, task_id)) == (State.FAILED, "LockWaitExpired")
+
+
 def test_a_later_attempt_that_waits_too_long_for_its_lock_is_rolled_back() -> None:
     """What the first attempt did is undone; a rollback waits for its lock as long as it takes."""
     with Tasks() as tasks:

@@ -80,9 +80,9 @@ def test_a_run_that_expires_while_it_waits_for_another_leaves_its_place() -> Non
         )
 
 
-@pytest.mark.parametrize(("overlap", "number"), [("skip", 1), ("buffer_all", 4)])
+@pytest.mark.parametrize(("overlap", "number"), [("skip", 4), ("buffer_all", 4)])
 def test_what_a_switch_held_keeps_to_its_overlap_policy(overlap: str, number: int) -> None:
-    """Everything is stopped for four occurrences; after that as many of them run as may, one at a time."""
+    """Everything is stopped for four occurrences; after that as many run as remain, one at a time."""
     with Schedules() as schedules:
         schedules.last(150)
         schedules.run(MINUTE - schedules.now % MINUTE + SECOND)

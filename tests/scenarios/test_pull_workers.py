@@ -75,6 +75,17 @@ def test_a_pulled_task_is_leased_on_time(tasks: Pulled) -> None:
         assert not any(machine.function == "worker" for machine in tasks.machines)
 
 
+def test_a_request_waits_for_as_long_as_it_says(tasks: Pulled) -> None:
+    """To the nearest second, also if that is the only one: what asking takes is a part of it."""
+    with tasks:
+        for seconds in (1, 2, 7, 20):
+            began = tasks.now
+            assert tasks.lease(seconds) == []
+            assert abs(tasks.now - began - seconds * SECOND) < SECOND - 300
+        tasks.create_pulled(600)
+        assert tasks.lease(1)
+
+
 def test_a_worker_that_dies_is_replaced_right_after_its_lease(tasks: Pulled) -> None:
     """Not before the lease is over and clocks may differ, and within seconds after; the old lease is refused."""
     with tasks:

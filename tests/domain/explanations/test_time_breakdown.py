@@ -17,7 +17,7 @@ from duetime.domain.explanations.task_explanation import explain
 from duetime.domain.explanations.time_breakdown import timeline
 from duetime.domain.record_limits import MAX_RECORDED_WAITS
 from duetime.domain.tasks.attempt_records import FORGOTTEN, PAUSED, AttemptOutcome, AttemptRecord, Wait
-from duetime.domain.tasks.attempt_run import waits_with
+from duetime.domain.tasks.attempt_run import waiting_since, waits_with
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import LockSpec
 from duetime.domain.times import HOUR, MINUTE, SECOND
@@ -137,6 +137,31 @@ def test_the_record_keeps_a_few_waits_and_when_the_forgotten_ones_began() -> Non
     assert [wait.reason for wait in record.waits[1:]] == [f"lock {number}" for number in kept]
     parts = timeline(replace(record, state=State.WAITING, waiting_for="lock 9", next_at=NOW + HOUR), (), NOW + MINUTE)
     assert [part.gate for part in parts if part.since >= NOW] == [GateName.NOT_RECORDED, *[GateName.LOCK] * len(kept)]
+
+
+def test_the_record_keeps_when_the_wait_for_its_lock_began() -> None:
+    """It is what the lock's time limit counts from, however often the task waits for something else in between."""
+    record = task(lock=LockSpec("db-17", wait_seconds=3600))
+    for number in range(20):
+        reason = "lock db-17" if number % 2 else "lock type/report"
+        record = replace(record, waits=waits_with(record, reason, NOW + number * MINUTE))
+    assert waiting_since(record, "lock db-17") == NOW + MINUTE
+    assert [wait.reason for wait in record.waits] == [
+        "lock type/report",
+        "lock db-17",
+        FORGOTTEN,
+        "lock db-17",
+        "lock type/report",
+        "lock db-17",
+    ]
+    assert record.waits[2].since == NOW + 2 * MINUTE
+    parts = timeline(replace(record, state=State.WAITING, waiting_for="lock db-17", next_at=NOW + HOUR), (), NOW + HOUR)
+    assert [(part.gate, part.since) for part in parts if part.since >= NOW][:4] == [
+        (GateName.CONCURRENCY_LIMIT, NOW),
+        (GateName.LOCK, NOW + MINUTE),
+        (GateName.NOT_RECORDED, NOW + 2 * MINUTE),
+        (GateName.LOCK, NOW + 17 * MINUTE),
+    ]
 
 
 LENGTHS = {

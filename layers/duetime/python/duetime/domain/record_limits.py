@@ -13,7 +13,7 @@ MAX_STOPPED_OCCURRENCES = 1_000
 MAX_WAIT_REASON_LENGTH = 80
 """Characters of the stored reason why a task waits."""
 MAX_RECORDED_WAITS = 6
-"""Stored waits of a task: the latest ones, each with when it began."""
+"""Stored waits of a task: the latest ones and the first one for its lock, each with when it began."""
 MAX_RECORDED_WAIT_LENGTH = 40
 """Characters of the stored reason of such a wait."""
 ATTEMPT_ERROR_LENGTH = 96

@@ -5,6 +5,7 @@ A target may describe another request; then that one is sent instead of the `PUT
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from duetime.adapters.targets.http_messages import (
     NoResponse,
 )
 from duetime.domain.errors import TargetSilent, TargetUnreachable, Unavailable
-from duetime.domain.limits import MAX_QUERY_ANSWER_BYTES, QUERY_TIMEOUT
+from duetime.domain.limits import MAX_QUERY_ANSWER_BYTES, MAX_RESULT_BYTES, QUERY_TIMEOUT
 from duetime.domain.tasks.attempt_results import Deferred, Ending, Failed, NotSent, Succeeded, TargetEnding, failure
 from duetime.domain.tasks.http_requests import Keep
 from duetime.domain.tasks.placeholders import filled_url
@@ -207,7 +208,19 @@ def _unanswered(reply: NoResponse) -> TargetEnding:
 
 
 def _result(answer: HttpResponse, request: HttpRequest) -> bytes:
-    body = result_of(answer.body)
+    result = _result_with(answer.body, answer, request)
+    if len(result) <= MAX_RESULT_BYTES or not request.response.truncates:
+        return result
+    # A text is larger as JSON than as a body: as much of it is kept as a result takes.
+    text = answer.body.decode("utf-8", "replace")
+    fits = bisect_right(
+        range(len(text)), MAX_RESULT_BYTES, key=lambda end: len(_result_with(text[:end].encode(), answer, request))
+    )
+    return _result_with(text[: fits - 1].encode(), answer, request)
+
+
+def _result_with(data: bytes, answer: HttpResponse, request: HttpRequest) -> bytes:
+    body = result_of(data)
     return whole_response(answer.status, answer.headers, body) if request.response.keep is Keep.ALL else body
 
 

@@ -36,8 +36,9 @@ def waiting_time(task: Task, now: Millis) -> Postponed | None:
     """How long a due task still waits for an approval; `None` if it waits for none, or its time is over."""
     if not isinstance(task.target, ApprovalTarget) or task.state is State.ROLLING_BACK:
         return None
-    # A task that was tried again by its user waits once more.
-    until = max(task.due_at, task.reopened_at or 0) + task.target.timeout_seconds * SECOND
+    # What was due before it was created has its whole time; what was tried again by its user waits once more.
+    since = max(task.due_at, task.created_at, task.reopened_at or 0)
+    until = since + task.target.timeout_seconds * SECOND
     return Postponed(until, APPROVAL_AWAITED) if now < until else None
 
 

@@ -263,7 +263,10 @@ def waits_with(task: Task, reason: str, now: Millis) -> tuple[Wait, ...]:
     last = task.waits[-1] if task.waits else None
     if last is not None and last.reason == wait.reason and last.since > _began_anew(task):
         return task.waits
-    return _bounded((*task.waits, wait))
+    waits = (*task.waits, wait)
+    # The time limit of a wait for its lock counts from then, whatever it waits for in between.
+    for_its_lock = None if task.lock is None else _first_of(waits, f"lock {task.lock.key}", _began_anew(task))
+    return _bounded(waits, for_its_lock)
 
 
 def waiting_since(task: Task, reason: str) -> Millis | None:
@@ -273,9 +276,14 @@ def waiting_since(task: Task, reason: str) -> Millis | None:
         task: the record.
         reason: what it waits for, as its waits call it.
     """
-    begun = _began_anew(task)
-    waits = (wait.since for wait in task.waits if wait.reason == reason[:MAX_RECORDED_WAIT_LENGTH])
-    return min((since for since in waits if since > begun), default=None)
+    first = _first_of(task.waits, reason, _began_anew(task))
+    return None if first is None else first.since
+
+
+def _first_of(waits: Iterable[Wait], reason: str, after: Millis) -> Wait | None:
+    """The first wait for something that began after an instant."""
+    reason = reason[:MAX_RECORDED_WAIT_LENGTH]
+    return next((wait for wait in waits if wait.reason == reason and wait.since > after), None)
 
 
 def _began_anew(task: Task) -> Millis:
@@ -284,12 +292,20 @@ def _began_anew(task: Task) -> Millis:
     return max([*starts, task.reopened_at or -1, -1])
 
 
-def _bounded(waits: tuple[Wait, ...]) -> tuple[Wait, ...]:
+def _bounded(waits: tuple[Wait, ...], kept: Wait | None = None) -> tuple[Wait, ...]:
+    """The latest waits and one that is kept in any case, and of those before each only when they began."""
+    if kept is None or kept in waits[1 - MAX_RECORDED_WAITS :]:
+        return _latest(waits, MAX_RECORDED_WAITS)
+    place = waits.index(kept)
+    before = _latest(waits[:place], 1)
+    return (*before, kept, *_latest(waits[place + 1 :], MAX_RECORDED_WAITS - 1 - len(before)))
+
+
+def _latest(waits: tuple[Wait, ...], most: int) -> tuple[Wait, ...]:
     """The latest waits, and of those before only when they began."""
-    if len(waits) <= MAX_RECORDED_WAITS:
+    if len(waits) <= most:
         return waits
-    kept = waits[1 - MAX_RECORDED_WAITS :]
-    return (Wait(waits[0].since, FORGOTTEN), *kept)
+    return (Wait(waits[0].since, FORGOTTEN), *waits[len(waits) - most + 1 :])
 
 
 def attempts_told_of(task: Task) -> int:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from duetime.domain.limits import MAX_ATTEMPTS
+
 if TYPE_CHECKING:
     from duetime.domain.times import Millis
-
-_MAX_EXPONENT = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,9 @@ class RetryPolicy:
 
     def bound(self, attempt: int) -> Millis:
         """Longest wait after the given attempt (1 is the first) has failed."""
-        exponent = min(attempt - 1, _MAX_EXPONENT)
-        seconds = min(self.initial_seconds * self.multiplier**exponent, self.max_seconds)
+        # No policy has more attempts; the powers of the largest multiplier stay within a float up to there.
+        power = min(attempt - 1, MAX_ATTEMPTS)
+        seconds = min(self.initial_seconds * self.multiplier**power, self.max_seconds)
         return int(seconds * 1000)
 
     def wait(self, attempt: int, fraction: float) -> Millis:

@@ -171,6 +171,10 @@ class Task(TaskOptions):
             return None
         return max(self.started_at, self.reopened_at or 0) + seconds * SECOND
 
+    def overdue_at(self, started_at: Millis) -> Millis:
+        """When an attempt that started then has taken as long as it may."""
+        return started_at + self.timeout_seconds * SECOND
+
     @property
     def has_expired(self) -> bool:
         """Whether it has failed because its first attempt had not started in time."""

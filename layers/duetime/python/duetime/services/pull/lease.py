@@ -87,7 +87,8 @@ class LeaseService:
         polls = chain(zip(types, repeat(0)), zip(cycle(types), repeat(pause)))
         with ExitStack() as places:
             for number, (pull_queue, longest) in enumerate(polls):
-                seconds = max(0, min(longest, left // SECOND))
+                # A queue waits whole seconds: rounded down, a wait of one second would be none.
+                seconds = max(0, min(longest, round(left / SECOND)))
                 if len(leases) >= wanted.max_tasks or (longest and (leases or not seconds)):
                     return
                 if number == len(types) and not places.enter_context(self.long_polls.place(left)):

@@ -70,7 +70,7 @@ class LeaseReports:
         if task.fence != key.fence or task.state is not State.RUNNING:
             raise FenceMismatch(task)
         now = self.runtime.now()
-        overdue_at = (task.run_at or now) + task.timeout_seconds * SECOND
+        overdue_at = task.overdue_at(task.run_at or now)
         if now >= overdue_at:
             raise AttemptOverdue(task)
         until = min(now + key.length, overdue_at)

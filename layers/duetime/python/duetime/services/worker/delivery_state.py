@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.attempt_run import Arrival
 from duetime.domain.tasks.notices import time_to_tell
-from duetime.domain.times import SECOND, Millis
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from duetime.domain.dispatch.message_deletion import DeleteMessage, RedeliverMessage
     from duetime.domain.locks import LockClaim
     from duetime.domain.tasks.task import Progress, RequestedAction, Task
+    from duetime.domain.times import Millis
     from duetime.ports.queues import Delivery
 
 
@@ -64,7 +64,7 @@ class DeliveryState:
         if task is None or started is None or self.ended:
             return None
         room = time_to_tell(task) if task.is_terminal else 0
-        return started + task.timeout_seconds * SECOND + room
+        return task.overdue_at(started) + room
 
 
 @dataclass(frozen=True, slots=True)

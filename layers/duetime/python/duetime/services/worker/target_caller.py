@@ -66,7 +66,7 @@ class TargetCaller:
             if late := expired(task, now):
                 return late
             delivery_state.started_at = now
-        deadline = delivery_state.started_at + task.timeout_seconds * SECOND
+        deadline = task.overdue_at(delivery_state.started_at)
         if now >= deadline:
             return timeout(task)
         ending = self.targets.run(
