@@ -152,7 +152,7 @@ class Saved:
 
 _WATCHED = ("cancelled", "accepted", "events", "accepted_topologies", "taken_up", "claimed_at", "attempts")
 _OF_TOPOLOGIES = ("controlled", "successes", "retries")
-_OF_RATES = ("starts", "largest", "_begun")
+_OF_RATES = ("starts", "asked", "_begun")
 _SCHEDULED = ("disturbed", "names", "seen", "revisions", "held_at")
 
 
@@ -174,6 +174,8 @@ class World(FaultSimulation):
 
     def __init__(self) -> None:
         super().__init__(1, 0.0)
+        # Messages are received when an operation receives them, however soon that is.
+        self.delivery = 0, 0
         # Calls that land late are made here by nobody.
         self.attempts.is_off = True
         self.faulty = self.is_mild = False
