@@ -150,7 +150,7 @@ def _without_identity(patch: pytest.MonkeyPatch) -> None:
 
 
 def _leases_however_late(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(LeaseService, "_with_time_left", lambda _self, leases: list(leases))
+    patch.setattr(LeaseService, "_with_time_left", lambda _self, leases, _length: list(leases))
 
 
 def _a_later_request_replaces_a_stronger_one(patch: pytest.MonkeyPatch) -> None:
