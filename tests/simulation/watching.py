@@ -47,9 +47,10 @@ _FEW = 5
 MENDED = 15 * MINUTE
 """How late a start may be once nothing fails any more. The first scan finds most after 3 minutes; a message whose
 visibility was never set is away for as long as this."""
-FOUND = 4 * MINUTE
+FOUND = 6 * MINUTE
 """How long after its lease a lost attempt is taken over once nothing fails any more, whichever attempt it is: a scan
-finds it within 3 minutes, and the trigger's first invocation comes within one."""
+finds it within 3 minutes, and the trigger's first invocation comes within one. After days without a tick, the minutes
+that were missed are scanned one after another."""
 
 
 @dataclass
