@@ -53,8 +53,8 @@ _TIMEOUT = _is("timeout_seconds", "task.timeout_seconds", text="an attempt is li
 _EXPIRES = _is(
     "expires_seconds", "task.expires_seconds", text="a task that did not start in time ends after its `expires_seconds`"
 )
-_CALLBACK = _is("callback_url", "task.callback_url", text="who is told of the outcome is `callback_url` of the task")
-_FAILED = _is("notify_on", "task.notify_on", text="who is told of failures is `notify_on` of the task")
+_CALLBACK = _is("callback_url", "task.callback_url", text="the outcome is posted to the task's `callback_url`")
+_FAILED = _is("notify_on", "task.notify_on", text="failures are reported as the task's `notify_on` says")
 _TAGS = _is("tags", "task.tags", text="notes of one's own are `tags`")
 _PRIORITY = _is(
     "priority", "task.priority", text="queues follow from `priority` and from the type: high, normal or low"
@@ -219,7 +219,7 @@ AIRFLOW: Mapping[str, Meaning] = {
     "on_failure_callback": _FAILED,
     "on_success_callback": _CALLBACK,
     "email_on_failure": _FAILED,
-    "sla": _is("expect_success_by", "notify_on", text="what is late is told by `notify_on` of a task"),
+    "sla": _is("expect_success_by", "notify_on", text="late tasks are reported as `notify_on` says"),
     "conf": _PAYLOAD,
     "params": _PAYLOAD,
     "op_kwargs": _PAYLOAD,

@@ -150,7 +150,7 @@ class Context:
 
         Args:
             percent: 0 to 100; other values are clamped.
-            message: a short text; anything else is told as `str` has it.
+            message: a short text; anything else is converted with `str`.
         """
         self._progress = (int(max(0, min(100, percent))), str(message))
 

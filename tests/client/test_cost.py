@@ -48,9 +48,9 @@ def test_full_batches_cost_at_most_three_and_a_half_dollars_a_million() -> None:
 def test_changes_that_are_gathered_for_longer_cost_less() -> None:
     """In thin traffic: each second more has fewer deliveries and transactions. Without a summary they are told, too."""
     windows = [estimate(Workload(MILLION, stream_seconds=seconds)) for seconds in (1, 5, 30)]
-    assert [round(part(each, "changes told") + part(each, "summary"), 2) for each in windows] == [7.16, 2.01, 0.48]
+    assert [round(part(each, "change events") + part(each, "summary"), 2) for each in windows] == [7.16, 2.01, 0.48]
     without = estimate(PLAIN)
-    assert part(without, "changes told") == part(windows[1], "changes told")
+    assert part(without, "change events") == part(windows[1], "change events")
     assert "summary" not in {line.part for line in without.lines}
 
 
@@ -152,7 +152,7 @@ def test_small_traffic_is_sent_once_for_each_task_and_no_more(duetime: Run) -> N
     one = estimate(Workload(1))
     assert part(one, "queues") == pytest.approx(4 * 0.4e-6)
     alone, together = (estimate(Workload(100, together=n, per_request=n)) for n in (1, 100))
-    assert part(alone, "changes told") == pytest.approx(100 * part(together, "changes told"))
+    assert part(alone, "change events") == pytest.approx(100 * part(together, "change events"))
     assert part(alone, "summary") > 40 * part(together, "summary")
     told = json.loads(duetime("cost", "estimate", "--tasks", "1", "--pulled", "--extra-writes", "2", "--json").stdout)
     lines = {line["part"]: line["quantity"] for line in told["lines"]}

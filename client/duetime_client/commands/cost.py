@@ -12,7 +12,7 @@ from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.cost_views import cost_table
 from duetime_client.commands.document_output import AsJson
-from duetime_client.commands.list_reading import ListReading
+from duetime_client.commands.list_reader import ListReader
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import console, printable, show_json
 from duetime_client.commands.task_arguments import task_filter
@@ -54,7 +54,7 @@ class Mix:
     ] = 0.0
     pulled: Annotated[bool, typer.Option("--pulled", help="Whether pull workers run them.")] = False
     stream_seconds: Annotated[
-        int, typer.Option(help="For how long changes are gathered before they are told: `broadcast_batch_seconds`.")
+        int, typer.Option(help="How long changes are collected before they are published: `broadcast_batch_seconds`.")
     ] = STREAM_SECONDS
     has_summary: Annotated[bool, typer.Option("--summary/--no-summary", help="Whether tasks are counted.")] = True
     has_traces: Annotated[bool, typer.Option("--traces/--no-traces", help="Whether X-Ray traces.")] = False
@@ -103,7 +103,7 @@ def sum_costs(
     clock = context.ensure_object(Clock)
     filters = task_filter(options, clock, None)
     with connected(context, deployment) as client:
-        reading = ListReading(client, clock, as_json=as_json)
+        reading = ListReader(client, clock, as_json=as_json)
         found = sums(reading.entries(client.tasks.list(page_size=MAX_PAGE, **filters)), key)
     if as_json:
         show_json([asdict(each) for each in found])

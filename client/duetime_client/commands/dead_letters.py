@@ -13,7 +13,7 @@ from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.filter_actions import Selection, filter_action
 from duetime_client.commands.formatting import timed
-from duetime_client.commands.list_reading import ListReading
+from duetime_client.commands.list_reader import ListReader
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import console, show_json
 from duetime_client.commands.task_options import AnyTaskId, BulkActionOptions, FilterOptions, Reason
@@ -49,7 +49,7 @@ def list_dead_letters(
     task_filter = cast("DeadLetterFilter", selection.filter(clock))
     with connected(context, deployment) as client:
         # One more than is shown, to know whether there are more.
-        reading = ListReading(client, clock, as_json=as_json)
+        reading = ListReader(client, clock, as_json=as_json)
         tasks = reading.first(client.dead_letters.list(**task_filter), None if everything else limit + 1)
     shown = tasks if everything else tasks[:limit]
     if as_json:

@@ -11,7 +11,7 @@ from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.forecast_view import show_forecast
-from duetime_client.commands.list_reading import ListReading
+from duetime_client.commands.list_reader import ListReader
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import say, show_json
 from duetime_client.commands.schedule_arguments import rule_fields, timing_fields
@@ -215,7 +215,7 @@ def runs(  # noqa: PLR0913 - arguments, and bundles of options
         listed = client.schedules.list_runs(
             name, status=chosen, scheduled_after=first, scheduled_before=last, page_size=min(limit, MAX_PAGE)
         )
-        reading = ListReading(client, clock, "runs", as_json=as_json)
+        reading = ListReader(client, clock, "runs", as_json=as_json)
         found = reading.first(listed, limit)
     if as_json:
         show_json([each.document for each in found])

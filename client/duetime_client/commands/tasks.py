@@ -12,7 +12,7 @@ from duetime_client.commands.completions import states
 from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.filter_actions import Selection, filter_action, open_tasks
-from duetime_client.commands.list_reading import ListReading
+from duetime_client.commands.list_reader import ListReader
 from duetime_client.commands.messages import show_conflict, show_created, waiting_line
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import console, show_json
@@ -173,7 +173,7 @@ def list_(  # noqa: PLR0913 - a command's options are its parameters
     with connected(context, deployment) as client:
         # One more than is shown, to know whether there are more.
         wanted = None if everything else limit + 1
-        reading = ListReading(client, clock, as_json=as_json)
+        reading = ListReader(client, clock, as_json=as_json)
         tasks = reading.first(client.tasks.list(page_size=min(wanted or MAX_PAGE, MAX_PAGE), **filters), wanted)
     shown = tasks if everything else tasks[:limit]
     if as_json:

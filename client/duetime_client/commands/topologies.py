@@ -13,7 +13,7 @@ from duetime_client.commands.command_help import examples
 from duetime_client.commands.completions import states
 from duetime_client.commands.connection import Deployment, connected
 from duetime_client.commands.document_output import AsJson
-from duetime_client.commands.list_reading import ListReading
+from duetime_client.commands.list_reader import ListReader
 from duetime_client.commands.messages import show_created, show_invalid_file
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import console, say, show_json
@@ -133,7 +133,7 @@ def list_(  # noqa: PLR0913 - a command's options are its parameters
     clock = context.ensure_object(Clock)
     with connected(context, deployment) as client:
         # One more than is shown, to know whether there are more.
-        reading = ListReading(client, clock, as_json=as_json)
+        reading = ListReader(client, clock, as_json=as_json)
         found = reading.first(client.topologies.list(page_size=min(limit + 1, _MOST_ON_A_PAGE), **filters), limit + 1)
     if as_json:
         show_json([topology.document for topology in found[:limit]])

@@ -89,7 +89,7 @@ class Alarms(Construct):
             metric=self._names.unlabelled(
                 function_metric(FunctionName.TRIGGER, "Invocations", "Sum"), Duration.days(1)
             ),
-            alarm_description="Part of alarms that tell of silence: the trigger has ticked before",
+            alarm_description="Part of the silence alarms: the trigger has run before",
             threshold=_TICKS_BEFORE,
             comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
             evaluation_periods=_DAYS_REMEMBERED,

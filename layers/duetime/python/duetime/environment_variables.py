@@ -77,7 +77,7 @@ class Variable(StrEnum):
     ARCHIVE_BUCKET = "DUETIME_ARCHIVE_BUCKET"
     """Name of the bucket that ended tasks are archived in; empty if none are."""
     EVENT_BUS = "DUETIME_EVENT_BUS"
-    """Name of the event bus on which changes are told; empty for none."""
+    """Name of the event bus to which changes are published; empty for none."""
     TOPOLOGY_MACHINE = "DUETIME_TOPOLOGY_MACHINE"
     """ARN of the state machine that runs topologies; empty in functions that start none."""
     HEARTBEAT_URL = "DUETIME_HEARTBEAT_URL"

@@ -160,7 +160,7 @@ class Context:
 
         Args:
             percent: 0 to 100; anything beyond is taken to the nearer end, and a fraction is rounded down.
-            message: a few words; anything that is no text is told as `str` has it.
+            message: a few words; anything that is no text is converted with `str`.
         """
         self.report(int(max(0, min(100, percent))), str(message))
 

@@ -206,7 +206,7 @@ class Settings:
     archive_bucket = OptionalText(Variable.ARCHIVE_BUCKET)
     """Name of the bucket that ended tasks are archived in."""
     event_bus = OptionalText(Variable.EVENT_BUS)
-    """Name of the event bus on which changes are told."""
+    """Name of the event bus to which changes are published."""
     topology_machine = OptionalText(Variable.TOPOLOGY_MACHINE)
     """ARN of the state machine that runs topologies."""
     console_url = OptionalText(Variable.CONSOLE_URL)

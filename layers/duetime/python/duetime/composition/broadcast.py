@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class BroadcastServices(Part):
-    """Telling of changes."""
+    """Publishing changes."""
 
     @cached_property
     def broadcaster(self) -> Broadcaster:

@@ -45,7 +45,7 @@ CHANGED_OCCURRENCE_LIFE = DAY
 LONGEST_SLEEP = 7 * DAY
 """How often a schedule is checked whose next occurrence is far ahead: the rules of time zones change."""
 CALENDAR_NOTICE = 30 * DAY
-"""How long before a calendar's `known_until` its schedules tell of it; each is checked once in `LONGEST_SLEEP`."""
+"""How long before a calendar's `known_until` its schedules report it; each is checked once in `LONGEST_SLEEP`."""
 OVERLAP_CHECK_INTERVAL = MINUTE
 """How often an occurrence that waits for the previous run checks it; it also runs as soon as that one ends."""
 WORKING_MOMENT_HORIZON = 731 * DAY
@@ -224,7 +224,7 @@ also has the times at which its message was sent and received."""
 LATE_EVENT_AFTER = MINUTE
 """How long after its due time a task's first attempt starts, at least, for an event to tell of it."""
 SUMMARY_STEPS_KEPT = 3 * DAY
-"""How long after a write its step in the summary's counts is remembered: a stream tells of it again for a day."""
+"""How long after a write its step in the summary's counts is remembered: a stream may deliver it again for a day."""
 SUMMARY_SPANS = (MINUTE, 10 * SECOND, SECOND)
 """Steps of the summary's counts whose writes were made in the same minute are remembered in one item, so that a
 transaction counts all of a delivery. What comes when that item is full is remembered by ten seconds, then by a second:

@@ -77,7 +77,7 @@ class ScheduleSnapshot:
         edition: grows with every write, and goes on growing when the name is used again.
         log: the latest remarks: what did not run, and why.
         expectation: how far what is expected of it was looked into; `None` if nothing is, or not yet.
-        calendar_end: the end of what one of its calendars knows that was told last; `None` if none was.
+        calendar_end: the latest `known_until` of one of its calendars that was reported; `None` if none was.
     """
 
     owner: str

@@ -172,11 +172,13 @@ def _tick_wait(workload: Workload) -> float:
 
 
 def _observability(workload: Workload, prices: Prices) -> Iterator[CostLine]:
-    """What it takes to tell of their changes, to count, log and trace them."""
+    """The cost of publishing their changes, of counting, logging and tracing them."""
     deliveries = _stream_deliveries(workload)
     time = deliveries * BROADCAST_SECONDS * BROADCAST_MB / 1_024
-    told = deliveries * (prices.function_request + WATCHER_READS * prices.read_unit) + time * prices.gigabyte_second
-    yield CostLine("changes told", deliveries, "deliveries of the table's stream", told)
+    published = (
+        deliveries * (prices.function_request + WATCHER_READS * prices.read_unit) + time * prices.gigabyte_second
+    )
+    yield CostLine("change events", deliveries, "deliveries of the table's stream", published)
     if workload.has_summary:
         # A delivery of many seconds has changes of two minutes now and then.
         minutes = 1 + (workload.stream_seconds / MINUTE_SECONDS if deliveries < _alone(workload) else 0)

@@ -66,9 +66,9 @@ def between(schedule: Schedule, after: Millis, until: Millis, limit: int) -> Seq
     return list(islice(_forward(replace(schedule, remaining_runs=None), after, until), limit))
 
 
-def preceding(schedule: Schedule, before: Millis, limit: int) -> Sequence[Occurrence]:
-    """The last occurrences before an instant, the latest first, whatever number of runs remains."""
-    return list(islice(_backward(schedule, before), limit))
+def preceding(schedule: Schedule, before: Millis, limit: int) -> Iterator[Occurrence]:
+    """The last occurrences before an instant, the latest first, whatever number of runs remains; computed as read."""
+    return islice(_backward(schedule, before), limit)
 
 
 def count_between(schedule: Schedule, after: Millis, until: Millis) -> int:

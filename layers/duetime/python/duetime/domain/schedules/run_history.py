@@ -158,7 +158,7 @@ NO_ACTIVITY = Activity()
 
 @dataclass(frozen=True, slots=True)
 class CalendarEnd:
-    """The end of what a calendar of a schedule knows, which was told.
+    """The end of what a calendar of a schedule knows, which was reported.
 
     Attributes:
         name: of the calendar.

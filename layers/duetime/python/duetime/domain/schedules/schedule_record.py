@@ -79,7 +79,7 @@ class StoredSchedule:
         runs_skipped: how many were not.
         former_payload: that of before the last change of it, which must expire; `None` if there is none.
         expectation: how far what is expected of it was looked into; `None` if nothing is, or not yet.
-        calendar_end: the end of what one of its calendars knows that was told last; `None` if none was.
+        calendar_end: the latest `known_until` of one of its calendars that was reported; `None` if none was.
         traceparent: the trace in which it was created, which its runs link to; `None` if nobody named one.
         later_options: options of its task that later code has stored, which this code keeps as they are.
         latest_run: the latest run that had begun when that was last looked into, if its runs are not counted.
@@ -238,8 +238,8 @@ class StoredSchedule:
         log = (*self.log, Remark(at, key, note[:MAX_REMARK_LENGTH]))
         return replace(self, log=log[-MAX_REMARKS:])
 
-    def told_of(self, calendars: Iterable[Calendar], now: Millis) -> StoredSchedule:
-        """With a remark if what one of its calendars knows ends soon; itself if none does, or that was told before."""
+    def with_calendar_notice(self, calendars: Iterable[Calendar], now: Millis) -> StoredSchedule:
+        """With a remark if the `known_until` of one of its calendars is near and not reported yet; else itself."""
         ends = [(each.known_until, each) for each in calendars if each.known_until is not None]
         until, calendar = min(ends, key=lambda end: end[0], default=(None, None))
         if until is None or calendar is None or until - now > CALENDAR_NOTICE:

@@ -43,7 +43,7 @@ class Step:
         mark: the same each time the stream tells of the write.
         left: the group that the task was in; `None` if it was in none.
         entered: the group that it is in now; `None` if it is in none.
-        at: when the write was made: a whole second, the same each time the stream tells of it.
+        at: when the write was made: a whole second, the same each time the stream delivers it.
     """
 
     mark: bytes
@@ -61,7 +61,7 @@ class Step:
 class StepSet:
     """Steps that are counted, and remembered, together: those of one owner's part, written in the same span of time.
 
-    The time is that of the writes, not of the count: whenever a step is told again, it belongs to the same sets. It is
+    The time is that of the writes, not of the count: a step that is delivered again belongs to the same sets. It is
     remembered in the widest one that was not full when it was counted. A full set does not change any more, so whoever
     finds a step in none of the full sets, and neither in the first that is not, knows that it is not counted.
 

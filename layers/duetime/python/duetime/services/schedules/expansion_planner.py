@@ -114,7 +114,7 @@ class ExpansionPlanner:
             self._pause(stored, refusal, calendars)
             return None
         known_end = stored.calendar_end
-        stored = with_new_rules(stored, tzdata_version(), now).told_of(calendars, now)
+        stored = with_new_rules(stored, tzdata_version(), now).with_calendar_notice(calendars, now)
         after = replace(stored, generation=timer.generation + 1, tzdata=tzdata_version())
         current = ExpansionPass(timer, stored, after)
         if stored.calendar_end != known_end:
@@ -227,7 +227,7 @@ class ExpansionPlanner:
 
     def _placed_and_open(self, stored: StoredSchedule, schedule: Schedule) -> Sequence[Task]:
         """The runs that are placed and may still begin, as far back as there are any among a hundred."""
-        placed = iter(preceding(schedule, stored.done + 1, MAX_EXPANSION))
+        placed = preceding(schedule, stored.done + 1, MAX_EXPANSION)
         ids = [*(each.task_id for each in stored.stopped), *stored.activity.counted]
         open_runs: dict[TaskId, Task] = {}
         while batch := list(islice(placed, _BATCH)):

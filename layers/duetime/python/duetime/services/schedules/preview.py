@@ -123,7 +123,7 @@ class SchedulePreview:
         return [self._status(stored, tasks) for stored in found]
 
     def _first_read(self, stored: StoredSchedule) -> Iterator[TaskId]:
-        """The tasks that tell of most schedules where they are."""
+        """The tasks from which the status of most schedules follows."""
         if stored.activity.latest is not None:
             yield stored.activity.latest.task_id
         if stored.is_permanent:
@@ -247,7 +247,7 @@ def _is_to_come(task: Task) -> bool:
 
 
 def _latest_by_hand(stored: StoredSchedule) -> TaskId | None:
-    """The latest run that its user had started, as far as its remarks tell."""
+    """The latest run that its user started, if its remarks still have it."""
     if stored.counts_runs:
         return None
     notes = (each.note for each in reversed(stored.log) if each.note.startswith(RUN_BY_HAND))

@@ -257,7 +257,7 @@ class ScheduleRuns:
         if stored.is_permanent or ceiling <= stored.updated_at:
             return list(told), floor
         schedule = replace(stored.schedule(self.schedule_preview.known_calendars(stored)), remaining_runs=None)
-        found = preceding(schedule, ceiling, MAX_PAGE)
+        found = list(preceding(schedule, ceiling, MAX_PAGE))
         bound = max(floor, stored.updated_at)
         reached = found[-1].nominal if len(found) == MAX_PAGE and found[-1].nominal > bound else floor
         past = [each for each in found if each.nominal >= bound]

@@ -26,7 +26,7 @@ _STOPPED = 130
 """Exit code of a command that Ctrl-C ended, as shells have it."""
 
 
-class ListReading:
+class ListReader:
     """Reads a list of which a page may be empty and still have a next one.
 
     A terminal is shown how far it was read. Ctrl-C ends the reading, and what was found until then is shown, not as all
