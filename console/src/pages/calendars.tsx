@@ -53,7 +53,7 @@ export function Calendars() {
                 <td>{MODES[each.mode]}</td>
                 <td>{partsOf(each)}</td>
                 <td class="muted">{each.timezone}</td>
-                <td class="muted">{each.known_until ? <Time at={each.known_until} zone={each.timezone} /> : "always"}</td>
+                <td class="muted" data-label="Known until">{each.known_until ? <Time at={each.known_until} zone={each.timezone} /> : "always"}</td>
               </tr>
             ))}
           </tbody>
