@@ -447,6 +447,12 @@ def _lasts(seconds: int) -> None:
     assert end < min(reminders(running, end + TOPOLOGY_MARGIN, before, LOOK_AHEAD)) < end + MINUTE
 
 
+def _delays_node(seconds: float) -> None:
+    """It is due within the longest time that a run can take."""
+    graph = graph_of({"nodes": {"a": {"type": "report", "delay_seconds": seconds}}})
+    assert (graph.by_key["a"].spec.delay or 0) == seconds * SECOND <= graph.lasts_seconds * SECOND
+
+
 def _is_expected(seconds: float) -> None:
     """Two nodes, one after the other, are expected to take twice as long."""
     node = {"type": "report", "expected_seconds": seconds}
@@ -501,6 +507,7 @@ ROWS: dict[str, Callable[[int], None]] = {
     "task.target.http.response.max_bytes": _keeps,
     "task_query.wait_seconds": _waits_for_an_outcome,
     "topology.timeout_seconds": _lasts,
+    "node.delay_seconds": _delays_node,
     "node.expected_seconds": _is_expected,
     "node.map.max_parallel": _maps,
     "node.map.tolerated_failures": _tolerates,

@@ -75,6 +75,16 @@ class TopologyNode(TaskCreate):
     model_config = ConfigDict(json_schema_extra=_as_node)
 
     depends_on: Annotated[list[str], Field(default_factory=list, description="Names of the nodes that it depends on.")]
+    delay_seconds: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=MAX_DEADLINE_SECONDS,
+            description="Seconds from when its trigger rule is met until it is due; fractions are allowed. No longer "
+            "than a run of the topology can take.",
+            examples=[90],
+        ),
+    ] = 0
     trigger_rule: Annotated[
         TriggerRule, Field(strict=False, description="How those nodes must have ended for it to run.")
     ] = TriggerRule.ALL_SUCCESS

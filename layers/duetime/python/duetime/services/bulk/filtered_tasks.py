@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
+from math import ceil
 from typing import TYPE_CHECKING
 
 from duetime.domain.bulk.filter_action import FilterResult
@@ -42,7 +43,7 @@ class NoLongerMatched(Exception):
 
 
 @dataclass(slots=True)
-class _JoinCount:
+class Counts:
     """What a piece has come to so far."""
 
     after: TaskId | None
@@ -82,53 +83,49 @@ class FilteredTasks:
 
     def _apply(self, owner: str, action: FilterAction, act: Callable[[Task], object]) -> FilterResult:
         """One piece; raises `Unavailable` only if nothing was done yet."""
-        join_count = _JoinCount(action.after)
+        counts = Counts(action.after)
         try:
-            self._go_through(owner, action, join_count, partial(_act_while_meant, action, act))
+            self._go_through(owner, action, counts, partial(_act_while_meant, action, act))
         except Unavailable:
-            if not join_count.affected:
+            if not counts.affected:
                 raise
-        return FilterResult(
-            join_count.examined, join_count.matched, join_count.affected, dict(join_count.refused), join_count.after
-        )
+        return FilterResult(counts.examined, counts.matched, counts.affected, dict(counts.refused), counts.after)
 
-    def _go_through(
-        self, owner: str, action: FilterAction, join_count: _JoinCount, act: Callable[[Task], object]
-    ) -> None:
-        pace = _Pace(self.runtime.clock, action)
+    def _go_through(self, owner: str, action: FilterAction, counts: Counts, act: Callable[[Task], object]) -> None:
+        pace = Pace(self.runtime.clock, action)
         failed_only = action.wanted.states == (State.FAILED,)
-        while join_count.examined < MAX_EXAMINED:
+        while counts.examined < MAX_EXAMINED:
             query = ListQuery(
-                owner, join_count.after, descending=action.descending, limit=MAX_PAGE, failed_only=failed_only
+                owner, counts.after, descending=action.descending, limit=MAX_PAGE, failed_only=failed_only
             )
             ids = self.tasks.list_ids(query)
             tasks: Sequence[Task] = self.task_reader.get_many(owner, ids)
             while tasks:
-                if pace.is_over(join_count):
+                if pace.is_over(counts):
                     return
-                segment, tasks = _split(tasks, action, self._at_once(action, join_count))
-                self._do(segment, action, join_count, pace, act)
+                segment, tasks = _split(tasks, action, self._at_once(action, counts))
+                self._do(segment, action, counts, pace, act)
             if len(ids) < MAX_PAGE:
-                join_count.after = None
+                counts.after = None
                 return
-            join_count.after = ids[-1]
+            counts.after = ids[-1]
 
-    def _at_once(self, action: FilterAction, join_count: _JoinCount) -> int:
+    def _at_once(self, action: FilterAction, counts: Counts) -> int:
         """How many tasks may be acted on at a time: one while a pace is kept, and at first, which may reject all."""
         if action.is_dry:
             return MAX_EXAMINED
-        is_first = not join_count.affected and action.after is None
-        return 1 if action.per_second or is_first else min(_AT_ONCE, action.limit - join_count.matched)
+        is_first = not counts.affected and action.after is None
+        return 1 if action.per_second or is_first else min(_AT_ONCE, action.limit - counts.matched)
 
     def _do(
         self,
         segment: Sequence[Task],
         action: FilterAction,
-        join_count: _JoinCount,
-        pace: _Pace,
+        counts: Counts,
+        pace: Pace,
         act: Callable[[Task], object],
     ) -> None:
-        """Act on those of some tasks that are meant; the tally moves behind them all, unless the store fails."""
+        """Act on those of some tasks that are meant; the counts move behind them all, unless the store fails."""
         meant = [task for task in segment if action.means(task)]
         ends: list[Exception | None] = []
         if not action.is_dry and meant:
@@ -137,19 +134,19 @@ class FilteredTasks:
         refusals = [end for end in ends if isinstance(end, RequestError)]
         failures = [end for end in ends if isinstance(end, Unavailable)]
         for refusal in refusals:
-            if isinstance(refusal, FieldInvalid) and not join_count.affected and action.after is None:
+            if isinstance(refusal, FieldInvalid) and not counts.affected and action.after is None:
                 raise refusal
-            join_count.refused[type(refusal)] += 1
+            counts.refused[type(refusal)] += 1
         left_alone = sum(isinstance(end, NoLongerMatched) for end in ends)
-        join_count.affected += len(ends) - len(refusals) - len(failures) - left_alone
+        counts.affected += len(ends) - len(refusals) - len(failures) - left_alone
         if failures:
             # Those before it in the list may be done; doing them again does no harm.
             raise failures[0]
-        join_count.matched += len(meant) - left_alone
-        join_count.examined += len(segment)
-        join_count.after = segment[-1].id
+        counts.matched += len(meant) - left_alone
+        counts.examined += len(segment)
+        counts.after = segment[-1].id
         if len(ends) > left_alone:
-            pace.keep(join_count)
+            pace.keep(counts)
 
 
 def _attempted(act: Callable[[Task], object], task: Task) -> Exception | None:
@@ -190,7 +187,7 @@ def _act_while_meant(action: FilterAction, act: Callable[[Task], object], task: 
     act(task)
 
 
-class _Pace:
+class Pace:
     """How fast a piece goes, and when it has to end."""
 
     def __init__(self, clock: Clock, action: FilterAction) -> None:
@@ -198,19 +195,22 @@ class _Pace:
         self._apply = action
         self._started = clock.now()
 
-    def is_over(self, join_count: _JoinCount) -> bool:
+    def is_over(self, counts: Counts) -> bool:
         """Whether nothing more can be begun; something always can, however slow its pace."""
-        if not self._apply.is_dry and join_count.matched >= self._apply.limit:
+        if not self._apply.is_dry and counts.matched >= self._apply.limit:
             return True
         is_late = self._clock.now() + self._step > self._started + self._apply.budget
-        return is_late and join_count.examined > 0
+        return is_late and counts.examined > 0
 
-    def keep(self, join_count: _JoinCount) -> None:
+    def keep(self, counts: Counts) -> None:
         """Wait after a task, so that even whoever goes on at once keeps the pace."""
-        if self._step:
-            self._clock.sleep_until(self._started + join_count.matched * self._step)
+        if self._pace:
+            self._clock.sleep_until(self._started + ceil(counts.matched * SECOND / self._pace))
+
+    @property
+    def _pace(self) -> float | None:
+        return None if self._apply.is_dry else self._apply.per_second
 
     @property
     def _step(self) -> Millis:
-        pace = None if self._apply.is_dry else self._apply.per_second
-        return 0 if pace is None else round(SECOND / pace)
+        return ceil(SECOND / self._pace) if self._pace else 0

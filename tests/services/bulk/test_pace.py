@@ -1,0 +1,23 @@
+"""The pace of bulk operations."""
+
+from __future__ import annotations
+
+from math import ceil
+
+import pytest
+
+from duetime.domain.bulk.filter_action import FilterAction
+from duetime.domain.tasks.filters import TaskFilter
+from duetime.domain.times import SECOND
+from duetime.services.bulk.filtered_tasks import Counts, Pace
+from tests.clocks import StandingClock
+
+
+@pytest.mark.parametrize("per_second", [0.1, 3, 300, 667, 700, 999, 1_000])
+def test_a_pace_that_is_no_whole_number_of_milliseconds_is_kept(per_second: float) -> None:
+    """So many tasks take as long as the pace says: what is rounded is their sum, not the time of each."""
+    clock = StandingClock()
+    began, pace = clock.now(), Pace(clock, FilterAction(TaskFilter(), per_second=per_second))
+    for done in range(1, 701):
+        pace.keep(Counts(None, examined=done, matched=done))
+        assert clock.now() - began == ceil(done * SECOND / per_second)
