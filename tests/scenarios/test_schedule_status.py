@@ -11,6 +11,7 @@ from duetime.domain.tasks.attempt_results import SKIPPED
 from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.times import DAY, to_iso
 from duetime.environment_variables import Variable
+from duetime.services.schedules.latest_runs import MOST_IN_PASS
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
 from tests.scenarios.schedules import NAME, PATH, Schedules
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.domain.times import Millis
+    from duetime_testing.simulation.faults import Call
 
 KINDS: dict[str, tuple[int, dict[str, Any]]] = {
     "takes turns": (25, {"rate": "20 seconds", "overlap": "skip"}),
@@ -232,6 +234,24 @@ def test_the_latest_run_is_known_when_its_task_is_gone(overlap: str) -> None:
         shown = schedules.schedule()
         assert shown["last_run"]["task_id"] == run.id.text
         assert shown["runs_started"] == 1
+
+
+def test_an_expansion_pass_reads_few_records_while_no_worker_runs() -> None:
+    """Of a schedule of once a second whose runs do not begin: a pass reads 105 at most, a recovery scan its 60."""
+    with Schedules() as schedules:
+        schedules.receiving = False
+        schedules.make(rate="1 second", overlap="allow_all")
+        schedules.run(5 * MINUTE)
+        read = 0
+
+        def count(call: Call) -> None:
+            nonlocal read
+            if call.machine.function == "trigger" and call.operation == "batch_get_item":
+                read += sum(len(each["Keys"]) for each in call.request["RequestItems"].values())
+
+        schedules.before_call = count
+        schedules.run(10 * MINUTE)
+        assert 0 < read <= 10 * (MOST_IN_PASS + 2 * 60)
 
 
 def test_a_deleted_schedule_is_answered_as_it_was_and_another_of_its_name_has_no_run() -> None:

@@ -27,7 +27,7 @@ from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.states import LEASED
 from duetime.services.schedules.expansion_pass import ExpansionPass
 from duetime.services.schedules.expectations import check_time, checked
-from duetime.services.schedules.latest_runs import is_due, latest_run
+from duetime.services.schedules.latest_runs import MOST_IN_PASS, is_due, latest_run
 from duetime.services.schedules.occurrence_tasks import Due
 from duetime.services.schedules.stopped_occurrences import StoppedOccurrences
 
@@ -172,7 +172,7 @@ class ExpansionPlanner:
                 stored = current.before = self._decided(stored, schedule, missed_by, now)
                 schedule = stored.schedule(calendars)
         if is_due(stored, now):
-            latest = latest_run(self.stores.tasks, stored, schedule, now)
+            latest = latest_run(self.stores.tasks, stored, schedule, now, MOST_IN_PASS)
             stored = current.before = replace(stored, latest_run=latest or stored.latest_run)
         expansion = expand_timing(stored, schedule, until, horizon, now, self.look_ahead, has_open_runs=has_open_runs)
         caught_up = [each is stored.owed or is_caught_up(schedule, each, missed_by) for each in expansion.runs]

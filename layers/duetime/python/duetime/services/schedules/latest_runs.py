@@ -26,15 +26,19 @@ _FIRST_BATCH, _BATCH = 5, 100
 """Records that are read at once: the latest run has nearly always begun."""
 _MOST = 1_000
 """Times whose tasks are read at most."""
+MOST_IN_PASS = _FIRST_BATCH + _BATCH
+"""The same for an expansion pass, which looks again in the next one: each minute while no worker runs."""
 
 
-def latest_run(tasks: TaskStore, stored: StoredSchedule, schedule: Schedule, now: Millis) -> BegunRun | None:
-    """The latest run of its timing that has begun, among its latest 1 000 times.
+def latest_run(
+    tasks: TaskStore, stored: StoredSchedule, schedule: Schedule, now: Millis, most: int = _MOST
+) -> BegunRun | None:
+    """The latest run of its timing that has begun, among so many of its latest times.
 
     Raises:
         Unavailable: the store did not answer.
     """
-    before = (each for each in preceding(schedule, now + 1, _MOST) if each.runs)
+    before = (each for each in preceding(schedule, now + 1, most) if each.runs)
     size = _FIRST_BATCH
     while batch := [stored.id_of(each) for each in islice(before, size)]:
         begun = [run for task in tasks.read_many(batch).values() if (run := begun_run(task)) is not None]
