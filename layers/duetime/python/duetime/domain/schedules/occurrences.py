@@ -122,14 +122,21 @@ def judged(schedule: Schedule, nominal: Millis) -> Occurrence:
         return changed
     if spec.excluded_dates and parse_excluded_dates(spec.excluded_dates).covers(nominal, spec.clock.zone):
         return replace(occurrence, runs=False, note=_joined(said, EXCLUDED))
-    span = covering(schedule.calendars, nominal)
-    if span is not None:
+    if schedule.calendars:
+        occurrence = _by_calendars(schedule, occurrence)
+    if not occurrence.runs or not spec.is_delayed:
+        return occurrence
+    return replace(occurrence, due_at=occurrence.at + _delay(schedule, occurrence))
+
+
+def _by_calendars(schedule: Schedule, occurrence: Occurrence) -> Occurrence:
+    """An occurrence as the calendars of its schedule exclude or move it, before it is delayed."""
+    nominal = occurrence.nominal
+    if (span := covering(schedule.calendars, nominal)) is not None:
         occurrence = _excluded(schedule, occurrence, span)
     if (unknown := next((each for each in schedule.calendars if each.is_unknown_at(nominal)), None)) is not None:
         occurrence = replace(occurrence, note=_joined(occurrence.note, unknown.end_in_words))
-    if not occurrence.runs or not schedule.spec.is_delayed:
-        return replace(occurrence, due_at=occurrence.at)
-    return replace(occurrence, due_at=occurrence.at + _delay(schedule, occurrence))
+    return replace(occurrence, due_at=occurrence.at)
 
 
 def is_in_gap(schedule: Schedule, occurrence: Occurrence) -> bool:
