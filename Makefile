@@ -28,7 +28,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup console run demo check format test test-slow test-deployed test-lowest flaky docs docs-site docs-serve docs-tools screenshots openapi openapi-tools simulate pairs mutants fuzz fuzz-deployed kill load bench workflows wheels lock clean distclean
+.PHONY: help setup console run demo check format test test-slow test-deployed test-lowest flaky docs docs-site docs-serve docs-tools screenshots openapi openapi-tools simulate pairs mutants files-entered fuzz fuzz-deployed kill load bench workflows wheels lock clean distclean
 
 help: ## list all targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -114,6 +114,9 @@ pairs: setup ## interleave every two operations on one subject, call by call (PA
 
 mutants: setup ## introduce one defect after the other: the simulation must find each (FIRST=0 SEEDS=40 ONLY='lock|lease')
 	@$(BIN)/python -m tests.simulation.mutants --first $(or $(FIRST),0) --seeds $(or $(SEEDS),40) $(if $(ONLY),--only '$(ONLY)')
+
+files-entered: setup ## count the files that a reader enters who follows one task through the code (SPINE=1 lists them)
+	@$(BIN)/python -m tests.files_entered $(if $(SPINE),--spine)
 
 fuzz: setup ## send hostile requests to the API in process (REQUESTS=100000 SEED=0)
 	@$(BIN)/python -m tests.hostile --requests $(or $(REQUESTS),100000) --seed $(or $(SEED),0)

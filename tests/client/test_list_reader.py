@@ -63,9 +63,11 @@ class LongList(Deployment):
 
 @pytest.fixture
 def deployment() -> Iterator[LongList]:
-    """A deployment with a long list."""
+    """A deployment with a long list; Ctrl-C interrupts also where the tests were started in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with served(LongList()) as made:
         yield made
+    signal.signal(signal.SIGINT, before)
 
 
 LISTS = {
