@@ -105,15 +105,15 @@ MUTANTS = (
     ),
     Mutant(
         "a deferral is written without its fence",
-        "services/outcomes/suspended_attempts.py",
-        "Write(task.id, Move.DEFER, runtime.nonce(), Guard(fence=task.fence), sets)",
-        "Write(task.id, Move.DEFER, runtime.nonce(), Guard(), sets)",
+        "services/outcomes/outcome.py",
+        "Write(task.id, Move.DEFER, self.runtime.nonce(), Guard(fence=task.fence), sets)",
+        "Write(task.id, Move.DEFER, self.runtime.nonce(), Guard(), sets)",
     ),
     Mutant(
         "a pause by the attempt is written without its fence",
-        "services/outcomes/suspended_attempts.py",
-        "guard = Guard(fence=task.fence, not_cancelled=True)\n    write = Write(task.id, Move.YIELD",
-        "guard = Guard(not_cancelled=True)\n    write = Write(task.id, Move.YIELD",
+        "services/outcomes/outcome.py",
+        "guard = Guard(fence=task.fence, not_cancelled=True)\n        write = Write(task.id, Move.YIELD",
+        "guard = Guard(not_cancelled=True)\n        write = Write(task.id, Move.YIELD",
     ),
     Mutant(
         "a retry forgets that a cancel was asked for",
@@ -166,8 +166,8 @@ MUTANTS = (
     Mutant(
         "a lost attempt is made again beyond what is allowed",
         "services/worker/attempt_phases.py",
-        "if _is_spent(task):\n            return lost_attempts",
-        "if task.attempt > task.retry.max_attempts + 1:\n            return lost_attempts",
+        "if _is_spent(task):\n            return outcome",
+        "if task.attempt > task.retry.max_attempts + 1:\n            return outcome",
     ),
     Mutant(
         "the last attempt is never made",
@@ -177,9 +177,9 @@ MUTANTS = (
     ),
     Mutant(
         "a pause costs an attempt",
-        "services/outcomes/suspended_attempts.py",
-        '"attempt": task.attempt - 1, "lease_expires_at": None}\n    guard',
-        '"attempt": task.attempt, "lease_expires_at": None}\n    guard',
+        "services/outcomes/outcome.py",
+        '"attempt": task.attempt - 1, "lease_expires_at": None}\n        guard',
+        '"attempt": task.attempt, "lease_expires_at": None}\n        guard',
     ),
     Mutant(
         "an attempt that does not end in time is let go on",

@@ -18,10 +18,14 @@ from duetime.composition.start_gates import StartGateServices
 from duetime.composition.switches import SwitchServices
 from duetime.composition.targets import TargetServices
 from duetime.domain.tasks.web_console_links import ConsolePages
-from duetime.services.outcomes.callbacks import CallbackTasks
-from duetime.services.outcomes.completion_steps import InlineCompletion
-from duetime.services.outcomes.notices import LateNotices, NoticeSender, Repeater
-from duetime.services.outcomes.rollback_outcome import RollbackWriter
+from duetime.services.outcomes.completion_steps import (
+    CallbackTasks,
+    InlineCompletion,
+    LateNotices,
+    NoticeSender,
+    Repeater,
+)
+from duetime.services.outcomes.outcome import RollbackWriter
 from duetime.services.outcomes.traceback_recorder import TracebackRecorder
 from duetime.services.worker.attempt import AttemptRunner
 from duetime.services.worker.attempt_lease import AttemptLease

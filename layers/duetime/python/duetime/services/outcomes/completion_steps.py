@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from duetime.domain.conditional_writes import Guard, Write
+from duetime.domain.dispatch.enqueue_plan import LateTimer
 from duetime.domain.errors import ContentExpired
-from duetime.domain.operating_parameters import NODE_MARGIN
+from duetime.domain.operating_parameters import NODE_MARGIN, NOTICE_PAUSE, NOTICE_TRIES
 from duetime.domain.tasks.attempt_results import Failed, NotSent
-from duetime.domain.tasks.notices import failure_notice
+from duetime.domain.tasks.callback_tasks import callback_spec, outcome_origin
+from duetime.domain.tasks.content_expiry import unless_referenced
+from duetime.domain.tasks.creation import new_task
+from duetime.domain.tasks.notices import failure_notice, lateness_notice
 from duetime.domain.tasks.placeholders import filled_payload
 from duetime.domain.tasks.states import Move
 from duetime.domain.tasks.targets import (
@@ -25,10 +29,14 @@ from duetime.domain.tasks.targets import (
 from duetime.domain.times import SECOND
 from duetime.ports.queues import Outgoing
 from duetime.ports.targets import Work
-from duetime.services.content_retention import let_expire
+from duetime.services.content_retention import let_expire, retain_open
 from duetime.services.enqueue import message_for
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duetime.domain.dispatch.enqueue_plan import Message
+    from duetime.domain.tasks.notices import Notice
     from duetime.domain.tasks.task import Progress, Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
@@ -36,9 +44,10 @@ if TYPE_CHECKING:
     from duetime.ports.queues import WorkQueues
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
-    from duetime.ports.targets import TargetRunner
-    from duetime.services.outcomes.callbacks import CallbackTasks
-    from duetime.services.outcomes.notices import NoticeSender
+    from duetime.ports.targets import Callbacks, TargetRunner
+    from duetime.ports.tasks import TaskStore
+    from duetime.services.enqueue import Enqueuer
+    from duetime.services.shards import Shards
 
 
 _NOT_SENT_PAUSES = (SECOND, 2 * SECOND, 4 * SECOND)
@@ -203,3 +212,118 @@ def _say_nothing(_progress: Progress | None) -> None:
 
 def _ask_nothing() -> None:
     """Nobody can ask a target that cleans up for anything."""
+
+
+_PAYLOAD = "payload"
+
+
+@dataclass(frozen=True, slots=True)
+class CallbackTasks:
+    """Creates the task that posts an outcome: once for each outcome, however often this is repeated."""
+
+    stores: Stores
+    enqueuer: Enqueuer
+    runtime: Runtime
+    shards: Shards
+    callbacks: Callbacks
+
+    def create(self, task: Task) -> None:
+        """Create the callback of a task that has ended, if it has a URL for that.
+
+        Raises:
+            Unavailable: the table did not answer.
+        """
+        if (url := task.callback_url) is None:
+            return
+        origin = outcome_origin(task)
+        task_id = origin.task_id(origin.at, self.shards.at(origin.at))
+        if self.stores.tasks.read(task_id) is not None:
+            return
+        event, expiry = self.callbacks.outcome_event(task), unless_referenced(origin.at)
+        content = self.stores.contents.keep(task_id, _PAYLOAD, event, expiry)
+        made = new_task(task_id, callback_spec(task, url, event), task.owner, origin.at, origin.at, content)
+        made = replace(made, next_at=max(made.next_at, self.runtime.now()), traceparent=task.traceparent)
+        if not self.enqueuer.create(made):
+            return
+        if content.is_outside:
+            retain_open(self.stores.tasks, self.stores.contents, made, expiry)
+        self.enqueuer.send_due([made])
+
+
+@dataclass(frozen=True, slots=True)
+class Repeater:
+    """Makes a call a few times, with a pause that doubles, until the other side takes it or rejects it."""
+
+    runtime: Runtime
+
+    def repeat(self, call: Callable[[], Failed | None]) -> Failed | None:
+        """What went wrong the last time, or nothing."""
+        pause = NOTICE_PAUSE
+        failed = call()
+        for _ in range(NOTICE_TRIES - 1):
+            if failed is None or not failed.retriable:
+                break
+            self.runtime.clock.sleep_until(self.runtime.now() + pause)
+            pause *= 2
+            failed = call()
+        return failed
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeSender:
+    """Sends notices: at least once, unless the other side rejects; the task goes on, whatever happens to them."""
+
+    callbacks: Callbacks
+    repeater: Repeater
+    runtime: Runtime
+
+    def send_failure(self, task: Task) -> None:
+        """Tell of a failure for good, if the task asks for that."""
+        if (notice := failure_notice(task)) is not None:
+            self.send(task, notice)
+
+    def leave_out(self, task: Task) -> None:
+        """Note that nobody was told of a failure, because there was no time for it."""
+        if failure_notice(task) is not None:
+            self.runtime.telemetry.count("notices_failed")
+            self.runtime.telemetry.note("a notice was not sent: cleaning up took all the time", task=task.id.text)
+
+    def send(self, task: Task, notice: Notice) -> Failed | None:
+        """Send a notice; what went wrong the last time, or nothing."""
+        address = task.notify_on.to if task.notify_on else ""
+        failed = self.repeater.repeat(lambda: self.callbacks.notify(task, address, notice))
+        if failed is None:
+            self.runtime.telemetry.count("notices_sent")
+            return None
+        self.runtime.telemetry.count("notices_failed")
+        self.runtime.telemetry.note(
+            "a notice was given up", task=task.id.text, notice=notice.kind.value, error=failed.error.type
+        )
+        return failed
+
+
+@dataclass(frozen=True, slots=True)
+class LateNotices:
+    """Tells of tasks that have not started in time, each once, after the trigger has found one."""
+
+    tasks: TaskStore
+    sender: NoticeSender
+    runtime: Runtime
+
+    def send(self, message: Message, late_at: Millis) -> None:
+        """Tell of a task if it is still late and has not been told of.
+
+        What is given up stays to be told: the recovery scans of its timer's minute check it again.
+
+        Raises:
+            Unavailable: the table did not answer.
+        """
+        task = self.tasks.read(message.task_id)
+        if task is None or (notice := lateness_notice(task, late_at, self.runtime.now())) is None:
+            return
+        timer = LateTimer(task.id, task.owner, late_at, message.due)
+        if self.tasks.is_told(timer):
+            return
+        failed = self.sender.send(task, notice)
+        if failed is None or not failed.retriable:
+            self.tasks.mark_told(timer)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write, WriteResult
 from duetime.domain.limits import MAX_CHECKPOINT_BYTES, MAX_RESULT_BYTES
 from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN
 from duetime.domain.record_limits import ATTEMPTS_INLINE, MAX_WAIT_REASON_LENGTH
-from duetime.domain.tasks.attempt_records import AttemptOutcome
+from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
 from duetime.domain.tasks.attempt_results import (
+    SKIPPED,
     Deferred,
     Ending,
     Expired,
@@ -22,18 +24,21 @@ from duetime.domain.tasks.attempt_results import (
     Yielded,
     failure,
 )
-from duetime.domain.tasks.attempt_run import claim_undone, waits_with
+from duetime.domain.tasks.attempt_run import Run, acknowledged, attempts_told_of, claim_undone, late_start, waits_with
+from duetime.domain.tasks.aws_jobs import is_job
 from duetime.domain.tasks.cancellation import is_cancelled
 from duetime.domain.tasks.content_expiry import after_record, unless_referenced
 from duetime.domain.tasks.expiry import checked_by, is_first_start
 from duetime.domain.tasks.states import LEGAL, Move, State
 from duetime.domain.tasks.targets import Phase, TopologyTarget
-from duetime.services.content_retention import let_key_expire
-from duetime.services.outcomes import attempt_metrics, unstarted_tasks
-from duetime.services.outcomes.suspended_attempts import write_deferral, write_pause
+from duetime.domain.tasks.task import RequestedAction
+from duetime.domain.times import SECOND
+from duetime.domain.topologies.run_state import ROLLBACK_FAILED
+from duetime.domain.topologies.watchdog_times import deferred_until, reminders
+from duetime.services.content_retention import let_expire, let_key_expire, replace_content
+from duetime.services.outcomes import attempt_metrics
 
 if TYPE_CHECKING:
-    from duetime.domain.tasks.attempt_run import Run
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
@@ -42,6 +47,10 @@ if TYPE_CHECKING:
     from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
     from duetime.services.outcomes.completion_steps import CompletionSteps
+
+
+_FIRST_JOB_SEARCH = 10 * SECOND
+"""When a job whose start got no response is first looked for: its service may list it by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +127,12 @@ class OutcomeWriter:
 
     def skip(self, task: Task, skipped: Skipped) -> WriteResult:
         """Take a claimed occurrence back for good before its target was called."""
-        return unstarted_tasks.skip(self.stores, self.runtime, self.retention, task, skipped)
+        return skip(self.stores, self.runtime, self.retention, task, skipped)
 
     def expire(self, task: Task, expired: Expired, phases: frozenset[Phase]) -> WriteResult:
         """Fail a claimed task whose target was not called in time; what earlier attempts did is rolled back."""
         now = self.runtime.now()
-        changes = unstarted_tasks.expiry_changes(task, expired, now)
+        changes = expiry_changes(task, expired, now)
         if task.rollback_on_failure and Phase.ROLLBACK in phases and not is_first_start(task):
             return self.undo(task, changes)
         end = self.write_outcome(task, Move.FAIL, changes, now)
@@ -229,17 +238,55 @@ class OutcomeWriter:
         return self.enqueuer.move(task, Move.UNDO, at, Guard(fence=task.fence), sets)
 
     def _defer(self, run: Run, job: str) -> WriteResult:
-        end = write_deferral(self.stores, self.enqueuer, self.runtime, run, job)
+        """Wait for the target's notification until its deadline: set the reminders, then the long lease.
+
+        Args:
+            run: what ran, and when.
+            job: the ARN of the job that AWS runs for it; empty for other targets, and for a job that is looked for.
+        """
+        task, now = run.task, self.runtime.now()
+        deadline = deferred_until(task, run.started_at)
+        for at in reminders(task, deadline, now, self.enqueuer.look_ahead):
+            self.enqueuer.remind(task, at)
+        sets: TaskChanges = {"lease_expires_at": deadline, "deferred_fence": task.fence}
+        sets |= late_start(task, task.started_at)
+        if is_job(task.target):
+            # A worker that was lost before this write may have started it: that is the same attempt.
+            sets |= {"job": job or None, "attempt": attempts_told_of(task) + 1}
+            if not job:
+                self.enqueuer.remind(task, now + _FIRST_JOB_SEARCH)
+        write = Write(task.id, Move.DEFER, self.runtime.nonce(), Guard(fence=task.fence), sets)
+        end = self.stores.tasks.apply(write)
+        if is_job(task.target) and isinstance(end, Applied) and end.task.requested_action is RequestedAction.CANCEL:
+            # It was requested before there was a job to stop.
+            self.enqueuer.remind(end.task, self.runtime.now())
         self.runtime.telemetry.count("tasks_deferred")
         return end
 
     def _pause(self, run: Run, checkpoint: bytes | None, phases: frozenset[Phase]) -> WriteResult:
+        """Pause: the attempt counts for nothing, and its checkpoint replaces an earlier one.
+
+        A task whose user has asked for its cancellation is cancelled instead.
+        """
         if checkpoint is not None and len(checkpoint) > MAX_CHECKPOINT_BYTES:
             message = f"the checkpoint has {len(checkpoint)} bytes; {MAX_CHECKPOINT_BYTES} are allowed"
             return self.fail(run, failure("CheckpointTooLarge", message, retriable=False), phases)
         self.store_old_attempts(run, AttemptOutcome.PAUSED)
-        end = write_pause(self.stores, self.runtime, run, checkpoint)
+        end = self._write_pause(run, checkpoint)
         return self.end(run, Move.STOP, AttemptOutcome.CANCELLED, {}) if is_cancelled(run.task, end) else end
+
+    def _write_pause(self, run: Run, checkpoint: bytes | None) -> WriteResult:
+        task, tasks, contents = run.task, self.stores.tasks, self.stores.contents
+        changes = run.changes(AttemptOutcome.PAUSED)
+        sets: TaskChanges = {**changes, "attempt": task.attempt - 1, "lease_expires_at": None}
+        guard = Guard(fence=task.fence, not_cancelled=True)
+        write = Write(task.id, Move.YIELD, self.runtime.nonce(), guard, sets)
+        if checkpoint is None:
+            return tasks.apply(write)
+        expiry = unless_referenced(max(run.ended_at, task.due_at))
+        kept = contents.keep(task.id, f"checkpoint.{self.runtime.nonce()}", checkpoint, expiry)
+        write = replace(write, sets={**write.sets, "checkpoint": kept})
+        return replace_content((tasks, contents), task, task.checkpoint, kept, expiry, partial(tasks.apply, write))
 
     def end(
         self, run: Run, move: Move, outcome: AttemptOutcome, sets: TaskChanges, process_ends_at: Millis | None = None
@@ -248,3 +295,159 @@ class OutcomeWriter:
         self.store_old_attempts(run, outcome)
         changes: TaskChanges = {**run.changes(outcome), **sets}
         return self.write_outcome(run.task, move, changes, run.ended_at, process_ends_at=process_ends_at)
+
+
+def skip(stores: Stores, runtime: Runtime, retention: Millis, task: Task, skipped: Skipped) -> WriteResult:
+    """Take a claimed task back for good: no attempt, no attempt record, and no check.
+
+    Nothing follows, as with a task that its user took back: what lies outside the record is let expire here.
+
+    Args:
+        stores: where the record is, and what lies outside it.
+        runtime: the time, the nonces and the metrics.
+        retention: how long a finished task is kept, in milliseconds.
+        task: the record as it was claimed for its work.
+        skipped: why.
+    """
+    now = runtime.now()
+    sets: TaskChanges = {
+        **claim_undone(task),
+        "error": failure(SKIPPED, skipped.reason).error,
+        "waiting_for": None,
+        "finished_at": now,
+        "expires_at": now + retention,
+    }
+    end = stores.tasks.apply(Write(task.id, Move.SKIP, runtime.nonce(), Guard(fence=task.fence), sets))
+    if isinstance(end, Applied):
+        runtime.telemetry.count("tasks_skipped", reason=skipped.code)
+        let_expire(stores.contents, end.task, now + retention)
+    return end
+
+
+def expiry_changes(task: Task, expired: Expired, now: Millis) -> TaskChanges:
+    """What the end of a task changes whose attempt has expired: it was none, leaves no record, and has an error.
+
+    Args:
+        task: the record as it was claimed for its work.
+        expired: why.
+        now: the time.
+    """
+    # Attempts before it keep their records: their errors, and those whose workers were lost.
+    history: TaskChanges = {}
+    if not is_first_start(task):
+        history["attempt_history"] = Run(task, now, now).history_before[-ATTEMPTS_INLINE:]
+    return {
+        **claim_undone(task),
+        **history,
+        "error": failure(expired.kind, expired.reason).error,
+        "waiting_for": None,
+        "requested_action": None,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackWriter:
+    """Ends rollbacks: they have their own lease, their own retries and their own outcome."""
+
+    outcome_writer: OutcomeWriter
+    enqueuer: Enqueuer
+    runtime: Runtime
+
+    def finish(self, run: Run, ending: Ending) -> WriteResult:
+        """Write down the end of a rollback; one whose fence is no longer the task's is rejected."""
+        task = run.task
+        if isinstance(ending, Succeeded):
+            return self._end(run, Move.ROLL_BACK, AttemptOutcome.ROLLED_BACK, {})
+        if isinstance(ending, Postponed):
+            return self.outcome_writer.postpone(task, ending)
+        failed = ending if isinstance(ending, Failed) else _unfit()
+        if failed.retriable and task.retry.allows_after(task.attempt):
+            self.outcome_writer.store_old_attempts(run, AttemptOutcome.RETRIED)
+            at = failed.retry_at(run.ended_at, task.retry.wait(task.attempt, self.runtime.random_source.fraction()))
+            changes = run.changes(AttemptOutcome.RETRIED)
+            again: TaskChanges = {**changes, "error": failed.error, "lease_expires_at": failed.process_ends_at}
+            return self.enqueuer.move(task, Move.RETRY_ROLLBACK, at, Guard(fence=task.fence), again)
+        sets: TaskChanges = {"error": failed.error}
+        if task.node_ref is not None:
+            sets["node_ref"] = replace(task.node_ref, note=ROLLBACK_FAILED)
+        return self._end(run, Move.FAIL_ROLLBACK, AttemptOutcome.FAILED, sets, failed.process_ends_at)
+
+    def leave(self, task: Task) -> WriteResult:
+        """Fail a task as it has failed: it was to be undone if its target offers that, and it does not."""
+        return self.outcome_writer.write_outcome(
+            task, Move.FAIL_ROLLBACK, {"attempt": task.attempt_history[-1].attempt}, self.runtime.now()
+        )
+
+    def give_up(self, task: Task) -> WriteResult:
+        """Fail a rollback whose last worker vanished."""
+        now = self.runtime.now()
+        error = failure("RollbackLost", "the worker of the last rollback allowed vanished", retriable=False)
+        return self.finish(Run(task, now, now, was_called=False), error)
+
+    def _end(
+        self,
+        run: Run,
+        move: Move,
+        outcome: AttemptOutcome,
+        sets: TaskChanges,
+        process_ends_at: Millis | None = None,
+    ) -> WriteResult:
+        self.outcome_writer.store_old_attempts(run, outcome)
+        changes: TaskChanges = {**run.changes(outcome), **sets}
+        return self.outcome_writer.write_outcome(run.task, move, changes, run.ended_at, process_ends_at=process_ends_at)
+
+
+def _unfit() -> Failed:
+    return failure("RollbackUnfit", "a rollback can neither be deferred, paused nor cancelled", retriable=False)
+
+
+def fail_claimed(writer: OutcomeWriter, task: Task, phases: frozenset[Phase]) -> WriteResult:
+    """Fail a task whose last attempt was lost: no attempt is left, so nothing is run. It may also be cancelled.
+
+    Args:
+        writer: writes the outcome.
+        task: the record as it was just claimed, one attempt beyond its policy.
+        phases: what the target offers.
+    """
+    last = task.retry.max_attempts
+    error = _error(task, last).error
+    now = writer.runtime.now()
+    lines = Run(task, now, now).history_before
+    sets: TaskChanges = {
+        "error": error,
+        "attempt": last,
+        "attempt_history": lines[-ATTEMPTS_INLINE:],
+        "deferred_fence": None,
+        **acknowledged(task),
+    }
+    if task.requested_action is RequestedAction.CANCEL:
+        return writer.write_outcome(task, Move.STOP, {**sets, "requested_action": None}, now)
+    if task.rollback_on_failure and Phase.ROLLBACK in phases:
+        return writer.undo(task, sets)
+    return writer.write_outcome(task, Move.FAIL, sets, now)
+
+
+def fail_unwatched(writer: OutcomeWriter, task: Task) -> WriteResult:
+    """Fail a task whose last attempt was lost and which no message watches any more.
+
+    Args:
+        writer: writes the outcome.
+        task: the record as it was read; somebody's write in between is a rejection.
+    """
+    now = writer.runtime.now()
+    line = AttemptRecord(task.attempt, task.fence, task.lease_worker or "", 0, 0, 0, AttemptOutcome.LOST)
+    lines = (*Run(task, now, now).history_before, line)
+    sets: TaskChanges = {
+        "error": _error(task, task.attempt).error,
+        "attempt_history": lines[-ATTEMPTS_INLINE:],
+        "requested_action": None,
+        **acknowledged(task),
+    }
+    move = Move.STOP if task.requested_action is RequestedAction.CANCEL else Move.GIVE_UP
+    return writer.write_outcome(task, move, sets, now, Guard(version=task.version))
+
+
+def _error(task: Task, last: int) -> Failed:
+    if task.deferred_fence is not None:
+        return failure("DeadlineExceeded", f"attempt {last}, the last one allowed, was not notified of in time")
+    return failure("WorkerLost", f"the worker of attempt {last}, the last one allowed, vanished")

@@ -30,7 +30,7 @@ from duetime.domain.tracebacks import places_of
 from duetime.ports.queues import Outgoing
 from duetime.services.content_retention import retain_paused
 from duetime.services.enqueue import message_for
-from duetime.services.outcomes import attempt_metrics, lost_attempts
+from duetime.services.outcomes import attempt_metrics, outcome
 from duetime.services.pull.messages import ClaimedDelivery, Leased
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class LeaseClaims:
             # The timer of a change that was rejected, or made undone, brought its message here.
             return self._ended(self._postpone(task, Postponed(now, "its own target")))
         if task.attempt > task.retry.max_attempts:
-            end = lost_attempts.fail_claimed(self.outcome_writer, task, RUN_ONLY)
+            end = outcome.fail_claimed(self.outcome_writer, task, RUN_ONLY)
             self.pull_locks.lock_manager.release_reservation(task)
             return self._ended(end)
         if task.requested_action is not None:

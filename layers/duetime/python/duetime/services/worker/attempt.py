@@ -47,8 +47,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.ports.tracing import OpenSpan
-    from duetime.services.outcomes.completion_steps import InlineCompletion
-    from duetime.services.outcomes.notices import LateNotices
+    from duetime.services.outcomes.completion_steps import InlineCompletion, LateNotices
     from duetime.services.worker.attempt_phases import AttemptPhases
     from duetime.services.worker.delivery_state import DeliveryState, Watch
     from duetime.services.worker.handler_availability import HandlerAvailability

@@ -16,15 +16,14 @@ from duetime.domain.tasks.targets import Phase, outlives_workers
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.tasks.task_options import LockScope
 from duetime.domain.topologies.watchdog_times import deferred_until
-from duetime.services.outcomes import attempt_metrics, lost_attempts
+from duetime.services.outcomes import attempt_metrics, outcome
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.attempts import StartGate
     from duetime.ports.runtime import Runtime
-    from duetime.services.outcomes.outcome import OutcomeWriter
-    from duetime.services.outcomes.rollback_outcome import RollbackWriter
+    from duetime.services.outcomes.outcome import OutcomeWriter, RollbackWriter
     from duetime.services.outcomes.traceback_recorder import TracebackRecorder
     from duetime.services.worker.attempt_lease import AttemptLease
     from duetime.services.worker.attempt_locks import AttemptLocks
@@ -57,7 +56,7 @@ class AttemptPhases:
         """Make one attempt at a task: prepare and run, and write down how it ended."""
         phases = self.caller.targets.phases(task)
         if _is_spent(task):
-            return lost_attempts.fail_claimed(self.outcome_writer, task, phases)
+            return outcome.fail_claimed(self.outcome_writer, task, phases)
         self.lease.begin(delivery_state, task)
         self.runtime.clock.sleep_until(task.next_at)
         started = self.runtime.now()

@@ -12,7 +12,7 @@ from duetime.domain.tasks.targets import outlives_workers
 from duetime.domain.times import SECOND
 from duetime.ports.queues import Outgoing
 from duetime.services.enqueue import message_for
-from duetime.services.outcomes.lost_attempts import fail_unwatched
+from duetime.services.outcomes.outcome import fail_unwatched
 
 if TYPE_CHECKING:
     from duetime.domain.dispatch.enqueue_plan import Message
