@@ -11,7 +11,7 @@ from duetime.domain.tasks.attempt_results import SKIPPED
 from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.times import DAY, to_iso
 from duetime.environment_variables import Variable
-from duetime.services.schedules.latest_runs import MOST_IN_PASS
+from duetime.services.schedules.known_runs import MOST_IN_PASS
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
 from tests.scenarios.schedules import NAME, PATH, Schedules
 

@@ -8,7 +8,7 @@ import pytest
 
 from duetime.domain.schedules import revisions, schedule_changes
 from duetime.domain.times import MINUTE, SECOND, Millis
-from duetime.services.schedules import stopped_occurrences
+from duetime.services.schedules import expansion_planner
 from tests.simulation import works
 from tests.simulation.fault_simulation import FaultSimulation, Theme
 from tests.simulation.occurrence_users import NAME, OccurrenceUsers
@@ -64,7 +64,7 @@ def test_no_change_brings_back_what_was_stopped_nor_drops_what_is_due(seed: int)
 @pytest.mark.slow
 def test_an_occurrence_that_comes_back_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mistake: a change does not ask what its user has stopped."""
-    monkeypatch.setattr(stopped_occurrences, "is_stopped", lambda _task: False)
+    monkeypatch.setattr(expansion_planner, "is_stopped", lambda _task: False)
     assert any("has stopped" in str(each) for seed in SEEDS for each in violations_of(seed, 0.0))
 
 

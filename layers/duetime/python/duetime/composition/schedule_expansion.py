@@ -26,8 +26,7 @@ class ScheduleServices(Part):
     @cached_property
     def overlap_control(self) -> OverlapControl:
         """Keeps occurrences to their schedules."""
-        from duetime.services.schedules.overlap import OverlapControl
-        from duetime.services.schedules.run_queue import RunQueue
+        from duetime.services.schedules.overlap import OverlapControl, RunQueue
 
         core = self.part(CoreServices)
         run_queue = RunQueue(core.stores.tasks, deferred(self._task_control), core.enqueuer, self.runtime.clock)

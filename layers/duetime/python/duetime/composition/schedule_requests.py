@@ -12,9 +12,8 @@ from duetime.composition.tasks import TaskServices
 from duetime.services.repeated_requests import RepeatedRequests
 from duetime.services.schedules.calendars import CalendarManager
 from duetime.services.schedules.create import ScheduleCreator
-from duetime.services.schedules.manage import ScheduleManager
+from duetime.services.schedules.manage import OccurrenceChanger, ScheduleManager
 from duetime.services.schedules.manual_runs_and_backfills import ManualRuns
-from duetime.services.schedules.occurrence_changes import OccurrenceChanger
 from duetime.services.schedules.preview import SchedulePreview
 from duetime.services.schedules.runs import ScheduleRuns
 from duetime.services.schedules.schedule_writer import ScheduleWriter

@@ -15,8 +15,7 @@ from duetime.domain.dispatch.enqueue_plan import ScheduleTimer
 from duetime.domain.errors import FieldInvalid, Unavailable
 from duetime.domain.times import to_iso
 from duetime.domain.tracebacks import places_of
-from duetime.services.schedules.expansion_pass import ExpansionPass
-from duetime.services.schedules.expansion_planner import ConcurrentWrite
+from duetime.services.schedules.expansion_planner import ConcurrentWrite, ExpansionPass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

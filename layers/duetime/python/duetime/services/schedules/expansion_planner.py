@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from itertools import islice
+from dataclasses import dataclass, field, replace
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.enqueue_plan import ScheduleTimer, first_unread
 from duetime.domain.errors import ContentExpired, FaultCode, FieldInvalid
-from duetime.domain.operating_parameters import LONGEST_SLEEP, MISSED_AFTER, PERMANENT_CHECK_INTERVAL
+from duetime.domain.operating_parameters import EXPECTATION_READS, LONGEST_SLEEP, MISSED_AFTER, PERMANENT_CHECK_INTERVAL
 from duetime.domain.schedules.expansion import MAX_EXPANSION, count_missed, expand, is_caught_up
 from duetime.domain.schedules.expansion_results import (
     decide_missed,
@@ -16,20 +16,28 @@ from duetime.domain.schedules.expansion_results import (
     expand_timing,
     with_runs_given_back,
 )
-from duetime.domain.schedules.occurrences import preceding
-from duetime.domain.schedules.pauses import paused
-from duetime.domain.schedules.revisions import is_to_begin, never_began
+from duetime.domain.schedules.expectations import (
+    OLDEST_WINDOWS,
+    after_window,
+    begun,
+    ends_of_successes,
+    next_window,
+    succeeded_in,
+    with_runs,
+)
+from duetime.domain.schedules.occurrences import count_between, preceding
+from duetime.domain.schedules.pauses import is_dropped, latest_occurrence, paused
+from duetime.domain.schedules.revisions import StoppedOccurrence, is_stopped, is_to_begin, never_began
 from duetime.domain.schedules.schedule import ScheduleState
+from duetime.domain.schedules.schedule_changes import counted, perhaps_placed, with_placed, with_stopped
 from duetime.domain.schedules.successive_runs import continued, ended_at, first_run, run_after, run_of
 from duetime.domain.schedules.time_zone_updates import with_new_rules, with_patience
 from duetime.domain.schedules.time_zones import tzdata_version
 from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.states import LEASED
-from duetime.services.schedules.expansion_pass import ExpansionPass
-from duetime.services.schedules.expectations import check_time, checked
-from duetime.services.schedules.latest_runs import MOST_IN_PASS, is_due, latest_run
+from duetime.domain.times import DAY, MINUTE, to_iso
+from duetime.services.schedules.known_runs import MOST_IN_PASS, is_due, latest_run
 from duetime.services.schedules.occurrence_tasks import Due
-from duetime.services.schedules.stopped_occurrences import StoppedOccurrences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,13 +45,16 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.schedules.backfill import KnownRuns
     from duetime.domain.schedules.calendars import Calendar
-    from duetime.domain.schedules.run_history import Activity, BackfillRun
+    from duetime.domain.schedules.expectations import Window
+    from duetime.domain.schedules.run_history import Activity, BackfillRun, CalendarEnd, ExpectationState
     from duetime.domain.schedules.schedule import Schedule
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task_spec import TaskSpec
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
+    from duetime.ports.tasks import TaskStore
     from duetime.services.schedules.occurrence_tasks import OccurrenceTasks
 
 
@@ -316,3 +327,181 @@ class ExpansionPlanner:
             self.stores.tasks.add_schedule_timer(
                 ScheduleTimer(before.uid, before.owner, before.name, current.after.generation, at)
             )
+
+
+@dataclass(slots=True)
+class ExpansionPass:
+    """One schedule on its way through one pass.
+
+    Attributes:
+        before: as it was read.
+        after: as it is to be saved.
+        due: the occurrences to place, in order.
+        task: what the due occurrences are.
+        next_at: when its timing wants it checked next.
+        more: whether another pass must follow at once.
+        tasks: those that now exist.
+        failed: whether it must not be saved, for the store did not answer.
+        calendar_end: the end of what a calendar knows that this pass has found.
+        broken: whether it failed by a defect, which another try would only repeat.
+    """
+
+    timer: ScheduleTimer
+    before: StoredSchedule
+    after: StoredSchedule
+    due: list[Due] = field(default_factory=list)
+    next_at: Millis | None = None
+    more: bool = False
+    task: TaskSpec | None = None
+    tasks: list[Task] = field(default_factory=list)
+    failed: bool = False
+    broken: bool = False
+    calendar_end: CalendarEnd | None = None
+
+    @property
+    def misses(self) -> int:
+        """How many deadlines of what is expected of it this pass has found missed."""
+        before, after = self.before.expectation, self.after.expectation
+        return (after.misses if after else 0) - (before.misses if before else 0)
+
+    @property
+    def alone(self) -> int:
+        """How many of the due are placed one by one, before the others: the first, and a missed one in front of it."""
+        return 1 + (self.before.owed is not None)
+
+
+_TASKS_READ_AT_ONCE = 100
+"""Records that are read at once."""
+
+
+def checked(
+    tasks: TaskStore, stored: StoredSchedule, schedule: Schedule, now: Millis
+) -> tuple[StoredSchedule, Millis | None]:
+    """A schedule whose deadlines up to now were looked into, and its next one.
+
+    Raises:
+        Unavailable: the store did not answer.
+    """
+    state, oldest = begun(stored.expectation, stored.updated_at, stored.created_at), now - OLDEST_WINDOWS
+    window = next_window(stored.spec, state, oldest)
+    if window is None:
+        return stored, None
+    if window.deadline <= now or count_between(schedule, state.looked_at, now) >= EXPECTATION_READS // 2:
+        runs = _runs_read(tasks, stored, schedule, state, window, now)
+        known = [] if state.succeeded_at is None else [state.succeeded_at]
+        ends, state = [*known, *ends_of_successes(runs)], with_runs(state, runs, now)
+        while window is not None and window.deadline <= now:
+            after = after_window(
+                state, window, succeeded_in(ends, window), is_planned=window.is_period or _is_planned(schedule, window)
+            )
+            if after.misses > state.misses:
+                deadline = to_iso(window.deadline)
+                stored = stored.remarked(now, "", f"no run had succeeded by {deadline}, which was expected")
+            state = after
+            window = next_window(stored.spec, state, oldest)
+    return replace(stored, expectation=state), window.deadline if window is not None else None
+
+
+def check_time(deadline: Millis, look_ahead: Millis) -> Millis:
+    """When a timer must be set so that the trigger, which reads ahead, meets it after a deadline."""
+    return deadline + look_ahead + MINUTE
+
+
+def _runs_read(
+    tasks: TaskStore, stored: StoredSchedule, schedule: Schedule, state: ExpectationState, window: Window, now: Millis
+) -> Sequence[Task]:
+    """The runs since the last look, the latest if there are too many, and those that had not ended then.
+
+    At a deadline also those before: what had failed may have been tried again by its user.
+    """
+    first = state.looked_at
+    if window.deadline <= now:
+        # What began before a period, or was caught up in it, may have ended in it.
+        first = min(first, window.since - DAY if window.is_period else window.since)
+    found = takewhile(lambda each: each.nominal > first, preceding(schedule, now + 1, EXPECTATION_READS))
+    ids = iter(dict.fromkeys([*state.open_runs, *(stored.id_of(each) for each in found if each.runs)]))
+    runs: list[Task] = []
+    while batch := list(islice(ids, _TASKS_READ_AT_ONCE)):
+        runs += tasks.read_many(batch, consistent=True).values()
+    return runs
+
+
+def _is_planned(schedule: Schedule, window: Window) -> bool:
+    """Whether an occurrence was to run in a window."""
+    found = takewhile(
+        lambda each: each.nominal > window.since, preceding(schedule, window.deadline + 1, EXPECTATION_READS)
+    )
+    return any(each.runs for each in found)
+
+
+@dataclass(frozen=True, slots=True)
+class StoppedOccurrences:
+    """Finds the occurrences ahead of a schedule that their user has stopped, or run early. Reads only on changes.
+
+    Attributes:
+        look_ahead: how far ahead of the clock the trigger reads, in milliseconds.
+    """
+
+    tasks: TaskStore
+    look_ahead: Millis
+
+    def marked(self, stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar]) -> StoredSchedule:
+        """The schedule before a change, knowing what its user stopped: a change leaves that alone.
+
+        What is past is forgotten, but for what its user still holds: that may go on.
+        """
+        found, placed = self._found(stored, now, calendars)
+        known = {each.task_id: each for each in stored.stopped}
+        records = self.tasks.read_many(list(known), consistent=True) if known else {}
+        kept = [each for each in known.values() if each.nominal > now or _is_open(records.get(each.task_id))]
+        if kept or found or known:
+            stored = with_stopped(counted(stored, found, now), [*kept, *found])
+        if not stored.counts_runs:
+            # Another timing does not know the times of this one.
+            latest = latest_run(self.tasks, stored, stored.schedule(calendars), now)
+            stored = replace(stored, latest_run=latest or stored.latest_run)
+        return with_placed(stored, placed, now, calendars)
+
+    def stopped_meanwhile(
+        self, before: StoredSchedule, after: StoredSchedule, calendars: Sequence[Calendar]
+    ) -> Sequence[StoppedOccurrence]:
+        """What was stopped, or began, after `before` was read and before the change to `after` was written."""
+        return self._found(before, after.updated_at, calendars)[0]
+
+    def still_due(
+        self, stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar]
+    ) -> Sequence[StoppedOccurrence]:
+        """What was placed and is due later although its instant is past: a pause that ends before then keeps it."""
+        found = latest_occurrence(stored, now, calendars)
+        if found is None or found.nominal > stored.done:
+            return ()
+        task_id = stored.id_of(found)
+        task = self.tasks.read(task_id)
+        if task is None or task.due_at <= now or not _is_open(task):
+            return ()
+        return (StoppedOccurrence(found.nominal, task_id, stored.revision_of(found.nominal)),)
+
+    def dropped(self, stored: StoredSchedule, now: Millis) -> Sequence[StoppedOccurrence]:
+        """What was placed before a pause and was due during it."""
+        known = {each.task_id: each for each in stored.stopped}
+        records = self.tasks.read_many(list(known), consistent=True) if known else {}
+        return [known[task_id] for task_id, task in records.items() if is_dropped(task, now)]
+
+    def _found(
+        self, stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar]
+    ) -> tuple[Sequence[StoppedOccurrence], Sequence[Millis]]:
+        """What was placed ahead and stopped, and the instants of what was placed ahead and not stopped."""
+        # Clocks differ by less than a minute.
+        horizon = first_unread(now, self.look_ahead) + MINUTE
+        nominals = {stored.id_of(each): each.nominal for each in perhaps_placed(stored, now, horizon, calendars)}
+        records = self.tasks.read_many(list(nominals), consistent=True) if nominals else {}
+        stopped = [
+            StoppedOccurrence(nominals[task_id], task_id, stored.revision)
+            for task_id, task in records.items()
+            if is_stopped(task)
+        ]
+        return stopped, [nominals[task_id] for task_id, task in records.items() if not is_stopped(task)]
+
+
+def _is_open(task: Task | None) -> bool:
+    return task is not None and task.finished_at is None

@@ -1,8 +1,13 @@
-"""Which occurrences of a schedule have a run already, as far as the ids that their tasks would have say it.
+"""Which runs a schedule has had, as far as the ids that their tasks would have say it, and which of them began last.
 
-A run is found by the id that its task would have: no list of an owner's tasks is read. So it is known of runs whose
-tasks are still stored, and that the schedule placed as it is now, under one of its latest revisions, or for one of
-the backfills that it remembers.
+A run is found by the id that its task would have: no list of an owner's tasks is read. So runs are known whose tasks
+are still stored, and which the schedule placed as it is now, under one of its latest revisions, or for one of the
+backfills that it remembers.
+
+Tasks exist minutes before they are due, and many never begin. Runs that are counted as they begin are known from that
+(`Activity.latest`). Where any number may run at once, nothing is written as runs begin, so the tasks of the latest
+times are read. The result is kept with the schedule when its timing changes, and once a day, because tasks are removed
+some time after their end.
 """
 
 from __future__ import annotations
@@ -13,20 +18,22 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.schedules.backfill import KnownRuns, home_of, unstarted
 from duetime.domain.schedules.expansion import MAX_EXPANSION
-from duetime.domain.schedules.occurrences import judged
-from duetime.domain.times import MINUTE
+from duetime.domain.schedules.occurrences import judged, preceding
+from duetime.domain.schedules.run_history import begun_run
+from duetime.domain.times import DAY, MINUTE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duetime.domain.ids import TaskId
     from duetime.domain.schedules.occurrences import Occurrence
-    from duetime.domain.schedules.run_history import BackfillRun
+    from duetime.domain.schedules.run_history import BackfillRun, BegunRun
     from duetime.domain.schedules.schedule import Schedule
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.tasks import TaskStore
+
 
 REVISIONS = 10
 """The latest revisions of a schedule whose runs are known, although its timing has changed since."""
@@ -97,3 +104,36 @@ def possible_ids(
 def _is_run(task: Task) -> bool:
     """Whether a task is a run of its occurrence: one that ended before it began is none."""
     return task.erased or task.finished_at is None or bool(task.attempt_history)
+
+
+_FIRST_BATCH, _BATCH = 5, 100
+"""Records that are read at once: the latest run has nearly always begun."""
+_MOST = 1_000
+"""Times whose tasks are read at most."""
+MOST_IN_PASS = _FIRST_BATCH + _BATCH
+"""The same for an expansion pass, which looks again in the next one: each minute while no worker runs."""
+
+
+def latest_run(
+    tasks: TaskStore, stored: StoredSchedule, schedule: Schedule, now: Millis, most: int = _MOST
+) -> BegunRun | None:
+    """The latest run of its timing that has begun, among so many of its latest times.
+
+    Raises:
+        Unavailable: the store did not answer.
+    """
+    before = (each for each in preceding(schedule, now + 1, most) if each.runs)
+    size = _FIRST_BATCH
+    while batch := [stored.id_of(each) for each in islice(before, size)]:
+        begun = [run for task in tasks.read_many(batch).values() if (run := begun_run(task)) is not None]
+        if begun:
+            return max(begun, key=lambda run: run.started_at)
+        size = _BATCH
+    return None
+
+
+def is_due(stored: StoredSchedule, now: Millis) -> bool:
+    """Whether its latest run is to be kept with it again."""
+    if stored.counts_runs or stored.last_run is None:
+        return False
+    return stored.latest_run is None or stored.latest_run.started_at < now - DAY

@@ -11,19 +11,23 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.operating_parameters import DELETION_MARKER_LIFE
 from duetime.domain.schedules.errors import ScheduleNotFound, ScheduleStateConflict
+from duetime.domain.schedules.occurrence_actions import CHANGED_OCCURRENCES, kept_by
 from duetime.domain.schedules.pauses import paused, resumed
 from duetime.domain.schedules.schedule import ScheduleState
+from duetime.domain.schedules.schedule_changes import edited, rescheduled, retimed, with_new_timing
 from duetime.domain.schedules.schedule_history import BY_OWNER, ScheduleAction, changed_fields
-from duetime.services.schedules.next_revision import with_spec
 from duetime.services.schedules.schedule_writer import TRIES, busy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.definition import ScheduleSpec, ScheduleUpdate
+    from duetime.domain.schedules.occurrence_actions import OccurrenceRequest
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.content import Content
+    from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.schedules.schedule_writer import ScheduleWriter
@@ -222,3 +226,78 @@ def _is_same(after: ScheduleSpec, before: ScheduleSpec) -> bool:
     """Whether an update changes nothing that is stored; what types it allows is not."""
     task = replace(after.task, allow_unknown_type=before.task.allow_unknown_type)
     return replace(after, task=task) == before
+
+
+def with_spec(stored: StoredSchedule, spec: ScheduleSpec, now: Millis, calendars: Sequence[Calendar]) -> StoredSchedule:
+    """In its next revision, with another specification; active again if it had ended.
+
+    Args:
+        stored: the schedule, knowing what its user stopped.
+        spec: what it is to be; of the changes of single occurrences it keeps those that its timing means.
+        now: the time.
+        calendars: as far as they are known.
+    """
+    has_same_timing = spec.has_timing_of(stored.spec)
+    if spec.changed_occurrences and spec.changed_occurrences == stored.spec.changed_occurrences and not has_same_timing:
+        # Others that it names now are not known here.
+        known = calendars if spec.calendars == stored.spec.calendars else ()
+        schedule = replace(stored, spec=spec).schedule(known)
+        spec = replace(spec, changed_occurrences=kept_by(schedule, spec.changed_occurrences, now))
+    after = _in_next_revision(stored, spec)(stored, now, calendars)
+    after = replace(after, spec=replace(spec, task=replace(spec.task, payload=b"")))
+    if not has_same_timing:
+        after = with_new_timing(after)
+    elif stored.state is ScheduleState.PAUSED:
+        # What is due after the pause runs, whenever its instant was.
+        after = replace(after, done=stored.done)
+    return replace(after, state=ScheduleState.ACTIVE) if after.state is ScheduleState.ENDED else after
+
+
+def _in_next_revision(
+    stored: StoredSchedule, spec: ScheduleSpec
+) -> Callable[[StoredSchedule, Millis, Sequence[Calendar]], StoredSchedule]:
+    """How an update brings a schedule to its next revision: what becomes of the occurrences that were due by now."""
+    is_permanent = stored.is_permanent or spec.written.permanent is not None
+    if stored.state is ScheduleState.ACTIVE and spec.has_timing_of(stored.spec):
+        return edited
+    return retimed if is_permanent or stored.state is ScheduleState.PAUSED else rescheduled
+
+
+@dataclass(frozen=True, slots=True)
+class OccurrenceChanger:
+    """Changes occurrences that are to come, for their schedule's owner."""
+
+    writer: ScheduleWriter
+    runtime: Runtime
+
+    def change(
+        self,
+        owner: str,
+        name: str,
+        request: OccurrenceRequest,
+        version: int | None = None,
+        by: Attribution = BY_OWNER,
+    ) -> StoredSchedule:
+        """Skip, move or run early a single occurrence that is to come, or take that back; twice is once.
+
+        Raises:
+            FieldInvalid: it is no occurrence of the schedule, or not to come, or its new time cannot be.
+        """
+        before = seen = self.writer.read(owner, name, version)
+
+        def changed(stored: StoredSchedule) -> StoredSchedule:
+            nonlocal seen
+            seen = self.writer.marked(stored)
+            calendars = self.writer.expander.planner.known_calendars_of(seen)
+            changes = request.changes_of(seen.schedule(calendars), self.runtime.now())
+            if changes == stored.spec.changed_occurrences:
+                return stored
+            spec = replace(seen.spec, changed_occurrences=changes)
+            after = with_spec(seen, spec, self.runtime.now(), calendars)
+            if not request.is_ahead_of(changes, after.updated_at):
+                # This process stood still meanwhile.
+                raise busy(name)
+            return after.after_action(ScheduleAction.UPDATED, by, after.updated_at, (CHANGED_OCCURRENCES,))
+
+        after = self.writer.write(before, version, changed, with_timer=True)
+        return self.writer.expand(self.writer.with_stopped_since(seen, after))

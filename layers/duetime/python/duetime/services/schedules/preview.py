@@ -17,7 +17,7 @@ from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_changes import coming
 from duetime.domain.schedules.successive_runs import run_of
 from duetime.domain.tasks.states import LEASED, State
-from duetime.services.schedules.latest_runs import latest_run
+from duetime.services.schedules.known_runs import latest_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
