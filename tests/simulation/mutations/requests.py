@@ -20,7 +20,7 @@ MUTANTS = (
     ),
     Mutant(
         "nothing of a batch is sent",
-        "services/tasks/create_batch.py",
+        "services/tasks/create.py",
         "        creator.enqueuer.send_due([end.value for end in ends if isinstance(end, Accepted) and end.is_new])\n"
         "        return ends",
         "        return ends",
@@ -33,7 +33,7 @@ MUTANTS = (
     ),
     Mutant(
         "what a batch of records leaves out is taken to exist",
-        "services/tasks/create_batch.py",
+        "services/tasks/create.py",
         "made.task.nonce in written or creator.enqueuer.create(made.task)",
         "made.task.nonce in written",
     ),
@@ -63,13 +63,13 @@ MUTANTS = (
     ),
     Mutant(
         "a retried task keeps the attempts that were spent",
-        "services/tasks/reopen.py",
+        "services/tasks/control.py",
         'opened: TaskChanges = {\n            "attempt": 0,\n',
         "opened: TaskChanges = {\n",
     ),
     Mutant(
         "a reopened task keeps the expiry of its record",
-        "services/tasks/reopen.py",
+        "services/tasks/control.py",
         '            "expires_at": None,\n            "requested_action": None,\n',
         '            "requested_action": None,\n',
     ),

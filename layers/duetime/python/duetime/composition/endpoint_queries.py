@@ -8,7 +8,7 @@ from duetime.adapters.targets.http_target import HttpRunner
 from duetime.composition.http_calls import HttpServices
 from duetime.composition.root import Part
 from duetime.composition.tasks import TaskServices
-from duetime.services.tasks.target_queries import TargetQueryService
+from duetime.services.tasks.read import TargetQueryService
 
 
 class EndpointQueryServices(Part):

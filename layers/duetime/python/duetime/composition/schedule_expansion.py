@@ -48,8 +48,7 @@ class ScheduleServices(Part):
     def _task_control(self) -> TaskControl:
         """Stops the runs that others take the place of, and tells the schedule of their ends."""
         from duetime.composition.locks import LockServices
-        from duetime.services.tasks.control import TaskControl
-        from duetime.services.tasks.reopen import TaskReopener
+        from duetime.services.tasks.control import TaskControl, TaskReopener
         from duetime.services.tasks.update import TaskUpdater
 
         core, locks = self.part(CoreServices), self.part(LockServices).manager

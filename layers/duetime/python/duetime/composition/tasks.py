@@ -13,19 +13,16 @@ from duetime.composition.outcomes import OutcomeServices
 from duetime.composition.root import Part
 from duetime.services.long_poll_limit import LongPolls
 from duetime.services.tasks.attempt_reports import AttemptReports
-from duetime.services.tasks.control import TaskControl
+from duetime.services.tasks.control import TaskControl, TaskReopener
 from duetime.services.tasks.create import TaskCreator
 from duetime.services.tasks.creation_rules import CreationRules
 from duetime.services.tasks.erase import TaskEraser
-from duetime.services.tasks.read import ArchiveAge, TaskReader
-from duetime.services.tasks.reopen import TaskReopener
+from duetime.services.tasks.read import ArchiveAge, OutcomeWaiter, TaskReader
 from duetime.services.tasks.update import TaskUpdater
-from duetime.services.tasks.wait import OutcomeWaiter
 
 if TYPE_CHECKING:
     from duetime.services.tasks.approvals import Approvals
-    from duetime.services.tasks.create_batch import BatchCreator
-    from duetime.services.tasks.unique_key_conflicts import KeyConflicts
+    from duetime.services.tasks.create import BatchCreator, KeyConflicts
 
 
 class TaskServices(Part):
@@ -47,12 +44,12 @@ class TaskServices(Part):
     @cached_property
     def batch_creator(self) -> BatchCreator:
         """Accepts many tasks."""
-        from duetime.services.tasks.create_batch import BatchCreator  # noqa: PLC0415 - few requests are of many
+        from duetime.services.tasks.create import BatchCreator  # noqa: PLC0415 - few requests are of many
 
         return BatchCreator(self.creator)
 
     def _key_conflicts(self) -> KeyConflicts:
-        from duetime.services.tasks.unique_key_conflicts import KeyConflicts  # noqa: PLC0415 - few creations meet one
+        from duetime.services.tasks.create import KeyConflicts  # noqa: PLC0415 - few creations meet one
 
         return KeyConflicts(self.updater, self.part(CoreServices).stores.keys, self.runtime)
 

@@ -4,31 +4,46 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from duetime.domain.errors import FieldInvalid, KeyReused, TaskDeleted, Unavailable
+from duetime.domain.errors import (
+    FieldInvalid,
+    KeyReused,
+    RequestError,
+    StateConflict,
+    TaskDeleted,
+    TaskNotFound,
+    Unavailable,
+    UniqueKeyHeld,
+    VersionMismatch,
+)
 from duetime.domain.record_limits import INLINE_CONTENT_BYTES
-from duetime.domain.tasks.creation import Draft, Identity, due_of, new_id, new_task
-from duetime.domain.tasks.idempotency_keys import Accepted, RememberedKey
-from duetime.domain.tasks.task_options import unique_of
+from duetime.domain.tasks.action_history import Attribution
+from duetime.domain.tasks.creation import Draft, Identity, TaskChange, debounced_due, due_of, new_id, new_task
+from duetime.domain.tasks.idempotency_keys import Accepted, KeyRedirect, RememberedKey
+from duetime.domain.tasks.task_options import OnConflict, unique_of
+from duetime.domain.tasks.unique_key_holders import has_begun
 from duetime.domain.times import MINUTE
 from duetime.services.content_retention import retain_open
 from duetime.services.spans import MESSAGE_ID, creation_span
 from duetime.services.tasks.creation_rules import CreationRules, payload_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Sequence
 
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.creation import Order
     from duetime.domain.tasks.idempotency_keys import IdempotencyKey
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_options import Unique
+    from duetime.domain.tasks.task_spec import TaskSpec
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
+    from duetime.ports.tasks import KeyStore
     from duetime.services.enqueue import Enqueuer
     from duetime.services.shards import Shards
-    from duetime.services.tasks.unique_key_conflicts import KeyConflicts
+    from duetime.services.tasks.update import TaskUpdater
+
 
 Made = TypeVar("Made", bound="Accepted[Task] | Draft")
 _TAIL_BITS = 64
@@ -216,3 +231,124 @@ class TaskCreator:
         if known.body_hash != key.body_hash:
             raise KeyReused
         return known
+
+
+E = TypeVar("E", bound=Exception)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchCreator:
+    """Accepts many tasks, each for itself: what becomes of one has nothing to do with the others."""
+
+    task_creator: TaskCreator
+
+    def create_many(self, owner: str, orders: Sequence[Order]) -> list[Accepted[Task] | RequestError | Unavailable]:
+        """A task of each order, or the reason why not, in the order they were requested."""
+        refusals: tuple[type[RequestError | Unavailable], ...] = (RequestError, Unavailable)
+        return self._create_each(owner, orders, refusals)
+
+    def create_each(self, owner: str, orders: Sequence[Order]) -> list[Task | Exception]:
+        """A task of each order, whatever goes wrong with any, or why there is none; in order."""
+        ends = self._create_each(owner, orders, (Exception,))
+        return [end.value if isinstance(end, Accepted) else end for end in ends]
+
+    def _create_each(
+        self, owner: str, orders: Sequence[Order], refusals: tuple[type[E], ...]
+    ) -> list[Accepted[Task] | E]:
+        """Make all records ready, write them with few requests, and then by itself each that this left out."""
+        creator, executor = self.task_creator, self.task_creator.runtime.executor
+
+        def draft(order: Order) -> Accepted[Task] | Draft | E:
+            try:
+                return creator.draft(owner, order)
+            except refusals as refusal:
+                return refusal
+
+        def finish(made: Accepted[Task] | Draft | E) -> Accepted[Task] | E:
+            if not isinstance(made, Draft):
+                return made
+            try:
+                return creator.finish(made, is_new=made.task.nonce in written or creator.enqueuer.create(made.task))
+            except refusals as refusal:
+                return refusal
+
+        creator.shards.prepare()
+        drafts = executor.map(draft, orders)
+        written = self._insert([each.task for each in drafts if isinstance(each, Draft)], refusals)
+        ends = executor.map(finish, drafts)
+        creator.enqueuer.send_due([end.value for end in ends if isinstance(end, Accepted) and end.is_new])
+        return ends
+
+    def _insert(self, tasks: Sequence[Task], refusals: tuple[type[Exception], ...]) -> Collection[str]:
+        """Write records with few requests; a defect that one meets must not take others with it."""
+        try:
+            return self.task_creator.enqueuer.insert(tasks)
+        except refusals as defect:
+            note = "records could not be written in a batch, and are written one by one"
+            self.task_creator.runtime.telemetry.note(note, error=type(defect).__name__)
+            return ()
+
+
+_BY_CREATION = Attribution(reason="a creation with its unique key")
+
+
+@dataclass(frozen=True, slots=True)
+class KeyConflicts:
+    """Settles what becomes of a creation whose unique key is held."""
+
+    task_updater: TaskUpdater
+    keys: KeyStore
+    runtime: Runtime
+
+    def settle(
+        self, holder: Task, spec: TaskSpec, unique: Unique, wanted: tuple[str, TaskId] | None
+    ) -> Accepted[Task] | None:
+        """Keep the task that holds the key, or give it the fields of the creation.
+
+        Args:
+            holder: the task that holds the key, as it was read.
+            spec: of the creation.
+            unique: its key.
+            wanted: its idempotency key, and the task that was to be made, which that names; `None` if it has none.
+
+        Returns:
+            The task that holds the key, and what was done; `None` if it has changed since: look again who holds it.
+
+        Raises:
+            UniqueKeyHeld: the creation is to be refused, or the task cannot be replaced.
+            FieldInvalid: a field of the creation cannot be accepted.
+            Unavailable: the store did not answer; nothing may have been changed.
+        """
+        redirect = None if wanted is None else KeyRedirect(holder.owner, *wanted, holder.id, unique.on_conflict)
+        match unique.on_conflict:
+            case OnConflict.KEEP:
+                if redirect is not None:
+                    self.keys.redirect(redirect)
+                return Accepted(holder, on_conflict=OnConflict.KEEP)
+            case OnConflict.REFUSE:
+                raise _held(holder, spec, unique)
+            case OnConflict.REPLACE:
+                return self._replace(holder, spec, unique, redirect)
+
+    def _replace(
+        self, holder: Task, spec: TaskSpec, unique: Unique, redirect: KeyRedirect | None
+    ) -> Accepted[Task] | None:
+        if has_begun(holder):
+            raise _held(holder, spec, unique, ", and has begun: it cannot be replaced any more")
+        if holder.type != spec.type:
+            raise _held(holder, spec, unique, f", and is of another type, {holder.type!r}")
+        now = self.runtime.now()
+        due = due_of(spec, now) if spec.debounce is None else debounced_due(spec.debounce, holder.created_at, now)
+        fields: Any = {**spec.options(), "target": spec.target, "unique": spec.unique, "debounce": spec.debounce}
+        # In one write: a repeat after the task's end must know what was done, however the answer was lost.
+        change = TaskChange(fields, due_at=due, payload=spec.payload, redirect=redirect)
+        try:
+            task = self.task_updater.update(holder.owner, holder.id, change, holder.version, _BY_CREATION)
+        except (StateConflict, TaskNotFound, VersionMismatch):
+            return None
+        return Accepted(task, on_conflict=OnConflict.REPLACE)
+
+
+def _held(holder: Task, spec: TaskSpec, unique: Unique, why: str = "") -> UniqueKeyHeld:
+    field = "unique.key" if spec.debounce is None else "debounce.key"
+    return UniqueKeyHeld(holder, unique.key, why, field=field)

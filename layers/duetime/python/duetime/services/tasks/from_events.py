@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.ports.rejected_events import Rejects
     from duetime.ports.runtime import Telemetry
-    from duetime.services.tasks.create_batch import BatchCreator
+    from duetime.services.tasks.create import BatchCreator
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,15 @@
-"""Reading tasks back."""
+"""Reading tasks for whoever asks: one, many, waiting for an end, and asking an endpoint about its progress."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.errors import ContentExpired, TaskArchived, TaskNotFound
+from duetime.domain.errors import ContentExpired, QueryNotOffered, TaskArchived, TaskNotFound
 from duetime.domain.limits import MAX_EXAMINED, MAX_EXPANDED_BYTES, MAX_PAGE
 from duetime.domain.tasks.states import State
+from duetime.domain.tasks.targets import HttpTarget
+from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -15,11 +17,14 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.filters import TaskFilter
+    from duetime.domain.tasks.targets import Query
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Clock
+    from duetime.ports.runtime import Clock, RandomSource
     from duetime.ports.stores import Stores
-    from duetime.ports.tasks import ListQuery
+    from duetime.ports.targets import QueryResponse, TargetQueries
+    from duetime.ports.tasks import ListQuery, TaskStore
+    from duetime.services.long_poll_limit import LongPolls
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,3 +161,68 @@ class TaskReader:
             return replace(content, data=self.stores.contents.fetch(task_id, content))
         except ContentExpired:
             return content
+
+
+FIRST_PAUSE: Millis = 100
+LONGEST_PAUSE: Millis = SECOND
+"""Each read of the record costs: pauses double from the first to the longest."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeWaiter:
+    """Waits for outcomes."""
+
+    tasks: TaskStore
+    clock: Clock
+    long_polls: LongPolls
+
+    def wait(self, task: Task, limit: Millis) -> Task:
+        """Check a task again and again until it has an outcome, or so many milliseconds are over.
+
+        Where as many requests wait already as may, it does not.
+
+        Returns:
+            The task as it was seen last, with its outcome or without.
+
+        Raises:
+            TaskNotFound: it was deleted meanwhile.
+        """
+        if task.is_terminal:
+            return task
+        with self.long_polls.place(limit) as may_wait:
+            return self._seen(task, limit) if may_wait else task
+
+    def _seen(self, task: Task, limit: Millis) -> Task:
+        until = self.clock.now() + limit
+        pause = FIRST_PAUSE
+        while not task.is_terminal and (now := self.clock.now()) < until:
+            self.clock.sleep_until(min(now + pause, until))
+            task = self.tasks.read(task.id) or task
+            pause = min(2 * pause, LONGEST_PAUSE)
+        if task.erased:
+            raise TaskNotFound(task.id)
+        return task
+
+
+@dataclass(frozen=True, slots=True)
+class TargetQueryService:
+    """Asks the endpoints of an owner's tasks."""
+
+    task_reader: TaskReader
+    queries: TargetQueries
+    random_source: RandomSource
+
+    def ask(self, owner: str, task_id: TaskId, query: Query) -> QueryResponse:
+        """Ask the target of a task.
+
+        Raises:
+            TaskNotFound: there is none, or it is another owner's.
+            QueryNotOffered: its target is no endpoint that offers this.
+            TargetSilent: the endpoint did not answer in time.
+            TargetUnreachable: the endpoint gave no answer that can be passed on.
+            Unavailable: the endpoint could not be called just now.
+        """
+        task = self.task_reader.record(owner, task_id)
+        if not isinstance(task.target, HttpTarget) or query not in task.target.queries:
+            raise QueryNotOffered(query)
+        return self.queries.ask(task.target, task, query, self.random_source.nonce())
