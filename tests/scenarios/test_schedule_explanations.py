@@ -48,6 +48,20 @@ def test_an_occurrence_that_ran_names_its_task() -> None:
         assert schedules.why(at + 5 * SECOND)["outcome"] == "not_scheduled"
 
 
+def test_a_run_of_the_very_time_is_named_before_another_of_that_minute() -> None:
+    """Also if the timing has changed since, and its present one has a run twenty seconds later."""
+    with Explained() as schedules:
+        schedules.make()
+        at = schedules.next_minute()
+        schedules.run(at + 5 * SECOND - schedules.now)
+        assert schedules.amend(cron="20,40 * * * * *").status == 200
+        schedules.run(MINUTE)
+        began = [each.due_at - at for each in schedules.placed() if each.started_at]
+        assert began[:2] == [0, 20 * SECOND]
+        body = schedules.why(at)
+        assert (body["outcome"], millis(body["scheduled_at"])) == ("ran", at)
+
+
 def test_an_occurrence_whose_task_has_not_ended_is_open() -> None:
     """It names the task, whose own explanation says what it waits for."""
     with Explained() as schedules:

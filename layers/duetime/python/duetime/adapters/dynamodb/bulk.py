@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, field_codecs, schema
 from duetime.adapters.dynamodb.batch_get import read_items
+from duetime.adapters.dynamodb.owner_index import sort_keys
 from duetime.adapters.dynamodb.task_items import unreadable_as_error
 from duetime.adapters.dynamodb.versioned_items import save_next, version_of
 from duetime.domain.bulk.operation import BulkKind, BulkOperation, BulkProgress, BulkState, Latest
@@ -52,17 +53,9 @@ class DynamoBulkStore:
 
     def list(self, owner: str, limit: int) -> list[BulkOperation]:
         """The latest of an owner's operations, newest first, eventually consistently."""
-        with translated():
-            answer = self._client.query(
-                TableName=self._table,
-                IndexName=schema.OWNER_INDEX.name,
-                KeyConditionExpression="#g = :g",
-                ExpressionAttributeNames={"#g": schema.OWNER_INDEX.partition_key},
-                ExpressionAttributeValues={":g": attribute_values.text(f"{owner}{schema.BULK_LIST_MARK}")},
-                ScanIndexForward=False,
-                Limit=limit,
-            )
-        keys = [_key_of(TaskId(item[schema.SORT_KEY]["S"])) for item in answer["Items"]]
+        partition = f"{owner}{schema.BULK_LIST_MARK}"
+        names = sort_keys(self._client, self._table, partition, limit, descending=True)
+        keys = [_key_of(TaskId(name)) for name in names]
         found = []
         for item in read_items(self._client, self._table, keys):
             # One that cannot be read must not hide the others.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
 from duetime.adapters.dynamodb.batch_get import read_items
+from duetime.adapters.dynamodb.owner_index import sort_keys
 from duetime.adapters.dynamodb.versioned_items import save_next, version_of
 from duetime.domain.circuit_breakers import Circuit
 
@@ -43,16 +44,7 @@ class DynamoCircuitStore:
 
     def list_open(self, limit: int) -> list[Circuit]:
         """Circuits that are not closed, by their hosts' names, eventually consistently."""
-        with translated():
-            answer = self._client.query(
-                TableName=self._table,
-                IndexName=schema.OWNER_INDEX.name,
-                KeyConditionExpression="#g = :g",
-                ExpressionAttributeNames={"#g": schema.OWNER_INDEX.partition_key},
-                ExpressionAttributeValues={":g": attribute_values.text(schema.CIRCUIT_LIST)},
-                Limit=limit,
-            )
-        names = [attribute_values.string(item[schema.SORT_KEY]) for item in answer["Items"]]
+        names = sort_keys(self._client, self._table, schema.CIRCUIT_LIST, limit)
         keys = [_key_of(name) for name in names if _MARK in name]
         found = (_circuit(item) for item in read_items(self._client, self._table, keys))
         return sorted(

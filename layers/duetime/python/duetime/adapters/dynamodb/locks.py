@@ -6,16 +6,14 @@ own, so that a heartbeat renews one of them without reading the others.
 
 from __future__ import annotations
 
-import heapq
-from functools import partial
 from hashlib import sha256
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
 from duetime.adapters.dynamodb.batch_get import read_items
 from duetime.adapters.dynamodb.failed_conditions import item_of_failed_condition
+from duetime.adapters.dynamodb.owner_index import listed
 from duetime.adapters.dynamodb.versioned_items import VERSION, Condition, save_next, version_of
 from duetime.domain.ids import TaskId
 from duetime.domain.locks import Holder, Lock, LockName, Waiter
@@ -132,23 +130,9 @@ class DynamoLockStore:
 
     def list_keys(self, owner: str, after: str, limit: int) -> list[str]:
         """Keys of an owner's locks in their order, eventually consistently; the list goes on behind `after`."""
-        lists = self._executor.map(partial(self._list_partition, owner, after, limit), range(OWNER_SPREAD))
-        return list(islice(heapq.merge(*lists), limit))
-
-    def _list_partition(self, owner: str, after: str, limit: int, number: int) -> list[str]:
-        with translated():
-            answer = self._client.query(
-                TableName=self._table,
-                IndexName=schema.OWNER_INDEX.name,
-                KeyConditionExpression="#g = :g AND #s > :after",
-                ExpressionAttributeNames={"#g": schema.OWNER_INDEX.partition_key, "#s": schema.SORT_KEY},
-                ExpressionAttributeValues={
-                    ":g": attribute_values.text(f"{owner}{schema.LOCK_LIST_MARK}{number}"),
-                    ":after": attribute_values.text(f"{_HOLDERS_MARK}{after}"),
-                },
-                Limit=limit,
-            )
-        return [item[schema.SORT_KEY]["S"].removeprefix(_HOLDERS_MARK) for item in answer["Items"]]
+        behind = owner, schema.LOCK_LIST_MARK, f"{_HOLDERS_MARK}{after}"
+        found = listed(self._client, self._table, self._executor, behind, limit)
+        return [key.removeprefix(_HOLDERS_MARK) for key in found]
 
 
 def _partition(name: LockName) -> str:

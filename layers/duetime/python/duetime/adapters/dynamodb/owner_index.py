@@ -6,7 +6,7 @@ import heapq
 from functools import partial
 from hashlib import sha256
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
@@ -41,18 +41,48 @@ def listed(
     return list(islice(heapq.merge(*lists), limit))
 
 
+def sort_keys(
+    client: DynamoDBClient,
+    table: str,
+    partition: str,
+    limit: int,
+    after: str | None = None,
+    *,
+    descending: bool = False,
+    index: schema.Index = schema.OWNER_INDEX,
+) -> list[str]:
+    """The first sort keys in a partition of an index of keys, eventually consistently: page after page, as they come.
+
+    Args:
+        client: of DynamoDB.
+        table: the tasks table.
+        partition: the value of the index's partition key.
+        limit: how many.
+        after: the sort key behind which they begin; `None` for the first of all.
+        descending: the last ones first.
+        index: of the table.
+    """
+    request: dict[str, Any] = {
+        "KeyConditionExpression": "#g = :g",
+        "ExpressionAttributeNames": {"#g": index.partition_key},
+        "ExpressionAttributeValues": {":g": attribute_values.text(partition)},
+    }
+    if after is not None:
+        request["KeyConditionExpression"] += f" AND #s {'<' if descending else '>'} :after"
+        request["ExpressionAttributeNames"]["#s"] = schema.SORT_KEY
+        request["ExpressionAttributeValues"][":after"] = attribute_values.text(after)
+    found: list[str] = []
+    with translated():
+        while True:
+            page = client.query(
+                TableName=table, IndexName=index.name, ScanIndexForward=not descending, Limit=limit, **request
+            )
+            found += [item[schema.SORT_KEY]["S"] for item in page["Items"]]
+            if len(found) >= limit or "LastEvaluatedKey" not in page:
+                return found[:limit]
+            request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+
+
 def _partition(client: DynamoDBClient, table: str, after: tuple[str, str, str], limit: int, number: int) -> list[str]:
     owner, mark, key = after
-    with translated():
-        answer = client.query(
-            TableName=table,
-            IndexName=schema.OWNER_INDEX.name,
-            KeyConditionExpression="#g = :g AND #s > :after",
-            ExpressionAttributeNames={"#g": schema.OWNER_INDEX.partition_key, "#s": schema.SORT_KEY},
-            ExpressionAttributeValues={
-                ":g": attribute_values.text(f"{owner}{mark}{number}"),
-                ":after": attribute_values.text(key),
-            },
-            Limit=limit,
-        )
-    return [item[schema.SORT_KEY]["S"] for item in answer["Items"]]
+    return sort_keys(client, table, f"{owner}{mark}{number}", limit, key)

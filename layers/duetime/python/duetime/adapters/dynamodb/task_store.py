@@ -23,6 +23,7 @@ from duetime.adapters.dynamodb.dispatch_items import (
     timer_item_of,
 )
 from duetime.adapters.dynamodb.failed_conditions import item_of_failed_condition
+from duetime.adapters.dynamodb.owner_index import sort_keys
 from duetime.adapters.dynamodb.task_items import item_of, key_of, task_of
 from duetime.adapters.dynamodb.update_expressions import update_of
 from duetime.domain.conditional_writes import Applied, ConditionFailed
@@ -223,26 +224,13 @@ class DynamoTaskStore:
         return list(islice(merged, query.limit))
 
     def _list_partition(self, query: ListQuery, number: int) -> list[TaskId]:
-        """One partition of an owner's list: never more than one page of an answer, as keys are all it holds."""
         index = schema.FAILED_INDEX if query.failed_only else schema.OWNER_INDEX
-        request: dict[str, Any] = {
-            "KeyConditionExpression": "#g = :g",
-            "ExpressionAttributeNames": {"#g": index.partition_key},
-            "ExpressionAttributeValues": {":g": text(f"{query.owner}#{number}")},
-        }
-        if query.after is not None:
-            request["KeyConditionExpression"] += f" AND #s {'<' if query.descending else '>'} :after"
-            request["ExpressionAttributeNames"]["#s"] = schema.SORT_KEY
-            request["ExpressionAttributeValues"][":after"] = text(query.after.text)
-        with translated():
-            answer = self._client.query(
-                TableName=self._table,
-                IndexName=index.name,
-                ScanIndexForward=not query.descending,
-                Limit=query.limit,
-                **request,
-            )
-        return [TaskId(item[schema.SORT_KEY]["S"]) for item in answer["Items"]]
+        after = None if query.after is None else query.after.text
+        partition = f"{query.owner}#{number}"
+        keys = sort_keys(
+            self._client, self._table, partition, query.limit, after, descending=query.descending, index=index
+        )
+        return [TaskId(key) for key in keys]
 
 
 def _refusing(refusal: ClientError) -> Task | None:

@@ -26,6 +26,7 @@ from duetime.domain.schedules.runs import (
     runs_remarked,
 )
 from duetime.domain.schedules.schedule_history import ScheduleAction
+from duetime.domain.tasks.attempt_results import SKIPPED
 from duetime.domain.tasks.filters import TaskFilter
 from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.times import LAST_INSTANT, SECOND
@@ -205,12 +206,13 @@ class ScheduleRuns:
         """What a schedule has created for the times from `first` on, over all its changes.
 
         First by the ids that follow from it: of its timing under its latest revisions, and of the backfills that it
-        remembers. What these do not find is looked for among the owner's tasks of that time, as `list` does.
+        remembers. Unless they find a run of that very time, the owner's tasks of that time are read, as `list` does:
+        a timing of before a change may have had a run there.
         """
         end = first + length
         by_id = [] if stored.is_permanent else self._by_id(stored, first, end)
         found = [each for each in by_id if _is_at(each, first, end)]
-        if first > self.clock.now() or any(each.attempt_history for each in found):
+        if first > self.clock.now() or any(_has_run(each, first) for each in found):
             return RunsAt(found)
         listed, is_complete = self._listed(stored, first, end + _longest_delay(stored))
         known = {each.id for each in found}
@@ -293,6 +295,12 @@ def _is_at(task: Task, first: Millis, end: Millis) -> bool:
     """Whether the time that a task stands for, or when it is due, lies in [first, end)."""
     nominal = task.due_at if task.schedule_ref is None else task.schedule_ref.nominal
     return first <= nominal < end or first <= task.due_at < end
+
+
+def _has_run(task: Task, nominal: Millis) -> bool:
+    """Whether a task has run for that time; one that was taken back may have an attempt that its worker lost."""
+    is_of_it = task.schedule_ref is not None and task.schedule_ref.nominal == nominal
+    return is_of_it and bool(task.attempt_history) and (task.error is None or task.error.type != SKIPPED)
 
 
 def _longest_delay(stored: StoredSchedule) -> Millis:

@@ -1,0 +1,27 @@
+"""Lists through the indexes of keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from duetime.adapters.dynamodb.task_store import DynamoTaskStore
+from duetime.ports.tasks import ListQuery
+from duetime_testing.fakes.dynamodb import FakeDynamoDB
+from duetime_testing.fakes.task_table import new_table
+from tests.adapters.clouds import EXECUTOR, SilentTelemetry
+from tests.adapters.examples import HOME, OWNER
+from tests.adapters.test_task_store import spread
+
+
+@pytest.mark.parametrize("page", [1, 2, 7])
+@pytest.mark.parametrize("descending", [True, False])
+def test_a_list_goes_on_where_a_page_of_dynamodb_ends(page: int, *, descending: bool) -> None:
+    """A page may have fewer keys than were asked for: what is behind it is in the list all the same."""
+    fake: Any = FakeDynamoDB(lambda: HOME)
+    store = DynamoTaskStore(fake, new_table(fake), EXECUTOR, SilentTelemetry())
+    ids = sorted(spread(store, OWNER, 60), reverse=descending)
+    fake.page = page
+    assert store.list_ids(ListQuery(OWNER, descending=descending, limit=100)) == ids
+    assert store.list_ids(ListQuery(OWNER, descending=descending, limit=25)) == ids[:25]
