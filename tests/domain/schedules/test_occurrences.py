@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from duetime.domain.schedules.calendars import Calendar, Span, Window
+from duetime.domain.schedules.cron_dialects import Dialect
 from duetime.domain.schedules.definition import OnExcluded
 from duetime.domain.schedules.expansion import expand
 from duetime.domain.schedules.occurrences import (
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.schedule import Schedule
 
 TIMINGS = st.one_of(
-    reference.EXPRESSIONS.map(lambda each: parse_timing(cron=str(each))),
+    reference.EXPRESSIONS.map(lambda each: parse_timing(cron=str(each), dialect=Dialect.VIXIE)),
     st.integers(20, 5_000).map(lambda minutes: parse_timing(rate=f"{minutes} minutes")),
     st.sampled_from(["R/2027-01-31T01:30:00/P1M", "R9/2027-03-26T02:30:00/P1D", "R/2026-10-01T00:00:00Z/PT7H"]).map(
         lambda text: parse_timing(interval=text)
