@@ -174,7 +174,7 @@ def test_a_defect_that_quotes_the_payload(stack: Stack, output: Output, monkeypa
     }
     assert stack.call("intake", {"Records": [record]})["batchItemFailures"] != []
     handle(monkeypatch, run=lambda _context, payload: payload)
-    monkeypatch.setattr("duetime.services.worker.attempt_phases.AttemptPhases.work", raising(defect))
+    monkeypatch.setattr("duetime.services.worker.attempt.AttemptPhases.work", raising(defect))
     assert stack.call("worker", deliveries)["batchItemFailures"] != []
     monkeypatch.setattr("duetime.services.worker.dead_letters.DeadLetterService.bury", raising(defect))
     assert stack.call("deadletter", deliveries)["batchItemFailures"] != []

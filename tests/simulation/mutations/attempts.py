@@ -71,7 +71,7 @@ MUTANTS = (
     ),
     Mutant(
         "a heartbeat that comes late takes back what a later one has given",
-        "services/worker/lease_renewal.py",
+        "services/worker/batch.py",
         "guard = Guard(fence=task.fence, leased_until_before=until)",
         "guard = Guard(fence=task.fence)",
     ),
@@ -123,7 +123,7 @@ MUTANTS = (
     ),
     Mutant(
         "an attempt that was asked to stop is taken over and run",
-        "services/worker/attempt_phases.py",
+        "services/worker/attempt.py",
         "        if over := _requested(task) or expired(",
         "        if over := expired(",
     ),
@@ -165,7 +165,7 @@ MUTANTS = (
     ),
     Mutant(
         "a lost attempt is made again beyond what is allowed",
-        "services/worker/attempt_phases.py",
+        "services/worker/attempt.py",
         "if _is_spent(task):\n            return outcome",
         "if task.attempt > task.retry.max_attempts + 1:\n            return outcome",
     ),
@@ -201,7 +201,7 @@ MUTANTS = (
     ),
     Mutant(
         "a target is called when its task is claimed, not when it is due",
-        "services/worker/attempt_phases.py",
+        "services/worker/attempt.py",
         "        self.runtime.clock.sleep_until(task.next_at)\n        started",
         "        started",
     ),

@@ -25,13 +25,13 @@ MUTANTS = (
     ),
     Mutant(
         "the holds of a worker's locks are not renewed",
-        "services/worker/lease_renewal.py",
+        "services/worker/batch.py",
         "has_locks = self.locks.renew(delivery_state, task, until)",
         "has_locks = True",
     ),
     Mutant(
         "a task that its target has accepted keeps its lock no longer than a lease",
-        "services/worker/attempt_phases.py",
+        "services/worker/attempt.py",
         "if self.locks.renew(delivery_state, task, until) or is_job(task.target):\n            return deferred",
         "if True:\n            return deferred",
     ),

@@ -9,7 +9,7 @@ from duetime.composition.deferred_schedules import overlap_control
 from duetime.composition.root import Part
 from duetime.composition.switches import SwitchServices
 from duetime.services.start_gates import ApprovalGate, StartGates
-from duetime.services.worker.handler_availability import HandlerAvailability
+from duetime.services.worker.attempt import HandlerAvailability
 
 
 class StartGateServices(Part):

@@ -27,10 +27,8 @@ from duetime.services.outcomes.completion_steps import (
 )
 from duetime.services.outcomes.outcome import RollbackWriter
 from duetime.services.outcomes.traceback_recorder import TracebackRecorder
-from duetime.services.worker.attempt import AttemptRunner
-from duetime.services.worker.attempt_lease import AttemptLease
-from duetime.services.worker.attempt_locks import AttemptLocks
-from duetime.services.worker.attempt_phases import AttemptPhases
+from duetime.services.worker.attempt import AttemptPhases, AttemptRunner
+from duetime.services.worker.attempt_lease import AttemptLease, AttemptLocks
 from duetime.services.worker.batch import BatchWorker
 from duetime.services.worker.target_caller import TargetCaller
 

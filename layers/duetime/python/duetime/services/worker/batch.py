@@ -6,22 +6,33 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from duetime.domain.conditional_writes import Applied, ConditionFailed, Guard, Write
 from duetime.domain.dispatch.message_deletion import DeleteMessage, RedeliverMessage
 from duetime.domain.errors import Unavailable
 from duetime.domain.limits import WORKER_FUNCTION_SECONDS
-from duetime.domain.operating_parameters import HEARTBEATS_PER_LEASE, OVERDUE_GRACE, PROCESS_END_TIME
+from duetime.domain.operating_parameters import (
+    HEARTBEATS_PER_LEASE,
+    LEASE_RETURN_MARGIN,
+    MAX_HOLD,
+    OVERDUE_GRACE,
+    PROCESS_END_TIME,
+)
+from duetime.domain.tasks.attempt_run import late_start
+from duetime.domain.tasks.states import Move
 from duetime.domain.times import SECOND, Millis
 from duetime.services.worker.delivery_state import DeliveryState, Watch
-from duetime.services.worker.lease_renewal import LeaseRenewal
-from duetime.services.worker.message_visibility import MessageVisibility
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.ports.queues import Delivery, WorkQueues
     from duetime.ports.runtime import Job, Process, Runtime
     from duetime.ports.tasks import TaskStore
     from duetime.services.worker.attempt import AttemptRunner
+    from duetime.services.worker.attempt_lease import AttemptLocks
+
 
 _CHECK_INTERVAL = SECOND
 """How often a batch checks for leases to renew and for targets that do not end."""
@@ -217,3 +228,110 @@ class _Batch:
         if isinstance(disposition := delivery_state.disposition, RedeliverMessage):
             seconds = -(-(disposition.at - self.worker.runtime.now()) // SECOND)
             self.visibility.change([delivery_state.delivery], [max(0, seconds)])
+
+
+_RETRY_AFTER: Millis = 2 * SECOND
+"""A renewal that the store did not answer is tried again after this."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRenewal:
+    """Renews leases.
+
+    Attributes:
+        lease: length of a lease, in milliseconds.
+    """
+
+    tasks: TaskStore
+    locks: AttemptLocks
+    runtime: Runtime
+    lease: Millis
+
+    def finds_it_lost(self, task: Task, delivery_state: DeliveryState) -> bool:
+        """Renew the lease of one attempt and its locks, with the progress that was reported since.
+
+        Returns:
+            Whether the attempt must end: its lease or a lock is somebody else's. A store that does not answer says
+            neither; it is asked again soon.
+        """
+        progress, delivery_state.progress = delivery_state.progress, None
+        delivery_state.renew_at = self.runtime.now() + self.lease // HEARTBEATS_PER_LEASE
+        until = self.runtime.now() + self.lease
+        sets: TaskChanges = {"lease_expires_at": until}
+        if progress is not None:
+            sets["progress"] = progress
+        if delivery_state.started_at is not None:
+            sets |= late_start(task, task.started_at)
+        try:
+            # One that comes late must not take back what a later one has given.
+            guard = Guard(fence=task.fence, leased_until_before=until)
+            result = self.tasks.apply(Write(task.id, Move.HEARTBEAT, self.runtime.nonce(), guard, sets))
+            has_locks = self.locks.renew(delivery_state, task, until)
+        except Unavailable as error:
+            self.runtime.telemetry.note(
+                "a lease was not renewed", error=str(error), delivery=delivery_state.delivery.id
+            )
+            delivery_state.renew_at = self.runtime.now() + _RETRY_AFTER
+            return False
+        if isinstance(result, Applied):
+            delivery_state.leased_until = until
+            delivery_state.requested_action = result.task.requested_action
+        is_taken = isinstance(result, ConditionFailed) and (result.task is None or result.task.fence != task.fence)
+        return is_taken or not has_locks
+
+
+_MAX_VISIBILITY = 43_200
+"""Seconds; Source: SQS quotas."""
+
+
+class MessageVisibility:
+    """Changes the visibility of a batch's messages; each is given back once."""
+
+    def __init__(
+        self, queues: WorkQueues, runtime: Runtime, lease: Millis, delivery_states: Sequence[DeliveryState]
+    ) -> None:
+        self.queues = queues
+        self.runtime = runtime
+        self.lease = lease
+        self.delivery_states = delivery_states
+        self.given_back: set[int] = set()
+
+    def extend(self) -> None:
+        """Keep the batch's messages from being delivered again before a lease that begins now is over.
+
+        The queue's own visibility must be at least the function's timeout: far too long to wait for after a crash.
+        """
+        undecided = [
+            delivery_state.delivery
+            for index, delivery_state in enumerate(self.delivery_states)
+            if index not in self.given_back
+        ]
+        seconds = -(-(MAX_HOLD + self.lease + LEASE_RETURN_MARGIN) // SECOND)
+        self.change(undecided, [seconds] * len(undecided))
+
+    def give_back(self) -> None:
+        """Set when those messages come back whose disposition is to come back."""
+        now = self.runtime.now()
+        dispositions = {
+            index: delivery_state.disposition
+            for index, delivery_state in enumerate(self.delivery_states)
+            if index not in self.given_back
+        }
+        back = {
+            index: disposition
+            for index, disposition in dispositions.items()
+            if isinstance(disposition, RedeliverMessage)
+        }
+        seconds = [max(0, min(-(-(disposition.at - now) // SECOND), _MAX_VISIBILITY)) for disposition in back.values()]
+        self.change([self.delivery_states[index].delivery for index in back], seconds)
+        self.given_back |= back.keys()
+
+    def change(self, deliveries: Sequence[Delivery], seconds: Sequence[int]) -> None:
+        """Set when messages come back, each in so many seconds."""
+        if not deliveries:
+            return
+        try:
+            self.queues.come_back(deliveries, seconds)
+        except Unavailable as error:
+            # They come back at the visibility they have: later than wished, but not lost.
+            self.runtime.telemetry.note("visibility was not changed", error=str(error))
