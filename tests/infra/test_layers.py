@@ -1,26 +1,29 @@
 from __future__ import annotations
 
+import ast
 import importlib.util
 import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from botocore.session import get_session
 
+from duetime import adapters
+from duetime.aws_services import AWS_SERVICES
 from duetime_cdk.environments import CLOUD
 from duetime_cdk.handlers_folder import handlers_of
 from duetime_cdk.layers import build, bytecode
 from duetime_cdk.layers.handler_import import HandlersUnimportable
-from duetime_cdk.layers.install import AWS_SERVICES, RequirementsUninstallable
+from duetime_cdk.layers.install import RequirementsUninstallable
 from duetime_cdk.layers.target import Target
 from duetime_cdk.source_folders import CONSTRAINTS
 from infra.environments import environment_named
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from duetime_cdk.layers.build import Layer, Layers
 
 UNCHECKED_HASH = 0b01
@@ -88,6 +91,17 @@ def test_layers_keep_only_the_services_that_are_called(built: Layers) -> None:
     assert {path.name for path in data.iterdir() if path.is_dir()} == AWS_SERVICES
     size = sum(path.stat().st_size for path in built.dependencies.folder.rglob("*") if path.is_file())
     assert size < 40_000_000
+
+
+def test_each_service_that_is_called_is_named() -> None:
+    """Every client that an adapter makes is of a service whose model the layer keeps, and no other is kept."""
+    services = set(get_session().get_available_services())
+    called: set[str] = set()
+    for path in Path(adapters.__path__[0]).rglob("*.py"):
+        calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+        made = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr in {"client", "jobs"}]
+        called |= {str(arg.value) for call in made for arg in call.args if isinstance(arg, ast.Constant)} & services
+    assert called | {"sts"} == AWS_SERVICES
 
 
 def test_tests_and_caches_stay_outside(built: Layers) -> None:

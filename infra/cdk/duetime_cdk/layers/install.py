@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from uv import find_uv_bin
 
+from duetime.aws_services import AWS_SERVICES
 from duetime_cdk.errors import NotDeployable
 
 if TYPE_CHECKING:
@@ -16,17 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from duetime_cdk.layers.target import Target
-
-AWS_SERVICES = frozenset(
-    {
-        *("apigatewaymanagementapi", "dynamodb", "events", "lambda"),
-        *("s3", "secretsmanager", "sns", "sqs", "stepfunctions", "sts"),
-    }
-)
-"""The services whose models our own layer keeps (`sts` for roles); all others would double its size.
-
-A handlers' layer that lists `boto3` in its requirements brings the whole of it, at the same version.
-"""
 
 
 class RequirementsUninstallable(NotDeployable):
@@ -63,6 +53,8 @@ def install(requirements: Sequence[str], constraints: Path, target: Target, into
 
 def drop_unused_data(packages: Path) -> None:
     """Remove what no function reads: models of AWS services that are never called, examples, tests."""
+    # The models of all other services would double its size. A layer of handlers that lists `boto3` in its requirements
+    # brings the whole of it, at the same version.
     for sdk in ("botocore", "boto3"):
         for model in (packages / sdk / "data").iterdir():
             # Files at the top are read for every client: endpoints, partitions, retries, defaults.
