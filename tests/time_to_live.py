@@ -172,7 +172,7 @@ DECIDERS: dict[str, Rule] = {
     "services/topologies/node_transitions.py:NodeActions._release": CONTENT,
     "services/topologies/node_transitions.py:NodeActions.count": TOPOLOGY,
     "services/topologies/node_transitions.py:NodeActions.undo": RECORD,
-    "services/topologies/retention.py:Retention._set_one": NODE,
+    "services/topologies/deletion.py:Retention._set_one": NODE,
     "services/tasks/erase.py:TaskEraser._finish": RECORD,
     "services/topologies/deletion.py:NodeEraser._erase_one": NODE,
 }

@@ -6,7 +6,7 @@ import pytest
 
 from duetime.domain.errors import Unavailable
 from duetime.ports.tasks import MinutePage
-from duetime.services.trigger.minute_pages import MinutePages
+from duetime.services.trigger.shard_group_reader import MinutePages
 from duetime_testing.simulation.virtual_time import VirtualTime
 
 if TYPE_CHECKING:

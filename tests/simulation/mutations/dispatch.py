@@ -44,9 +44,9 @@ MUTANTS = (
     ),
     Mutant(
         "a recovery scan moves on although SQS refused its messages",
-        "services/trigger/recovery.py",
-        "return Served(sent.sent, sent.refused | refused)",
-        "return Served(sent.sent, frozenset(refused))",
+        "services/trigger/dispatcher.py",
+        "for each in left])\n        return Served(sent.sent, sent.refused | refused)",
+        "for each in left])\n        return Served(sent.sent, frozenset(refused))",
     ),
     Mutant(
         "a creation that comes after its home minute gets no timer",
@@ -70,7 +70,7 @@ MUTANTS = (
     ),
     Mutant(
         "a shard that could not be read is taken for read",
-        "services/trigger/minute_pages.py",
+        "services/trigger/shard_group_reader.py",
         "                shard.failed = True\n",
         "                shard.more = False\n",
     ),
@@ -127,7 +127,7 @@ MUTANTS = (
     ),
     Mutant(
         "a task that runs is not met again by the first scan",
-        "services/trigger/recovery.py",
+        "services/trigger/dispatcher.py",
         "        self.runtime.executor.map(self._rescan, rescanned)\n",
         "",
     ),

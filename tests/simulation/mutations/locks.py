@@ -63,7 +63,7 @@ MUTANTS = (
     ),
     Mutant(
         "a pull worker's task takes no lock",
-        "services/pull/locks.py",
+        "services/pull/claims.py",
         "            if held := self.lock_manager.take(task, claim):\n                return held",
         "            self.lock_manager.take(task, claim)",
     ),

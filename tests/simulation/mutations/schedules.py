@@ -8,7 +8,7 @@ MUTANTS = (
     Mutant(
         "an explanation knows the runs of the present revision only",
         "services/schedules/runs.py",
-        "        if first > self.clock.now() or any(each.attempt_history for each in found):\n",
+        "        if first > self.clock.now() or any(_has_run(each, first) for each in found):\n",
         "        found = [one for one in found if one.schedule_ref and one.schedule_ref.revision == stored.revision]\n"
         "        if True:\n",
     ),

@@ -19,7 +19,7 @@ MUTANTS = (
     ),
     Mutant(
         "a node that has ended does not tell its children",
-        "services/topologies/joins.py",
+        "services/topologies/node_finished.py",
         "return self.nodes.decide(topology_run, key, found, tasks[key])\n",
         "return None\n",
     ),
@@ -68,13 +68,13 @@ MUTANTS = (
     ),
     Mutant(
         "nodes of a topology within another expire by its end, not by that of the outer one",
-        "services/topologies/retention.py",
+        "services/topologies/deletion.py",
         "        return outer is not None and outer.is_present and self.is_needed(outer)\n",
         "        return False\n",
     ),
     Mutant(
         "a topology within another is rolled back before its nodes are",
-        "services/topologies/rollback.py",
+        "services/topologies/reconciler.py",
         "        if found.state is State.ROLLED_BACK:\n",
         "        if found.state is not State.FAILED:\n",
     ),
@@ -93,7 +93,7 @@ MUTANTS = (
     ),
     Mutant(
         "an execution that was stopped is not replaced",
-        "services/topologies/watchdog.py",
+        "services/topologies/reconciler.py",
         "if self.machine.is_running(task.id, task.fence):",
         "if True:",
     ),
@@ -165,7 +165,7 @@ MUTANTS = (
     ),
     Mutant(
         "a topology that is finished days late outlives its nodes",
-        "services/topologies/retention.py",
+        "services/topologies/deletion.py",
         "return present >= wanted - NODE_MARGIN // 2",
         "return True",
     ),

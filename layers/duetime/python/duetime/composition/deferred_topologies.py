@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from duetime.composition.root import Part
     from duetime.composition.topologies import TopologyServices
-    from duetime.services.topologies.rollback import TopologyRollback
+    from duetime.services.topologies.reconciler import TopologyRollback
 
 
 def topology_services(part: Part) -> TopologyServices:
@@ -19,6 +19,6 @@ def topology_services(part: Part) -> TopologyServices:
 
 def topology_rollback(part: Part) -> TopologyRollback:
     """Rolls back topologies that are nodes of others."""
-    from duetime.services.topologies.rollback import TopologyRollback  # noqa: PLC0415 - as above
+    from duetime.services.topologies.reconciler import TopologyRollback  # noqa: PLC0415 - as above
 
     return TopologyRollback(topology_services(part).reconciler)

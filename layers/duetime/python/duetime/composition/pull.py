@@ -15,10 +15,8 @@ from duetime.composition.switches import SwitchServices
 from duetime.composition.tasks import TaskServices
 from duetime.domain.tasks.web_console_links import ConsolePages
 from duetime.services.outcomes.traceback_recorder import TracebackRecorder
-from duetime.services.pull.claims import LeaseClaims
+from duetime.services.pull.claims import LeaseClaims, PullLocks, PullMessages
 from duetime.services.pull.lease import LeaseService
-from duetime.services.pull.locks import PullLocks
-from duetime.services.pull.messages import PullMessages
 from duetime.services.pull.report import LeaseReports
 
 

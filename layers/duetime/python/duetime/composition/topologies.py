@@ -13,19 +13,15 @@ from duetime.composition.outcomes import OutcomeServices
 from duetime.composition.root import Part
 from duetime.composition.tasks import TaskServices
 from duetime.domain.topologies.graph_outline import outline_of
-from duetime.services.topologies.conditions import Conditions
-from duetime.services.topologies.inputs import NodeInputs
-from duetime.services.topologies.joins import Joins
-from duetime.services.topologies.node_finished import NodeFinished
+from duetime.services.topologies.deletion import Retention
+from duetime.services.topologies.node_finished import Joins, NodeFinished
 from duetime.services.topologies.node_requests import NodeRequests
-from duetime.services.topologies.node_tasks import NodeTasks
-from duetime.services.topologies.node_transitions import NodeActions
-from duetime.services.topologies.reconciler import TopologyReconciler
+from duetime.services.topologies.node_tasks import NodeInputs, NodeTasks
+from duetime.services.topologies.node_transitions import Conditions, NodeActions
+from duetime.services.topologies.reconciler import TopologyReconciler, TopologyWatchdog
 from duetime.services.topologies.repository import TopologyRepository
-from duetime.services.topologies.retention import Retention
 from duetime.services.topologies.service import TopologyService
 from duetime.services.topologies.state_machine_steps import StateMachineSteps
-from duetime.services.topologies.watchdog import TopologyWatchdog
 
 if TYPE_CHECKING:
     from duetime.services.topologies.deletion import NodeEraser, TopologyEraser

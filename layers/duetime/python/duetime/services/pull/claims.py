@@ -17,6 +17,7 @@ from duetime.domain.dispatch.message_deletion import (
     after_refusal,
 )
 from duetime.domain.errors import ContentExpired, Unavailable
+from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN
 from duetime.domain.tasks.attempt_results import Expired, Postponed, Skipped, Stopped, Yielded, failure
 from duetime.domain.tasks.attempt_run import Claimant, Run
 from duetime.domain.tasks.expiry import expired, lock_wait
@@ -24,6 +25,7 @@ from duetime.domain.tasks.placeholders import filled_payload
 from duetime.domain.tasks.pull_leases import LeaseKey
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.task import RequestedAction
+from duetime.domain.tasks.task_options import LockScope
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.inputs import InputsTooLarge
 from duetime.domain.tracebacks import places_of
@@ -31,19 +33,22 @@ from duetime.ports.queues import Outgoing
 from duetime.services.content_retention import retain_paused
 from duetime.services.enqueue import message_for
 from duetime.services.outcomes import attempt_metrics, outcome
-from duetime.services.pull.messages import ClaimedDelivery, Leased
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from duetime.domain.conditional_writes import WriteResult
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.pull_leases import LeaseRequest
     from duetime.domain.tasks.task import Task
-    from duetime.ports.attempts import InputReader, RateLimits, SwitchRates
+    from duetime.domain.times import Millis
+    from duetime.ports.attempts import InputReader, RateLimits, StartGate, SwitchRates
     from duetime.ports.queues import Delivery, PullQueues
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
+    from duetime.services.locks.locking import LockManager
     from duetime.services.outcomes.outcome import OutcomeWriter
-    from duetime.services.pull.locks import PullLocks
+
 
 RUN_ONLY = frozenset({Phase.RUN})
 """What pull workers offer."""
@@ -183,3 +188,117 @@ class LeaseClaims:
 
     def _bytes(self, task: Task, content: Content) -> bytes:
         return self.stores.contents.fetch(task.id, content) if content.data is None else content.data
+
+
+@dataclass(frozen=True, slots=True)
+class Leased:
+    """A task that was handed out.
+
+    Attributes:
+        task: the record as it was claimed, with its payload.
+        checkpoint: what a paused attempt left; JSON text in UTF-8.
+        inputs: of a topology's node, the results of the parents that it names: one JSON object in UTF-8.
+    """
+
+    key: LeaseKey
+    task: Task
+    checkpoint: bytes | None
+    inputs: bytes | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes of its contents."""
+        return len(self.task.payload.data or b"") + len(self.checkpoint or b"") + len(self.inputs or b"")
+
+    def left(self, now: Millis) -> Millis:
+        """How much of the lease is left; less than nothing if it is over."""
+        return (self.task.lease_expires_at or 0) - now
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedDelivery:
+    """What happened to one delivery: a lease, or the message's disposition."""
+
+    delivery: Delivery
+    end: Leased | DeleteMessage | RedeliverMessage
+
+
+@dataclass(frozen=True, slots=True)
+class PullMessages:
+    """Settles messages; what cannot be settled comes back at the visibility that it has."""
+
+    queues: PullQueues
+    runtime: Runtime
+
+    def settle(self, ends: Sequence[ClaimedDelivery]) -> None:
+        """Delete the messages that are done with, and set when the others come back."""
+        try:
+            self.queues.delete([each.delivery for each in ends if isinstance(each.end, DeleteMessage)])
+        except Unavailable as error:
+            self.runtime.telemetry.note("messages were not deleted", error=str(error))
+        self.hide([each for each in ends if isinstance(each.end, RedeliverMessage)])
+
+    def hide(self, ends: Sequence[ClaimedDelivery]) -> None:
+        """Hide messages until their leases are over, or until their disposition says."""
+        now = self.runtime.now()
+        seconds = [max(0, -(-(_returns_at(each.end) - now) // SECOND)) for each in ends]
+        try:
+            self.queues.come_back([each.delivery for each in ends], seconds)
+        except Unavailable as error:
+            # They come back at the visibility they have.
+            self.runtime.telemetry.note("visibility was not changed", error=str(error))
+
+
+def _returns_at(end: Leased | DeleteMessage | RedeliverMessage) -> Millis:
+    """When a message comes back whose task is leased, or whose disposition is to come back."""
+    match end:
+        case Leased(task=task):
+            return (task.lease_expires_at or 0) + LEASE_RETURN_MARGIN
+        case RedeliverMessage(at=at):
+            return at
+        case DeleteMessage():
+            return 0
+
+
+@dataclass(frozen=True, slots=True)
+class PullLocks:
+    """Takes, renews and releases all that an attempt of a pull worker holds.
+
+    Nothing is remembered in between, so what a task holds is what it needs.
+
+    Attributes:
+        start_gate: whether an operator, its handler or its schedule keeps a task from beginning.
+    """
+
+    lock_manager: LockManager
+    start_gate: StartGate
+
+    def take(self, task: Task, until: Millis) -> Postponed | Skipped | None:
+        """Take all that a task needs, until its lease ends.
+
+        Returns:
+            Nothing if it has it all; else the task must be postponed or skipped as the answer says, and `give_back`
+            must follow.
+        """
+        if held := self.start_gate.held(task):
+            return held
+        for claim in self.lock_manager.claims(task):
+            if held := self.lock_manager.take(task, claim):
+                return held
+        self.renew(task, until)
+        return None
+
+    def renew(self, task: Task, until: Millis) -> bool:
+        """Let all that a task holds last until then; says whether it still holds it all."""
+        return all(self.lock_manager.renew(task, claim, until) for claim in self.lock_manager.claims(task))
+
+    def give_back(self, task: Task, *, closes_elsewhere: bool = False) -> None:
+        """Give back what a task holds, and hand it on.
+
+        Args:
+            task: the record as it was claimed.
+            closes_elsewhere: whoever does what follows its outcome takes the locks of the whole task over.
+        """
+        scopes = {LockScope.RUN} if closes_elsewhere else set(LockScope)
+        for claim in self.lock_manager.claims(task, scopes):
+            self.lock_manager.give_back(task, claim)

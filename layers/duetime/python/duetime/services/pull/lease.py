@@ -15,7 +15,7 @@ from duetime.domain.operating_parameters import CLAIM_LEAD, LEASE_RETURN_MARGIN,
 from duetime.domain.times import SECOND
 from duetime.ports.queues import Delivery
 from duetime.services.enqueue import message_for
-from duetime.services.pull.messages import ClaimedDelivery, Leased
+from duetime.services.pull.claims import ClaimedDelivery, Leased
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from duetime.ports.queues import PullQueues
     from duetime.ports.runtime import Runtime
     from duetime.services.long_poll_limit import LongPolls
-    from duetime.services.pull.claims import LeaseClaims
-    from duetime.services.pull.messages import PullMessages
+    from duetime.services.pull.claims import LeaseClaims, PullMessages
 
 _LONGEST_POLL = 3
 """Seconds that one request waits at a queue: less than a client of ours waits for its answer. With several types it

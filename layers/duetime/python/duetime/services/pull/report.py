@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from duetime.ports.stores import Stores
     from duetime.services.outcomes.outcome import OutcomeWriter
     from duetime.services.outcomes.traceback_recorder import TracebackRecorder
-    from duetime.services.pull.locks import PullLocks
+    from duetime.services.pull.claims import PullLocks
 
 RELEASED = "a worker: the last one gave it back"
 """What a task waits for whose worker has released it."""

@@ -12,18 +12,20 @@ from duetime.domain.tasks.parent_references import NodeRef
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import HandlerTarget
 from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.topologies.inputs import assembled, references
 from duetime.domain.topologies.maps import map_payload
 from duetime.domain.topologies.run_plan import creation_order, starts_at_once
 from duetime.services.tasks.creation_rules import PAYLOAD
 from duetime.services.topologies.repository import TopologyRun
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.allowed_targets import TargetRules
     from duetime.domain.tasks.targets import Target
     from duetime.domain.tasks.task import Task
+    from duetime.domain.topologies.inputs import Reference
     from duetime.domain.topologies.maps import NodeMap
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
@@ -134,3 +136,42 @@ def _map_spec(item: TaskSpec, node_map: NodeMap) -> TaskSpec:
     """The task of a map, whose items are not known yet; what is not said here is about the task of each item."""
     spec = TaskSpec(item.type, name=item.name, tags=item.tags, priority=item.priority)
     return spec.of_graph(map_payload(node_map, {}, None), MAX_DEADLINE_SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeInputs:
+    """Gives nodes their inputs."""
+
+    topology_repository: TopologyRepository
+    stores: Stores
+
+    def inputs_of(self, task: Task) -> bytes | None:
+        """What a task is given of its parents' results, as one JSON object in UTF-8; `None` if it asks for none.
+
+        Raises:
+            InputsTooLarge: they have too many bytes together; trying again does not help.
+        """
+        node_ref = task.node_ref
+        if (
+            node_ref is None
+            or not node_ref.inputs
+            or (topology_run := self.topology_repository.read(node_ref.topology)) is None
+        ):
+            return None
+        node = topology_run.graph.by_key[node_ref.key]
+        wanted = references(node, {key: topology_run.run_state.task_id(key) for key in node.inputs})
+        return assembled(results_of(self.stores, wanted))
+
+
+def results_of(stores: Stores, wanted: Sequence[Reference]) -> Iterator[tuple[str, bytes | None]]:
+    """The results of nodes by their names, fetched one after the other; `None` for one that has none."""
+    found = stores.tasks.read_many([reference.task_id for reference in wanted], consistent=True)
+    for reference in wanted:
+        yield reference.name, result_of(stores, found.get(reference.task_id))
+
+
+def result_of(stores: Stores, parent: Task | None) -> bytes | None:
+    """The result that a parent's children are given; `None` if there is none."""
+    if parent is None or parent.state is not State.SUCCEEDED or parent.result is None:
+        return None
+    return stores.contents.fetch(parent.id, parent.result)
