@@ -182,12 +182,8 @@ ABSENT: Mapping[tuple[str, str], Callable[[], bool]] = {
 """What a page says to be absent, in its own words, with what is true as long as it is: such a sentence must be here."""
 
 EXPLAINS: Mapping[str, tuple[str, ...]] = {
-    "docs/decisions/cold-starts.md": ("which duetime does not use",),
-    "docs/decisions/ending-the-process.md": ("not claimed yet",),
-    "docs/decisions/expiry-after-the-outcome.md": ("does not exist yet",),
     "docs/decisions/long-work.md": ("has run them against AWS yet",),
     "docs/decisions/http-egress.md": ("none of this was measured on AWS yet",),
-    "docs/decisions/progress-inside-minutes.md": ("was not dispatched yet",),
     "docs/decisions/broadcast-and-summary.md": ("reads what is not added yet",),
     "docs/decisions/schedules.md": (
         "that was not read yet",
