@@ -124,8 +124,8 @@ ABSENT: Mapping[tuple[str, str], Callable[[], bool]] = {
         lacks, "infra/cdk/duetime_cdk/*.py", "CfnParameter"
     ),
     ("docs/decisions/lists-of-tasks.md", "## There is no `fields`"): Refused("GET", "/v1/tasks", query="fields=id"),
-    ("docs/decisions/rates.md", "There is no view of a rate"): Refused("GET", "/v1/rates"),
-    ("docs/decisions/switches-and-circuits.md", "There is no limit for `all`"): Refused(
+    ("docs/decisions/locks-rates-and-switches.md", "There is no view of a rate"): Refused("GET", "/v1/rates"),
+    ("docs/decisions/locks-rates-and-switches.md", "There is no limit for `all`"): Refused(
         "PUT", "/v1/switches/all/all", {"max_concurrent": 5}
     ),
     ("docs/how-to/stop-and-throttle.md", "There is no limit for `all`"): Refused(
