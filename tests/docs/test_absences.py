@@ -109,7 +109,7 @@ ABSENT: Mapping[tuple[str, str], Callable[[], bool]] = {
     ("docs/scale.md", "There is no second Region that takes over"): partial(
         lacks, "infra/cdk/duetime_cdk/tasks_table.py", r"replicas?\b"
     ),
-    ("docs/decisions/signed-calls.md", "it is not implemented"): partial(
+    ("docs/decisions/http-targets.md", "it is not implemented"): partial(
         lacks, "layers/duetime/python/duetime/adapters/targets/signing.py", r"\bowner"
     ),
     ("docs/decisions/tracing.md", "have no spans of their own yet"): lambda: (
@@ -182,8 +182,7 @@ ABSENT: Mapping[tuple[str, str], Callable[[], bool]] = {
 """What a page says to be absent, in its own words, with what is true as long as it is: such a sentence must be here."""
 
 EXPLAINS: Mapping[str, tuple[str, ...]] = {
-    "docs/decisions/long-work.md": ("has run them against AWS yet",),
-    "docs/decisions/http-egress.md": ("none of this was measured on AWS yet",),
+    "docs/decisions/aws-targets.md": ("has run them against AWS yet",),
     "docs/decisions/broadcast-and-summary.md": ("reads what is not added yet",),
     "docs/decisions/schedules.md": (
         "that was not read yet",
