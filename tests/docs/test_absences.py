@@ -184,11 +184,6 @@ ABSENT: Mapping[tuple[str, str], Callable[[], bool]] = {
 EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "docs/decisions/aws-targets.md": ("has run them against AWS yet",),
     "docs/decisions/broadcast-and-summary.md": ("reads what is not added yet",),
-    "docs/decisions/schedules.md": (
-        "that was not read yet",
-        "may not have called their target yet",
-        "have not begun yet",
-    ),
     "docs/decisions/testing-kit.md": ("no second implementation for tests",),
     "docs/how-to/ask-an-assistant.md": ("that is not offered cannot be called either",),
     "docs/how-to/call-an-http-endpoint.md": ("If a secret cannot be read",),
