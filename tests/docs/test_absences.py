@@ -117,13 +117,15 @@ ABSENT: Mapping[tuple[str, str], Callable[[], bool]] = {
         and lacks("layers/duetime/python/duetime/services/topologies/*.py", r"tracer\.span\(")
         and lacks("layers/duetime/python/duetime/adapters/targets/aws*.py", r"tracer\.span\(")
     ),
-    ("docs/decisions/live-updates.md", "There is no access log of the WebSocket API"): partial(
+    ("docs/decisions/change-stream.md", "There is no access log of the WebSocket API"): partial(
         lacks, "infra/cdk/duetime_cdk/websocket_api.py", "(?i)access_?log_?setting"
     ),
     ("docs/decisions/packaging.md", "There is no second list of the settings"): partial(
         lacks, "infra/cdk/duetime_cdk/*.py", "CfnParameter"
     ),
-    ("docs/decisions/lists-of-tasks.md", "## There is no `fields`"): Refused("GET", "/v1/tasks", query="fields=id"),
+    ("docs/decisions/history-and-lists.md", "There is no `fields` parameter"): Refused(
+        "GET", "/v1/tasks", query="fields=id"
+    ),
     ("docs/decisions/locks-rates-and-switches.md", "There is no view of a rate"): Refused("GET", "/v1/rates"),
     ("docs/decisions/locks-rates-and-switches.md", "There is no limit for `all`"): Refused(
         "PUT", "/v1/switches/all/all", {"max_concurrent": 5}
@@ -183,7 +185,6 @@ ABSENT: Mapping[tuple[str, str], Callable[[], bool]] = {
 
 EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "docs/decisions/aws-targets.md": ("has run them against AWS yet",),
-    "docs/decisions/broadcast-and-summary.md": ("reads what is not added yet",),
     "docs/decisions/testing-kit.md": ("no second implementation for tests",),
     "docs/how-to/ask-an-assistant.md": ("that is not offered cannot be called either",),
     "docs/how-to/call-an-http-endpoint.md": ("If a secret cannot be read",),
