@@ -120,7 +120,7 @@ ABSENT: Mapping[tuple[str, str], Callable[[], bool]] = {
     ("docs/decisions/change-stream.md", "There is no access log of the WebSocket API"): partial(
         lacks, "infra/cdk/duetime_cdk/websocket_api.py", "(?i)access_?log_?setting"
     ),
-    ("docs/decisions/packaging.md", "There is no second list of the settings"): partial(
+    ("docs/decisions/packaging-and-deployment.md", "there is no second list of the settings"): partial(
         lacks, "infra/cdk/duetime_cdk/*.py", "CfnParameter"
     ),
     ("docs/decisions/history-and-lists.md", "There is no `fields` parameter"): Refused(
@@ -185,7 +185,6 @@ ABSENT: Mapping[tuple[str, str], Callable[[], bool]] = {
 
 EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "docs/decisions/aws-targets.md": ("has run them against AWS yet",),
-    "docs/decisions/testing-kit.md": ("no second implementation for tests",),
     "docs/how-to/ask-an-assistant.md": ("that is not offered cannot be called either",),
     "docs/how-to/call-an-http-endpoint.md": ("If a secret cannot be read",),
     "docs/how-to/find-out-why.md": ("it is not there yet, but",),
