@@ -55,7 +55,7 @@ def test_the_designs_are_compared_with_what_was_counted(normal: thin_traffic.Usa
     assert BUILT.tick_seconds * TICKS / MILLION == pytest.approx(normal.gigabyte_seconds["trigger"], rel=0.05)
     assert BUILT.queue_requests == pytest.approx(normal.requests, rel=0.05)
     assert pytest.approx(2.592) == thin_traffic.GAP / SECOND
-    page = (ROOT / "docs/decisions/thin-traffic.md").read_text("utf-8")
+    page = (ROOT / "docs/decisions/performance.md").read_text("utf-8")
     assert "\n".join(thin_traffic_designs.table()) in page
     assert BUILT.dollars(PRICES[DEFAULT_REGION]) < DESIGNS[0].dollars(PRICES[DEFAULT_REGION]) / 2
 

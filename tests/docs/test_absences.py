@@ -109,7 +109,7 @@ ABSENT: Mapping[tuple[str, str], Callable[[], bool]] = {
     ("docs/scale.md", "There is no second Region that takes over"): partial(
         lacks, "infra/cdk/duetime_cdk/tasks_table.py", r"replicas?\b"
     ),
-    ("docs/decisions/signed-calls.md", "it is not implemented"): partial(
+    ("docs/decisions/http-targets.md", "it is not implemented"): partial(
         lacks, "layers/duetime/python/duetime/adapters/targets/signing.py", r"\bowner"
     ),
     ("docs/decisions/tracing.md", "have no spans of their own yet"): lambda: (
@@ -117,15 +117,17 @@ ABSENT: Mapping[tuple[str, str], Callable[[], bool]] = {
         and lacks("layers/duetime/python/duetime/services/topologies/*.py", r"tracer\.span\(")
         and lacks("layers/duetime/python/duetime/adapters/targets/aws*.py", r"tracer\.span\(")
     ),
-    ("docs/decisions/live-updates.md", "There is no access log of the WebSocket API"): partial(
+    ("docs/decisions/change-stream.md", "There is no access log of the WebSocket API"): partial(
         lacks, "infra/cdk/duetime_cdk/websocket_api.py", "(?i)access_?log_?setting"
     ),
-    ("docs/decisions/packaging.md", "There is no second list of the settings"): partial(
+    ("docs/decisions/packaging-and-deployment.md", "there is no second list of the settings"): partial(
         lacks, "infra/cdk/duetime_cdk/*.py", "CfnParameter"
     ),
-    ("docs/decisions/lists-of-tasks.md", "## There is no `fields`"): Refused("GET", "/v1/tasks", query="fields=id"),
-    ("docs/decisions/rates.md", "There is no view of a rate"): Refused("GET", "/v1/rates"),
-    ("docs/decisions/switches-and-circuits.md", "There is no limit for `all`"): Refused(
+    ("docs/decisions/history-and-lists.md", "There is no `fields` parameter"): Refused(
+        "GET", "/v1/tasks", query="fields=id"
+    ),
+    ("docs/decisions/locks-rates-and-switches.md", "There is no view of a rate"): Refused("GET", "/v1/rates"),
+    ("docs/decisions/locks-rates-and-switches.md", "There is no limit for `all`"): Refused(
         "PUT", "/v1/switches/all/all", {"max_concurrent": 5}
     ),
     ("docs/how-to/stop-and-throttle.md", "There is no limit for `all`"): Refused(
@@ -182,19 +184,7 @@ ABSENT: Mapping[tuple[str, str], Callable[[], bool]] = {
 """What a page says to be absent, in its own words, with what is true as long as it is: such a sentence must be here."""
 
 EXPLAINS: Mapping[str, tuple[str, ...]] = {
-    "docs/decisions/cold-starts.md": ("which duetime does not use",),
-    "docs/decisions/ending-the-process.md": ("not claimed yet",),
-    "docs/decisions/expiry-after-the-outcome.md": ("does not exist yet",),
-    "docs/decisions/long-work.md": ("has run them against AWS yet",),
-    "docs/decisions/http-egress.md": ("none of this was measured on AWS yet",),
-    "docs/decisions/progress-inside-minutes.md": ("was not dispatched yet",),
-    "docs/decisions/broadcast-and-summary.md": ("reads what is not added yet",),
-    "docs/decisions/schedules.md": (
-        "that was not read yet",
-        "may not have called their target yet",
-        "have not begun yet",
-    ),
-    "docs/decisions/testing-kit.md": ("no second implementation for tests",),
+    "docs/decisions/aws-targets.md": ("has run them against AWS yet",),
     "docs/how-to/ask-an-assistant.md": ("that is not offered cannot be called either",),
     "docs/how-to/call-an-http-endpoint.md": ("If a secret cannot be read",),
     "docs/how-to/find-out-why.md": ("it is not there yet, but",),
