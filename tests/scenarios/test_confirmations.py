@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.services.bulk import filtered_tasks
+from duetime.services.bulk import filter_actions
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
 from tests.scenarios.tasks import Tasks
 
@@ -78,7 +78,7 @@ def test_what_fails_after_the_dry_run_is_not_retried() -> None:
 
 def test_all_pieces_of_a_dry_run_count_until_one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     """A piece that carries the token of the first counts no task that came since, and hands out the same token."""
-    monkeypatch.setattr(filtered_tasks, "MAX_EXAMINED", 100)
+    monkeypatch.setattr(filter_actions, "MAX_EXAMINED", 100)
     with Tasks() as tasks:
         for number in range(105):
             tasks.create(HOUR + number * SECOND)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.adapters.dynamodb import schema
-from duetime.services.bulk import filtered_tasks
+from duetime.services.bulk import filter_actions
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
 from tests.scenarios.tasks import Tasks
 
@@ -50,7 +50,7 @@ def test_a_filter_action_goes_on_where_it_stopped_and_is_complete(order: str) ->
 
 def test_a_piece_examines_no_more_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
     """A filter that matches nothing among very many tasks hands out a token instead of timing out."""
-    monkeypatch.setattr(filtered_tasks, "MAX_EXAMINED", 100)
+    monkeypatch.setattr(filter_actions, "MAX_EXAMINED", 100)
     with Tasks() as tasks:
         _fill(tasks, 105)
         body = {"filter": {"name": "none"}, "limit": 100}

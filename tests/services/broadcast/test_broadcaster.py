@@ -7,7 +7,7 @@ import pytest
 
 from duetime.domain.changes.changes import Change, ChangeBatch
 from duetime.domain.errors import Unavailable
-from duetime.services.broadcast.broadcaster import BatchNotCounted, Broadcaster
+from duetime.services.broadcaster import BatchNotCounted, Broadcaster
 from duetime_testing.fakes.telemetry import FakeTelemetry
 
 if TYPE_CHECKING:

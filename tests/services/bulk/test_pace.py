@@ -9,7 +9,7 @@ import pytest
 from duetime.domain.bulk.filter_action import FilterAction
 from duetime.domain.tasks.filters import TaskFilter
 from duetime.domain.times import SECOND
-from duetime.services.bulk.filtered_tasks import Counts, Pace
+from duetime.services.bulk.filter_actions import Counts, Pace
 from tests.clocks import StandingClock
 
 

@@ -9,7 +9,7 @@ from duetime.domain.errors import Unavailable
 from duetime.domain.operating_parameters import SWITCHES_LIFE
 from duetime.domain.switches import Switch, SwitchKey, SwitchScope
 from duetime.ports.runtime import Runtime
-from duetime.services.switches.gate import SwitchGate
+from duetime.services.start_gates import SwitchGate
 from duetime_testing.fakes.dynamodb import FakeDynamoDB
 from duetime_testing.fakes.task_table import new_table
 from duetime_testing.fakes.telemetry import FakeTelemetry

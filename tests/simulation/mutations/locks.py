@@ -51,7 +51,7 @@ MUTANTS = (
     ),
     Mutant(
         "a lock is handed to nobody when it is given back",
-        "services/locks/locking.py",
+        "services/locking.py",
         "for waiter in line:",
         "for waiter in line[:0]:",
     ),

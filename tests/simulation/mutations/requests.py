@@ -127,19 +127,19 @@ MUTANTS = (
     ),
     Mutant(
         "a bulk request acts on what its filter does not mean",
-        "services/bulk/filtered_tasks.py",
+        "services/bulk/filter_actions.py",
         "meant = [task for task in segment if action.means(task)]",
         "meant = list(segment)",
     ),
     Mutant(
         "a switch is not looked at",
-        "services/switches/gate.py",
+        "services/start_gates.py",
         "return None if reason is None else self._postponed(SHORTEST_STOP, LONGEST_STOP, reason)",
         "return None",
     ),
     Mutant(
         "a cap on running tasks is not kept",
-        "services/switches/gate.py",
+        "services/start_gates.py",
         "return () if self._known is None else self._known.caps(task)",
         "return ()",
     ),
@@ -188,7 +188,7 @@ MUTANTS = (
     ),
     Mutant(
         "switches that were read long ago count",
-        "services/switches/gate.py",
+        "services/start_gates.py",
         "return self._known if now - self._known_at < SWITCHES_TRUST else None",
         "return self._known",
     ),

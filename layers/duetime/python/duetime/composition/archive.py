@@ -10,7 +10,7 @@ from duetime.adapters.content_store import SplitContentStore
 from duetime.adapters.dynamodb.expired_records import removed_batch
 from duetime.composition.root import Part
 from duetime.contract.archive.lines import JsonLines
-from duetime.services.archive.archiver import TaskArchiver
+from duetime.services.archiver import TaskArchiver
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,11 +10,9 @@ from duetime.adapters.event_bus import EventBridgeBus
 from duetime.composition.live_update_push import PushServices
 from duetime.composition.root import Part
 from duetime.composition.summary import SummaryServices
-from duetime.services.broadcast.broadcaster import Broadcaster
-from duetime.services.events.publisher import EventPublisher
-from duetime.services.summary.counter import SummaryCounter
-from duetime.services.summary.generations import Generations
-from duetime.services.summary.recounter import SummaryRecounter
+from duetime.services.broadcaster import Broadcaster
+from duetime.services.event_publisher import EventPublisher
+from duetime.services.summary.counter import Generations, SummaryCounter, SummaryRecounter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,7 +9,7 @@ from duetime.composition.filter_actions import FilterActionServices
 from duetime.composition.root import Part
 from duetime.composition.topologies import TopologyServices
 from duetime.services.bulk.executor import BulkExecutor
-from duetime.services.topologies.node_requests import TopologySteps
+from duetime.services.topologies.bulk_node_actions import TopologySteps
 
 
 class BulkExecutorServices(Part):

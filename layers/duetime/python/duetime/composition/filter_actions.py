@@ -10,8 +10,7 @@ from duetime.composition.core import CoreServices
 from duetime.composition.deferred_imports import deferred, read_bulk_request
 from duetime.composition.root import Part
 from duetime.composition.tasks import TaskServices
-from duetime.services.bulk.filter_actions import BulkRequests
-from duetime.services.bulk.filtered_tasks import FilteredTasks
+from duetime.services.bulk.filter_actions import BulkRequests, FilteredTasks
 
 if TYPE_CHECKING:
     from duetime.services.schedules.filtered_schedules import FilteredSchedules

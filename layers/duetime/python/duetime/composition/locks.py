@@ -7,8 +7,7 @@ from functools import cached_property
 from duetime.composition.core import CoreServices
 from duetime.composition.root import Part
 from duetime.composition.switches import SwitchServices
-from duetime.services.locks.admin import LockAdmin
-from duetime.services.locks.locking import LockManager
+from duetime.services.locking import LockAdmin, LockManager
 
 
 class LockServices(Part):

@@ -6,8 +6,8 @@ from functools import cached_property
 
 from duetime.composition.core import CoreServices
 from duetime.composition.root import Part
-from duetime.services.switches.admin import SwitchAdmin
-from duetime.services.switches.gate import SwitchGate
+from duetime.services.start_gates import SwitchGate
+from duetime.services.switch_admin import SwitchAdmin
 
 
 class SwitchServices(Part):

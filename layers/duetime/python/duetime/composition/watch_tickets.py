@@ -6,7 +6,7 @@ from functools import cached_property
 
 from duetime.composition.core import CoreServices
 from duetime.composition.root import Part
-from duetime.services.live_updates.tickets import WatchTickets
+from duetime.services.live_updates.connections import WatchTickets
 
 
 class WatchTicketServices(Part):

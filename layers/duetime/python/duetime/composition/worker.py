@@ -33,7 +33,7 @@ from duetime.services.worker.batch import BatchWorker
 from duetime.services.worker.target_caller import TargetCaller
 
 if TYPE_CHECKING:
-    from duetime.services.jobs.watcher import JobWatcher
+    from duetime.services.job_watcher import JobWatcher
 
 
 class WorkerServices(Part):
@@ -70,7 +70,7 @@ class WorkerServices(Part):
     def _job_watcher(self) -> JobWatcher:
         # Few tasks are jobs: no other waits for the import.
         from duetime.composition.tasks import TaskServices  # noqa: PLC0415 - see the line above
-        from duetime.services.jobs.watcher import JobWatcher  # noqa: PLC0415 - same
+        from duetime.services.job_watcher import JobWatcher  # noqa: PLC0415 - same
 
         core = self.part(CoreServices)
         return JobWatcher(

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from duetime.domain.errors import RecordUnreadable, Unavailable
+from duetime.domain.operating_parameters import LONGEST_STOP, SHORTEST_STOP, SWITCHES_LIFE, SWITCHES_TRUST
+from duetime.domain.tasks.attempt_results import Postponed
 from duetime.domain.tasks.targets import ApprovalTarget
 
 if TYPE_CHECKING:
-    from duetime.domain.tasks.attempt_results import Postponed, Skipped
+    from duetime.domain.locks import LockClaim
+    from duetime.domain.switches import Switches
+    from duetime.domain.tasks.attempt_results import Skipped
     from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task_options import Rate
+    from duetime.domain.times import Millis
     from duetime.ports.attempts import StartGate
-    from duetime.ports.runtime import Clock
+    from duetime.ports.runtime import Clock, Runtime
+    from duetime.ports.switches import SwitchStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,3 +54,53 @@ class StartGates:
         """Whether a task that was just claimed must wait or be skipped, and why; nothing if it may begin."""
         gates = self.of_all if task.schedule_ref is None else (*self.of_all, self.of_occurrences)
         return next((held for gate in gates if (held := gate.held(task))), None)
+
+
+@dataclass(slots=True)
+class SwitchGate:
+    """Knows the switches in one process; reads them at most every `SWITCHES_LIFE`, and goes by the last ones else.
+
+    A process that has not read them for `SWITCHES_TRUST` does not know what is stopped: it lets nothing begin.
+    """
+
+    switches: SwitchStore
+    runtime: Runtime
+    _known: Switches | None = field(default=None, init=False)
+    _asked_at: Millis = field(default=0, init=False)
+    _known_at: Millis = field(default=0, init=False)
+
+    def look(self) -> Switches | None:
+        """The switches as they were a moment ago, or a minute at most while they cannot be read; `None` if unknown."""
+        now = self.runtime.now()
+        if self._known is None or now - self._asked_at >= SWITCHES_LIFE:
+            # Said before it is done: the other threads go on with what is known.
+            self._asked_at = now
+            try:
+                self._known = self.switches.read(consistent=False)
+                self._known_at = now
+            except (Unavailable, RecordUnreadable) as error:
+                # A damaged record, or one of a later version, must not cost attempts, nor let anything begin unasked.
+                self.runtime.telemetry.note("the switches could not be read", error=str(error))
+        return self._known if now - self._known_at < SWITCHES_TRUST else None
+
+    def held(self, task: Task) -> Postponed | None:
+        """Whether a task that was just claimed is stopped, or may be: until when, and why."""
+        switches = self.look()
+        if switches is None:
+            return self._postponed(SWITCHES_LIFE, 2 * SWITCHES_LIFE, "the switches could not be read yet")
+        reason = switches.verdict(task)
+        return None if reason is None else self._postponed(SHORTEST_STOP, LONGEST_STOP, reason)
+
+    def caps(self, task: Task) -> tuple[LockClaim, ...]:
+        """The locks that keep the caps on a task; none while the switches were never read: nothing begins then."""
+        self.look()
+        # It was let begin a moment ago, however old they have become since.
+        return () if self._known is None else self._known.caps(task)
+
+    def rates(self, task: Task) -> tuple[Rate, ...]:
+        """The rates of switches that a task has besides its own; none while the switches were never read."""
+        return () if self._known is None else self._known.rates(task)
+
+    def _postponed(self, shortest: Millis, longest: Millis, reason: str) -> Postponed:
+        wait = shortest + self.runtime.random_source.below(longest - shortest + 1)
+        return Postponed(self.runtime.now() + wait, reason)

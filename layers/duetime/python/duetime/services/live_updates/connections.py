@@ -9,7 +9,14 @@ from duetime.domain.changes.snapshots import schedule_snapshot, task_snapshot
 from duetime.domain.errors import SubscriptionsFull, TaskNotFound
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_OWNER_SUBSCRIPTIONS, MAX_SUBSCRIPTIONS
-from duetime.domain.live_updates.subscriptions import Connection, Subscription, TopicKind, digest_of
+from duetime.domain.live_updates.subscriptions import (
+    TICKET_BITS,
+    Connection,
+    Subscription,
+    Ticket,
+    TopicKind,
+    digest_of,
+)
 from duetime.domain.schedules.errors import ScheduleNotFound
 
 if TYPE_CHECKING:
@@ -110,3 +117,22 @@ class WatchConnections:
     @staticmethod
     def _of(connection: Connection, subscriptions: Sequence[Subscription]) -> list[Subscription]:
         return [each for each in subscriptions if each.connection.id == connection.id]
+
+
+@dataclass(frozen=True, slots=True)
+class WatchTickets:
+    """Issues tickets, each of which opens one connection.
+
+    Attributes:
+        url: where connections are opened.
+    """
+
+    store: WatchStore
+    runtime: Runtime
+    url: str
+
+    def issue(self, owner: str) -> str:
+        """A new ticket for an owner."""
+        text = f"{self.runtime.random_source.bits(TICKET_BITS):0{TICKET_BITS // 4}x}"
+        self.store.put_ticket(Ticket.issued(text, owner, self.runtime.now()))
+        return text

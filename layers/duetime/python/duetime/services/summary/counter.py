@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from collections import defaultdict
+from itertools import chain, product
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import Unavailable
-from duetime.domain.operating_parameters import SUMMARY_TYPES_AT_ONCE
+from duetime.domain.operating_parameters import SUMMARY_KNOWN, SUMMARY_OWNERS_AT_ONCE, SUMMARY_TYPES_AT_ONCE
 from duetime.domain.summary.counts import first_of_types, steps_of
-from duetime.domain.summary.recount import are_old
+from duetime.domain.summary.recount import Generation, are_old
+from duetime.domain.times import MINUTE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.domain.changes.changes import ChangeBatch
-    from duetime.domain.summary.counts import Step, StepSet
-    from duetime.domain.summary.recount import Generation
+    from duetime.domain.summary.counts import Group, Step, StepSet
+    from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.summary import SummaryRecounts, SummaryStore
-    from duetime.services.summary.generations import Generations
+
 
 _TRIES = 20
 """How often a set of steps is read again because somebody else has counted."""
@@ -102,3 +104,142 @@ class SummaryCounter:
             else:
                 return
         raise Unavailable(f"the steps of {of.owner} could not be counted: others count all the time")
+
+
+class SummaryRecounter:
+    """Recounts older tasks, and begins a new generation of counts when changes may have been lost.
+
+    Args:
+        store: of generations and recounts.
+        counts: of what changes tell of.
+        spread: into how many parts each owner's counts are split.
+        generations: begins new ones.
+        runtime: the time; writes several counts at once.
+        pages: the most megabytes of the table that one run reads; 0: nothing is recounted.
+    """
+
+    def __init__(
+        self,
+        store: SummaryRecounts,
+        counts: SummaryStore,
+        spread: int,
+        generations: Generations,
+        runtime: Runtime,
+        pages: int,
+    ) -> None:
+        self._store = store
+        self._counts = counts
+        self._spread = spread
+        self._generations = generations
+        self._runtime = runtime
+        self._pages = pages
+
+    def begin_anew(self) -> None:
+        """Begin a new generation: whoever runs duetime has asked for it."""
+        self._generations.begin_next("it was asked for")
+
+    def run(self) -> None:
+        """Count one part of the table, if that is due.
+
+        Raises:
+            Unavailable: the store fails. What was begun is begun anew later.
+        """
+        stored = self._store.generation() if self._pages else None
+        if stored is None:
+            return
+        now = self._runtime.now()
+        if stored.was_unread(now):
+            self._generations.begin_next("changes were not read for long")
+            return
+        begun = stored.advanced(now)
+        has_part = begun is not None and begun.recounting is not None and begun.recounting.busy_since == now
+        if not has_part and stored.lets_counts_expire(now):
+            self._expire_counts(begun or stored, now)
+        # Of two at once, one stores what it begins.
+        elif begun is not None and self._store.save(begun, self._runtime.nonce()) and has_part:
+            self._count_part()
+
+    def _expire_counts(self, present: Generation, now: Millis) -> None:
+        """Let the counts of ended generations expire, of some owners; done twice, it is done once."""
+        owners = self._store.owners(present.ended_counts.owner, SUMMARY_OWNERS_AT_ONCE)
+        parts = product(owners, range(self._spread))
+        self._runtime.executor.map(lambda each: self._counts.expire_counts(*each, present.number, now), parts)
+        last = owners[-1] if len(owners) == SUMMARY_OWNERS_AT_ONCE else ""
+        self._store.save(present.after_ended_counts(last), self._runtime.nonce())
+
+    def _count_part(self) -> None:
+        present = self._store.generation()
+        if present is None or present.recounting is None:
+            return
+        read = self._store.older_tasks(present.recounting.cursor, present.since, self._pages)
+        by_type: dict[tuple[str, str], dict[Group, int]] = defaultdict(dict)
+        for (owner, group), number in read.counts.items():
+            by_type[owner, group.type][group] = number
+        self._runtime.executor.map(self._store.list_owner, sorted({owner for owner, _ in by_type}))
+        self._runtime.executor.map(lambda each: self._add(present, *each), by_type.items())
+        self._store.save(present.after_part(read), self._runtime.nonce())
+
+    def _add(self, generation: Generation, key: tuple[str, str], numbers: dict[Group, int]) -> None:
+        assert generation.recounting is not None  # noqa: S101 - `_count_part` has checked it
+        self._store.add_older(generation, generation.recounting, *key, numbers)
+
+
+_GENERATION_TRIES = 20
+"""How often the generation is read again because somebody else has written it."""
+_FIRST_CHANGES = MINUTE
+"""A task that was created so long before the first changes that are read was not counted by its changes."""
+
+
+class Generations:
+    """Knows the generation of the counts for a minute, and begins the next one.
+
+    Args:
+        store: of the generations.
+        runtime: the time.
+        is_recounting: whether older tasks are recounted. If not, all tasks are counted by their changes only.
+    """
+
+    def __init__(self, store: SummaryRecounts, runtime: Runtime, *, is_recounting: bool) -> None:
+        self._store = store
+        self._runtime = runtime
+        self._is_recounting = is_recounting
+        self._known: tuple[Millis, Generation] | None = None
+
+    def present(self, first_change: Millis) -> Generation:
+        """The generation that changes are counted in.
+
+        Args:
+            first_change: when the earliest of them was made.
+        """
+        now = self._runtime.now()
+        if self._known is None or now - self._known[0] >= SUMMARY_KNOWN:
+            self._known = now, self._store.generation() or self._first(first_change)
+        return self._known[1]
+
+    def begin_next(self, why: str) -> Generation:
+        """Begin a new generation, unless the present one has only just begun.
+
+        Raises:
+            Unavailable: too many concurrent writes.
+        """
+        for _ in range(_GENERATION_TRIES):
+            now = self._runtime.now()
+            stored = self._store.generation() or Generation(0, 0, now)
+            if stored.since > now or not self._is_recounting:
+                return stored
+            if self._store.save(stored.next(now), self._runtime.nonce()):
+                self._runtime.telemetry.note("the counts of tasks begin anew", reason=why)
+                self._known = None
+        raise Unavailable("the generation of the counts could not be stored: others write it all the time")
+
+    def _first(self, first_change: Millis) -> Generation:
+        """The first generation: it counts all tasks if there were none before the changes that are read."""
+        now = self._runtime.now()
+        fresh = Generation(0, 0, now)
+        if self._is_recounting and not self._store.is_fresh(first_change - _FIRST_CHANGES):
+            fresh = fresh.next(now)
+        self._store.save(fresh, self._runtime.nonce())
+        stored = self._store.generation()
+        if stored is None:
+            raise Unavailable("the generation of the counts was not stored")
+        return stored

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
-    from duetime.services.locks.locking import LockManager
+    from duetime.services.locking import LockManager
     from duetime.services.tasks.update import TaskUpdater
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
-    from duetime.services.locks.locking import LockManager
+    from duetime.services.locking import LockManager
     from duetime.services.tasks.creation_rules import CreationRules
 
 _BY_TARGET = frozenset({"target", "rollback_on_failure", "timeout_seconds", "callback_url", "notify_on"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.bulk.operation import BulkKind
@@ -11,23 +11,17 @@ from duetime.domain.tasks.action_recording import by_topology
 from duetime.domain.tasks.states import LEASED, State
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.topologies.run_state import goes_on
-from duetime.services.bulk.executor import Replaced
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime.domain.bulk.operation import BulkOperation, BulkProgress
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.task import Task
-    from duetime.domain.times import Millis
     from duetime.domain.topologies.node_status import NodeStatus
     from duetime.services.bulk.manage import BulkOperations
     from duetime.services.tasks.control import TaskControl
-    from duetime.services.topologies.deletion import NodeEraser
-    from duetime.services.topologies.reconciler import TopologyReconciler, Work
-    from duetime.services.topologies.repository import TopologyRepository, TopologyRun
-
+    from duetime.services.topologies.repository import TopologyRun
 
 KINDS = {None: BulkKind.RESUME, RequestedAction.PAUSE: BulkKind.PAUSE, RequestedAction.CANCEL: BulkKind.CANCEL}
 """What is done about the nodes, by what is requested of the topology's task."""
@@ -94,66 +88,3 @@ class NodeRequests:
         earlier = self.bulk_operations.replace_other(task.id, kind)
         if earlier is None or not earlier.is_running:
             self.bulk_operations.start_on(task.owner, task.id, kind, earlier)
-
-
-STOP_REQUESTS = {kind: requested_action for requested_action, kind in KINDS.items()}
-"""What must be asked of the topology's task for an operation to be wanted."""
-
-
-@dataclass(frozen=True, slots=True)
-class TopologySteps:
-    """Does steps of operations on topologies."""
-
-    topology_repository: TopologyRepository
-    reconciler: TopologyReconciler
-    node_eraser: NodeEraser
-
-    def step(self, operation: BulkOperation, until: Millis) -> BulkProgress:
-        """Do as much as fits before `until`.
-
-        Raises:
-            Replaced: something else has been requested of the topology since.
-        """
-        if operation.kind is BulkKind.DELETE and operation.topology is not None:
-            return replace(operation.progress, is_complete=self.node_eraser.erase(operation.topology, until))
-        topology_run = None if operation.topology is None else self.topology_repository.read(operation.topology)
-        if topology_run is None or self._is_over(operation, topology_run):
-            return replace(operation.progress, is_complete=True)
-        work = self._work(operation, topology_run)
-        done = self.reconciler.do(work, until)
-        before = operation.progress
-        if not work and operation.kind is BulkKind.PAUSE and not self._hold(topology_run, until):
-            return before
-        if not work and topology_run.task.is_terminal:
-            self.reconciler.retention.let_expire(topology_run.task.id)
-        return replace(
-            before,
-            examined=len(topology_run.graph.nodes),
-            matched=before.affected + len(work),
-            affected=before.affected + done,
-            is_complete=not work,
-        )
-
-    def _hold(self, topology_run: TopologyRun, until: Millis) -> bool:
-        """Hold the nodes that somebody may be about to release; says whether there was time for all."""
-        holds = self.reconciler.holds(topology_run)
-        return self.reconciler.do(holds, until) == len(holds) and self.reconciler.runtime.now() < until
-
-    def _work(self, operation: BulkOperation, topology_run: TopologyRun) -> Work:
-        if operation.kind is BulkKind.RESUME:
-            return self.reconciler.resumption(topology_run)
-        # Of what has come to its end, the nodes are only to expire.
-        return () if topology_run.run_state.ended else self.reconciler.work(topology_run)
-
-    @staticmethod
-    def _is_over(operation: BulkOperation, topology_run: TopologyRun) -> bool:
-        """Whether there is nothing more to do, as the topology has ended, or waits for another attempt or its plan."""
-        if not topology_run.is_present:
-            return True
-        if operation.kind is BulkKind.END:
-            return topology_run.run_state.ended and not topology_run.task.is_terminal
-        if topology_run.task.state not in LEASED:
-            return True
-        if topology_run.task.requested_action is not STOP_REQUESTS[operation.kind]:
-            raise Replaced
-        return False

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task_options import LockScope
     from duetime.ports.runtime import Runtime
     from duetime.ports.tasks import TaskStore
-    from duetime.services.locks.locking import LockManager
+    from duetime.services.locking import LockManager
     from duetime.services.worker.delivery_state import DeliveryState
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
 
+
 _TRIES = 20
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from duetime.services.enqueue import Enqueuer
     from duetime.services.tasks.attempt_reports import AttemptReports
 
+
 _EVENT_RETURNS = 5 * SECOND
 """After this, an event is looked at again that came before its job's start was written down."""
 _UNANSWERED = "the start of its job got no response"

@@ -1,1 +1,0 @@
-"""Telling others of the writes of records."""

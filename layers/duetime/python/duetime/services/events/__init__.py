@@ -1,1 +1,0 @@
-"""Telling other systems of changes, by events."""

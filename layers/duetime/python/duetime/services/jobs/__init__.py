@@ -1,1 +1,0 @@
-"""Jobs that AWS runs for tasks: watches them until they end."""

@@ -1,1 +1,0 @@
-"""Locks: taken, handed on, and freed by force."""

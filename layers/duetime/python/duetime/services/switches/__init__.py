@@ -1,1 +1,0 @@
-"""Switches: set by administrators, respected by everything that starts tasks."""

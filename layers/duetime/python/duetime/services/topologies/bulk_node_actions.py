@@ -1,0 +1,84 @@
+"""What a bulk operation does with the nodes of a topology: it brings them to what is requested of the run by now.
+
+Nothing is remembered between two steps but how much was done: each reads where the nodes stand, so whoever takes over
+finds what is left, and a node that became ready meanwhile is found as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.bulk.operation import BulkKind
+from duetime.domain.tasks.states import LEASED
+from duetime.services.bulk.executor import Replaced
+from duetime.services.topologies.node_requests import KINDS
+
+if TYPE_CHECKING:
+    from duetime.domain.bulk.operation import BulkOperation, BulkProgress
+    from duetime.domain.times import Millis
+    from duetime.services.topologies.deletion import NodeEraser
+    from duetime.services.topologies.reconciler import TopologyReconciler, Work
+    from duetime.services.topologies.repository import TopologyRepository, TopologyRun
+
+STOP_REQUESTS = {kind: requested_action for requested_action, kind in KINDS.items()}
+"""What must be asked of the topology's task for an operation to be wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopologySteps:
+    """Does steps of operations on topologies."""
+
+    topology_repository: TopologyRepository
+    reconciler: TopologyReconciler
+    node_eraser: NodeEraser
+
+    def step(self, operation: BulkOperation, until: Millis) -> BulkProgress:
+        """Do as much as fits before `until`.
+
+        Raises:
+            Replaced: something else has been requested of the topology since.
+        """
+        if operation.kind is BulkKind.DELETE and operation.topology is not None:
+            return replace(operation.progress, is_complete=self.node_eraser.erase(operation.topology, until))
+        topology_run = None if operation.topology is None else self.topology_repository.read(operation.topology)
+        if topology_run is None or self._is_over(operation, topology_run):
+            return replace(operation.progress, is_complete=True)
+        work = self._work(operation, topology_run)
+        done = self.reconciler.do(work, until)
+        before = operation.progress
+        if not work and operation.kind is BulkKind.PAUSE and not self._hold(topology_run, until):
+            return before
+        if not work and topology_run.task.is_terminal:
+            self.reconciler.retention.let_expire(topology_run.task.id)
+        return replace(
+            before,
+            examined=len(topology_run.graph.nodes),
+            matched=before.affected + len(work),
+            affected=before.affected + done,
+            is_complete=not work,
+        )
+
+    def _hold(self, topology_run: TopologyRun, until: Millis) -> bool:
+        """Hold the nodes that somebody may be about to release; says whether there was time for all."""
+        holds = self.reconciler.holds(topology_run)
+        return self.reconciler.do(holds, until) == len(holds) and self.reconciler.runtime.now() < until
+
+    def _work(self, operation: BulkOperation, topology_run: TopologyRun) -> Work:
+        if operation.kind is BulkKind.RESUME:
+            return self.reconciler.resumption(topology_run)
+        # Of what has come to its end, the nodes are only to expire.
+        return () if topology_run.run_state.ended else self.reconciler.work(topology_run)
+
+    @staticmethod
+    def _is_over(operation: BulkOperation, topology_run: TopologyRun) -> bool:
+        """Whether there is nothing more to do, as the topology has ended, or waits for another attempt or its plan."""
+        if not topology_run.is_present:
+            return True
+        if operation.kind is BulkKind.END:
+            return topology_run.run_state.ended and not topology_run.task.is_terminal
+        if topology_run.task.state not in LEASED:
+            return True
+        if topology_run.task.requested_action is not STOP_REQUESTS[operation.kind]:
+            raise Replaced
+        return False
