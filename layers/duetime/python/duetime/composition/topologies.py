@@ -18,10 +18,10 @@ from duetime.services.topologies.node_finished import Joins, NodeFinished
 from duetime.services.topologies.node_requests import NodeRequests
 from duetime.services.topologies.node_tasks import NodeInputs, NodeTasks
 from duetime.services.topologies.node_transitions import Conditions, NodeActions
-from duetime.services.topologies.reconciler import TopologyReconciler, TopologyWatchdog
+from duetime.services.topologies.reconciler import TopologyReconciler
 from duetime.services.topologies.repository import TopologyRepository
 from duetime.services.topologies.service import TopologyService
-from duetime.services.topologies.state_machine_steps import StateMachineSteps
+from duetime.services.topologies.state_machine_steps import StateMachineSteps, TopologyWatchdog
 
 if TYPE_CHECKING:
     from duetime.services.topologies.deletion import NodeEraser, TopologyEraser
