@@ -93,7 +93,7 @@ MUTANTS = (
     ),
     Mutant(
         "an execution that was stopped is not replaced",
-        "services/topologies/reconciler.py",
+        "services/topologies/state_machine_steps.py",
         "if self.machine.is_running(task.id, task.fence):",
         "if True:",
     ),

@@ -1,0 +1,21 @@
+"""The deliberate mistakes that the simulation must find."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.simulation.mutants import CORE
+from tests.simulation.mutations import MUTANTS
+
+if TYPE_CHECKING:
+    from tests.simulation.mutations.mutant import Mutant
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_a_mistake_changes_one_place_of_the_code(mutant: Mutant) -> None:
+    """The text that it replaces is in its module once, so that the list follows the code."""
+    text = (CORE / mutant.file).read_text()
+    assert text.count(mutant.old) == 1
+    assert mutant.applied(text) != text
