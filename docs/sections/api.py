@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from docs.sections.markdown import code, table
 from duetime.contract.http.foreign_names import SYSTEMS
-from duetime.contract.http.operation import IF_NONE_MATCH
 from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.http.problem_kinds import INTERNAL
-from duetime.contract.http.request_errors import BodyUnreadable
 from duetime.contract.openapi.docstring_descriptions import GROWS, default_in
 from duetime.contract.openapi.document import document
 from duetime.contract.openapi.rest_problems import rest_kinds
-from duetime.contract.openapi.tags import tag_of
 from duetime.contract.tasks.operations import LIST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from duetime.contract.http.operation import Operation
-    from duetime.contract.http.problem_kinds import Kind
+    from duetime.contract.http.foreign_names import Meaning
+
 
 MOST_NAMED = 12
 """A cell names so many calls at most; the OpenAPI document names the rest."""
@@ -30,36 +28,49 @@ _PLAIN_MEANINGS = {"state": "Where it stands: see [states](states.md)."}
 
 def call_table() -> str:
     """Every call."""
-    return table(("call", "does", "answers"), [(code(one.route), one.summary, _statuses(one)) for one in OPERATIONS])
+    return table(("call", "does"), [(code(one.route), one.summary) for one in OPERATIONS])
 
 
-def tag_table(tag: str) -> str:
-    """The calls of one tag, with what the document says of each."""
+def request_table(schema: str, *, besides: str | None = None) -> str:
+    """The fields of a request's body, without those that another request explains."""
+    schemas = document()["components"]["schemas"]
+    fields = schemas[schema]
+    if besides is None:
+        return _field_table(fields, schemas)
+    shared = _shared(fields["properties"], schemas[besides]["properties"], schemas)
+    own = {name: field for name, field in fields["properties"].items() if name not in shared}
+    return f"{_sentence(shared)}\n\n{_field_table({**fields, 'properties': own}, schemas)}"
+
+
+def response_table(schema: str, *, besides: str | None = None) -> str:
+    """The fields of a response, without those that another schema explains."""
+    schemas = document()["components"]["schemas"]
+    fields = schemas[schema]["properties"]
+    shared = _shared(fields, schemas[besides]["properties"], schemas) if besides else []
     rows = [
-        (code(one.route), f"{one.summary}. {one.description}".strip(), _statuses(one))
-        for one in OPERATIONS
-        if tag_of(one) == tag
+        (code(name), _form(field, schemas)[0], _PLAIN_MEANINGS.get(name) or _form(field, schemas)[1])
+        for name, field in fields.items()
+        if name not in shared
     ]
-    return table(("call", "does", "answers"), rows)
+    shown = table(("field", "form", "meaning"), rows)
+    return f"{_sentence(shared)}\n\n{shown}" if shared else shown
 
 
-def _statuses(operation: Operation[Any]) -> str:
-    """How a call succeeds; how it fails is in the table of problems."""
-    unchanged = [304] if IF_NONE_MATCH in operation.all_headers else []
-    return ", ".join(str(status) for status in [*(int(one.status) for one in operation.successes), *unchanged])
+def _shared(fields: dict[str, Any], others: dict[str, Any], schemas: dict[str, Any]) -> list[str]:
+    """The fields that mean the same in another schema."""
+    return [
+        name
+        for name, field in fields.items()
+        if name in others and _plain(_form(field, schemas)[1]) in {"", _plain(_form(others[name], schemas)[1])}
+    ]
 
 
-def request_table(schema: str) -> str:
-    """The fields of a request's body."""
-    schemas = document()["components"]["schemas"]
-    return _field_table(schemas[schema], schemas)
+def _plain(meaning: str) -> str:
+    return default_in(meaning)[0]
 
 
-def response_table(schema: str) -> str:
-    """The fields of an answer."""
-    schemas = document()["components"]["schemas"]
-    rows = [(code(name), *_form(field, schemas)) for name, field in schemas[schema]["properties"].items()]
-    return table(("field", "form", "meaning"), rows)
+def _sentence(shared: list[str]) -> str:
+    return f"As of a task: {', '.join(map(code, shared))}. And:"
 
 
 def field_table() -> str:
@@ -96,14 +107,14 @@ def retry_table() -> str:
 
 
 def answer_table() -> str:
-    """The fields of a task as it is answered."""
+    """The fields of a task that only responses have."""
     schemas = document()["components"]["schemas"]
     asked = schemas["TaskCreate"]["properties"]
     rows = []
     for name, field in schemas["Task"]["properties"].items():
-        form, meaning = _form(field, schemas)
-        meaning = _PLAIN_MEANINGS.get(name) or meaning or default_in(_form(asked.get(name, {}), schemas)[1])[0]
-        rows.append((code(name), form, meaning))
+        if name not in asked:
+            form, meaning = _form(field, schemas)
+            rows.append((code(name), form, _PLAIN_MEANINGS.get(name) or meaning))
     return table(("field", "form", "meaning"), rows)
 
 
@@ -121,30 +132,19 @@ def header_table() -> str:
         for header in operation.all_headers:
             _, calls = rows.setdefault(header.name, (header.description, []))
             calls.append(code(operation.id))
-    return table(("header", "taken by", "meaning"), [(code(n), ", ".join(c), text) for n, (text, c) in rows.items()])
+    return table(("header", "taken by", "meaning"), [(code(n), _calls(c), text) for n, (text, c) in rows.items()])
 
 
 def problem_table() -> str:
     """Every kind of refusal, once."""
-    kinds: dict[Kind, list[str]] = {}
-    for error, kind in rest_kinds().items():
-        calls = [code(one.id) for one in OPERATIONS if error in one.all_errors]
-        kinds.setdefault(kind, []).extend(call for call in calls if call not in kinds.get(kind, []))
-    kinds[INTERNAL] = [code(one.id) for one in OPERATIONS]
-    rows = sorted((str(kind.status.value), code(kind.code), kind.title, _calls(calls)) for kind, calls in kinds.items())
-    return table(("status", "code", "title", "calls"), rows)
+    kinds = {*rest_kinds().values(), INTERNAL}
+    rows = sorted((str(kind.status.value), code(kind.code), kind.title) for kind in kinds)
+    return table(("status", "code", "title"), rows)
 
 
 def _calls(calls: list[str]) -> str:
-    """Which calls: all, all with a body, all but a few, the ones that are named, or how many if those are many."""
-    if not calls:
-        return "no call: the path or the method is wrong"
-    every = [code(one.id) for one in OPERATIONS]
-    with_body = [code(one.id) for one in OPERATIONS if BodyUnreadable in one.all_errors]
-    for what, group in (("all", every), ("all with a body", with_body)):
-        if set(calls) == set(group):
-            return what
-    others = [call for call in every if call not in calls]
+    """Which calls: the ones that are named, all but a few, or how many if those are many."""
+    others = [code(one.id) for one in OPERATIONS if code(one.id) not in calls]
     if len(others) <= MOST_NAMED:
         return f"all but {', '.join(others)}"
     return ", ".join(calls) if len(calls) <= MOST_NAMED else f"{len(calls)} calls"
@@ -174,7 +174,7 @@ def _form(field: dict[str, Any], schemas: dict[str, Any]) -> tuple[str, str]:
         meaning = meaning or _form(options[0], schemas)[1]
         nullable = any(one.get("type") == "null" for one in field.get("anyOf", []))
         return " or ".join([*forms, *(["null"] if nullable else [])]), meaning
-    names = {"string": "text", "date-time": "time", "integer": "whole number"}
+    names = {"string": "text", "date-time": "time", "integer": "integer"}
     kind = field.get("format") or field.get("type", "any JSON")
     return ", ".join([names.get(kind, names.get(field.get("type", ""), kind)), *_bounds(field)]), meaning
 
@@ -182,14 +182,14 @@ def _form(field: dict[str, Any], schemas: dict[str, Any]) -> tuple[str, str]:
 def _bounds(field: dict[str, Any]) -> Iterator[str]:
     if "minimum" in field or "maximum" in field:
         yield (
-            f"{field.get('minimum', 0):g} to {_number(field['maximum'])}"
+            f"{field.get('minimum', 0):g}-{_number(field['maximum'])}"
             if "maximum" in field
-            else (f"at least {field['minimum']:g}")
+            else f"≥ {field['minimum']:g}"
         )
     if "maxLength" in field:
-        yield f"at most {field['maxLength']} characters"
+        yield f"≤ {field['maxLength']} characters"
     if "maxProperties" in field:
-        yield f"at most {field['maxProperties']}"
+        yield f"≤ {field['maxProperties']}"
     if "pattern" in field:
         yield code(field["pattern"])
 
@@ -199,9 +199,19 @@ def _number(value: float) -> str:
 
 
 def foreign_names(system: str) -> str:
-    """What one other system calls fields of requests, and what they are here."""
-    rows = []
+    """What one other system calls fields of requests, and what they are here: a row for each meaning."""
+    rows: dict[str, list[str]] = {}
     for name, meaning in SYSTEMS[system].items():
-        others = [each for each in meaning.fields if not each.startswith("task.")]
-        rows.append((code(name), ", ".join(map(code, others)), meaning.text))
-    return table(("there", "here", "note"), rows)
+        rows.setdefault(_here(meaning), []).append(code(name))
+    return table(("there", "here"), [(", ".join(names), here) for here, names in rows.items()])
+
+
+def _here(meaning: Meaning) -> str:
+    """The fields of a meaning with what its text says after them; without fields, its text."""
+    names = [each for each in meaning.fields if not each.startswith("task.")]
+    if not names:
+        return meaning.text
+    named = re.search(r"\b(?:is|are|by|its|task's) (`.*)", meaning.text)
+    if named is not None and not named[1].endswith(" says"):
+        return re.sub(r" \(POST [^)]*\)", "", named[1])
+    return " or ".join(code(each) for each in names if not any(other.endswith(f".{each}") for other in names))

@@ -5,16 +5,33 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+from typing import TYPE_CHECKING
 
 from docs.sections.markdown import code, documented, table
 from duetime.domain import limits, operating_parameters, rate_parameters, record_limits
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import ModuleType
 
 _UNITS = ((DAY, "day"), (HOUR, "hour"), (MINUTE, "minute"), (SECOND, "second"), (1, "millisecond"))
 _MODULES = (limits, record_limits, operating_parameters, rate_parameters)
 _UNIT_NAMES = frozenset({"DAY", "HOUR", "MINUTE", "SECOND"})
 _PLAIN_TIMES = frozenset({"CLAIM_LEAD", "LATEST_SEND", "SEND_STEP"})
 """Lengths of time that the code writes as plain milliseconds, without a unit by which they could be known."""
+_NOTICED = frozenset({
+    "BULK_INLINE", "BULK_INLINE_NODES", "CALENDAR_NOTICE", "CALLBACK_ATTEMPTS", "CALLBACK_LONGEST_WAIT",
+    "CALLBACK_TIMEOUT", "CHANGED_OCCURRENCE_LIFE", "CIRCUIT_LONGEST_OPEN", "CIRCUIT_OPEN", "CIRCUIT_PATIENCE",
+    "CIRCUIT_THRESHOLD", "CLOCK_TOLERANCE", "HANDLERS_RETRY", "HEARTBEATS_PER_LEASE", "JOB_MARGIN", "JOB_SEARCH",
+    "LATE_EVENT_AFTER", "LEASE_RETURN_MARGIN", "LOCK_CHECK_INTERVAL", "LONGEST_CHECK_INTERVAL",
+    "LONGEST_JOB_CHECK_INTERVAL", "LONGEST_NOT_SENT_WAIT", "LONGEST_STOP", "MAX_CLOCK_DIFFERENCE", "MAX_HOLD",
+    "MAX_ROLL_DAYS", "MAX_UNACKNOWLEDGED_LEASES", "MISSED_AFTER", "NODE_MARGIN", "NOTICE_TIMEOUT", "NOTICE_TRIES",
+    "ON_TIME", "OVERLAP_CHECK_INTERVAL", "PERMANENT_CHECK_INTERVAL", "RECOVERY_SCAN_BACKLOG", "RECOVERY_SCAN_DELAYS",
+    "SWITCHES_LIFE", "SWITCHES_TRUST", "TIMER_LIFE", "TOPOLOGY_MARGIN", "WORKING_MOMENT_HORIZON",
+})  # fmt: skip
+"""What users and operators notice of the intervals and sizes by which duetime works; the module has the others."""
+_SOURCE = re.compile(r" ?\(Source: .*?\)(?=[.;]|$)")
 
 
 class LimitUnexplained(LookupError):
@@ -22,15 +39,31 @@ class LimitUnexplained(LookupError):
 
 
 def limit_table() -> str:
-    """Each limit with its value and meaning."""
+    """What requests may hold and what records keep."""
+    return _table((limits, record_limits))
+
+
+def interval_table() -> str:
+    """The intervals and sizes by which duetime works that users and operators notice."""
+    return _table(module for module in _MODULES if module not in {limits, record_limits})
+
+
+def _table(modules: Iterable[ModuleType]) -> str:
+    """Each limit with its value and the first sentence of its meaning."""
     times = _times()
     rows = [
-        (code(name), _value(getattr(module, name), is_time=name in times), text or _plain_meaning(name))
-        for module in _MODULES
+        (code(name), _value(getattr(module, name), is_time=name in times), _first(text) or _plain_meaning(name))
+        for module in modules
         for name, text in documented(module).items()
-        if name in vars(module) and name.isupper()
+        if name in vars(module) and name.isupper() and (module is limits or module is record_limits or name in _NOTICED)
     ]
     return table(("limit", "value", "meaning"), rows)
+
+
+def _first(text: str) -> str:
+    """The first sentence, without its source."""
+    sentence, stop, _ = _SOURCE.sub("", text).partition(". ")
+    return f"{sentence}." if stop else sentence
 
 
 def _times() -> frozenset[str]:

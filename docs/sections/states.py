@@ -35,14 +35,18 @@ def reached() -> frozenset[State]:
 
 
 def state_table() -> str:
-    """Each state, what it means, and the first design's word for it."""
+    """Each state and what it means."""
     _, meanings = parts_of(inspect.getdoc(State) or "")
     rows = []
     for state in State:
         group = next((name for group, name in _GROUPS if state in group), "held")
-        is_reached = "yes" if state in reached() else "no"
-        rows.append((code(state), _sentence(meanings[state.name]), group, is_reached, _FIRST_DESIGN[state]))
-    return table(("state", "meaning", "kind", "some move leads here", "first design"), rows)
+        rows.append((code(state), _sentence(meanings[state.name]), group))
+    return table(("state", "meaning", "kind"), rows)
+
+
+def first_design_table() -> str:
+    """The first design's word for each state."""
+    return table(("there", "here"), [(_FIRST_DESIGN[state], code(state)) for state in State])
 
 
 def _sentence(text: str) -> str:
