@@ -12,6 +12,7 @@ from duetime.contract.http.problem_kinds import INTERNAL
 from duetime.contract.openapi.docstring_descriptions import GROWS, default_in
 from duetime.contract.openapi.document import document
 from duetime.contract.openapi.rest_problems import rest_kinds
+from duetime.contract.openapi.tags import tag_of
 from duetime.contract.tasks.operations import LIST
 
 if TYPE_CHECKING:
@@ -27,8 +28,11 @@ _PLAIN_MEANINGS = {"state": "Where it stands: see [states](states.md)."}
 
 
 def call_table() -> str:
-    """Every call."""
-    return table(("call", "does"), [(code(one.route), one.summary) for one in OPERATIONS])
+    """Every call, by what it is about."""
+    parts: dict[str, list[str]] = {}
+    for one in OPERATIONS:
+        parts.setdefault(tag_of(one), []).append(f"* {code(one.route)}: {one.summary}")
+    return "\n\n".join("\n".join([f"**{tag}**", "", *lines]) for tag, lines in parts.items())
 
 
 def request_table(schema: str, *, besides: str | None = None) -> str:
@@ -48,7 +52,7 @@ def response_table(schema: str, *, besides: str | None = None) -> str:
     fields = schemas[schema]["properties"]
     shared = _shared(fields, schemas[besides]["properties"], schemas) if besides else []
     rows = [
-        (code(name), _form(field, schemas)[0], _PLAIN_MEANINGS.get(name) or _form(field, schemas)[1])
+        (code(name), _form(field, schemas)[0], _PLAIN_MEANINGS.get(name) or _first(_form(field, schemas)[1]))
         for name, field in fields.items()
         if name not in shared
     ]
@@ -67,6 +71,12 @@ def _shared(fields: dict[str, Any], others: dict[str, Any], schemas: dict[str, A
 
 def _plain(meaning: str) -> str:
     return default_in(meaning)[0]
+
+
+def _first(meaning: str) -> str:
+    """The first sentence; the document has the others."""
+    sentence, stop, _ = meaning.partition(". ")
+    return f"{sentence}." if stop else sentence
 
 
 def _sentence(shared: list[str]) -> str:
@@ -90,7 +100,11 @@ def schedule_answer_table() -> str:
     schemas = document()["components"]["schemas"]
     asked = schemas["ScheduleCreate"]["properties"]
     told = schemas["Schedule"]["properties"]
-    rows = [(code(name), *_form(field, schemas)) for name, field in told.items() if name not in asked]
+    rows = [
+        (code(name), _form(field, schemas)[0], _first(_form(field, schemas)[1]))
+        for name, field in told.items()
+        if name not in asked
+    ]
     return table(("field", "form", "meaning"), rows)
 
 
@@ -114,7 +128,7 @@ def answer_table() -> str:
     for name, field in schemas["Task"]["properties"].items():
         if name not in asked:
             form, meaning = _form(field, schemas)
-            rows.append((code(name), form, _PLAIN_MEANINGS.get(name) or meaning))
+            rows.append((code(name), form, _PLAIN_MEANINGS.get(name) or _first(meaning)))
     return table(("field", "form", "meaning"), rows)
 
 

@@ -32,6 +32,8 @@ _NOTICED = frozenset({
 })  # fmt: skip
 """What users and operators notice of the intervals and sizes by which duetime works; the module has the others."""
 _SOURCE = re.compile(r" ?\(Source: .*?\)(?=[.;]|$)")
+_SECOND_SENTENCE = re.compile(r"\. .*$")
+_REASON = re.compile(r"(?:\. |; |(?<!`overlap): ).*$")
 
 
 class LimitUnexplained(LookupError):
@@ -39,31 +41,29 @@ class LimitUnexplained(LookupError):
 
 
 def limit_table() -> str:
-    """What requests may hold and what records keep."""
-    return _table((limits, record_limits))
+    """What requests may hold and what records keep, without the reasons."""
+    return _table((limits, record_limits), _REASON)
 
 
 def interval_table() -> str:
     """The intervals and sizes by which duetime works that users and operators notice."""
-    return _table(module for module in _MODULES if module not in {limits, record_limits})
+    return _table((module for module in _MODULES if module not in {limits, record_limits}), _SECOND_SENTENCE)
 
 
-def _table(modules: Iterable[ModuleType]) -> str:
-    """Each limit with its value and the first sentence of its meaning."""
+def _table(modules: Iterable[ModuleType], rest: re.Pattern[str]) -> str:
+    """Each limit with its value and its meaning, without its source and the rest of its text."""
     times = _times()
     rows = [
-        (code(name), _value(getattr(module, name), is_time=name in times), _first(text) or _plain_meaning(name))
+        (
+            code(name),
+            _value(getattr(module, name), is_time=name in times),
+            rest.sub(".", _SOURCE.sub("", text)) or _plain_meaning(name),
+        )
         for module in modules
         for name, text in documented(module).items()
         if name in vars(module) and name.isupper() and (module is limits or module is record_limits or name in _NOTICED)
     ]
     return table(("limit", "value", "meaning"), rows)
-
-
-def _first(text: str) -> str:
-    """The first sentence, without its source."""
-    sentence, stop, _ = _SOURCE.sub("", text).partition(". ")
-    return f"{sentence}." if stop else sentence
 
 
 def _times() -> frozenset[str]:
