@@ -33,7 +33,7 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "event-fields": events.event_fields,
     "limits": limits.limit_table,
     "intervals": limits.interval_table,
-    "metrics": metrics.metric_table,
+    "metrics": metrics.metric_list,
     "prices": prices.price_table,
     "default-bill": prices.default_bill,
     "settings": settings.setting_table,

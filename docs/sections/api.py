@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from docs.sections.markdown import code, table
+from docs.sections.markdown import bullets, code, table
 from duetime.contract.http.foreign_names import SYSTEMS
 from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.http.problem_kinds import INTERNAL
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from duetime.contract.http.foreign_names import Meaning
 
 
-MOST_NAMED = 12
+MOST_NAMED = 6
 """A cell names so many calls at most; the OpenAPI document names the rest."""
 _PLAIN_MEANINGS = {"state": "Where it stands: see [states](states.md)."}
 """Where the document's own sentence is about more than the field."""
@@ -56,7 +56,7 @@ def response_table(schema: str, *, besides: str | None = None) -> str:
         for name, field in fields.items()
         if name not in shared
     ]
-    shown = table(("field", "form", "meaning"), rows)
+    shown = bullets(rows)
     return f"{_sentence(shared)}\n\n{shown}" if shared else shown
 
 
@@ -105,7 +105,7 @@ def schedule_answer_table() -> str:
         for name, field in told.items()
         if name not in asked
     ]
-    return table(("field", "form", "meaning"), rows)
+    return bullets(rows)
 
 
 def calendar_table() -> str:
@@ -129,14 +129,13 @@ def answer_table() -> str:
         if name not in asked:
             form, meaning = _form(field, schemas)
             rows.append((code(name), form, _PLAIN_MEANINGS.get(name) or _first(meaning)))
-    return table(("field", "form", "meaning"), rows)
+    return bullets(rows)
 
 
 def parameter_table() -> str:
     """The parameters of a list."""
     found = document()["paths"][LIST.path]["get"]["parameters"]
-    rows = [(code(one["name"]), one["description"]) for one in found if one["in"] == "query"]
-    return table(("parameter", "meaning"), rows)
+    return bullets((code(one["name"]), "", one["description"]) for one in found if one["in"] == "query")
 
 
 def header_table() -> str:
@@ -150,10 +149,12 @@ def header_table() -> str:
 
 
 def problem_table() -> str:
-    """Every kind of refusal, once."""
-    kinds = {*rest_kinds().values(), INTERNAL}
-    rows = sorted((str(kind.status.value), code(kind.code), kind.title) for kind in kinds)
-    return table(("status", "code", "title"), rows)
+    """Every kind of refusal, by its status; what is not found is named by its code."""
+    rows: dict[str, list[str]] = {}
+    for kind in sorted({*rest_kinds().values(), INTERNAL}, key=lambda kind: (kind.status.value, kind.code)):
+        title = "" if kind.code.endswith("_not_found") else f": {kind.title}"
+        rows.setdefault(str(kind.status.value), []).append(f"{code(kind.code)}{title}")
+    return table(("status", "codes"), [(status, "; ".join(codes)) for status, codes in rows.items()])
 
 
 def _calls(calls: list[str]) -> str:
@@ -170,8 +171,9 @@ def _field_table(schema: dict[str, Any], schemas: dict[str, Any]) -> str:
     for name, field in sorted(schema["properties"].items(), key=lambda pair: pair[0] not in required):
         form, text = _form(field, schemas)
         meaning, default = default_in(text)
-        rows.append((code(name), form, "required" if name in required else code(default) if default else "", meaning))
-    return table(("field", "form", "default", "meaning"), rows)
+        value = "required" if name in required else f"default {code(default)}" if default else ""
+        rows.append((code(name), "; ".join(filter(None, (form, value))), _first(meaning)))
+    return bullets(rows)
 
 
 def _form(field: dict[str, Any], schemas: dict[str, Any]) -> tuple[str, str]:
@@ -201,7 +203,7 @@ def _bounds(field: dict[str, Any]) -> Iterator[str]:
             else f"≥ {field['minimum']:g}"
         )
     if "maxLength" in field:
-        yield f"≤ {field['maxLength']} characters"
+        yield f"≤ {field['maxLength']}"
     if "maxProperties" in field:
         yield f"≤ {field['maxProperties']}"
     if "pattern" in field:

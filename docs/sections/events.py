@@ -7,7 +7,7 @@ import json
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from docs.sections.markdown import code, table
+from docs.sections.markdown import bullets, code, table
 from duetime.domain.changes.events import DOCUMENTS, EventKind
 
 _TYPES = {str: "string", int: "integer", NoneType: "null"}
@@ -29,7 +29,7 @@ def event_fields() -> str:
         for name, schema in schema_of(kind)["properties"].items():
             types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
             fields.setdefault((name, " or ".join(types), schema["description"]), []).append(kind.value)
-    return table(("field", "type", "meaning"), [(code(name), form, text) for name, form, text in fields])
+    return bullets((code(name), form, text) for name, form, text in fields)
 
 
 def schemas() -> str:

@@ -7,7 +7,7 @@ import inspect
 import re
 from typing import TYPE_CHECKING
 
-from docs.sections.markdown import code, documented, table
+from docs.sections.markdown import bullets, code, documented
 from duetime.domain import limits, operating_parameters, rate_parameters, record_limits
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 
@@ -21,16 +21,12 @@ _UNIT_NAMES = frozenset({"DAY", "HOUR", "MINUTE", "SECOND"})
 _PLAIN_TIMES = frozenset({"CLAIM_LEAD", "LATEST_SEND", "SEND_STEP"})
 """Lengths of time that the code writes as plain milliseconds, without a unit by which they could be known."""
 _NOTICED = frozenset({
-    "BULK_INLINE", "BULK_INLINE_NODES", "CALENDAR_NOTICE", "CALLBACK_ATTEMPTS", "CALLBACK_LONGEST_WAIT",
-    "CALLBACK_TIMEOUT", "CHANGED_OCCURRENCE_LIFE", "CIRCUIT_LONGEST_OPEN", "CIRCUIT_OPEN", "CIRCUIT_PATIENCE",
-    "CIRCUIT_THRESHOLD", "CLOCK_TOLERANCE", "HANDLERS_RETRY", "HEARTBEATS_PER_LEASE", "JOB_MARGIN", "JOB_SEARCH",
-    "LATE_EVENT_AFTER", "LEASE_RETURN_MARGIN", "LOCK_CHECK_INTERVAL", "LONGEST_CHECK_INTERVAL",
+    "CLOCK_TOLERANCE", "HANDLERS_RETRY", "LEASE_RETURN_MARGIN", "LOCK_CHECK_INTERVAL", "LONGEST_CHECK_INTERVAL",
     "LONGEST_JOB_CHECK_INTERVAL", "LONGEST_NOT_SENT_WAIT", "LONGEST_STOP", "MAX_CLOCK_DIFFERENCE", "MAX_HOLD",
-    "MAX_ROLL_DAYS", "MAX_UNACKNOWLEDGED_LEASES", "MISSED_AFTER", "NODE_MARGIN", "NOTICE_TIMEOUT", "NOTICE_TRIES",
-    "ON_TIME", "OVERLAP_CHECK_INTERVAL", "PERMANENT_CHECK_INTERVAL", "RECOVERY_SCAN_BACKLOG", "RECOVERY_SCAN_DELAYS",
-    "SWITCHES_LIFE", "SWITCHES_TRUST", "TIMER_LIFE", "TOPOLOGY_MARGIN", "WORKING_MOMENT_HORIZON",
+    "MISSED_AFTER", "NODE_MARGIN", "ON_TIME", "OVERLAP_CHECK_INTERVAL", "PERMANENT_CHECK_INTERVAL",
+    "RECOVERY_SCAN_BACKLOG", "RECOVERY_SCAN_DELAYS", "SWITCHES_LIFE", "TIMER_LIFE", "TOPOLOGY_MARGIN",
 })  # fmt: skip
-"""What users and operators notice of the intervals and sizes by which duetime works; the module has the others."""
+"""What operators notice of the intervals and sizes by which duetime works and no how-to page says."""
 _SOURCE = re.compile(r" ?\(Source: .*?\)(?=[.;]|$)")
 _SECOND_SENTENCE = re.compile(r"\. .*$")
 _REASON = re.compile(r"(?:\. |; |(?<!`overlap): ).*$")
@@ -41,8 +37,14 @@ class LimitUnexplained(LookupError):
 
 
 def limit_table() -> str:
-    """What requests may hold and what records keep, without the reasons."""
-    return _table((limits, record_limits), _REASON)
+    """What requests may hold and what records keep, without the reasons: lengths in a line, then the others."""
+    lengths = [
+        f"{code(name)} {_value(getattr(module, name), is_time=False)}"
+        for module in (limits, record_limits)
+        for name in documented(module)
+        if _is_length(name)
+    ]
+    return f"Lengths in characters: {', '.join(lengths)}.\n\n{_table((limits, record_limits), _REASON)}"
 
 
 def interval_table() -> str:
@@ -57,13 +59,14 @@ def _table(modules: Iterable[ModuleType], rest: re.Pattern[str]) -> str:
         (
             code(name),
             _value(getattr(module, name), is_time=name in times),
-            rest.sub(".", _SOURCE.sub("", text)) or _plain_meaning(name),
+            rest.sub(".", _SOURCE.sub("", _explained(name, text))),
         )
         for module in modules
         for name, text in documented(module).items()
-        if name in vars(module) and name.isupper() and (module is limits or module is record_limits or name in _NOTICED)
+        if name in vars(module) and name.isupper() and not _is_length(name)
+        if module is limits or module is record_limits or name in _NOTICED
     ]
-    return table(("limit", "value", "meaning"), rows)
+    return bullets(rows)
 
 
 def _times() -> frozenset[str]:
@@ -89,10 +92,16 @@ def _length(milliseconds: int) -> str:
     return f"{number:,} {unit}{'' if number == 1 else 's'}".replace(",", " ")
 
 
-def _plain_meaning(name: str) -> str:
-    """What the name of a length says, such as `MAX_TAG_KEY_LENGTH`; of any other limit the code has to say it."""
-    length = re.fullmatch(r"MAX_(\w+)_LENGTH", name)
-    if length is None:
+def _is_length(name: str) -> bool:
+    return name.endswith("_LENGTH")
+
+
+def _explained(name: str, text: str) -> str:
+    """What the code says of a limit.
+
+    Raises:
+        LimitUnexplained: the code says nothing.
+    """
+    if not text:
         raise LimitUnexplained(name)
-    words = length[1].lower().replace("_", " ").replace("url", "URL").replace("arn", "ARN")
-    return f"Characters of a {words}." if words[0] not in "aeio" else f"Characters of an {words}."
+    return text

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from docs.sections.markdown import code, table
+from docs.sections.markdown import code
 from duetime.metrics import METRICS, Unit
 
 if TYPE_CHECKING:
     from duetime.metrics import Metric
 
 
-def metric_table() -> str:
+def metric_list() -> str:
     """Each metric with its unit unless it is a count, what it may be split by, and what it says."""
-    return table(("metric", "meaning"), [(_name(name, metric), metric.meaning) for name, metric in METRICS.items()])
+    return "\n".join(f"* {_name(name, metric)}: {metric.meaning}" for name, metric in METRICS.items())
 
 
 def _name(name: str, metric: Metric) -> str:

@@ -6,7 +6,7 @@ from dataclasses import MISSING, fields
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from docs.sections.markdown import code, documented, table
+from docs.sections.markdown import bullets, code, documented, table
 from duetime_cdk import environments
 from duetime_cdk.environments import SIZES, Environment
 from duetime_cdk.layers.target import Target
@@ -25,7 +25,7 @@ def setting_table() -> str:
         (code(field.name), "" if field.name in _APART else _shown(_default(field)), meanings[field.name])
         for field in fields(Environment)
     ]
-    return table(("setting", "default", "meaning"), rows)
+    return bullets(rows)
 
 
 def difference_table() -> str:
@@ -42,12 +42,8 @@ def difference_table() -> str:
 
 def size_table() -> str:
     """How large each function is by default."""
-    purposes = documented(environments, "FunctionName")
-    rows = [
-        (code(name), f"{size.memory_mb} MB", f"{size.timeout_seconds} s", purposes[name.name])
-        for name, size in SIZES.items()
-    ]
-    return table(("function", "memory", "timeout", "does"), rows)
+    rows = [(code(name), f"{size.memory_mb} MB", f"{size.timeout_seconds} s") for name, size in SIZES.items()]
+    return table(("function", "memory", "timeout"), rows)
 
 
 def _default(field: Field[Any]) -> object:

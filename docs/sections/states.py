@@ -54,17 +54,9 @@ def _sentence(text: str) -> str:
 
 
 def move_table() -> str:
-    """Each move: from where, to where, and when."""
-    rows = [
-        (
-            code(move),
-            ", ".join(code(state) for state in State if state in rule.sources),
-            "stays" if rule.to is None else code(rule.to),
-            rule.meaning,
-        )
-        for move, rule in LEGAL.items()
-    ]
-    return table(("move", "from", "to", "when"), rows)
+    """Each move and when it happens; the picture has its states."""
+    rows = [(f"{code(move)}{'' if rule.to else ' (stays)'}", rule.meaning) for move, rule in LEGAL.items()]
+    return table(("move", "when"), rows)
 
 
 def picture() -> str:

@@ -208,7 +208,6 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "docs/how-to/troubleshoot.md": ("cannot reach http", "cannot be imported in Lambda"),
     "docs/how-to/upgrade.md": ("old code cannot read",),
     "docs/how-to/use-the-facts-of-a-run.md": ("so that it cannot change the payload's structure",),
-    "docs/how-to/use-the-python-sdk.md": ("What cannot be repeated safely",),
     "docs/how-to/write-a-python-handler.md": (
         "that UTF-8 cannot write",
         "is not deployed yet",
@@ -219,7 +218,6 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "docs/reliability.md": ("that UTF-8 cannot write",),
     "docs/reference/metrics.md": ("no worker has received its message yet",),
     "docs/reference/how-a-task-is-not-lost.md": (
-        "a removed record cannot be read",
         "handlers cannot be imported",
         "schedules cannot be read",
         "that UTF-8 cannot write",
