@@ -21,13 +21,11 @@ if TYPE_CHECKING:
     from duetime.contract.http.foreign_names import Meaning
 
 
-MOST_NAMED = 6
-"""A cell names so many calls at most; the OpenAPI document names the rest."""
 _PLAIN_MEANINGS = {"state": "Where it stands: see [states](states.md)."}
 """Where the document's own sentence is about more than the field."""
 
 
-def call_table() -> str:
+def calls() -> str:
     """Every call, by what it is about."""
     parts: dict[str, list[str]] = {}
     for one in OPERATIONS:
@@ -35,18 +33,18 @@ def call_table() -> str:
     return "\n\n".join("\n".join([f"**{tag}**", "", *lines]) for tag, lines in parts.items())
 
 
-def request_table(schema: str, *, besides: str | None = None) -> str:
+def request_fields(schema: str, *, besides: str | None = None) -> str:
     """The fields of a request's body, without those that another request explains."""
     schemas = document()["components"]["schemas"]
     fields = schemas[schema]
     if besides is None:
-        return _field_table(fields, schemas)
+        return _fields(fields, schemas)
     shared = _shared(fields["properties"], schemas[besides]["properties"], schemas)
     own = {name: field for name, field in fields["properties"].items() if name not in shared}
-    return f"{_sentence(shared)}\n\n{_field_table({**fields, 'properties': own}, schemas)}"
+    return f"{_sentence(shared)}\n\n{_fields({**fields, 'properties': own}, schemas)}"
 
 
-def response_table(schema: str, *, besides: str | None = None) -> str:
+def response_fields(schema: str, *, besides: str | None = None) -> str:
     """The fields of a response, without those that another schema explains."""
     schemas = document()["components"]["schemas"]
     fields = schemas[schema]["properties"]
@@ -83,19 +81,19 @@ def _sentence(shared: list[str]) -> str:
     return f"As of a task: {', '.join(map(code, shared))}. And:"
 
 
-def field_table() -> str:
+def task_fields() -> str:
     """The fields of a task to be created."""
     schemas = document()["components"]["schemas"]
-    return _field_table(schemas["TaskCreate"], schemas)
+    return _fields(schemas["TaskCreate"], schemas)
 
 
-def schedule_table() -> str:
+def schedule_fields() -> str:
     """The fields of a schedule to be created."""
     schemas = document()["components"]["schemas"]
-    return _field_table(schemas["ScheduleCreate"], schemas)
+    return _fields(schemas["ScheduleCreate"], schemas)
 
 
-def schedule_answer_table() -> str:
+def schedule_answer_fields() -> str:
     """The fields of a schedule's answer that no request has."""
     schemas = document()["components"]["schemas"]
     asked = schemas["ScheduleCreate"]["properties"]
@@ -108,19 +106,19 @@ def schedule_answer_table() -> str:
     return bullets(rows)
 
 
-def calendar_table() -> str:
+def calendar_fields() -> str:
     """The fields of a calendar."""
     schemas = document()["components"]["schemas"]
-    return _field_table(schemas["CalendarPut"], schemas)
+    return _fields(schemas["CalendarPut"], schemas)
 
 
-def retry_table() -> str:
+def retry_fields() -> str:
     """The fields of a retry policy."""
     schemas = document()["components"]["schemas"]
-    return _field_table(schemas["RetryPolicyInput"], schemas)
+    return _fields(schemas["RetryPolicyInput"], schemas)
 
 
-def answer_table() -> str:
+def answer_fields() -> str:
     """The fields of a task that only responses have."""
     schemas = document()["components"]["schemas"]
     asked = schemas["TaskCreate"]["properties"]
@@ -132,20 +130,10 @@ def answer_table() -> str:
     return bullets(rows)
 
 
-def parameter_table() -> str:
+def parameters() -> str:
     """The parameters of a list."""
     found = document()["paths"][LIST.path]["get"]["parameters"]
     return bullets((code(one["name"]), "", one["description"]) for one in found if one["in"] == "query")
-
-
-def header_table() -> str:
-    """The headers that calls take."""
-    rows: dict[str, tuple[str, list[str]]] = {}
-    for operation in OPERATIONS:
-        for header in operation.all_headers:
-            _, calls = rows.setdefault(header.name, (header.description, []))
-            calls.append(code(operation.id))
-    return table(("header", "taken by", "meaning"), [(code(n), _calls(c), text) for n, (text, c) in rows.items()])
 
 
 def problem_table() -> str:
@@ -157,15 +145,7 @@ def problem_table() -> str:
     return table(("status", "codes"), [(status, "; ".join(codes)) for status, codes in rows.items()])
 
 
-def _calls(calls: list[str]) -> str:
-    """Which calls: the ones that are named, all but a few, or how many if those are many."""
-    others = [code(one.id) for one in OPERATIONS if code(one.id) not in calls]
-    if len(others) <= MOST_NAMED:
-        return f"all but {', '.join(others)}"
-    return ", ".join(calls) if len(calls) <= MOST_NAMED else f"{len(calls)} calls"
-
-
-def _field_table(schema: dict[str, Any], schemas: dict[str, Any]) -> str:
+def _fields(schema: dict[str, Any], schemas: dict[str, Any]) -> str:
     required = schema.get("required", [])
     rows = []
     for name, field in sorted(schema["properties"].items(), key=lambda pair: pair[0] not in required):

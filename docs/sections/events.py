@@ -17,7 +17,7 @@ def event_kinds() -> str:
     """Each kind with its meaning and the names of its fields."""
     rows = []
     for kind in EventKind:
-        meaning = " ".join(inspect.cleandoc(DOCUMENTS[kind].__doc__ or "").split())
+        meaning = inspect.cleandoc(DOCUMENTS[kind].__doc__ or "").partition("\n\n")[0]
         rows.append((code(kind.value), meaning, ", ".join(_own(kind))))
     return table(("`detail-type`", "meaning", "fields of `detail`"), rows)
 

@@ -21,12 +21,14 @@ _UNIT_NAMES = frozenset({"DAY", "HOUR", "MINUTE", "SECOND"})
 _PLAIN_TIMES = frozenset({"CLAIM_LEAD", "LATEST_SEND", "SEND_STEP"})
 """Lengths of time that the code writes as plain milliseconds, without a unit by which they could be known."""
 _NOTICED = frozenset({
+    "ACTIONS_INLINE", "ATTEMPTS_INLINE", "BULK_INLINE_NODES", "CONTENT_OUTLIVES_RECORD", "INLINE_CONTENT_BYTES",
+    "ITEM_CONTENT_BYTES", "MAX_RECORDED_WAITS", "MAX_TRACEBACK_BYTES",
     "CLOCK_TOLERANCE", "HANDLERS_RETRY", "LEASE_RETURN_MARGIN", "LOCK_CHECK_INTERVAL", "LONGEST_CHECK_INTERVAL",
     "LONGEST_JOB_CHECK_INTERVAL", "LONGEST_NOT_SENT_WAIT", "LONGEST_STOP", "MAX_CLOCK_DIFFERENCE", "MAX_HOLD",
     "MISSED_AFTER", "NODE_MARGIN", "ON_TIME", "OVERLAP_CHECK_INTERVAL", "PERMANENT_CHECK_INTERVAL",
     "RECOVERY_SCAN_BACKLOG", "RECOVERY_SCAN_DELAYS", "SWITCHES_LIFE", "TIMER_LIFE", "TOPOLOGY_MARGIN",
 })  # fmt: skip
-"""What operators notice of the intervals and sizes by which duetime works and no how-to page says."""
+"""What users and operators notice of what records keep, and of the intervals by which duetime works."""
 _SOURCE = re.compile(r" ?\(Source: .*?\)(?=[.;]|$)")
 _SECOND_SENTENCE = re.compile(r"\. .*$")
 _REASON = re.compile(r"(?:\. |; |(?<!`overlap): ).*$")
@@ -36,7 +38,7 @@ class LimitUnexplained(LookupError):
     """A limit has no sentence in the code that says what it limits."""
 
 
-def limit_table() -> str:
+def limit_list() -> str:
     """What requests may hold and what records keep, without the reasons: lengths in a line, then the others."""
     lengths = [
         f"{code(name)} {_value(getattr(module, name), is_time=False)}"
@@ -44,15 +46,15 @@ def limit_table() -> str:
         for name in documented(module)
         if _is_length(name)
     ]
-    return f"Lengths in characters: {', '.join(lengths)}.\n\n{_table((limits, record_limits), _REASON)}"
+    return f"Lengths in characters: {', '.join(lengths)}.\n\n{_list((limits, record_limits), _REASON)}"
 
 
-def interval_table() -> str:
+def interval_list() -> str:
     """The intervals and sizes by which duetime works that users and operators notice."""
-    return _table((module for module in _MODULES if module not in {limits, record_limits}), _SECOND_SENTENCE)
+    return _list((module for module in _MODULES if module not in {limits, record_limits}), _SECOND_SENTENCE)
 
 
-def _table(modules: Iterable[ModuleType], rest: re.Pattern[str]) -> str:
+def _list(modules: Iterable[ModuleType], rest: re.Pattern[str]) -> str:
     """Each limit with its value and its meaning, without its source and the rest of its text."""
     times = _times()
     rows = [
@@ -64,7 +66,7 @@ def _table(modules: Iterable[ModuleType], rest: re.Pattern[str]) -> str:
         for module in modules
         for name, text in documented(module).items()
         if name in vars(module) and name.isupper() and not _is_length(name)
-        if module is limits or module is record_limits or name in _NOTICED
+        if module is limits or name in _NOTICED
     ]
     return bullets(rows)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _APART = frozenset({"name", "sizes"})
 
 
-def setting_table() -> str:
+def setting_list() -> str:
     """Each setting with its default."""
     meanings = documented(environments, "Environment")
     rows = [

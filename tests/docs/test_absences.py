@@ -200,7 +200,7 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "docs/how-to/find-out-why.md": ("it is not there yet, but",),
     "docs/how-to/limit-the-start-of-a-task.md": ("cannot start in time",),
     "docs/how-to/operate.md": ("ticks cannot process their minutes in time",),
-    "docs/how-to/respond-to-an-alarm.md": ("cannot be imported", "it cannot start", "cannot be met"),
+    "docs/how-to/respond-to-an-alarm.md": ("cannot be imported", "it cannot start"),
     "docs/how-to/run-a-graph-of-tasks.md": ("parents that have not ended yet are null",),
     "docs/how-to/run-long-work.md": ("jobs cannot pause",),
     "docs/how-to/run-a-pull-worker.md": ("what cannot be kept",),
