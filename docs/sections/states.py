@@ -25,8 +25,8 @@ _GROUPS = ((STARTABLE, "waiting"), (LEASED, "leased"), (TERMINAL, "terminal"))
 
 
 def reached() -> frozenset[State]:
-    """The states that a task can reach by moves, from its creation on."""
-    found = {State.SCHEDULED}
+    """The states that a task can reach by moves, from its creation on: a node may begin blocked."""
+    found = {State.SCHEDULED, State.BLOCKED}
     while True:
         further = {rule.to for rule in LEGAL.values() if rule.to and rule.sources & found} - found
         if not further:
@@ -69,7 +69,17 @@ def picture() -> str:
                 steps.setdefault((state, rule.to), []).append(move)
     lines = [f"    {one} --> {other}: {', '.join(moves)}" for (one, other), moves in steps.items()]
     ends = [f"    {state} --> [*]" for state in State if state in TERMINAL & alive]
-    return "\n".join(["```mermaid", "stateDiagram-v2", "    [*] --> scheduled: create", *lines, *ends, "```"])
+    return "\n".join(
+        [
+            "```mermaid",
+            "stateDiagram-v2",
+            "    [*] --> scheduled: create",
+            "    [*] --> blocked: plan",
+            *lines,
+            *ends,
+            "```",
+        ]
+    )
 
 
 def changeable() -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from docs.sections.limits import LimitUnexplained, limit_list
+from docs.sections.limits import _NOTICED, LimitUnexplained, interval_list, limit_list
 from duetime.domain import limits
 from duetime_cdk import Environment
 from tests.docs.page_runner import IMPORTED_BY_SETTINGS
@@ -70,3 +70,9 @@ def test_a_limit_that_says_nothing_is_not_explained_by_its_name(monkeypatch: pyt
     monkeypatch.setattr("docs.sections.limits.documented", lambda module: {"MAX_TAGS": ""} if module is limits else {})
     with pytest.raises(LimitUnexplained):
         limit_list()
+
+
+def test_every_interval_that_the_page_shall_have_is_on_it() -> None:
+    """A name of the generator's list that the code does not have would be left out silently."""
+    shown = f"{limit_list()}\n{interval_list()}"
+    assert [name for name in _NOTICED if f"* `{name}` (" not in shown] == []
