@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
-from docs.sections.markdown import code, table
+from docs.sections.markdown import bullets, code, table
 from duetime.contract.http.foreign_names import SYSTEMS
-from duetime.contract.http.operation import IF_NONE_MATCH
 from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.http.problem_kinds import INTERNAL
-from duetime.contract.http.request_errors import BodyUnreadable
 from duetime.contract.openapi.docstring_descriptions import GROWS, default_in
 from duetime.contract.openapi.document import document
 from duetime.contract.openapi.rest_problems import rest_kinds
@@ -19,145 +18,142 @@ from duetime.contract.tasks.operations import LIST
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from duetime.contract.http.operation import Operation
-    from duetime.contract.http.problem_kinds import Kind
+    from duetime.contract.http.foreign_names import Meaning
 
-MOST_NAMED = 12
-"""A cell names so many calls at most; the OpenAPI document names the rest."""
+
 _PLAIN_MEANINGS = {"state": "Where it stands: see [states](states.md)."}
 """Where the document's own sentence is about more than the field."""
 
 
-def call_table() -> str:
-    """Every call."""
-    return table(("call", "does", "answers"), [(code(one.route), one.summary, _statuses(one)) for one in OPERATIONS])
+def calls() -> str:
+    """Every call, by what it is about."""
+    parts: dict[str, list[str]] = {}
+    for one in OPERATIONS:
+        parts.setdefault(tag_of(one), []).append(f"* {code(one.route)}: {one.summary}")
+    return "\n\n".join("\n".join([f"**{tag}**", "", *lines]) for tag, lines in parts.items())
 
 
-def tag_table(tag: str) -> str:
-    """The calls of one tag, with what the document says of each."""
+def request_fields(schema: str, *, besides: str | None = None) -> str:
+    """The fields of a request's body, without those that another request explains."""
+    schemas = document()["components"]["schemas"]
+    fields = schemas[schema]
+    if besides is None:
+        return _fields(fields, schemas)
+    shared = _shared(fields["properties"], schemas[besides]["properties"], schemas)
+    own = {name: field for name, field in fields["properties"].items() if name not in shared}
+    return f"{_sentence(shared)}\n\n{_fields({**fields, 'properties': own}, schemas)}"
+
+
+def response_fields(schema: str, *, besides: str | None = None) -> str:
+    """The fields of a response, without those that another schema explains."""
+    schemas = document()["components"]["schemas"]
+    fields = schemas[schema]["properties"]
+    shared = _shared(fields, schemas[besides]["properties"], schemas) if besides else []
     rows = [
-        (code(one.route), f"{one.summary}. {one.description}".strip(), _statuses(one))
-        for one in OPERATIONS
-        if tag_of(one) == tag
+        (code(name), _form(field, schemas)[0], _PLAIN_MEANINGS.get(name) or _first(_form(field, schemas)[1]))
+        for name, field in fields.items()
+        if name not in shared
     ]
-    return table(("call", "does", "answers"), rows)
+    shown = bullets(rows)
+    return f"{_sentence(shared)}\n\n{shown}" if shared else shown
 
 
-def _statuses(operation: Operation[Any]) -> str:
-    """How a call succeeds; how it fails is in the table of problems."""
-    unchanged = [304] if IF_NONE_MATCH in operation.all_headers else []
-    return ", ".join(str(status) for status in [*(int(one.status) for one in operation.successes), *unchanged])
+def _shared(fields: dict[str, Any], others: dict[str, Any], schemas: dict[str, Any]) -> list[str]:
+    """The fields that mean the same in another schema."""
+    return [
+        name
+        for name, field in fields.items()
+        if name in others and _plain(_form(field, schemas)[1]) in {"", _plain(_form(others[name], schemas)[1])}
+    ]
 
 
-def request_table(schema: str) -> str:
-    """The fields of a request's body."""
-    schemas = document()["components"]["schemas"]
-    return _field_table(schemas[schema], schemas)
+def _plain(meaning: str) -> str:
+    return default_in(meaning)[0]
 
 
-def response_table(schema: str) -> str:
-    """The fields of an answer."""
-    schemas = document()["components"]["schemas"]
-    rows = [(code(name), *_form(field, schemas)) for name, field in schemas[schema]["properties"].items()]
-    return table(("field", "form", "meaning"), rows)
+def _first(meaning: str) -> str:
+    """The first sentence; the document has the others."""
+    sentence, stop, _ = meaning.partition(". ")
+    return f"{sentence}." if stop else sentence
 
 
-def field_table() -> str:
+def _sentence(shared: list[str]) -> str:
+    return f"As of a task: {', '.join(map(code, shared))}. And:"
+
+
+def task_fields() -> str:
     """The fields of a task to be created."""
     schemas = document()["components"]["schemas"]
-    return _field_table(schemas["TaskCreate"], schemas)
+    return _fields(schemas["TaskCreate"], schemas)
 
 
-def schedule_table() -> str:
+def schedule_fields() -> str:
     """The fields of a schedule to be created."""
     schemas = document()["components"]["schemas"]
-    return _field_table(schemas["ScheduleCreate"], schemas)
+    return _fields(schemas["ScheduleCreate"], schemas)
 
 
-def schedule_answer_table() -> str:
+def schedule_answer_fields() -> str:
     """The fields of a schedule's answer that no request has."""
     schemas = document()["components"]["schemas"]
     asked = schemas["ScheduleCreate"]["properties"]
     told = schemas["Schedule"]["properties"]
-    rows = [(code(name), *_form(field, schemas)) for name, field in told.items() if name not in asked]
-    return table(("field", "form", "meaning"), rows)
+    rows = [
+        (code(name), _form(field, schemas)[0], _first(_form(field, schemas)[1]))
+        for name, field in told.items()
+        if name not in asked
+    ]
+    return bullets(rows)
 
 
-def calendar_table() -> str:
+def calendar_fields() -> str:
     """The fields of a calendar."""
     schemas = document()["components"]["schemas"]
-    return _field_table(schemas["CalendarPut"], schemas)
+    return _fields(schemas["CalendarPut"], schemas)
 
 
-def retry_table() -> str:
+def retry_fields() -> str:
     """The fields of a retry policy."""
     schemas = document()["components"]["schemas"]
-    return _field_table(schemas["RetryPolicyInput"], schemas)
+    return _fields(schemas["RetryPolicyInput"], schemas)
 
 
-def answer_table() -> str:
-    """The fields of a task as it is answered."""
+def answer_fields() -> str:
+    """The fields of a task that only responses have."""
     schemas = document()["components"]["schemas"]
     asked = schemas["TaskCreate"]["properties"]
     rows = []
     for name, field in schemas["Task"]["properties"].items():
-        form, meaning = _form(field, schemas)
-        meaning = _PLAIN_MEANINGS.get(name) or meaning or default_in(_form(asked.get(name, {}), schemas)[1])[0]
-        rows.append((code(name), form, meaning))
-    return table(("field", "form", "meaning"), rows)
+        if name not in asked:
+            form, meaning = _form(field, schemas)
+            rows.append((code(name), form, _PLAIN_MEANINGS.get(name) or _first(meaning)))
+    return bullets(rows)
 
 
-def parameter_table() -> str:
+def parameters() -> str:
     """The parameters of a list."""
     found = document()["paths"][LIST.path]["get"]["parameters"]
-    rows = [(code(one["name"]), one["description"]) for one in found if one["in"] == "query"]
-    return table(("parameter", "meaning"), rows)
-
-
-def header_table() -> str:
-    """The headers that calls take."""
-    rows: dict[str, tuple[str, list[str]]] = {}
-    for operation in OPERATIONS:
-        for header in operation.all_headers:
-            _, calls = rows.setdefault(header.name, (header.description, []))
-            calls.append(code(operation.id))
-    return table(("header", "taken by", "meaning"), [(code(n), ", ".join(c), text) for n, (text, c) in rows.items()])
+    return bullets((code(one["name"]), "", one["description"]) for one in found if one["in"] == "query")
 
 
 def problem_table() -> str:
-    """Every kind of refusal, once."""
-    kinds: dict[Kind, list[str]] = {}
-    for error, kind in rest_kinds().items():
-        calls = [code(one.id) for one in OPERATIONS if error in one.all_errors]
-        kinds.setdefault(kind, []).extend(call for call in calls if call not in kinds.get(kind, []))
-    kinds[INTERNAL] = [code(one.id) for one in OPERATIONS]
-    rows = sorted((str(kind.status.value), code(kind.code), kind.title, _calls(calls)) for kind, calls in kinds.items())
-    return table(("status", "code", "title", "calls"), rows)
+    """Every kind of refusal, by its status; what is not found is named by its code."""
+    rows: dict[str, list[str]] = {}
+    for kind in sorted({*rest_kinds().values(), INTERNAL}, key=lambda kind: (kind.status.value, kind.code)):
+        title = "" if kind.code.endswith("_not_found") else f": {kind.title}"
+        rows.setdefault(str(kind.status.value), []).append(f"{code(kind.code)}{title}")
+    return table(("status", "codes"), [(status, "; ".join(codes)) for status, codes in rows.items()])
 
 
-def _calls(calls: list[str]) -> str:
-    """Which calls: all, all with a body, all but a few, the ones that are named, or how many if those are many."""
-    if not calls:
-        return "no call: the path or the method is wrong"
-    every = [code(one.id) for one in OPERATIONS]
-    with_body = [code(one.id) for one in OPERATIONS if BodyUnreadable in one.all_errors]
-    for what, group in (("all", every), ("all with a body", with_body)):
-        if set(calls) == set(group):
-            return what
-    others = [call for call in every if call not in calls]
-    if len(others) <= MOST_NAMED:
-        return f"all but {', '.join(others)}"
-    return ", ".join(calls) if len(calls) <= MOST_NAMED else f"{len(calls)} calls"
-
-
-def _field_table(schema: dict[str, Any], schemas: dict[str, Any]) -> str:
+def _fields(schema: dict[str, Any], schemas: dict[str, Any]) -> str:
     required = schema.get("required", [])
     rows = []
     for name, field in sorted(schema["properties"].items(), key=lambda pair: pair[0] not in required):
         form, text = _form(field, schemas)
         meaning, default = default_in(text)
-        rows.append((code(name), form, "required" if name in required else code(default) if default else "", meaning))
-    return table(("field", "form", "default", "meaning"), rows)
+        value = "required" if name in required else f"default {code(default)}" if default else ""
+        rows.append((code(name), "; ".join(filter(None, (form, value))), _first(meaning)))
+    return bullets(rows)
 
 
 def _form(field: dict[str, Any], schemas: dict[str, Any]) -> tuple[str, str]:
@@ -174,7 +170,7 @@ def _form(field: dict[str, Any], schemas: dict[str, Any]) -> tuple[str, str]:
         meaning = meaning or _form(options[0], schemas)[1]
         nullable = any(one.get("type") == "null" for one in field.get("anyOf", []))
         return " or ".join([*forms, *(["null"] if nullable else [])]), meaning
-    names = {"string": "text", "date-time": "time", "integer": "whole number"}
+    names = {"string": "text", "date-time": "time", "integer": "integer"}
     kind = field.get("format") or field.get("type", "any JSON")
     return ", ".join([names.get(kind, names.get(field.get("type", ""), kind)), *_bounds(field)]), meaning
 
@@ -182,14 +178,14 @@ def _form(field: dict[str, Any], schemas: dict[str, Any]) -> tuple[str, str]:
 def _bounds(field: dict[str, Any]) -> Iterator[str]:
     if "minimum" in field or "maximum" in field:
         yield (
-            f"{field.get('minimum', 0):g} to {_number(field['maximum'])}"
+            f"{field.get('minimum', 0):g}-{_number(field['maximum'])}"
             if "maximum" in field
-            else (f"at least {field['minimum']:g}")
+            else f"≥ {field['minimum']:g}"
         )
     if "maxLength" in field:
-        yield f"at most {field['maxLength']} characters"
+        yield f"≤ {field['maxLength']}"
     if "maxProperties" in field:
-        yield f"at most {field['maxProperties']}"
+        yield f"≤ {field['maxProperties']}"
     if "pattern" in field:
         yield code(field["pattern"])
 
@@ -199,9 +195,19 @@ def _number(value: float) -> str:
 
 
 def foreign_names(system: str) -> str:
-    """What one other system calls fields of requests, and what they are here."""
-    rows = []
+    """What one other system calls fields of requests, and what they are here: a row for each meaning."""
+    rows: dict[str, list[str]] = {}
     for name, meaning in SYSTEMS[system].items():
-        others = [each for each in meaning.fields if not each.startswith("task.")]
-        rows.append((code(name), ", ".join(map(code, others)), meaning.text))
-    return table(("there", "here", "note"), rows)
+        rows.setdefault(_here(meaning), []).append(code(name))
+    return table(("there", "here"), [(", ".join(names), here) for here, names in rows.items()])
+
+
+def _here(meaning: Meaning) -> str:
+    """The fields of a meaning with what its text says after them; without fields, its text."""
+    names = [each for each in meaning.fields if not each.startswith("task.")]
+    if not names:
+        return meaning.text
+    named = re.search(r"\b(?:is|are|by|its|task's) (`.*)", meaning.text)
+    if named is not None and not named[1].endswith(" says"):
+        return re.sub(r" \(POST [^)]*\)", "", named[1])
+    return " or ".join(code(each) for each in names if not any(other.endswith(f".{each}") for other in names))

@@ -7,18 +7,48 @@ import json
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
+from docs.sections.markdown import bullets, code, table
 from duetime.domain.changes.events import DOCUMENTS, EventKind
 
 _TYPES = {str: "string", int: "integer", NoneType: "null"}
 
 
-def event_schemas() -> str:
-    """Each kind: its meaning and its schema."""
-    parts = []
+def event_kinds() -> str:
+    """Each kind with its meaning and the names of its fields."""
+    rows = []
     for kind in EventKind:
-        meaning = inspect.cleandoc(DOCUMENTS[kind].__doc__ or "")
-        parts.append(f"## `{kind.value}`\n\n{meaning}\n\n```json\n{json.dumps(schema_of(kind), indent=2)}\n```\n")
-    return "\n".join(parts)
+        meaning = inspect.cleandoc(DOCUMENTS[kind].__doc__ or "").partition("\n\n")[0]
+        rows.append((code(kind.value), meaning, ", ".join(_own(kind))))
+    return table(("`detail-type`", "meaning", "fields of `detail`"), rows)
+
+
+def event_fields() -> str:
+    """Each field once for every meaning that it has."""
+    fields: dict[tuple[str, str, str], list[str]] = {}
+    for kind in EventKind:
+        for name, schema in schema_of(kind)["properties"].items():
+            types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+            fields.setdefault((name, " or ".join(types), schema["description"]), []).append(kind.value)
+    return bullets((code(name), form, text) for name, form, text in fields)
+
+
+def schemas() -> str:
+    """The JSON schema of each kind, as a file."""
+    return f"{json.dumps({kind.value: schema_of(kind) for kind in EventKind}, indent=1, ensure_ascii=False)}\n"
+
+
+def _own(kind: EventKind) -> list[str]:
+    """The fields of a kind: by their names, or as those of another kind."""
+    names = list(get_type_hints(DOCUMENTS[kind]))
+    for other in EventKind:
+        known = list(get_type_hints(DOCUMENTS[other]))
+        if other is kind:
+            break
+        if known == names:
+            return [f"those of {code(other.value)}"]
+        if len(left_out := [code(one) for one in known if one not in names]) == len(known) - len(names) == 1:
+            return [f"those of {code(other.value)} but {left_out[0]}"]
+    return [code(name) for name in names]
 
 
 def schema_of(kind: EventKind) -> dict[str, Any]:

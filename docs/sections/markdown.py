@@ -17,6 +17,11 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+def bullets(rows: Iterable[tuple[str, str, str]]) -> str:
+    """A list of names, each with what its value looks like and what it means."""
+    return "\n".join(f"* {name}{f' ({form})' if form else ''}: {meaning}" for name, form, meaning in rows)
+
+
 def code(text: object) -> str:
     """Text as code."""
     return f"`{text}`"

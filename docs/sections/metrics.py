@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from docs.sections.markdown import code, table
+from typing import TYPE_CHECKING
+
+from docs.sections.markdown import code
 from duetime.metrics import METRICS, Unit
 
-_UNITS = {Unit.COUNT: "count", Unit.MILLISECONDS: "ms"}
+if TYPE_CHECKING:
+    from duetime.metrics import Metric
 
 
-def metric_table() -> str:
-    """Each metric with its unit, who writes it, what it may be split by, and what it says."""
-    rows = [
-        (
-            code(name),
-            _UNITS[metric.unit],
-            ", ".join(metric.functions),
-            code(metric.dimension) if metric.dimension else "",
-            metric.meaning,
-        )
-        for name, metric in METRICS.items()
-    ]
-    return table(("metric", "unit", "written by", "split by", "meaning"), rows)
+def metric_list() -> str:
+    """Each metric with its unit unless it is a count, what it may be split by, and what it says."""
+    return "\n".join(f"* {_name(name, metric)}: {metric.meaning}" for name, metric in METRICS.items())
+
+
+def _name(name: str, metric: Metric) -> str:
+    unit = " (ms)" if metric.unit is Unit.MILLISECONDS else ""
+    return f"{code(name)}{unit}{f' by {code(metric.dimension)}' if metric.dimension else ''}"

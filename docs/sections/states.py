@@ -25,8 +25,8 @@ _GROUPS = ((STARTABLE, "waiting"), (LEASED, "leased"), (TERMINAL, "terminal"))
 
 
 def reached() -> frozenset[State]:
-    """The states that a task can reach by moves, from its creation on."""
-    found = {State.SCHEDULED}
+    """The states that a task can reach by moves, from its creation on: a node may begin blocked."""
+    found = {State.SCHEDULED, State.BLOCKED}
     while True:
         further = {rule.to for rule in LEGAL.values() if rule.to and rule.sources & found} - found
         if not further:
@@ -35,14 +35,18 @@ def reached() -> frozenset[State]:
 
 
 def state_table() -> str:
-    """Each state, what it means, and the first design's word for it."""
+    """Each state and what it means."""
     _, meanings = parts_of(inspect.getdoc(State) or "")
     rows = []
     for state in State:
         group = next((name for group, name in _GROUPS if state in group), "held")
-        is_reached = "yes" if state in reached() else "no"
-        rows.append((code(state), _sentence(meanings[state.name]), group, is_reached, _FIRST_DESIGN[state]))
-    return table(("state", "meaning", "kind", "some move leads here", "first design"), rows)
+        rows.append((code(state), _sentence(meanings[state.name]), group))
+    return table(("state", "meaning", "kind"), rows)
+
+
+def first_design_table() -> str:
+    """The first design's word for each state."""
+    return table(("there", "here"), [(_FIRST_DESIGN[state], code(state)) for state in State])
 
 
 def _sentence(text: str) -> str:
@@ -50,17 +54,9 @@ def _sentence(text: str) -> str:
 
 
 def move_table() -> str:
-    """Each move: from where, to where, and when."""
-    rows = [
-        (
-            code(move),
-            ", ".join(code(state) for state in State if state in rule.sources),
-            "stays" if rule.to is None else code(rule.to),
-            rule.meaning,
-        )
-        for move, rule in LEGAL.items()
-    ]
-    return table(("move", "from", "to", "when"), rows)
+    """Each move and when it happens; the picture has its states."""
+    rows = [(f"{code(move)}{'' if rule.to else ' (stays)'}", rule.meaning) for move, rule in LEGAL.items()]
+    return table(("move", "when"), rows)
 
 
 def picture() -> str:
@@ -73,7 +69,17 @@ def picture() -> str:
                 steps.setdefault((state, rule.to), []).append(move)
     lines = [f"    {one} --> {other}: {', '.join(moves)}" for (one, other), moves in steps.items()]
     ends = [f"    {state} --> [*]" for state in State if state in TERMINAL & alive]
-    return "\n".join(["```mermaid", "stateDiagram-v2", "    [*] --> scheduled: create", *lines, *ends, "```"])
+    return "\n".join(
+        [
+            "```mermaid",
+            "stateDiagram-v2",
+            "    [*] --> scheduled: create",
+            "    [*] --> blocked: plan",
+            *lines,
+            *ends,
+            "```",
+        ]
+    )
 
 
 def changeable() -> str:

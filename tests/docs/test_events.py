@@ -1,6 +1,9 @@
 from __future__ import annotations
 
-from docs.sections.events import schema_of
+import json
+
+from docs.generate import REFERENCE
+from docs.sections.events import event_fields, event_kinds, schema_of, schemas
 from duetime.domain.changes.events import EventKind
 
 
@@ -9,6 +12,23 @@ def test_every_field_of_an_event_is_described() -> None:
     for kind in EventKind:
         schema = schema_of(kind)
         assert schema["required"] == list(schema["properties"])
-        for name, told in schema["properties"].items():
-            assert told["type"], (kind, name)
-            assert told["description"].endswith("."), (kind, name)
+        for name, described in schema["properties"].items():
+            assert described["type"], (kind, name)
+            assert described["description"].endswith("."), (kind, name)
+
+
+def test_the_file_of_schemas_is_current() -> None:
+    """`docs/reference/events.json` has the schema of each kind: run `python docs/generate.py` when this fails."""
+    text = (REFERENCE / "events.json").read_text(encoding="utf-8")
+    assert text == schemas()
+    assert set(json.loads(text)) == {kind.value for kind in EventKind}
+
+
+def test_a_kind_with_the_fields_of_another_refers_to_it() -> None:
+    """Fields are listed once, and every field of every kind is explained."""
+    kinds, fields = event_kinds(), event_fields()
+    assert "those of `duetime.task.ended.v1` but `error_type`" in kinds
+    assert kinds.count("`lateness_ms`") == 1
+    for kind in EventKind:
+        for name in schema_of(kind)["properties"]:
+            assert f"* `{name}` (" in fields, (kind, name)

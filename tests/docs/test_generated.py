@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from docs.generate import SECTIONS, SectionUnknown, filled, generated_in
-from docs.sections import client_modules
+from docs.sections import api, client_modules
 from docs.sections.markdown import table
 from docs.sections.states import picture, reached
 from duetime.domain.tasks.states import LEGAL, Move, Rule, State
@@ -63,3 +63,21 @@ def test_a_new_move_changes_the_picture(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_cell_cannot_break_its_table() -> None:
     """A vertical bar or a line break in a text stays within its cell."""
     assert table(("a",), [("x|y\nz",)]).splitlines()[2] == "| x\\|y z |"
+
+
+def test_a_foreign_name_is_shown_with_the_field_that_it_is_here() -> None:
+    """With the object that has the field; without a field, by the sentence that says what to do instead."""
+    names = api.foreign_names("Celery")
+    assert "| `max_retries` | `retry.max_attempts` |" in names
+    assert "| `args`, `kwargs` | `payload` |" in names
+    assert "| `chain`, `chord`, `group_id` | `depends_on` of a node of a topology |" in names
+    assert "`Unretriable` |" in names
+
+
+def test_fields_that_mean_the_same_are_explained_once() -> None:
+    """A node has the fields of a task: they are named, and its own are explained."""
+    schemas = api.request_fields("TopologyNodeInput", besides="TaskCreate")
+    first, _, own = schemas.partition("\n")
+    assert "`retry`" in first
+    assert "* `depends_on` (" in own
+    assert "* `retry` (" not in own

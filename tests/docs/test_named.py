@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.canary_task import TYPE
+from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.http.problem_kinds import KINDS
 from duetime.domain.changes.events import EventKind
 from duetime.domain.tasks.callback_tasks import CALLBACK_TYPE
 from duetime_testing import Duetime
-from tests.docs.pages import PAGES, ROOT, all_tests, name_of
+from tests.docs.pages import PAGES, REFERENCE, ROOT, all_tests, name_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +25,8 @@ _PROBLEM = re.compile(r'"urn:duetime:problem:(\w+)", *"title": *"([^"]+)"')
 NOT_PYTHON = {TYPE, CALLBACK_TYPE, "duetime.task.attempt", *EventKind, *(f"duetime.{name}" for name in dir(Duetime))}
 """Names of a type of tasks, of an attribute of spans, of kinds of events and of parts of a fixture."""
 _TARGET = re.compile(r"\bmake ([a-z-]+)")
+_PARAMETER = re.compile(r"\{\w+\}")
+_ROUTE = re.compile(r"`((?:GET|POST|PUT|PATCH|DELETE) /v1[^`?\s]*)")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -56,6 +59,14 @@ def test_every_named_make_target_exists(page: Path) -> None:
     named = {target for text in code for target in _TARGET.findall(text)}
     known = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     assert named <= known
+
+
+@pytest.mark.parametrize("name", ["api.md", "first-designs.md"])
+def test_every_named_route_is_one_of_the_api(name: str) -> None:
+    """What an endpoint of the first designs is here, and what the reference explains, can be called."""
+    page = _FENCE.sub("", (REFERENCE / name).read_text(encoding="utf-8"))
+    routes = {_PARAMETER.sub("{}", one.route) for one in OPERATIONS}
+    assert [each for each in _ROUTE.findall(page) if _PARAMETER.sub("{}", each) not in routes] == []
 
 
 def test_problems_are_shown_with_their_titles() -> None:

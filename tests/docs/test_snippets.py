@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from docs.sections.limits import LimitUnexplained, limit_table
+from docs.sections.limits import _NOTICED, LimitUnexplained, interval_list, limit_list
 from duetime.domain import limits
 from duetime_cdk import Environment
 from tests.docs.page_runner import IMPORTED_BY_SETTINGS
@@ -66,7 +66,13 @@ def test_pages_show_settings() -> None:
 
 def test_a_limit_that_says_nothing_is_not_explained_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sentence made of a name was wrong: the code has to say what is limited."""
-    assert "of one task" not in limit_table().replace("Tags of one task.", "")
+    assert "of one task" not in limit_list().replace("Tags of one task.", "")
     monkeypatch.setattr("docs.sections.limits.documented", lambda module: {"MAX_TAGS": ""} if module is limits else {})
     with pytest.raises(LimitUnexplained):
-        limit_table()
+        limit_list()
+
+
+def test_every_interval_that_the_page_shall_have_is_on_it() -> None:
+    """A name of the generator's list that the code does not have would be left out silently."""
+    shown = f"{limit_list()}\n{interval_list()}"
+    assert [name for name in _NOTICED if f"* `{name}` (" not in shown] == []
