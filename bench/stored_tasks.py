@@ -20,9 +20,8 @@ from duetime.composition.core import CoreServices
 from duetime.composition.summary import SummaryServices
 from duetime.domain.dispatch.cursors import Cursors, horizons
 from duetime.domain.ids import TaskId
-from duetime.domain.summary.counts import CountedSteps, Group, Step, StepSet
-from duetime.domain.tasks.retry import RetryPolicy
-from duetime.domain.tasks.task_options import Priority
+from duetime.domain.summary import CountedSteps, Group, Step, StepSet
+from duetime.domain.tasks.task_options import Priority, RetryPolicy
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import DAY, MINUTE, SECOND, minute_of, start_of
 from duetime.handlers import REGISTRY, Registered

@@ -9,7 +9,7 @@ import numpy as np
 
 from bench.scale import aws_limits
 from bench.scale.cohort_model import BATCH, RUN_WRITES, Deployment, simulate
-from duetime.domain.dispatch.shard_history import GROUP_SIZE
+from duetime.domain.dispatch.cursors import GROUP_SIZE
 from duetime.domain.operating_parameters import OWNER_SPREAD
 from duetime_cdk.environments import MOST_READY_POLLERS, POLLER_INVOCATIONS
 from duetime_client.cost_estimate import estimate

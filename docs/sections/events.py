@@ -8,7 +8,7 @@ from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from docs.sections.markdown import bullets, code, table
-from duetime.domain.changes.events import DOCUMENTS, EventKind
+from duetime.domain.change_events import DOCUMENTS, EventKind
 
 _TYPES = {str: "string", int: "integer", NoneType: "null"}
 

@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from docs.sections.markdown import bullets, code, documented
-from duetime.domain import limits, operating_parameters, rate_parameters, record_limits
+from duetime.domain import limits, operating_parameters
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 _UNITS = ((DAY, "day"), (HOUR, "hour"), (MINUTE, "minute"), (SECOND, "second"), (1, "millisecond"))
-_MODULES = (limits, record_limits, operating_parameters, rate_parameters)
+_MODULES = (limits, operating_parameters)
 _UNIT_NAMES = frozenset({"DAY", "HOUR", "MINUTE", "SECOND"})
 _PLAIN_TIMES = frozenset({"CLAIM_LEAD", "LATEST_SEND", "SEND_STEP"})
 """Lengths of time that the code writes as plain milliseconds, without a unit by which they could be known."""
@@ -41,17 +41,16 @@ class LimitUnexplained(LookupError):
 def limit_list() -> str:
     """What requests may hold and what records keep, without the reasons: lengths in a line, then the others."""
     lengths = [
-        f"{code(name)} {_value(getattr(module, name), is_time=False)}"
-        for module in (limits, record_limits)
-        for name in documented(module)
+        f"{code(name)} {_value(getattr(limits, name), is_time=False)}"
+        for name in documented(limits)
         if _is_length(name)
     ]
-    return f"Lengths in characters: {', '.join(lengths)}.\n\n{_list((limits, record_limits), _REASON)}"
+    return f"Lengths in characters: {', '.join(lengths)}.\n\n{_list((limits,), _REASON)}"
 
 
 def interval_list() -> str:
     """The intervals and sizes by which duetime works that users and operators notice."""
-    return _list((module for module in _MODULES if module not in {limits, record_limits}), _SECOND_SENTENCE)
+    return _list((operating_parameters,), _SECOND_SENTENCE)
 
 
 def _list(modules: Iterable[ModuleType], rest: re.Pattern[str]) -> str:

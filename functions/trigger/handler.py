@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
 from duetime.composition.trigger import TriggerServices
-from duetime.domain.dispatch.shard_history import GROUP
+from duetime.domain.dispatch.cursors import GROUP
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext

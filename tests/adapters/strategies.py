@@ -24,7 +24,6 @@ from duetime.domain.tasks.http_requests import (
     ResponseOptions,
 )
 from duetime.domain.tasks.parent_references import Cause, ScheduleRef
-from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import LEGAL, Move, State
 from duetime.domain.tasks.targets import (
     AwsTarget,
@@ -37,7 +36,7 @@ from duetime.domain.tasks.targets import (
     TopologyTarget,
 )
 from duetime.domain.tasks.task import Progress, RequestedAction, Task
-from duetime.domain.tasks.task_options import LockScope, LockSpec, NotifyOn, Priority, Rate
+from duetime.domain.tasks.task_options import LockScope, LockSpec, NotifyOn, Priority, Rate, RetryPolicy
 from duetime.domain.times import SECOND
 
 # Each property is run on three implementations; one store serves all examples, each under a task id of its own.

@@ -21,8 +21,7 @@ from duetime.adapters.sqs.queues import SqsQueues
 from duetime.domain.dispatch.enqueue_plan import Message
 from duetime.domain.dispatch.minute_entries import Entry
 from duetime.domain.errors import ContentExpired, Unavailable
-from duetime.domain.tasks.content import Content, ContentPlace
-from duetime.domain.tasks.content_expiry import after_record
+from duetime.domain.tasks.content import Content, ContentPlace, after_record
 from duetime.domain.tasks.task_options import Priority
 from duetime.ports.queues import Delivery, Outgoing
 from duetime.ports.tasks import Insertions

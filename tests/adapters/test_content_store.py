@@ -9,11 +9,9 @@ from duetime.adapters.compression import inflated
 from duetime.adapters.content_store import SplitContentStore
 from duetime.adapters.dynamodb import attempt_codecs, attribute_values, schema
 from duetime.domain.errors import ContentExpired
-from duetime.domain.limits import MAX_PAYLOAD_BYTES
-from duetime.domain.record_limits import INLINE_CONTENT_BYTES, ITEM_CONTENT_BYTES
+from duetime.domain.limits import INLINE_CONTENT_BYTES, ITEM_CONTENT_BYTES, MAX_PAYLOAD_BYTES
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
-from duetime.domain.tasks.content import Content, ContentPlace
-from duetime.domain.tasks.content_expiry import Expiry
+from duetime.domain.tasks.content import Content, ContentPlace, Expiry
 from tests.adapters.examples import HOME, numbered
 
 if TYPE_CHECKING:

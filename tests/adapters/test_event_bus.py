@@ -7,7 +7,7 @@ import pytest
 from botocore.exceptions import ClientError, ConnectTimeoutError
 
 from duetime.adapters.event_bus import MOST_BYTES, MOST_ENTRIES, EventBridgeBus
-from duetime.domain.changes.events import Event, EventKind, ScheduleSkipped
+from duetime.domain.change_events import Event, EventKind, ScheduleSkipped
 from duetime_testing.fakes.telemetry import FakeTelemetry
 from duetime_testing.simulation.virtual_time import VirtualTime
 from tests.clocks import NOW

@@ -7,7 +7,7 @@ import boto3
 import pytest
 
 from duetime.adapters.trigger_fan_out import LambdaFanOut
-from duetime.domain.dispatch.shard_history import GROUP, groups_of
+from duetime.domain.dispatch.cursors import GROUP, groups_of
 from duetime.domain.errors import Unavailable
 from tests.adapters.clouds import EXECUTOR
 

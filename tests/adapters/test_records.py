@@ -14,9 +14,8 @@ from duetime.adapters.dynamodb.task_items import SchemaUnknown, item_of, key_of,
 from duetime.domain.conditional_writes import Guard, Write, applied
 from duetime.domain.dispatch.enqueue_plan import Timer
 from duetime.domain.dispatch.minute_entries import Entry
-from duetime.domain.limits import MAX_ARN_LENGTH, MAX_DETAIL_TYPE_LENGTH, MAX_ERROR_MESSAGE_LENGTH
+from duetime.domain.limits import ATTEMPTS_INLINE, MAX_ARN_LENGTH, MAX_DETAIL_TYPE_LENGTH, MAX_ERROR_MESSAGE_LENGTH
 from duetime.domain.operating_parameters import TIMER_LIFE
-from duetime.domain.record_limits import ATTEMPTS_INLINE
 from duetime.domain.tasks.arns import AwsService
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
 from duetime.domain.tasks.attempt_results import failure

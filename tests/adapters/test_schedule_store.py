@@ -12,8 +12,7 @@ from duetime.adapters.dynamodb.schedule_codec import former_ends_form, read_form
 from duetime.adapters.dynamodb.schedule_items import item_of, stored_of
 from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
 from duetime.domain.errors import FieldInvalid
-from duetime.domain.limits import MAX_CALENDAR_DATES, MAX_NAME_LENGTH
-from duetime.domain.record_limits import MAX_REMARKS
+from duetime.domain.limits import MAX_CALENDAR_DATES, MAX_NAME_LENGTH, MAX_REMARKS
 from duetime.domain.resource_generations import Incarnation
 from duetime.domain.schedules.backfill import Backfill, BackfillCursor
 from duetime.domain.schedules.calendars import Calendar, CalendarMode, Span, Window
@@ -47,9 +46,8 @@ from duetime.domain.tasks.http_requests import (
     RequestBody,
     ResponseOptions,
 )
-from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.targets import HandlerTarget, HttpTarget, Phase
-from duetime.domain.tasks.task_options import LockSpec, NotifyOn, Priority, Rate
+from duetime.domain.tasks.task_options import LockSpec, NotifyOn, Priority, Rate, RetryPolicy
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 from tests.adapters.clouds import EXECUTOR, Cloud

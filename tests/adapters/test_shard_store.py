@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.domain.dispatch.shard_history import Growth, ShardHistory
+from duetime.domain.dispatch.cursors import Growth, ShardHistory
 from tests.adapters.examples import HOME
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from duetime.adapters.dynamodb.attribute_values import Item
-    from duetime.domain.changes.changes import ChangeBatch
+    from duetime.domain.change_events import ChangeBatch
 
 SECRET = "hunter2"  # noqa: S105 - what must not be told
 

@@ -9,8 +9,7 @@ import pytest
 from duetime.adapters.dynamodb.summary_recount import DynamoSummaryRecounts
 from duetime.adapters.dynamodb.task_items import item_of
 from duetime.domain.operating_parameters import SUMMARY_RECOUNT_KEPT
-from duetime.domain.summary.counts import Group, Summary
-from duetime.domain.summary.recount import Generation, Recount
+from duetime.domain.summary import Generation, Group, Recount, Summary
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import SECOND

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from duetime.adapters.dynamodb.summary import DynamoSummaryStore
-from duetime.domain.summary.counts import CountedSteps, Group, Step, StepSet, Summary
+from duetime.domain.summary import CountedSteps, Group, Step, StepSet, Summary
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import MINUTE, SECOND

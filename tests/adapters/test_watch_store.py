@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.live_updates.subscriptions import Connection, Subscription, Ticket, Topic, TopicKind
+from duetime.domain.live_updates import Connection, Subscription, Ticket, Topic, TopicKind
 from duetime.domain.tasks.filters import Range, TaskFilter
 from duetime.domain.tasks.states import State
 from tests.adapters.examples import HOME

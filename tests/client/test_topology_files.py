@@ -18,7 +18,7 @@ from duetime.domain.limits import MAX_BODY_BYTES, MAX_EDGES, MAX_JSON_DEPTH, MAX
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.topologies import validation
 from duetime.domain.topologies.graph import Node, OnFailure
-from duetime.domain.topologies.progress import critical_path
+from duetime.domain.topologies.run_result import critical_path
 from duetime.domain.topologies.trigger_rules import TriggerRule
 from duetime_client import topology_files, topology_validation
 from duetime_client.topology_files import TopologyInvalid, read_topology, validate_topology

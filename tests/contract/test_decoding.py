@@ -13,9 +13,8 @@ from duetime.contract.tasks.encoding import entry
 from duetime.contract.tasks.updates import TaskFieldMerge, task_change
 from duetime.domain.limits import MAX_BATCH, MAX_PAYLOAD_BYTES
 from duetime.domain.tasks.arns import AwsService
-from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.targets import AwsTarget, HttpTarget, Phase
-from duetime.domain.tasks.task_options import Priority
+from duetime.domain.tasks.task_options import Priority, RetryPolicy
 from duetime.domain.tasks.task_spec import TaskSpec
 from tests.contract.properties import JSON, unhurried
 from tests.domain.factories import task

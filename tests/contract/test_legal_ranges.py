@@ -59,10 +59,10 @@ from duetime.domain.tasks.task import Progress
 from duetime.domain.tasks.task_options import Debounce, Priority
 from duetime.domain.tasks.wait_reasons import APPROVAL_AWAITED
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
-from duetime.domain.topologies.graph_outline import outline_of
+from duetime.domain.topologies.graph import outline_of
 from duetime.domain.topologies.maps import NodeMap, graph_of_map, map_payload
 from duetime.domain.topologies.next_actions import is_stopped
-from duetime.domain.topologies.progress import critical_path
+from duetime.domain.topologies.run_result import critical_path
 from duetime.domain.topologies.watchdog_times import deferred_until, reminders
 from tests.adapters.targets.works import work
 from tests.domain.factories import PAYLOAD

@@ -13,8 +13,7 @@ from duetime.contract.live_updates.client_messages import MessageRefused, Ping, 
 from duetime.contract.live_updates.encoding import JsonEncoder
 from duetime.domain.errors import Unavailable
 from duetime.domain.limits import MAX_FRAME_BYTES, MAX_PUSHED_CHANGES, MAX_WATCH_MESSAGE_BYTES
-from duetime.domain.live_updates.changes import Notice
-from duetime.domain.live_updates.subscriptions import Topic, TopicKind
+from duetime.domain.live_updates import Notice, Topic, TopicKind
 from duetime.domain.tasks.attempt_records import TaskError
 from duetime.domain.tasks.filters import Range, TaskFilter
 from duetime.domain.tasks.states import State

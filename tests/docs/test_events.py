@@ -4,7 +4,7 @@ import json
 
 from docs.generate import REFERENCE
 from docs.sections.events import event_fields, event_kinds, schema_of, schemas
-from duetime.domain.changes.events import EventKind
+from duetime.domain.change_events import EventKind
 
 
 def test_every_field_of_an_event_is_described() -> None:

@@ -9,8 +9,8 @@ import pytest
 from duetime.canary_task import TYPE
 from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.http.problem_kinds import KINDS
-from duetime.domain.changes.events import EventKind
-from duetime.domain.tasks.callback_tasks import CALLBACK_TYPE
+from duetime.domain.change_events import EventKind
+from duetime.domain.tasks.notices import CALLBACK_TYPE
 from duetime_testing import Duetime
 from tests.docs.pages import PAGES, REFERENCE, ROOT, all_tests, name_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from duetime.domain.tasks.url_policy import literal_address, refusal
+from duetime.domain.tasks.allowed_targets import literal_address, refusal
 
 NOBODY: frozenset[str] = frozenset()
 

@@ -8,7 +8,7 @@ from duetime.domain.limits import MAX_ATTEMPTS
 from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN
 from duetime.domain.tasks.attempt_records import TaskError
 from duetime.domain.tasks.attempt_results import Failed
-from duetime.domain.tasks.retry import RetryPolicy
+from duetime.domain.tasks.task_options import RetryPolicy
 from duetime.domain.times import SECOND
 from tests.domain.factories import NOW
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.domain.dispatch.enqueue_plan import HEADROOM, Message, Precision, delay_seconds
-from duetime.domain.dispatch.send_times import send_groups
+from duetime.domain.dispatch.enqueue_plan import HEADROOM, Message, Precision, delay_seconds, send_groups
 from duetime.domain.ids import TaskId
 from duetime.domain.operating_parameters import MAX_DELAY, MOST_SENT_IN_TIME, SEND_STEP, SHORTEST_WAIT_SENT_IN_TIME
 from duetime.domain.tasks.task_options import Priority

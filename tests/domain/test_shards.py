@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.domain.dispatch.shard_history import GROUP_SIZE, ShardHistory, groups_of, shards_in
+from duetime.domain.dispatch.cursors import GROUP_SIZE, ShardHistory, groups_of, shards_in
 from duetime.domain.operating_parameters import SHARDS_SETTLE
 from duetime.domain.times import DAY
 from tests.domain.factories import NOW

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from duetime.domain.record_limits import ACTIONS_INLINE, ACTIONS_INLINE_BYTES
+from duetime.domain.limits import ACTIONS_INLINE, ACTIONS_INLINE_BYTES
 from duetime.domain.tasks.action_history import NO_ACTIONS, Action, ActionHistory, ActionRecord, Attribution
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
 from duetime.domain.tasks.attempt_run import ended_attempts

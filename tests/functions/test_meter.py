@@ -37,6 +37,7 @@ from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.cost_estimates.estimate import lines_of
 from duetime.domain.dispatch.enqueue_plan import BulkTimer
 from duetime.domain.limits import (
+    INLINE_CONTENT_BYTES,
     MAX_LOCK_KEY_LENGTH,
     MAX_NAME_LENGTH,
     MAX_TAG_KEY_LENGTH,
@@ -46,7 +47,6 @@ from duetime.domain.limits import (
     MAX_URL_LENGTH,
 )
 from duetime.domain.operating_parameters import CIRCUIT_THRESHOLD
-from duetime.domain.record_limits import INLINE_CONTENT_BYTES
 from duetime.domain.switches import Switch, SwitchKey, SwitchScope
 from duetime.domain.tasks.action_history import BY_SYSTEM
 from duetime.domain.tasks.arns import ArnPatterns, AwsService
@@ -55,10 +55,9 @@ from duetime.domain.tasks.creation import Order, TaskChange
 from duetime.domain.tasks.filters import TaskFilter
 from duetime.domain.tasks.http_requests import BodyKind, HttpRequest, RequestBody
 from duetime.domain.tasks.idempotency_keys import IdempotencyKey
-from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import ApprovalTarget, AwsTarget, HttpTarget
-from duetime.domain.tasks.task_options import LockSpec, NotifyOn, Priority, Rate
+from duetime.domain.tasks.task_options import LockSpec, NotifyOn, Priority, Rate, RetryPolicy
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import MINUTE, SECOND
 from duetime.environment_variables import Variable

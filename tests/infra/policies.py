@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.tasks.allowed_secrets import HttpSecret
+from duetime.domain.tasks.allowed_targets import HttpSecret
 from duetime.environment_variables import QUEUE_VARIABLES, Variable
 from infra.environments import environment_named
 from tests.grants import ARCHIVE, BUCKET, LIVE_API, MACHINE, SECRET, SENT_SECRET, STREAM, TABLE, function, queue

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.tasks.allowed_secrets import HttpSecret
+from duetime.domain.tasks.allowed_targets import HttpSecret
 from duetime.environment_variables import Variable
 from duetime.settings import Settings, with_settings_module
 from duetime_cdk.aws_limits import LimitExceeded, split_variables, variables_size

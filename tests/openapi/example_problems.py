@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from duetime.contract.http.request_errors import BodyTooLarge, CallerForbidden, CallerUnknown
 from duetime.contract.tasks.fields import OWNER_RULE
-from duetime.domain import errors, switch_errors
+from duetime.domain import errors
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_BODY_BYTES
 from duetime.domain.times import DAY
@@ -25,7 +25,7 @@ RARE: Sequence[Exception] = (
     errors.LockLost(task()),
     errors.OperatorRequired(),
     errors.SummaryOff(),
-    switch_errors.SwitchesFull(100),
+    errors.SwitchesFull(100),
     errors.TaskArchived(TaskId.parse("01M7XZ8CGJ0013P2ZBN3YDT3DX"), 30 * DAY),
     errors.TaskDeleted(TaskId.parse("01M7XZ8CGJ0013P2ZBN3YDT3DX")),
     errors.TargetSilent("the endpoint did not answer within 5 s"),

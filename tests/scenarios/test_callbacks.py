@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.domain.operating_parameters import CALLBACK_ATTEMPTS, CALLBACK_TIMEOUT
-from duetime.domain.tasks.callback_tasks import CALLBACK_TYPE, callback_spec
+from duetime.domain.tasks.notices import CALLBACK_TYPE, callback_spec
 from duetime.domain.tasks.states import State
 from duetime.domain.times import to_iso
 from duetime.handlers import Accepted, Unretriable

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.adapters.dynamodb import schema
-from duetime.domain.tasks.retry import RetryPolicy
+from duetime.domain.tasks.task_options import RetryPolicy
 from duetime.domain.times import to_iso
 from duetime.handlers import Accepted
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario

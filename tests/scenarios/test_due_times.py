@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.dispatch.shard_history import GROUP_SIZE
+from duetime.domain.dispatch.cursors import GROUP_SIZE
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import to_iso

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.adapters.dynamodb.stream import changes_of
-from duetime.domain.changes.events import Event, EventKind, events_of
+from duetime.domain.change_events import Event, EventKind, events_of
 from duetime_testing.fakes.stream import FakeStream
 from duetime_testing.fakes.telemetry import FakeTelemetry
 from tests.scenarios.scenario import MINUTE, PLAIN, SECOND

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.domain.record_limits import ACTIONS_INLINE
+from duetime.domain.limits import ACTIONS_INLINE
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, Scenario
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.domain.summary.counts import Group
+from duetime.domain.summary import Group
 from duetime_testing.simulation.table_stream import SimulatedTableStream
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
 from tests.simulation.fault_simulation import FaultSimulation, Theme

@@ -10,8 +10,7 @@ import pytest
 
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
-from duetime.domain.limits import MAX_ACTION_REASON_LENGTH
-from duetime.domain.record_limits import ACTIONS_INLINE
+from duetime.domain.limits import ACTIONS_INLINE, MAX_ACTION_REASON_LENGTH
 from duetime.handlers import AttemptCancelled
 from tests.scenarios.graphs import DIAMOND, Graphs
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE

@@ -16,8 +16,7 @@ from duetime.domain.tasks.approvals import REJECTED, TIMED_OUT, is_awaited
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.tasks.targets import ApprovalTarget, TopologyTarget
 from duetime.domain.times import SECOND
-from duetime.domain.topologies.graph import OnFailure
-from duetime.domain.topologies.graph_outline import outline_of
+from duetime.domain.topologies.graph import OnFailure, outline_of
 from duetime.domain.topologies.run_state import is_of_present_run
 from duetime.domain.topologies.trigger_rules import TriggerRule
 from duetime_testing.simulation.machines import SKEW

@@ -14,7 +14,7 @@ from duetime.adapters.dynamodb.field_codecs import read_state
 from duetime.adapters.dynamodb.task_items import key_of, task_of
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.attempt_records import AttemptOutcome
-from duetime.domain.tasks.callback_tasks import CALLBACK_TYPE
+from duetime.domain.tasks.notices import CALLBACK_TYPE
 from duetime.domain.tasks.states import LEASED, STARTABLE, TERMINAL, State
 from duetime.domain.tasks.targets import ApprovalTarget, AwsTarget, HandlerTarget, HttpTarget
 from duetime.domain.tasks.task_options import LockScope

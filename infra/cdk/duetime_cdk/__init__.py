@@ -9,7 +9,7 @@ import os
 from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.enqueue_plan import Precision
-from duetime.domain.tasks.allowed_secrets import HttpSecret
+from duetime.domain.tasks.allowed_targets import HttpSecret
 from duetime.domain.tasks.task_options import Priority
 from duetime.settings import Authentication
 from duetime_cdk.environments import (

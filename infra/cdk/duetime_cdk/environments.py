@@ -31,7 +31,7 @@ from duetime_cdk.layers.target import Target
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from duetime.domain.tasks.allowed_secrets import HttpSecret
+    from duetime.domain.tasks.allowed_targets import HttpSecret
 
 LOCAL = "local"
 """The environment that is deployed to the embedded AWS of one machine."""

@@ -14,11 +14,9 @@ from duetime.contract.tasks.encoding import entry
 from duetime.domain.tasks.arns import ArnPatterns
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
 from duetime.domain.tasks.attempt_results import Succeeded, failure
-from duetime.domain.tasks.callback_tasks import outcome_origin
-from duetime.domain.tasks.notices import Notice, NoticeKind
+from duetime.domain.tasks.notices import ConsolePages, Notice, NoticeKind, outcome_origin
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import CallbackTarget
-from duetime.domain.tasks.web_console_links import ConsolePages
 from duetime.domain.times import SECOND, to_iso
 from tests.adapters.targets.works import work
 from tests.domain.factories import NOW, task

@@ -5,9 +5,16 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from duetime.domain.changes.changes import Change, ChangeBatch
-from duetime.domain.changes.events import DOCUMENTS, Event, EventKind, events_of
-from duetime.domain.changes.snapshots import ScheduleSnapshot, TaskSnapshot
+from duetime.domain.change_events import (
+    DOCUMENTS,
+    Change,
+    ChangeBatch,
+    Event,
+    EventKind,
+    ScheduleSnapshot,
+    TaskSnapshot,
+    events_of,
+)
 from duetime.domain.operating_parameters import LATE_EVENT_AFTER
 from duetime.domain.schedules.run_history import CalendarEnd, ExpectationState, Remark
 from duetime.domain.schedules.schedule import ScheduleState

@@ -10,12 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.domain.explanations.durations import span
-from duetime.domain.explanations.facts import Facts
+from duetime.domain.explanations.facts import Facts, span
 from duetime.domain.explanations.gate import GateName, GateState
-from duetime.domain.explanations.task_explanation import explain
-from duetime.domain.explanations.time_breakdown import timeline
-from duetime.domain.record_limits import MAX_RECORDED_WAITS
+from duetime.domain.explanations.task_explanation import explain, timeline
+from duetime.domain.limits import MAX_RECORDED_WAITS
 from duetime.domain.tasks.attempt_records import FORGOTTEN, PAUSED, AttemptOutcome, AttemptRecord, Wait
 from duetime.domain.tasks.attempt_run import waiting_since, waits_with
 from duetime.domain.tasks.states import State

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from duetime.domain.changes.changes import Change, ChangeBatch
-from duetime.domain.changes.snapshots import TaskSnapshot, task_snapshot
+from duetime.domain.change_events import Change, ChangeBatch, TaskSnapshot, task_snapshot
 from duetime.domain.ids import TaskId
-from duetime.domain.live_updates.changes import WatchedChange, watched
-from duetime.domain.live_updates.subscriptions import Connection, Subscription, Topic, TopicKind
+from duetime.domain.live_updates import Connection, Subscription, Topic, TopicKind, WatchedChange, watched
 from tests.domain.factories import NOW, task
 
 CONNECTION = Connection("c1", "me", NOW + 1)

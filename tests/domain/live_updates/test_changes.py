@@ -5,11 +5,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.domain.changes.changes import Change, ChangeBatch
-from duetime.domain.changes.snapshots import ScheduleSnapshot
+from duetime.domain.change_events import Change, ChangeBatch, ScheduleSnapshot
 from duetime.domain.limits import MAX_PUSHED_CHANGES
-from duetime.domain.live_updates.changes import by_owner, latest, pushes, watched
-from duetime.domain.live_updates.subscriptions import Connection, Topic, TopicKind
+from duetime.domain.live_updates import Connection, Topic, TopicKind, by_owner, latest, pushes, watched
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.filters import TaskFilter
 from duetime.domain.tasks.parent_references import Cause, NodeRef, ScheduleRef

@@ -14,9 +14,9 @@ from duetime.domain.errors import FieldInvalid
 from duetime.domain.schedules.cron_description import describe_cron
 from duetime.domain.schedules.cron_dialects import Dialect
 from duetime.domain.schedules.cron_parser import parse_cron
+from duetime.domain.schedules.time_zones import wall_of
 from duetime.domain.schedules.timing_description import describe_timing
 from duetime.domain.schedules.timings import parse_timing
-from duetime.domain.schedules.wall_times import wall_of
 from duetime.domain.times import DAY
 from tests.domain.schedules import described
 

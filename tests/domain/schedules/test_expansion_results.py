@@ -8,7 +8,7 @@ from duetime.domain.ids import TaskId
 from duetime.domain.schedules.backfill import requested
 from duetime.domain.schedules.calendars import Calendar
 from duetime.domain.schedules.definition import ScheduleSpec, Written
-from duetime.domain.schedules.expansion_results import decide_missed, expand_backfill, expand_timing
+from duetime.domain.schedules.expansion import decide_missed, expand_backfill, expand_timing
 from duetime.domain.schedules.run_history import BackfillRun
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_record import StoredSchedule

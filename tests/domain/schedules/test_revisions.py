@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from duetime.domain.record_limits import MAX_REVISION_ENDS, MAX_STOPPED_OCCURRENCES
+from duetime.domain.limits import MAX_REVISION_ENDS, MAX_STOPPED_OCCURRENCES
 from duetime.domain.schedules.definition import ScheduleSpec, Written
 from duetime.domain.schedules.revisions import (
     NO_REVISION,

@@ -12,9 +12,9 @@ from duetime.domain.errors import FieldInvalid
 from duetime.domain.schedules.calendars import Calendar
 from duetime.domain.schedules.definition import CatchUpMode, OnExcluded, ScheduleSpec, Written
 from duetime.domain.schedules.expansion import catch_up, expand, is_caught_up
-from duetime.domain.schedules.occurrence_ids import spread_offset
 from duetime.domain.schedules.occurrences import between, count_between, following, preceding
 from duetime.domain.schedules.recurrences import Clock
+from duetime.domain.schedules.revisions import spread_offset
 from duetime.domain.schedules.schedule import Schedule, check
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.schedules.timing_description import describe_timing

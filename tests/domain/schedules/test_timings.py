@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duetime.domain.errors import FieldInvalid
-from duetime.domain.schedules.calendar_steps import Steps
 from duetime.domain.schedules.cron_dialects import Dialect
+from duetime.domain.schedules.recurrence_builder import Steps
 from duetime.domain.schedules.recurrences import UTC_CLOCK
 from duetime.domain.schedules.schedule import next_permanent_run
+from duetime.domain.schedules.time_zones import day_of
 from duetime.domain.schedules.timings import Permanent, Rate, parse_timing
-from duetime.domain.schedules.wall_times import day_of
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis
 from tests.domain.schedules.times import at, clock, locals_of, scheduled
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_EDGES, MAX_NODE_KEY_LENGTH, MAX_NODES
-from duetime.domain.topologies.levels import levels
+from duetime.domain.topologies.next_actions import levels
 from duetime.domain.topologies.validation import checked
 from tests.domain.topologies.graphs import SPEC, graphs, node
 

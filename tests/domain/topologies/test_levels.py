@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from duetime.domain.tasks.states import State
-from duetime.domain.topologies.levels import levels, reverse_levels, rollback_levels, undone_next
+from duetime.domain.topologies.next_actions import levels, reverse_levels, rollback_levels, undone_next
 from duetime.domain.topologies.node_status import NodeStatus, Reason
 from tests.domain.topologies.graphs import FAILED, SUCCEEDED, graph, statuses
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from duetime.domain.tasks.attempt_results import Failed, Succeeded
-from duetime.domain.topologies.graph_outline import outline_of
+from duetime.domain.topologies.graph import outline_of
 from duetime.domain.topologies.maps import MapFailed, NodeMap, ending_without_items, graph_of_map, map_payload
 
 NODE = {"type": "echo", "payload": ["<duetime.item>", "<<duetime.item>", "<duetime.task-id>"], "depends_on": ["list"]}

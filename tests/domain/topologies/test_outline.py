@@ -6,7 +6,7 @@ import pytest
 
 from duetime.contract.topologies.decoding import read_graph, read_stored_graph
 from duetime.domain.errors import FieldInvalid
-from duetime.domain.topologies.graph_outline import outline_of
+from duetime.domain.topologies.graph import outline_of
 
 BODY = {
     "on_failure": "rollback",

@@ -11,10 +11,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.states import State
-from duetime.domain.topologies.join_counters import Chunk, JoinCount, chunk_of, chunks_for, reports
+from duetime.domain.topologies.join_counters import (
+    Chunk,
+    JoinCount,
+    chunk_of,
+    chunks_for,
+    edges_to_count,
+    is_counted,
+    reports,
+)
 from duetime.domain.topologies.next_actions import NextAction, is_stopped, next_action
 from duetime.domain.topologies.node_status import NodeStatus, Reason, counts_for
-from duetime.domain.topologies.parent_groups import edges_to_count, is_counted
 from duetime.domain.topologies.run_plan import arrivals, opening
 from duetime.domain.topologies.trigger_rules import Counts, Verdict, verdict
 

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.changes.changes import Change, ChangeBatch
+from duetime.domain.change_events import Change, ChangeBatch
 from duetime.domain.errors import Unavailable
 from duetime.services.broadcaster import BatchNotCounted, Broadcaster
 from duetime_testing.fakes.telemetry import FakeTelemetry
 
 if TYPE_CHECKING:
-    from duetime.domain.changes.snapshots import TaskSnapshot
+    from duetime.domain.change_events import TaskSnapshot
 
 ONE: Change[TaskSnapshot] = Change("1", 0, None, None)
 BATCH = ChangeBatch((ONE,))

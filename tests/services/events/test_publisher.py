@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.changes.changes import Change, ChangeBatch
+from duetime.domain.change_events import Change, ChangeBatch
 from duetime.domain.tasks.states import State
 from duetime.services.event_publisher import EventPublisher
 from duetime_testing.fakes.telemetry import FakeTelemetry
@@ -14,7 +14,7 @@ from tests.domain.changes.test_events import RUNNING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime.domain.changes.events import Event
+    from duetime.domain.change_events import Event
 
 
 @dataclass

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from duetime.contract.live_updates.encoding import JsonEncoder
-from duetime.domain.changes.changes import Change, ChangeBatch
+from duetime.domain.change_events import Change, ChangeBatch
 from duetime.domain.errors import Unavailable
 from duetime.domain.ids import TaskId
-from duetime.domain.live_updates.subscriptions import Connection, Subscription, Topic, TopicKind
+from duetime.domain.live_updates import Connection, Subscription, Topic, TopicKind
 from duetime.ports.live_updates import Delivery
 from duetime.ports.runtime import Runtime
 from duetime.services.live_updates.push import ChangePusher

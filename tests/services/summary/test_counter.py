@@ -11,12 +11,11 @@ import pytest
 from duetime.adapters.dynamodb.summary import DynamoSummaryStore
 from duetime.adapters.dynamodb.summary_recount import DynamoSummaryRecounts
 from duetime.domain.admins import Admins
-from duetime.domain.changes.changes import Change, ChangeBatch
-from duetime.domain.changes.snapshots import TaskSnapshot
+from duetime.domain.change_events import Change, ChangeBatch, TaskSnapshot
 from duetime.domain.errors import Unavailable
 from duetime.domain.ids import TaskId
 from duetime.domain.operating_parameters import SUMMARY_TYPES_AT_ONCE
-from duetime.domain.summary.counts import Group, steps_of
+from duetime.domain.summary import Group, steps_of
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import MINUTE, SECOND
@@ -33,8 +32,8 @@ from tests.metering import item_size, write_units
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from duetime.domain.changes.changes import TaskChange
-    from duetime.domain.summary.counts import CountedSteps, Step, StepSet
+    from duetime.domain.change_events import TaskChange
+    from duetime.domain.summary import CountedSteps, Step, StepSet
 
 MORNING = NOW // SECOND * SECOND
 

@@ -15,7 +15,7 @@ MUTANTS = (
     ),
     Mutant(
         "each claim of a task says that it has started late",
-        "domain/changes/events.py",
+        "domain/change_events.py",
         "if task.started_late and not (before is not None and before.started_late):",
         "if (task.lateness or 0) >= 60_000 and (before is None or before.started_at is None):",
         theme=Theme.TASKS,
@@ -159,7 +159,7 @@ MUTANTS = (
     ),
     Mutant(
         "one attempt more is made than is allowed",
-        "domain/tasks/retry.py",
+        "domain/tasks/task_options.py",
         "return attempt < self.max_attempts",
         "return attempt <= self.max_attempts",
     ),
@@ -171,7 +171,7 @@ MUTANTS = (
     ),
     Mutant(
         "the last attempt is never made",
-        "domain/tasks/retry.py",
+        "domain/tasks/task_options.py",
         "return attempt < self.max_attempts",
         "return attempt + 1 < self.max_attempts",
     ),

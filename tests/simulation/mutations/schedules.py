@@ -38,7 +38,7 @@ MUTANTS = (
     ),
     Mutant(
         "of what is missed while nothing ran, nothing is told",
-        "domain/schedules/expansion_results.py",
+        "domain/schedules/expansion.py",
         "runs_skipped=stored.runs_skipped + found.skipped",
         "runs_skipped=stored.runs_skipped",
     ),
@@ -86,7 +86,7 @@ MUTANTS = (
     ),
     Mutant(
         "a backfill begins anew at each look",
-        "domain/schedules/expansion_results.py",
+        "domain/schedules/expansion.py",
         "steps(schedule, run.backfill, run.occurrences, run.cursor, has_run)",
         "steps(schedule, run.backfill, run.occurrences, None, has_run)",
     ),

@@ -37,7 +37,7 @@ MUTANTS = (
     ),
     Mutant(
         "what depends on a node that was chosen to run again is kept if it needs it no more",
-        "domain/topologies/retry_plan.py",
+        "domain/topologies/run_plan.py",
         "    wanted = _with_descendants(graph, chosen)\n",
         "    wanted = frozenset(chosen)\n",
     ),
@@ -87,7 +87,7 @@ MUTANTS = (
     ),
     Mutant(
         "a rollback begins with the parents",
-        "domain/topologies/levels.py",
+        "domain/topologies/next_actions.py",
         "first = next(iter(reverse_levels(graph, rolling_back | wanted)), ())",
         "first = (*rolling_back, *wanted)",
     ),

@@ -22,7 +22,7 @@ from duetime.environment_variables import QUEUE_VARIABLES, Variable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from duetime.domain.tasks.allowed_secrets import HttpSecrets
+    from duetime.domain.tasks.allowed_targets import HttpSecrets
 
 
 class Authentication(StrEnum):
@@ -142,7 +142,7 @@ class Settings:
     def http_secrets(self) -> HttpSecrets:
         """The secrets that HTTP calls may use."""
         # Imported when it is needed: half of the functions have no targets.
-        from duetime.domain.tasks.allowed_secrets import HttpSecret, HttpSecrets  # noqa: PLC0415 - see the line above
+        from duetime.domain.tasks.allowed_targets import HttpSecret, HttpSecrets  # noqa: PLC0415 - see the line above
 
         told: dict[str, dict[str, Any]] = json.loads(self.environ.get(Variable.HTTP_SECRETS, "") or "{}")
         return HttpSecrets(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.attempt_records import AttemptRecord
-    from duetime.domain.tasks.content_expiry import Expiry
+    from duetime.domain.tasks.content import Expiry
 
 _DATA = "b"
 _LINE = "line#"

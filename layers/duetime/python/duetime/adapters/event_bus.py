@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from mypy_boto3_events import EventBridgeClient
 
-    from duetime.domain.changes.events import Event
+    from duetime.domain.change_events import Event
     from duetime.ports.runtime import Executor, Telemetry
 
 MOST_ENTRIES, MOST_BYTES = 10, 256_000

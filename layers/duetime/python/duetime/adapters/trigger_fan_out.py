@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.adapters.aws_clients import translated
-from duetime.domain.dispatch.shard_history import GROUP
+from duetime.domain.dispatch.cursors import GROUP
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

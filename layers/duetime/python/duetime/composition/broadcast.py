@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from duetime.domain.changes.changes import ChangeBatch
+    from duetime.domain.change_events import ChangeBatch
     from duetime.ports.change_consumers import ChangeConsumer
 
 

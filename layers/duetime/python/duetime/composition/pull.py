@@ -13,7 +13,7 @@ from duetime.composition.root import Part
 from duetime.composition.start_gates import StartGateServices
 from duetime.composition.switches import SwitchServices
 from duetime.composition.tasks import TaskServices
-from duetime.domain.tasks.web_console_links import ConsolePages
+from duetime.domain.tasks.notices import ConsolePages
 from duetime.services.outcomes.traceback_recorder import TracebackRecorder
 from duetime.services.pull.claims import LeaseClaims, PullLocks, PullMessages
 from duetime.services.pull.lease import LeaseService

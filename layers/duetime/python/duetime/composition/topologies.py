@@ -12,7 +12,7 @@ from duetime.composition.deferred_imports import read_stored_graph
 from duetime.composition.outcomes import OutcomeServices
 from duetime.composition.root import Part
 from duetime.composition.tasks import TaskServices
-from duetime.domain.topologies.graph_outline import outline_of
+from duetime.domain.topologies.graph import outline_of
 from duetime.services.topologies.deletion import Retention
 from duetime.services.topologies.node_finished import Joins, NodeFinished
 from duetime.services.topologies.node_requests import NodeRequests

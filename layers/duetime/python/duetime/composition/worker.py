@@ -17,7 +17,7 @@ from duetime.composition.root import Part
 from duetime.composition.start_gates import StartGateServices
 from duetime.composition.switches import SwitchServices
 from duetime.composition.targets import TargetServices
-from duetime.domain.tasks.web_console_links import ConsolePages
+from duetime.domain.tasks.notices import ConsolePages
 from duetime.services.outcomes.completion_steps import (
     CallbackTasks,
     InlineCompletion,

@@ -18,7 +18,7 @@ from duetime.domain.limits import MAX_SUMMARY_OWNERS, MAX_SUMMARY_TYPES
 from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
-    from duetime.domain.summary.counts import Summary
+    from duetime.domain.summary import Summary
     from duetime.domain.times import Millis
 
 

@@ -16,7 +16,7 @@ from duetime.contract.http.validation_errors import read_body
 from duetime.contract.tasks import fields
 from duetime.contract.tasks.fields import OWNER_PATTERN, OWNER_RULE, TYPE_PATTERN, printable
 from duetime.contract.tasks.responses import Instant  # noqa: TC001 - same
-from duetime.domain import errors, switch_errors
+from duetime.domain import errors
 from duetime.domain.limits import MAX_LOCK_HOLDERS, MAX_SWITCH_REASON_LENGTH
 from duetime.domain.switches import ALL_TASKS, Switch, SwitchKey, SwitchScope
 from duetime.domain.tasks.task_options import Rate
@@ -219,7 +219,7 @@ READ = Operation(
     "Get a switch",
     Returns(SwitchResponse, "The switch."),
     description="A switch that does not concern the caller is not found, except by operators.",
-    errors=(switch_errors.SwitchNotFound,),
+    errors=(errors.SwitchNotFound,),
     has_open_path=True,
 )
 PUT = Operation(
@@ -231,7 +231,7 @@ PUT = Operation(
     "`waiting`, and is dispatched within 90 seconds after the switch is deleted. A switch that neither stops nor "
     f"limits anything is deleted. {_WHO}",
     body=SwitchPut,
-    errors=(errors.OperatorRequired, switch_errors.SwitchesFull),
+    errors=(errors.OperatorRequired, errors.SwitchesFull),
     has_open_path=True,
 )
 DELETE = Operation(
@@ -240,6 +240,6 @@ DELETE = Operation(
     "Delete a switch",
     Returns(SwitchResponse, "The switch as it was."),
     description=_WHO,
-    errors=(errors.OperatorRequired, switch_errors.SwitchNotFound),
+    errors=(errors.OperatorRequired, errors.SwitchNotFound),
     has_open_path=True,
 )

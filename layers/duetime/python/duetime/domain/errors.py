@@ -9,6 +9,7 @@ from duetime.domain.times import DAY, to_iso
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
+    from duetime.domain.switches import SwitchKey
     from duetime.domain.tasks.targets import Query
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
@@ -247,3 +248,18 @@ class RecordUnreadable(Exception):
     def __init__(self, key: str, reason: str) -> None:
         super().__init__(f"the item {key} cannot be read: {reason}")
         self.key = key
+
+
+class SwitchNotFound(RequestError):
+    """There is no such switch: nothing is stopped or capped by it."""
+
+    def __init__(self, key: SwitchKey) -> None:
+        super().__init__(f"there is no switch for {key}")
+        self.key = key
+
+
+class SwitchesFull(RequestError):
+    """There are as many switches as there may be."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"there are {most} switches already; remove one first")

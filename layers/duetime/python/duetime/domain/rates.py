@@ -22,8 +22,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from duetime.domain.operating_parameters import MAX_CLOCK_DIFFERENCE
-from duetime.domain.rate_parameters import MAX_STARTS_PER_RATE_PART, RATE_HOLD, RATE_LATE_COMER, RATE_SLACK
+from duetime.domain.operating_parameters import (
+    MAX_CLOCK_DIFFERENCE,
+    MAX_STARTS_PER_RATE_PART,
+    RATE_HOLD,
+    RATE_LATE_COMER,
+    RATE_SLACK,
+)
 from duetime.domain.tasks.task_options import Priority
 
 if TYPE_CHECKING:

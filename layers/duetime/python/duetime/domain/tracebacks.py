@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from duetime.domain.json_values import writable
-from duetime.domain.record_limits import MAX_LOGGED_TRACEBACK_LENGTH
+from duetime.domain.limits import MAX_LOGGED_TRACEBACK_LENGTH
 
 _CLASS_NAME = type.__dict__["__name__"]
 """The name that Python itself has of a class: a metaclass may answer anything."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from duetime.domain.changes.changes import ChangeBatch
+    from duetime.domain.change_events import ChangeBatch
 
 
 class ChangeConsumer(Protocol):

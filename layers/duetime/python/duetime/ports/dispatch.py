@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from duetime.domain.dispatch.cursors import Cursors
-    from duetime.domain.dispatch.shard_history import ShardHistory
+    from duetime.domain.dispatch.cursors import Cursors, ShardHistory
     from duetime.domain.times import Millis
 
 

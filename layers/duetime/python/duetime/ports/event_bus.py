@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime.domain.changes.events import Event
+    from duetime.domain.change_events import Event
 
 
 class EventBus(Protocol):

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime.domain.live_updates.changes import Notice, Watched
-    from duetime.domain.live_updates.subscriptions import Connection, Subscription, Ticket
+    from duetime.domain.live_updates import Connection, Notice, Subscription, Ticket, Watched
     from duetime.domain.times import Millis
 
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from duetime.domain.summary.counts import CountedSteps, Group, Step, StepSet, Summary
-    from duetime.domain.summary.recount import Generation, OlderTasks, Recount
+    from duetime.domain.summary import CountedSteps, Generation, Group, OlderTasks, Recount, Step, StepSet, Summary
     from duetime.domain.times import Millis
 
 

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from duetime.domain.dispatch.minute_entries import Entry
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.attempt_records import AttemptRecord
-    from duetime.domain.tasks.content import Content
-    from duetime.domain.tasks.content_expiry import Expiry
+    from duetime.domain.tasks.content import Content, Expiry
     from duetime.domain.tasks.idempotency_keys import KeyRedirect, RememberedKey
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.unique_key_holders import KeyHolder, KeyTaking, KeyWrite

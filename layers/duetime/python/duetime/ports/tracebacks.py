@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.content_expiry import Expiry
+    from duetime.domain.tasks.content import Expiry
     from duetime.domain.tracebacks import AttemptTraceback
 
 

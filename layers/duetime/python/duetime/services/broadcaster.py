@@ -9,7 +9,7 @@ from duetime.domain.tracebacks import places_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime.domain.changes.changes import ChangeBatch
+    from duetime.domain.change_events import ChangeBatch
     from duetime.ports.change_consumers import ChangeConsumer
     from duetime.ports.runtime import Telemetry
 

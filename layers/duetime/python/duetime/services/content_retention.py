@@ -10,8 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import ContentExpired, Unavailable
-from duetime.domain.tasks.content import ContentPlace
-from duetime.domain.tasks.content_expiry import after_record
+from duetime.domain.tasks.content import ContentPlace, after_record
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import unique_of
 
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.domain.conditional_writes import WriteResult
-    from duetime.domain.tasks.content import Content
-    from duetime.domain.tasks.content_expiry import Expiry
+    from duetime.domain.tasks.content import Content, Expiry
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.stores import Stores

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.domain.changes.events import events_of
+from duetime.domain.change_events import events_of
 
 if TYPE_CHECKING:
-    from duetime.domain.changes.changes import ChangeBatch
+    from duetime.domain.change_events import ChangeBatch
     from duetime.ports.event_bus import EventBus
     from duetime.ports.runtime import Telemetry
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import Unavailable
-from duetime.domain.rate_parameters import RATE_BUSY_WAIT, RATE_LIFE
+from duetime.domain.operating_parameters import RATE_BUSY_WAIT, RATE_LIFE
 from duetime.domain.rates import MICROS, Convert, RateState, Start, StartRequest, Wait, part_of
 from duetime.domain.switches import SYSTEM
 from duetime.domain.tasks.attempt_results import Postponed

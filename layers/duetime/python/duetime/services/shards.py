@@ -10,7 +10,7 @@ from duetime.domain.errors import Unavailable
 from duetime.domain.operating_parameters import SHARDS_KNOWN
 
 if TYPE_CHECKING:
-    from duetime.domain.dispatch.shard_history import ShardHistory
+    from duetime.domain.dispatch.cursors import ShardHistory
     from duetime.domain.times import Millis
     from duetime.ports.dispatch import ShardStore
     from duetime.ports.runtime import Clock

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import OperatorRequired, Unavailable
+from duetime.domain.errors import OperatorRequired, SwitchesFull, SwitchNotFound, Unavailable
 from duetime.domain.limits import MAX_PAGE, MAX_SWITCHES
-from duetime.domain.switch_errors import SwitchesFull, SwitchNotFound
 from duetime.domain.switches import SwitchKey, SwitchScope
 
 if TYPE_CHECKING:

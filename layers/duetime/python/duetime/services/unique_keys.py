@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import Unavailable, UniqueKeyHeld
-from duetime.domain.tasks.content_expiry import after_record
+from duetime.domain.tasks.content import after_record
 from duetime.domain.tasks.task_options import unique_of
 from duetime.domain.tasks.unique_key_holders import KeyTaking, holds_key
 

@@ -15,8 +15,7 @@ from icalendar.timezone.windows_to_olson import WINDOWS_TO_OLSON
 
 from duetime.adapters.calendars.recurrences import FIELD
 from duetime.domain.errors import FaultCode, FieldInvalid
-from duetime.domain.schedules.time_zones import FIRST_YEAR, UTC_ZONE, Zone, zone_named
-from duetime.domain.schedules.wall_times import datetime_of, wall_from
+from duetime.domain.schedules.time_zones import FIRST_YEAR, UTC_ZONE, Zone, datetime_of, wall_from, zone_named
 from duetime.domain.times import Millis, from_datetime
 
 if TYPE_CHECKING:

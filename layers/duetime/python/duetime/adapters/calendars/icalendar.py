@@ -25,8 +25,7 @@ from duetime.adapters.calendars.recurrences import FIELD, Budget, starts
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_CALENDAR_BYTES, MAX_CALENDAR_DATES
 from duetime.domain.schedules.calendars import EMPTY_CALENDAR, Calendar, CalendarMode, Span
-from duetime.domain.schedules.time_zones import UTC_ZONE, Zone
-from duetime.domain.schedules.wall_times import datetime_of, day_of, wall_of
+from duetime.domain.schedules.time_zones import UTC_ZONE, Zone, datetime_of, day_of, wall_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

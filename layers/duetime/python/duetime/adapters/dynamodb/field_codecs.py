@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from duetime.adapters.dynamodb.attribute_values import packed, unpacked
 from duetime.domain.tasks.attempt_records import Wait
 from duetime.domain.tasks.content import Content, ContentPlace
-from duetime.domain.tasks.retry import RetryPolicy
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Progress, RequestedAction, Task
 from duetime.domain.tasks.task_options import (
@@ -22,6 +21,7 @@ from duetime.domain.tasks.task_options import (
     OnConflict,
     Priority,
     Rate,
+    RetryPolicy,
     Unique,
     Until,
 )

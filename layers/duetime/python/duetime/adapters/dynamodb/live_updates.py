@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
 from duetime.domain.ids import TaskId
-from duetime.domain.live_updates.subscriptions import Connection, Subscription, Topic, TopicKind
+from duetime.domain.live_updates import Connection, Subscription, Topic, TopicKind
 from duetime.domain.tasks.filters import Range, TaskFilter
 from duetime.domain.tasks.states import State
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
-    from duetime.domain.live_updates.subscriptions import Ticket
+    from duetime.domain.live_updates import Ticket
     from duetime.domain.times import Millis
 
 _OWNER, _EXPIRES_AT, _USED_BY = "o", "e", "u"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
-from duetime.domain.dispatch.shard_history import Growth, ShardHistory
+from duetime.domain.dispatch.cursors import Growth, ShardHistory
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

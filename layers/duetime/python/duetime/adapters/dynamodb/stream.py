@@ -13,8 +13,7 @@ from duetime.adapters.dynamodb.schedule_items import is_schedule, schedule_of
 from duetime.adapters.dynamodb.stream_values import name_of, with_bytes
 from duetime.adapters.dynamodb.task_items import owner_of, require_readable, unreadable_as_error
 from duetime.adapters.dynamodb.versioned_items import is_deleted
-from duetime.domain.changes.changes import Change, ChangeBatch
-from duetime.domain.changes.snapshots import TaskSnapshot, schedule_snapshot
+from duetime.domain.change_events import Change, ChangeBatch, TaskSnapshot, schedule_snapshot
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.targets import TopologyTarget, definition_of
 from duetime.domain.tasks.task_options import Priority
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from duetime.adapters.dynamodb.attribute_values import StoredItem
-    from duetime.domain.changes.snapshots import ScheduleSnapshot
+    from duetime.domain.change_events import ScheduleSnapshot
     from duetime.ports.runtime import Telemetry
 
 _FIELDS = (

@@ -15,7 +15,7 @@ from duetime.adapters.dynamodb.failed_conditions import is_lost_race
 from duetime.adapters.dynamodb.summary_numbers import attribute_of, counts_of
 from duetime.adapters.dynamodb.versioned_items import VERSION, version_of
 from duetime.domain.operating_parameters import SUMMARY_PAGES, SUMMARY_STEPS_KEPT
-from duetime.domain.summary.counts import MARK_BYTES, CountedSteps, Summary, sums
+from duetime.domain.summary import MARK_BYTES, CountedSteps, Summary, sums
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
-    from duetime.domain.summary.counts import Group, Step, StepSet
+    from duetime.domain.summary import Group, Step, StepSet
     from duetime.domain.times import Millis
 
 _COUNTS_MARK = "c"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.adapters.dynamodb import attribute_values, field_codecs, schema
-from duetime.domain.summary.counts import Group
+from duetime.domain.summary import Group
 from duetime.domain.tasks.task_options import Priority
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from duetime.adapters.dynamodb.task_items import owner_of, require_readable, unr
 from duetime.adapters.dynamodb.versioned_items import save_next, version_of
 from duetime.domain.errors import RecordUnreadable
 from duetime.domain.operating_parameters import SUMMARY_PAGES, SUMMARY_RECOUNT_KEPT, SUMMARY_RECOUNT_RUN
-from duetime.domain.summary.counts import Group, Summary
-from duetime.domain.summary.recount import EndedCounts, Generation, OlderTasks, Recount
+from duetime.domain.summary import EndedCounts, Generation, Group, OlderTasks, Recount, Summary
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import DAY
 

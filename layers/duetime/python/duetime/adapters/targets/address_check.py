@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from duetime.domain.tasks.url_policy import is_public, port_of, refusal
+from duetime.domain.tasks.allowed_targets import is_public, port_of, refusal
 
 if TYPE_CHECKING:
     from urllib.parse import SplitResult

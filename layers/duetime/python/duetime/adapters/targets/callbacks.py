@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from duetime.adapters.targets.aws_target import AwsRunner
     from duetime.adapters.targets.http_messages import Caller
     from duetime.domain.tasks.attempt_results import Failed
-    from duetime.domain.tasks.notices import Notice
+    from duetime.domain.tasks.notices import ConsolePages, Notice
     from duetime.domain.tasks.task import Task
-    from duetime.domain.tasks.web_console_links import ConsolePages
     from duetime.domain.times import Millis
 
 _HEADERS = {"Content-Type": "application/json", "User-Agent": "duetime"}

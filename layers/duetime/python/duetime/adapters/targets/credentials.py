@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient
 
     from duetime.adapters.targets.http_messages import CallAuth
-    from duetime.domain.tasks.allowed_secrets import HttpSecrets
+    from duetime.domain.tasks.allowed_targets import HttpSecrets
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock
 

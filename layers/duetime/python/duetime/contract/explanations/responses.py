@@ -10,7 +10,7 @@ from typing_extensions import TypedDict  # pydantic describes no other before Py
 
 from duetime.contract.tasks.responses import Instant, TaskErrorResponse  # noqa: TC001 - same
 from duetime.domain.explanations.gate import GateName, GateState  # noqa: TC001 - same
-from duetime.domain.explanations.occurrence_outcome import OccurrenceOutcome  # noqa: TC001 - same
+from duetime.domain.explanations.schedule_explanation import OccurrenceOutcome  # noqa: TC001 - same
 from duetime.domain.schedules.schedule import ScheduleState  # noqa: TC001 - same
 from duetime.domain.switches import SwitchScope  # noqa: TC001 - same
 from duetime.domain.tasks.states import State  # noqa: TC001 - same

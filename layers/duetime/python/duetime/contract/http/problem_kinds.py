@@ -8,7 +8,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from duetime.contract.http import request_errors
-from duetime.domain import errors, switch_errors
+from duetime.domain import errors
 from duetime.domain.bulk import errors as for_bulk
 from duetime.domain.schedules import errors as for_schedules
 from duetime.domain.topologies import errors as for_topologies
@@ -94,8 +94,8 @@ KINDS: Mapping[type[Exception], Kind] = {
     errors.TaskDeleted: Kind(HTTPStatus.GONE, ProblemCode.TASK_DELETED, "The task was deleted"),
     errors.ContentExpired: Kind(HTTPStatus.GONE, ProblemCode.CONTENT_EXPIRED, "The content of the task has expired"),
     errors.OperatorRequired: Kind(HTTPStatus.FORBIDDEN, ProblemCode.OPERATOR_REQUIRED, "Only an operator can do this"),
-    switch_errors.SwitchNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.SWITCH_NOT_FOUND, "There is no such switch"),
-    switch_errors.SwitchesFull: Kind(HTTPStatus.CONFLICT, ProblemCode.SWITCHES_FULL, "There are too many switches"),
+    errors.SwitchNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.SWITCH_NOT_FOUND, "There is no such switch"),
+    errors.SwitchesFull: Kind(HTTPStatus.CONFLICT, ProblemCode.SWITCHES_FULL, "There are too many switches"),
     errors.SubscriptionsFull: Kind(
         HTTPStatus.CONFLICT, ProblemCode.SUBSCRIPTIONS_FULL, "There are too many subscriptions"
     ),

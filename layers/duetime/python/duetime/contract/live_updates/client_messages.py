@@ -16,7 +16,7 @@ from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN, Tags
 from duetime.contract.tasks.filter_conditions import States, TaskConditions, WantedErrorType, WantedSchedule
 from duetime.domain.ids import InvalidTaskId, TaskId
 from duetime.domain.limits import MAX_WATCH_MESSAGE_BYTES, MAX_WATCH_REF_LENGTH
-from duetime.domain.live_updates.subscriptions import Topic, TopicKind
+from duetime.domain.live_updates import Topic, TopicKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

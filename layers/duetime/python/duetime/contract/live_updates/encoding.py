@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 from duetime.contract.http.problem_kinds import kind_of
 from duetime.contract.http.problems import problem_of
-from duetime.domain.changes.snapshots import ScheduleSnapshot
+from duetime.domain.change_events import ScheduleSnapshot
 from duetime.domain.limits import MAX_FRAME_BYTES
-from duetime.domain.live_updates.changes import version_of
+from duetime.domain.live_updates import version_of
 from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duetime.contract.live_updates import server_messages
-    from duetime.domain.changes.snapshots import TaskSnapshot
-    from duetime.domain.live_updates.changes import Notice, Watched
+    from duetime.domain.change_events import TaskSnapshot
+    from duetime.domain.live_updates import Notice, Watched
     from duetime.domain.times import Millis
 
 _START, _END = '{"kind":"change","changes":[', "]}"

@@ -17,14 +17,15 @@ from duetime.domain.limits import (
     MAX_CHECKPOINT_BYTES,
     MAX_LEASE_SECONDS,
     MAX_LEASES,
+    MAX_LOGGED_TRACEBACK_LENGTH,
     MAX_PULL_WAIT_SECONDS,
     MAX_PULLED_TYPES,
     MAX_RESULT_BYTES,
+    MAX_TRACEBACK_LENGTH,
     MAX_WORKER_NAME_LENGTH,
     MIN_LEASE_SECONDS,
 )
 from duetime.domain.operating_parameters import MAX_UNACKNOWLEDGED_LEASES
-from duetime.domain.record_limits import MAX_LOGGED_TRACEBACK_LENGTH, MAX_TRACEBACK_LENGTH
 from duetime.domain.tasks.states import State  # noqa: TC001 - same
 from duetime.domain.tasks.task import RequestedAction  # noqa: TC001 - same
 

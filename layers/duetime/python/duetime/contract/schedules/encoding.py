@@ -21,7 +21,7 @@ from duetime.contract.schedules.responses import (
 )
 from duetime.contract.tasks.encoding import instant, json_of, request_fields, target_response
 from duetime.contract.tasks.option_encoding import options_response
-from duetime.domain.schedules.occurrence_ids import spread_offset
+from duetime.domain.schedules.revisions import spread_offset
 from duetime.domain.schedules.timing_description import describe_timing
 from duetime.domain.times import SECOND, to_iso
 

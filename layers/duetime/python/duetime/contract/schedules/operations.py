@@ -18,8 +18,7 @@ from duetime.contract.schedules import (
 from duetime.contract.tasks.operations import NEW_TASK
 from duetime.contract.tasks.queries import EstimateQuery
 from duetime.domain import errors
-from duetime.domain.limits import MAX_EXAMINED
-from duetime.domain.record_limits import ACTIONS_INLINE
+from duetime.domain.limits import ACTIONS_INLINE, MAX_EXAMINED
 from duetime.domain.schedules import errors as for_schedules
 
 ONLY_NEW = Header("If-None-Match", "`*`: only if there is no calendar of this name.", {"const": "*"})

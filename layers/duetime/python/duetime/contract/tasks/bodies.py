@@ -41,8 +41,7 @@ from duetime.domain.limits import (
     MAX_RETRY_WAIT_SECONDS,
 )
 from duetime.domain.tasks.placeholders import PLACEHOLDERS, PREFIX
-from duetime.domain.tasks.retry import RetryPolicy
-from duetime.domain.tasks.task_options import LockScope, Priority
+from duetime.domain.tasks.task_options import LockScope, Priority, RetryPolicy
 from duetime.domain.tasks.task_spec import TaskSpec
 
 _RETRY = RetryPolicy()

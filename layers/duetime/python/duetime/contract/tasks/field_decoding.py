@@ -29,7 +29,7 @@ from duetime.contract.tasks.target_bodies import (
 from duetime.domain.limits import MAX_PAYLOAD_BYTES
 from duetime.domain.tasks import placeholders, targets, task_options
 from duetime.domain.tasks.arns import AwsService
-from duetime.domain.tasks.retry import DEFAULT_RETRY, RetryPolicy
+from duetime.domain.tasks.task_options import DEFAULT_RETRY, RetryPolicy
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import SECOND
 

@@ -16,8 +16,7 @@ from duetime.contract.tasks import (
     responses,
 )
 from duetime.domain import errors
-from duetime.domain.limits import MAX_BATCH, MAX_JSON_DEPTH, MAX_QUERY_ANSWER_BYTES, QUERY_TIMEOUT
-from duetime.domain.record_limits import ACTIONS_INLINE
+from duetime.domain.limits import ACTIONS_INLINE, MAX_BATCH, MAX_JSON_DEPTH, MAX_QUERY_ANSWER_BYTES, QUERY_TIMEOUT
 from duetime.domain.times import SECOND
 
 TASK = Returns(responses.TaskResponse, "The task.", {"ETag": "The task's version."})

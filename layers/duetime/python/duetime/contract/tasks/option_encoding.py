@@ -16,7 +16,7 @@ from duetime.contract.tasks.option_responses import (
 
 if TYPE_CHECKING:
     from duetime.domain.tasks import task_options
-    from duetime.domain.tasks.retry import RetryPolicy
+    from duetime.domain.tasks.task_options import RetryPolicy
 
 
 def options_response(options: task_options.TaskOptions) -> TaskOptionsResponse:

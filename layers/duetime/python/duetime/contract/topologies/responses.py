@@ -23,7 +23,7 @@ from duetime.domain.tasks.targets import definition_of
 from duetime.domain.tasks.task import RequestedAction  # noqa: TC001 - pydantic reads the annotations
 from duetime.domain.times import to_iso
 from duetime.domain.topologies.graph import OnFailure  # noqa: TC001 - pydantic reads the annotations
-from duetime.domain.topologies.progress import counted, critical_path, durations, percent
+from duetime.domain.topologies.run_result import counted, critical_path, durations, percent
 from duetime.domain.topologies.trigger_rules import TriggerRule  # noqa: TC001 - pydantic reads the annotations
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.cost_estimates.estimate import TASK_WRITES
 from duetime.domain.cost_estimates.workload import LONGEST_SECONDS, MONTH_DAYS, MONTH_SECONDS, Workload
+from duetime.domain.limits import INLINE_CONTENT_BYTES
 from duetime.domain.operating_parameters import EDGES_PER_GROUP
-from duetime.domain.record_limits import INLINE_CONTENT_BYTES
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.forecast import planned_times
 from duetime.domain.schedules.occurrences import count_between

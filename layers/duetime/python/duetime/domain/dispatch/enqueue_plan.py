@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.operating_parameters import (
     DIRECT_SLACK,
+    FEWEST_WAITED_FOR,
     LATEST_ARRIVAL,
     MAX_CLOCK_DIFFERENCE,
     MAX_DELAY,
+    MOST_SENT_IN_TIME,
     RECOVERY_SCAN_DELAYS,
+    SEND_STEP,
+    SHORTEST_WAIT_SENT_IN_TIME,
 )
 from duetime.domain.tasks.states import STARTABLE, State
 from duetime.domain.tasks.targets import pull_queue_of
@@ -19,6 +23,8 @@ from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import SECOND, Millis, minute_of, start_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
@@ -211,3 +217,43 @@ def is_direct(at: Millis, now: Millis, look_ahead: Millis) -> bool:
 def on_the_minute(at: Millis, now: Millis, look_ahead: Millis) -> Millis:
     """The end of the minute of `at`, if the trigger will read it: so all the checks of one minute share one timer."""
     return at if is_direct(at, now, look_ahead) else start_of(minute_of(at - 1) + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class SendGroup:
+    """Messages that are sent together.
+
+    Attributes:
+        at: when; their delays are counted from there.
+    """
+
+    at: Millis
+    messages: tuple[Message, ...]
+
+
+def send_groups(messages: Sequence[Message], now: Millis, precision: Precision) -> list[SendGroup]:
+    """In which groups, and when within the next second, messages are sent; in the order of their times.
+
+    All of them at once, if they are so many that workers are given full batches, which share their wait; or if the
+    precision is not `normal`: `relaxed` waits for nothing, and `exact` is to be early. The last ones are not waited for
+    if the trigger's own time would cost more than their workers'.
+    """
+    if precision is not Precision.NORMAL or len(messages) > MOST_SENT_IN_TIME:
+        return [SendGroup(now, tuple(messages))]
+    groups: dict[Millis, list[Message]] = {}
+    last = 0
+    waiting = len(messages)
+    for step, message in sorted(((_step(each, now), each) for each in messages), key=lambda pair: pair[0]):
+        # As many as are left wait for as long as the trigger waits.
+        last = step if waiting >= FEWEST_WAITED_FOR else last
+        groups.setdefault(last, []).append(message)
+        waiting -= 1
+    return [SendGroup(now + step, tuple(group)) for step, group in groups.items()]
+
+
+def _step(message: Message, now: Millis) -> Millis:
+    """How long until a message is best sent, in whole steps; 0 for one that cannot wait, or waits longer than SQS."""
+    wait = message.due - now - HEADROOM[Precision.NORMAL]
+    if not SHORTEST_WAIT_SENT_IN_TIME <= wait <= MAX_DELAY:
+        return 0
+    return wait % SECOND // SEND_STEP * SEND_STEP

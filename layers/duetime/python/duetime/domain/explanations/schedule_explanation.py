@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from duetime.domain.explanations.durations import span
-from duetime.domain.explanations.occurrence_lookup import occurrence_at, rolled_at, time_meant
-from duetime.domain.explanations.occurrence_outcome import OccurrenceOutcome
+from duetime.domain.explanations.facts import span
+from duetime.domain.limits import MAX_OCCURRENCES
+from duetime.domain.schedules.calendar_search import covering
 from duetime.domain.schedules.changed_occurrences import changed_of
-from duetime.domain.schedules.occurrences import Occurrence, is_in_gap, next_nominal, preceding
+from duetime.domain.schedules.occurrences import (
+    Occurrence,
+    between,
+    count_between,
+    is_in_gap,
+    judged,
+    next_nominal,
+    preceding,
+    previous_nominal,
+)
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_history import TIMING_FIELDS, ScheduleAction
 from duetime.domain.tasks.attempt_results import SKIPPED
 from duetime.domain.tasks.parent_references import Cause
-from duetime.domain.times import to_iso
+from duetime.domain.times import HOUR, MINUTE, SECOND, from_datetime, to_iso
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +35,7 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
+
 
 _OWN = {
     Cause.SCHEDULE: "Its task",
@@ -375,3 +387,92 @@ def _standing(stored: StoredSchedule) -> str:
         return "has ended"
     why = f": {stored.paused_reason}" if stored.paused_reason else ""
     return f"is paused since {to_iso(stored.updated_at)}{why}"
+
+
+_GAP = 3 * HOUR
+"""No clock is changed by more."""
+
+
+def occurrence_at(schedule: Schedule, at: Millis) -> Occurrence | None:
+    """The occurrence that somebody means who names a time: to the minute if it is a whole one, else to the second.
+
+    A local time that a clock jumped over is found by the offset before the jump, one that jitter has moved by when it
+    is due.
+    """
+    first, unit = time_meant(at)
+    for found in between(schedule, first - 1, first + unit - 1, MAX_OCCURRENCES):
+        if not is_in_gap(schedule, found):
+            return found
+    if (lost := _lost_at(schedule, first, unit)) is not None:
+        return lost
+    earlier = previous_nominal(schedule, first)
+    moved = None if earlier is None else judged(schedule, earlier)
+    return moved if moved is not None and moved.runs and first <= moved.due_at < first + unit else None
+
+
+def rolled_at(schedule: Schedule, at: Millis) -> str:
+    """What has become of a time that its calendars exclude and that runs on another day; empty for any other."""
+    first, unit = time_meant(at)
+    if (rolled := schedule.rolled) is None or (origin := rolled.inner.after(first - 1)) is None:
+        return ""
+    landing, zone = rolled.rule.roll(origin).at, schedule.spec.clock.zone
+    span = covering(schedule.calendars, origin)
+    if origin >= first + unit or landing == origin or span is None:
+        return ""
+    return f"{span.reason}: it runs at {zone.text_at(landing)} instead of {zone.text_at(origin)}."
+
+
+def time_meant(at: Millis) -> tuple[Millis, Millis]:
+    """The beginning and the length of the minute, or second, that somebody means who names a time."""
+    unit = MINUTE if at % MINUTE == 0 else SECOND
+    return at - at % unit, unit
+
+
+def _lost_at(schedule: Schedule, first: Millis, unit: Millis) -> Occurrence | None:
+    """A time that a clock jumped over."""
+    if count_between(schedule, first - _GAP, first + _GAP) >= MAX_OCCURRENCES:
+        return None
+    for found in between(schedule, first - _GAP, first + _GAP, MAX_OCCURRENCES):
+        if is_in_gap(schedule, found) and first <= from_datetime(datetime.fromisoformat(found.key)) < first + unit:
+            return found
+    return None
+
+
+class OccurrenceOutcome(StrEnum):
+    """What became of a time of a schedule.
+
+    Attributes:
+        RAN: its task has ended.
+        OPEN: its task has not ended; its explanation says what it waits for.
+        PLANNED: it will run.
+        LATE: it is due, and has no task yet.
+        SKIPPED: its task was skipped before it began, for the schedule or an earlier run of it.
+        EXCLUDED: a calendar excludes it.
+        CLOCK_CHANGE: the clock was set forward past it.
+        MISSED: it was found too late.
+        PAUSED: the schedule was paused, or is.
+        NO_RUNS_LEFT: no runs remained, or remain.
+        ENDED: the schedule had ended, or has.
+        NOT_SCHEDULED: its timing does not mean that time.
+        BEFORE_START: it lies before the start of the schedule.
+        AFTER_END: it lies after the end of the schedule.
+        BEFORE_CREATION: the schedule did not exist then.
+        NOT_RECORDED: what is stored does not tell.
+    """
+
+    RAN = "ran"
+    OPEN = "open"
+    PLANNED = "planned"
+    LATE = "late"
+    SKIPPED = "skipped"
+    EXCLUDED = "excluded"
+    CLOCK_CHANGE = "clock_change"
+    MISSED = "missed"
+    PAUSED = "paused"
+    NO_RUNS_LEFT = "no_runs_left"
+    ENDED = "ended"
+    NOT_SCHEDULED = "not_scheduled"
+    BEFORE_START = "before_start"
+    AFTER_END = "after_end"
+    BEFORE_CREATION = "before_creation"
+    NOT_RECORDED = "not_recorded"

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from duetime.domain.explanations.facts import span
 from duetime.domain.explanations.gate import Gate, GateName, GateState
-from duetime.domain.explanations.present_gate import present_gate
-from duetime.domain.explanations.start_gates import closed_gates
-from duetime.domain.explanations.time_breakdown import summary_of, timeline
-from duetime.domain.tasks.attempt_run import waiting_since
-from duetime.domain.tasks.states import NOT_STARTED, State
+from duetime.domain.explanations.present_gate import closed_gates, present_gate
+from duetime.domain.tasks.attempt_records import FORGOTTEN, PAUSED, QUEUED, RECEIVED, RESUMED, AttemptOutcome, Wait
+from duetime.domain.tasks.attempt_run import ended_attempts, waiting_since
+from duetime.domain.tasks.states import LEASED, NOT_STARTED, State
+from duetime.domain.tasks.wait_reasons import wait_reason
 from duetime.domain.times import SECOND, to_iso
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from duetime.domain.explanations.facts import Facts
-    from duetime.domain.explanations.time_breakdown import Part
+    from duetime.domain.tasks.attempt_records import AttemptRecord
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
@@ -106,3 +110,210 @@ def _expiry_text(task: Task) -> str:
 
 def _open_text(present: Gate, ahead: tuple[Gate, ...]) -> str:
     return " ".join([present.text, *(gate.text for gate in ahead)])
+
+
+_AFTER = {
+    AttemptOutcome.RETRIED: (GateName.RETRY, "paused before the next attempt"),
+    AttemptOutcome.PAUSED: (GateName.PAUSED, "it was paused"),
+}
+_OF_ITS_USER = {
+    PAUSED: (GateName.PAUSED, "it was paused"),
+    RESUMED: (GateName.DUE, "waited for its time, after it was resumed"),
+}
+_OF_ITS_MESSAGE = {
+    QUEUED: (GateName.QUEUE, "its message was on the queue"),
+    RECEIVED: (GateName.WORKER, "its worker had received it, and had not started it"),
+}
+_STAGES = {**_OF_ITS_USER, **_OF_ITS_MESSAGE}
+_TRIGGER = (
+    GateName.TRIGGER,
+    "the trigger had not sent its message, or that message was lost and had not been replaced",
+)
+_LOST = (GateName.TRIGGER, "its first message was lost and had not been replaced")
+_FOLLOW_UP = (GateName.FOLLOW_UP, "what follows its outcome")
+_ENDED = (GateName.ENDED, "it had ended")
+_DISPATCH = (GateName.DISPATCH, "on its way to a worker: the trigger, the queue and the worker")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a task's life.
+
+    Attributes:
+        text: what it was about, in words.
+    """
+
+    gate: GateName
+    since: Millis
+    until: Millis
+    text: str
+
+    @property
+    def duration(self) -> Millis:
+        """How long it took."""
+        return self.until - self.since
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """From an instant on a task was at a gate."""
+
+    at: Millis
+    gate: GateName
+    text: str
+
+
+def timeline(task: Task, older: Sequence[AttemptRecord], now: Millis) -> tuple[Part, ...]:
+    """The life of a task, from its creation or its due time, whichever is earlier, to its end, or to now.
+
+    What the record does not tell is a part of its own.
+
+    Args:
+        task: the record.
+        older: the attempts that the record had no more room for.
+        now: the time.
+    """
+    begin = min(task.created_at, task.due_at)
+    end = max(begin, now if task.finished_at is None else task.finished_at)
+    marks = sorted(_marks(task, ended_attempts(task, older)), key=lambda mark: mark.at)
+    reached = [mark for mark in marks if mark.at < end + (mark.gate is GateName.RUN) or mark is marks[0]]
+    return tuple(_parts(reached, begin, end))
+
+
+def _parts(marks: Sequence[_Mark], begin: Millis, end: Millis) -> Iterator[Part]:
+    """The parts between marks; of marks at one instant the last one counts, and equal neighbours are one part."""
+    bounds = [max(begin, min(mark.at, end)) for mark in marks]
+    current: Part | None = None
+    for mark, (since, until) in zip(marks, pairwise([*bounds, end]), strict=True):
+        # An attempt may take no time at all.
+        if since == until and mark.gate is not GateName.RUN and not (mark is marks[-1] and current is None):
+            continue
+        if current is not None and (current.gate, current.text) == (mark.gate, mark.text):
+            current = Part(current.gate, current.since, until, current.text)
+            continue
+        if current is not None:
+            yield current
+        current = Part(mark.gate, begin if current is None else since, until, mark.text)
+    if current is not None:
+        yield current
+
+
+def _marks(task: Task, lines: Sequence[AttemptRecord]) -> Iterator[_Mark]:
+    yield from _before_the_first_check(task, lines)
+    for wait in task.waits:
+        yield _of_wait(wait)
+    previous: AttemptRecord | None = None
+    for line in lines:
+        yield from _of_line(task, line, previous, is_last=task.is_terminal and line is lines[-1])
+        previous = line
+    if task.state in LEASED and task.run_at is not None and task.lease_expires_at is not None:
+        yield from _of_present(task, previous)
+    elif not task.is_terminal and task.state not in {State.PAUSED, State.BLOCKED} and (lines or task.waits):
+        yield _Mark(task.next_at, *_DISPATCH)
+
+
+def _before_the_first_check(task: Task, lines: Sequence[AttemptRecord]) -> Iterator[_Mark]:
+    """What lies before the task was first put on its way to a worker."""
+    if task.node_ref is not None:
+        yield _Mark(min(task.created_at, task.due_at), GateName.PARENTS, "waited for its parents in the topology")
+    elif task.due_at < task.created_at:
+        yield _Mark(task.due_at, GateName.CREATION, "it was due before it was created")
+    else:
+        yield _Mark(task.created_at, GateName.DUE, "waited for its due time")
+    first = _first_check(task, lines)
+    is_paused = any(wait.reason == PAUSED and wait.since <= first for wait in task.waits)
+    ready = max(task.due_at, task.created_at)
+    if task.node_ref is None and ready < first and not is_paused:
+        if first - ready < SECOND:
+            first = ready
+        else:
+            yield _Mark(ready, GateName.NOT_RECORDED, "the record does not tell why")
+    if task.state is not State.BLOCKED and not _is_held(task, first):
+        yield _Mark(first, *_DISPATCH)
+
+
+def _first_check(task: Task, lines: Sequence[AttemptRecord]) -> Millis:
+    """When the task was first put on its way to a worker, as far as the record tells."""
+    ready = max(task.due_at, task.created_at)
+    waits = [wait.since for wait in task.waits if wait.reason not in _STAGES]
+    if waits and not (lines and 0 < lines[0].started_at < waits[0]):
+        # What was put back then had been on its way since it was due.
+        return waits[0] if task.node_ref is not None else min(waits[0], ready)
+    if not lines:
+        return task.next_at
+    first = lines[0]
+    return first.started_at - first.late if first.started_at else min(ready, task.started_at or ready)
+
+
+def _is_held(task: Task, at: Millis) -> bool:
+    """Whether the task has been paused since before an instant."""
+    return task.state is State.PAUSED and bool(task.waits) and task.waits[-1].since <= at
+
+
+def _of_wait(wait: Wait) -> _Mark:
+    if wait.reason == FORGOTTEN:
+        return _Mark(wait.since, GateName.NOT_RECORDED, "several waits that the record had no more room for")
+    if wait.reason in _STAGES:
+        return _Mark(wait.since, *_STAGES[wait.reason])
+    return _Mark(wait.since, GateName(wait_reason(wait.reason).value), f"waited: {wait.reason}")
+
+
+def _of_line(task: Task, line: AttemptRecord, previous: AttemptRecord | None, *, is_last: bool) -> Iterator[_Mark]:
+    """An attempt that has ended, with what was before it and what came after it; the last one led to the outcome."""
+    is_lost = line.outcome is AttemptOutcome.LOST or not line.started_at
+    if is_lost:
+        yield _of_lost(task, line, previous)
+        return
+    planned = line.started_at - line.late
+    if previous is None or (previous.started_at and planned >= previous.started_at + previous.took):
+        stages = [wait.since for wait in task.waits if wait.reason in _OF_ITS_MESSAGE]
+        is_known = any(wait.reason == QUEUED and planned < wait.since <= line.started_at for wait in task.waits)
+        # A message that was sent in time has its own stage from that very instant on.
+        if planned not in stages:
+            yield _Mark(planned, *(_before_the_queue(task) if is_known else _DISPATCH))
+    failed = f": {line.error.type}" if line.error else ""
+    yield _Mark(line.started_at, GateName.RUN, f"attempt {line.attempt} ({line.outcome}{failed})")
+    yield _Mark(line.started_at + line.took, *_AFTER.get(line.outcome, _FOLLOW_UP if is_last else _ENDED))
+
+
+def _before_the_queue(task: Task) -> tuple[GateName, str]:
+    """Where a task was before the message was sent that its worker received: an earlier one may have been lost."""
+    return _LOST if task.sent and not task.generation else _TRIGGER
+
+
+def _of_lost(task: Task, line: AttemptRecord, previous: AttemptRecord | None) -> _Mark:
+    """An attempt that was lost with its worker; of the first one alone it is known when it began."""
+    text = f"attempt {line.attempt}, which was lost with its worker, and the time until that was noticed"
+    if previous is None and task.started_at is not None:
+        return _Mark(task.started_at, GateName.RECOVERY, text)
+    at = task.due_at if previous is None else previous.started_at + previous.took
+    return _Mark(at, GateName.NOT_RECORDED, f"{text}: the record does not tell when it began")
+
+
+def _of_present(task: Task, previous: AttemptRecord | None) -> Iterator[_Mark]:
+    """The attempt that runs."""
+    began = task.run_at or 0
+    if previous is None or previous.started_at:
+        yield _Mark(min(task.next_at, began), *_DISPATCH)
+    if task.awaiting_notification:
+        yield _Mark(began, GateName.NOTIFICATION, f"attempt {task.attempt}, whose target is to report the outcome")
+    else:
+        yield _Mark(began, GateName.RUN, f"attempt {task.attempt}")
+    yield _Mark(task.lease_expires_at or 0, GateName.RECOVERY, "its lease is over")
+
+
+def summary_of(task: Task, parts: Sequence[Part]) -> str:
+    """Where the time of an ended task went, in one sentence; the longest part first."""
+    end = parts[-1].until
+    spent: dict[GateName, Millis] = {}
+    for part in parts:
+        if part.until > task.due_at:
+            spent[part.gate] = spent.get(part.gate, 0) + part.until - max(part.since, task.due_at)
+    if end <= task.due_at:
+        return f"It ended {span(task.due_at - end)} before its due time." if end < task.due_at else "It ended on time."
+    listed = ", ".join(
+        f"{span(length)} {gate.replace('_', ' ')}"
+        for gate, length in sorted(spent.items(), key=lambda pair: -pair[1])
+        if length
+    )
+    return f"It ended {span(end - task.due_at)} after its due time: {listed}."

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_CALENDAR_DATES, MAX_CALENDAR_WINDOWS, MAX_NAME_LENGTH
-from duetime.domain.schedules.time_zones import UTC_ZONE, Zone
-from duetime.domain.schedules.wall_times import clock_text, day_of, wall_of
+from duetime.domain.schedules.time_zones import UTC_ZONE, Zone, clock_text, day_of, wall_of
 from duetime.domain.times import DAY, Millis
 
 if TYPE_CHECKING:

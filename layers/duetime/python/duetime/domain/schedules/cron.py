@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING
 
-from duetime.domain.schedules.wall_times import LAST_YEAR, Wall, day_of, wall_of
+from duetime.domain.schedules.time_zones import LAST_YEAR, Wall, day_of, wall_of
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis
 
 if TYPE_CHECKING:

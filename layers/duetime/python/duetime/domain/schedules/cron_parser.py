@@ -26,9 +26,9 @@ from duetime.domain.schedules.cron_fields import (
     Field,
     items_of,
     ranged,
+    read_days,
     years_of,
 )
-from duetime.domain.schedules.days_of_month import read_days
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.schedules.iso8601 import parse_moment
-from duetime.domain.schedules.wall_times import Wall, day_of
+from duetime.domain.schedules.time_zones import Wall, day_of
 
 if TYPE_CHECKING:
     from duetime.domain.schedules.time_zones import Zone

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from duetime.domain.schedules.backfill import KnownRuns, steps
 from duetime.domain.schedules.calendar_search import covering
 from duetime.domain.schedules.definition import CatchUpMode
 from duetime.domain.schedules.occurrences import (
@@ -15,10 +17,17 @@ from duetime.domain.schedules.occurrences import (
     next_nominal,
     previous_nominal,
 )
-from duetime.domain.times import SECOND, Millis
+from duetime.domain.schedules.run_history import LastRun
+from duetime.domain.schedules.schedule import ScheduleState
+from duetime.domain.times import DAY, MINUTE, SECOND, Millis
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.domain.schedules.run_history import BackfillRun
     from duetime.domain.schedules.schedule import Schedule
+    from duetime.domain.schedules.schedule_record import StoredSchedule
+
 
 MAX_EXPANSION = 1_000
 """Occurrences that one check places at most; a schedule of one a second has sixty a minute."""
@@ -137,3 +146,186 @@ def _words(schedule: Schedule, run: Occurrence | None, missed: int) -> str:
     if run is None:
         return f"{count}: none runs, for each is excluded, or late by more than {schedule.spec.catch_up_seconds} s"
     return f"{count}: the one of {run.key} runs" + (f", {missed - 1} skipped" if missed > 1 else "")
+
+
+@dataclass(frozen=True, slots=True)
+class TimingExpansion:
+    """What the timing of a schedule wants by now.
+
+    Attributes:
+        runs: the occurrences to place, in order, a missed one first.
+        after: the schedule once they are placed.
+        next_at: when it must be expanded next; `None` for never.
+        more: whether another expansion must follow at once: the limit of one is reached.
+    """
+
+    runs: tuple[Occurrence, ...]
+    after: StoredSchedule
+    next_at: Millis | None
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillExpansion:
+    """The next part of a backfill.
+
+    Attributes:
+        occurrences: to place, in order.
+        after: the backfill once they are placed.
+        more: whether another expansion must follow at once: the limit of one is reached.
+    """
+
+    occurrences: tuple[Occurrence, ...]
+    after: BackfillRun
+    more: bool
+
+
+def expand_timing(
+    stored: StoredSchedule,
+    schedule: Schedule,
+    until: Millis,
+    horizon: Millis,
+    now: Millis,
+    delay: Millis,
+    *,
+    has_open_runs: bool = False,
+) -> TimingExpansion:
+    """Expand a schedule's timing.
+
+    Args:
+        stored: the schedule; what was missed has been decided.
+        schedule: the same, for the arithmetic.
+        until: expand no further; at most `horizon`.
+        horizon: how far ahead occurrences are placed.
+        now: the time.
+        delay: how long after its last occurrence a schedule is found to have ended, in milliseconds.
+        has_open_runs: whether some of as many as may begin are placed, and have not begun.
+    """
+    expansion = expand(schedule, stored.done, until)
+    runs = [each for each in expansion.occurrences if each.runs]
+    # What its user has stopped was counted when it was placed.
+    # What its user has moved is counted where it runs.
+    apart = stored.stopped_instants | {each.nominal for each in stored.spec.changed_occurrences if each.at is not None}
+    skipped = [each for each in expansion.occurrences if not each.runs and each.nominal not in apart]
+    if stored.owed is not None:
+        runs.insert(0, stored.owed)
+    next_at = expansion.next_at
+    after = replace(
+        stored,
+        done=expansion.until,
+        remaining_runs=expansion.remaining_runs,
+        owed=None,
+        last_run=_last(stored, runs),
+        runs_started=stored.runs_started + len(runs),
+        runs_skipped=stored.runs_skipped + len(skipped),
+    )
+    if expansion.next_at is None:
+        # It ends once the last of them is due, and not before: until then it can be changed.
+        ends_at = max((each.due_at for each in runs), default=after.last_run.nominal if after.last_run else now)
+        is_to_settle = after.remaining_runs == 0 and bool(runs or has_open_runs)
+        if is_to_settle and next_nominal(replace(schedule, remaining_runs=None), after.done) is not None:
+            next_at = now + min(max(MINUTE, now - ends_at), DAY)
+        elif ends_at > now:
+            next_at = ends_at + delay + MINUTE
+        else:
+            after = replace(after, state=ScheduleState.ENDED)
+    more = expansion.next_at is not None and expansion.next_at <= horizon
+    return TimingExpansion(tuple(runs), _with_remarks(after, skipped, now), next_at, more)
+
+
+def with_runs_given_back(stored: StoredSchedule, schedule: Schedule, runs: int, now: Millis) -> StoredSchedule:
+    """With room for so many runs more: what was placed for them does not begin.
+
+    What came while no run was left is not wanted, as what comes after the last run.
+
+    Args:
+        stored: the schedule.
+        schedule: the same, for the arithmetic.
+        runs: how many.
+        now: the time.
+    """
+    if stored.remaining_runs is None or stored.runs_left is None or runs <= 0:
+        return stored
+    remaining = min(stored.remaining_runs + runs, stored.runs_left)
+    if remaining <= stored.remaining_runs:
+        return stored
+    after = replace(stored, remaining_runs=remaining)
+    if stored.remaining_runs or stored.done >= now or stored.is_permanent:
+        return after
+    passed = count_between(schedule, stored.done, now)
+    after = replace(after, done=now, runs_skipped=after.runs_skipped + passed)
+    if not passed:
+        return after
+    first = next_nominal(replace(schedule, remaining_runs=None), stored.done)
+    key = "" if first is None else stored.spec.clock.zone.text_at(first)
+    more = f" (and {passed - 1} more)" if passed > 1 else ""
+    return after.remarked(now, key, f"no run was left for it while those that were placed had not begun{more}")
+
+
+def decide_missed(
+    stored: StoredSchedule, schedule: Schedule, missed_by: Millis, now: Millis
+) -> tuple[StoredSchedule, CatchUp]:
+    """The schedule with the decision about what was missed written down, so that no later expansion decides otherwise.
+
+    Args:
+        stored: the schedule.
+        schedule: the same, for the arithmetic.
+        missed_by: what lies up to and with this instant was missed.
+        now: the time.
+    """
+    found = catch_up(schedule, stored.done, missed_by)
+    if not found.missed:
+        return stored, found
+    remaining = stored.remaining_runs
+    if remaining is not None and found.run is not None:
+        remaining -= 1
+    decided = replace(
+        stored,
+        done=found.until,
+        remaining_runs=remaining,
+        owed=found.run,
+        runs_skipped=stored.runs_skipped + found.skipped,
+    )
+    return decided.remarked(now, found.run.key if found.run else "", found.note), found
+
+
+def expand_backfill(
+    schedule: Schedule, run: BackfillRun, horizon: Millis, now: Millis, limit: int, known: KnownRuns | None = None
+) -> BackfillExpansion:
+    """Expand one backfill.
+
+    Args:
+        schedule: whose it is.
+        run: the backfill, as far as it has come.
+        horizon: how far ahead occurrences are placed.
+        now: the time.
+        limit: how many occurrences to place at most.
+        known: which of its occurrences have a run already, and how far that is known; `None` if all of them run.
+    """
+    found: list[Occurrence] = []
+    has_run = frozenset() if known is None else known.instants
+    for occurrence, cursor in steps(schedule, run.backfill, run.occurrences, run.cursor, has_run):
+        if occurrence.due_at > horizon:
+            return BackfillExpansion(tuple(found), run, more=False)
+        if len(found) >= limit or (known is not None and occurrence.nominal > known.until):
+            return BackfillExpansion(tuple(found), run, more=True)
+        if occurrence.runs:
+            found.append(occurrence)
+        run = replace(run, cursor=cursor)
+    return BackfillExpansion(tuple(found), replace(run, finished_at=now), more=False)
+
+
+def _last(stored: StoredSchedule, runs: Sequence[Occurrence]) -> LastRun | None:
+    if not runs:
+        return stored.last_run
+    return LastRun(stored.id_of(runs[-1]), runs[-1].nominal, stored.revision_of(runs[-1].nominal))
+
+
+def _with_remarks(stored: StoredSchedule, skipped: Sequence[Occurrence], now: Millis) -> StoredSchedule:
+    """With a remark for each reason why some do not run."""
+    counts = Counter(each.note for each in skipped)
+    firsts = {each.note: each for each in reversed(skipped)}
+    for note, first in sorted(firsts.items(), key=lambda pair: pair[1].nominal):
+        more = f" (and {counts[note] - 1} more)" if counts[note] > 1 else ""
+        stored = stored.remarked(now, first.key, note + more)
+    return stored

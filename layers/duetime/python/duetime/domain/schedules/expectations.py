@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.schedules.run_history import ExpectationState
-from duetime.domain.schedules.wall_times import day_of, wall_of
+from duetime.domain.schedules.time_zones import day_of, wall_of
 from duetime.domain.tasks.states import State
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis
 

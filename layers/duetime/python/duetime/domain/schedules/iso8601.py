@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_EXPRESSION_LENGTH, MAX_PERIOD_DAYS
-from duetime.domain.schedules.time_zones import FIRST_YEAR
-from duetime.domain.schedules.wall_times import LAST_YEAR, Wall, wall_from
+from duetime.domain.schedules.time_zones import FIRST_YEAR, LAST_YEAR, Wall, wall_from
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis, from_datetime
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from duetime.domain.schedules.calendar_search import covering, next_working_mome
 from duetime.domain.schedules.changed_occurrences import changed_of, moved_to
 from duetime.domain.schedules.definition import OnExcluded
 from duetime.domain.schedules.excluded_dates import parse_excluded_dates
-from duetime.domain.schedules.occurrence_ids import derived, spread_offset
-from duetime.domain.schedules.revisions import revision_of
-from duetime.domain.schedules.wall_times import LAST_WALL
+from duetime.domain.schedules.revisions import derived, revision_of, spread_offset
+from duetime.domain.schedules.time_zones import LAST_WALL
 from duetime.domain.times import SECOND, Millis
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from duetime.domain.schedules.time_zones import UTC_ZONE, Fold, Gap, Zone
-from duetime.domain.schedules.wall_times import LAST_WALL
+from duetime.domain.schedules.time_zones import LAST_WALL, UTC_ZONE, Fold, Gap, Zone
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

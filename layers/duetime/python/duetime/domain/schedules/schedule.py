@@ -92,8 +92,7 @@ class Schedule:
         if not spec.on_excluded.step:
             return None
         # Seldom needed, so not imported with the function.
-        from duetime.domain.schedules.roll_rule import roll_rule  # noqa: PLC0415 - see the line above
-        from duetime.domain.schedules.rolled_recurrence import RolledRecurrence  # noqa: PLC0415 - see above
+        from duetime.domain.schedules.rolled_recurrence import RolledRecurrence, roll_rule  # noqa: PLC0415 - as said
 
         inner = recurrence_of(self.timing, spec.clock, self.anchor, spec.extra_dates)
         rule = roll_rule(spec.clock, self.calendars, spec.on_excluded.step, spec.excluded_dates)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from duetime.domain.limits import MAX_REMARKS, MAX_STOPPED_OCCURRENCES
 from duetime.domain.operating_parameters import MAX_CLOCK_DIFFERENCE
-from duetime.domain.record_limits import MAX_REMARKS, MAX_STOPPED_OCCURRENCES
 from duetime.domain.schedules.definition import CatchUpMode
-from duetime.domain.schedules.expansion import count_missed, expand
-from duetime.domain.schedules.expansion_results import decide_missed
+from duetime.domain.schedules.expansion import count_missed, decide_missed, expand
 from duetime.domain.schedules.occurrences import Occurrence, previous_nominal
 from duetime.domain.schedules.revisions import NO_REVISION, with_end
 from duetime.domain.schedules.run_history import RUN_BY_HAND, LastRun

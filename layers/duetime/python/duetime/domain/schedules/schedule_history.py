@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from duetime.domain.record_limits import ACTIONS_INLINE, ACTIONS_INLINE_BYTES
+from duetime.domain.limits import ACTIONS_INLINE, ACTIONS_INLINE_BYTES
 from duetime.domain.tasks.action_history import Attribution
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.schedules.cron import Cron
 from duetime.domain.schedules.cron_description import describe_cron
+from duetime.domain.schedules.time_zones import clock_text, day_of
 from duetime.domain.schedules.timings import Dates, Interval, Rate, Several, parse_dates
-from duetime.domain.schedules.wall_times import clock_text, day_of
 from duetime.domain.times import HOUR, MINUTE, SECOND
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from duetime.domain.record_limits import ACTIONS_INLINE, ACTIONS_INLINE_BYTES
+from duetime.domain.limits import ACTIONS_INLINE, ACTIONS_INLINE_BYTES
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId

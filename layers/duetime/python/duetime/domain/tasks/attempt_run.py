@@ -6,17 +6,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Guard, Write
+from duetime.domain.limits import (
+    ATTEMPT_ERROR_LENGTH,
+    ATTEMPTS_INLINE,
+    MAX_RECORDED_WAIT_LENGTH,
+    MAX_RECORDED_WAITS,
+)
 from duetime.domain.operating_parameters import (
     LATE_EVENT_AFTER,
     MAX_CLOCK_DIFFERENCE,
     MAX_UNACKNOWLEDGED_LEASES,
     ON_TIME,
-)
-from duetime.domain.record_limits import (
-    ATTEMPT_ERROR_LENGTH,
-    ATTEMPTS_INLINE,
-    MAX_RECORDED_WAIT_LENGTH,
-    MAX_RECORDED_WAITS,
 )
 from duetime.domain.tasks.attempt_records import FORGOTTEN, QUEUED, RECEIVED, AttemptOutcome, AttemptRecord, Wait
 from duetime.domain.tasks.attempt_results import shortened

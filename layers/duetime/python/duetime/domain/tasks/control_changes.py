@@ -5,20 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from duetime.domain.conditional_writes import ConditionFailed
 from duetime.domain.errors import StateConflict, TaskNotFound, VersionMismatch
-from duetime.domain.tasks.action_history import Action
-from duetime.domain.tasks.action_recording import is_repeated, recorded
+from duetime.domain.tasks.action_history import Action, ActionRecord, ActorType, Attribution
 from duetime.domain.tasks.states import GOING_ON, LEGAL, Move, State
 from duetime.domain.tasks.targets import TopologyTarget, pull_queue_of
 from duetime.domain.tasks.task import RequestedAction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from duetime.domain.tasks.action_history import Attribution
+    from duetime.domain.conditional_writes import WriteResult
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
+
 
 DONE: dict[Move, str] = {
     Move.PAUSE: "paused",
@@ -142,3 +143,44 @@ def needs_new_check(task: Task, sets: TaskChanges) -> bool:
     # Another queue: the message on the old one is of an older generation, and dropped.
     is_moved = pull_queue_of(task.type, sets.get("target", task.target), task.state) != task.pull_queue
     return is_moved or sets.get("priority", task.priority) != task.priority
+
+
+def is_cancelled(task: Task, end: WriteResult) -> bool:
+    """Whether the end of an attempt was rejected because its user has asked for a cancel: that is done instead.
+
+    Whoever was answered that it was requested must not find the task waiting or paused.
+
+    Args:
+        task: the record as the attempt had it.
+        end: what happened to the write.
+    """
+    stored = end.task
+    if not isinstance(end, ConditionFailed) or stored is None:
+        return False
+    is_requested = stored.requested_action is RequestedAction.CANCEL
+    return is_requested and stored.fence == task.fence and stored.state in LEGAL[Move.STOP].sources
+
+
+def recorded(
+    task: Task, action: Action, by: Attribution, at: Millis, fields: Iterable[str] = (), nodes: tuple[str, ...] = ()
+) -> TaskChanges:
+    """What a write that only applies to this version of a record sets, so that it tells of the action."""
+    record = ActionRecord(action, at, by, task.version + 1, tuple(sorted(fields)), nodes)
+    return {"actions": task.actions.plus(record)}
+
+
+def is_repeated(task: Task, action: Action, version: int | None, by: Attribution, nodes: tuple[str, ...] = ()) -> bool:
+    """Whether an action was carried out on the very version that a request for it names.
+
+    Then it is the same request, sent again since the answer to the first one was lost.
+    """
+    if version is None:
+        return False
+    wanted = action, version + 1, by, nodes
+    return any((each.action, each.version, each.by, each.nodes) == wanted for each in task.actions.records)
+
+
+def by_topology(topology: Task) -> Attribution:
+    """A topology does it to one of its nodes: for the reason for which something was last done to the topology."""
+    last = topology.actions.records[-1:]
+    return Attribution(ActorType.TOPOLOGY, reason=last[0].by.reason if last else "")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from duetime.domain.changes.snapshots import TaskSnapshot
+    from duetime.domain.change_events import TaskSnapshot
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.states import State
     from duetime.domain.tasks.task import Task

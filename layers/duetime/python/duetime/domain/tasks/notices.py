@@ -6,14 +6,28 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from duetime.domain.operating_parameters import NOTICE_MARGIN
+from duetime.domain.operating_parameters import (
+    CALLBACK_ATTEMPTS,
+    CALLBACK_FIRST_WAIT,
+    CALLBACK_LONGEST_WAIT,
+    CALLBACK_TIMEOUT,
+    NOTICE_MARGIN,
+)
 from duetime.domain.tasks.action_history import Action
 from duetime.domain.tasks.arns import AwsService, service_of
+from duetime.domain.tasks.creation import Origin
 from duetime.domain.tasks.states import GOING_ON, State
+from duetime.domain.tasks.targets import CallbackTarget
+from duetime.domain.tasks.task_options import RetryPolicy
+from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
+
 
 NOTICE_SERVICES = frozenset({AwsService.SNS, AwsService.EVENTBRIDGE})
 """The services of AWS whose resources notices may be sent to."""
@@ -96,3 +110,47 @@ def lateness_notice(task: Task, late_at: Millis, now: Millis) -> Notice | None:
     if not (has_waited or has_started_late):
         return None
     return Notice(NoticeKind.LATE, f"{task.id}-{late_at}-late", late_at)
+
+
+CALLBACK_TYPE = "duetime.callback"
+_RETRY = RetryPolicy(CALLBACK_ATTEMPTS, CALLBACK_FIRST_WAIT / SECOND, 2.0, CALLBACK_LONGEST_WAIT / SECOND)
+
+
+def callback_spec(task: Task, url: str, event: bytes) -> TaskSpec:
+    """The task that posts an outcome: it is found by the name, which is the id of the task that has ended.
+
+    Args:
+        task: the one that has ended.
+        url: where its outcome is posted.
+        event: JSON text in UTF-8.
+    """
+    return TaskSpec(
+        CALLBACK_TYPE,
+        event,
+        target=CallbackTarget(url),
+        priority=task.priority,
+        retry=_RETRY,
+        timeout_seconds=CALLBACK_TIMEOUT // SECOND,
+        name=task.id.text,
+        tags=task.tags,
+    )
+
+
+def outcome_origin(task: Task) -> Origin:
+    """The outcome as the event that its callback is made of: made again, it is the same task."""
+    return Origin(CALLBACK_TYPE, f"{task.outcome_id}-{task.state}", task.outcome_at)
+
+
+@dataclass(frozen=True, slots=True)
+class ConsolePages:
+    """The pages of a deployment's console.
+
+    Attributes:
+        url: the address of the console; empty if the deployment serves none.
+    """
+
+    url: str = ""
+
+    def link(self, task: Task) -> Mapping[str, str]:
+        """The address of a task's page, as `console_url`; nothing without a console."""
+        return {"console_url": f"{self.url}#/tasks/{task.id}"} if self.url else {}

@@ -7,8 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from duetime.domain.json_values import writable
-from duetime.domain.limits import MAX_PROGRESS_MESSAGE_LENGTH
-from duetime.domain.record_limits import ATTEMPTS_INLINE
+from duetime.domain.limits import ATTEMPTS_INLINE, MAX_PROGRESS_MESSAGE_LENGTH
 from duetime.domain.tasks.action_history import NO_ACTIONS, Action
 from duetime.domain.tasks.attempt_records import EXPIRED
 from duetime.domain.tasks.states import TERMINAL, State

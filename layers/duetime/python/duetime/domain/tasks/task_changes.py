@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypedDict
 
+from duetime.domain.tasks.action_history import NO_ACTIONS
+from duetime.domain.tasks.content import Content, ContentPlace
+from duetime.domain.tasks.targets import HandlerTarget
+from duetime.domain.tasks.task_options import RetryPolicy
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.domain.tasks.action_history import ActionHistory, ActionRecord
     from duetime.domain.tasks.attempt_records import AttemptRecord, TaskError, Wait
-    from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.parent_references import NodeRef
-    from duetime.domain.tasks.retry import RetryPolicy
     from duetime.domain.tasks.targets import Target
     from duetime.domain.tasks.task import Progress, RequestedAction
     from duetime.domain.tasks.task_options import Debounce, LockSpec, NotifyOn, Priority, Rate, Unique
@@ -68,3 +71,30 @@ class TaskChanges(TypedDict, total=False):
     erased: bool
     actions: ActionHistory
     cancellation: ActionRecord | None
+
+
+NOTHING_LEFT = TaskChanges(
+    erased=True,
+    payload=Content(ContentPlace.RECORD, "payload", b"null"),
+    target=HandlerTarget(),
+    retry=RetryPolicy(),
+    lock=None,
+    rate=None,
+    unique=None,
+    debounce=None,
+    callback_url=None,
+    notify_on=None,
+    name="",
+    tags={},
+    checkpoint=None,
+    progress=None,
+    result=None,
+    error=None,
+    waiting_for=None,
+    waits=(),
+    lease_worker=None,
+    attempt_history=(),
+    actions=NO_ACTIONS,
+    cancellation=None,
+)
+"""What becomes of the fields in which its user or its attempts said something; the others say how it went."""

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, Decimal
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from duetime.domain.limits import MAX_DEADLINE_SECONDS
 from duetime.domain.tasks.targets import TopologyTarget
+from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.times import SECOND
+from duetime.domain.topologies.maps import NodeMap, graph_of_map, is_map
 from duetime.domain.topologies.trigger_rules import TriggerRule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from duetime.domain.tasks.task_spec import TaskSpec
-    from duetime.domain.topologies.maps import NodeMap
 
 
 GRAPH_FIELDS = ("nodes", "on_failure", "timeout_seconds", "outputs")
@@ -152,3 +154,35 @@ class Graph:
         known = [node.expected_seconds for node in self.nodes if node.expected_seconds is not None]
         usual = fmean(known) if known else 1.0
         return {n.key: usual if n.expected_seconds is None else n.expected_seconds for n in self.nodes}
+
+
+FORMER_NAMES = {"timeout_seconds": "deadline_seconds", "trigger_rule": "rule"}
+"""What fields of a graph are called in payloads that were stored before API 1.0, which are never rewritten."""
+_ALL_SUCCESS = TriggerRule.ALL_SUCCESS
+_KNOWN = 8
+"""Graphs that a process remembers: each node of a running topology asks for the run, again and again."""
+
+
+@lru_cache(_KNOWN)
+def outline_of(payload: bytes) -> Graph:
+    """The graph of a topology that has begun; of its nodes' templates only the type and the delay."""
+    value = json.loads(payload)
+    body = graph_of_map(value) if is_map(value) else value
+    nodes = tuple(_node(key, node) for key, node in body["nodes"].items())
+    timeout = body.get("timeout_seconds", body.get(FORMER_NAMES["timeout_seconds"]))
+    graph = Graph(nodes, OnFailure(body.get("on_failure", OnFailure.STOP)), timeout, tuple(body.get("outputs", ())))
+    return replace(graph, is_map=True, tolerated_failures=value["tolerated_failures"]) if is_map(value) else graph
+
+
+def _node(key: str, body: Mapping[str, Any]) -> Node:
+    delay = int((Decimal(str(body.get("delay_seconds", 0))) * SECOND).to_integral_value(ROUND_CEILING))
+    return Node(
+        key=key,
+        spec=TaskSpec(body["type"], delay=delay or None),
+        depends_on=tuple(body.get("depends_on", ())),
+        trigger_rule=TriggerRule(body.get("trigger_rule", body.get(FORMER_NAMES["trigger_rule"], _ALL_SUCCESS))),
+        inputs=tuple(body.get("inputs", ())),
+        expected_seconds=body.get("expected_seconds"),
+        when=body.get("when"),
+        map=NodeMap.of(body.get("map")),
+    )

@@ -16,12 +16,12 @@ from duetime.domain.limits import (
     MAX_TOPOLOGY_LEVELS,
 )
 from duetime.domain.topologies.conditions import ConditionInvalid, reject_condition
-from duetime.domain.topologies.cycles import cycle_in, shown
 from duetime.domain.topologies.graph import Graph, Node, OnFailure
 from duetime.domain.topologies.trigger_rules import TriggerRule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Sequence
+
 
 NODE_KEY_PATTERN = rf"[A-Za-z0-9_][A-Za-z0-9_.:/-]{{0,{MAX_NODE_KEY_LENGTH - 1}}}"
 _KEY = re.compile(NODE_KEY_PATTERN)
@@ -162,3 +162,37 @@ def _short(name: str) -> str:
     """A client's name in a form that is safe to print, cut if it is long."""
     cut = name if len(name) <= MAX_NODE_KEY_LENGTH else f"{name[:MAX_NODE_KEY_LENGTH]}…"
     return ascii(cut).replace("\\u2026", "…")
+
+
+_SHOWN_AT_EACH_END = 5
+"""Nodes of a long cycle that are shown at its beginning, and at its end."""
+
+
+def cycle_in(graph: Graph) -> tuple[str, ...]:
+    """The nodes of one cycle, each followed by one that depends on it; empty if there is none.
+
+    The same graph gives the same cycle, which begins with that node of it which was given first.
+    """
+    left = graph.by_key.keys() - set(graph.order)
+    if not left:
+        return ()
+    # Every node that is left has a parent that is left: walking up must come back to where it has been.
+    key = next(node.key for node in graph.nodes if node.key in left)
+    walked: dict[str, int] = {}
+    while key not in walked:
+        walked[key] = len(walked)
+        key = next(parent for parent in graph.by_key[key].depends_on if parent in left)
+    upwards = list(walked)[walked[key] :]
+    cycle = upwards[::-1]
+    node_refs = set(cycle)
+    first = cycle.index(next(node.key for node in graph.nodes if node.key in node_refs))
+    return (*cycle[first:], *cycle[:first])
+
+
+def shown(cycle: Sequence[str]) -> str:
+    """A cycle as text: `a -> b -> c -> a`; a long one is cut in its middle."""
+    path = [*cycle, cycle[0]]
+    hidden = len(path) - 2 * _SHOWN_AT_EACH_END
+    if hidden > 1:
+        path = [*path[:_SHOWN_AT_EACH_END], f"({hidden} more)", *path[-_SHOWN_AT_EACH_END:]]
+    return " -> ".join(path)

@@ -14,7 +14,7 @@ from duetime.domain.errors import FieldInvalid, KeyReused, RequestError, Unavail
 from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, MAX_EXAMINED, MAX_PAGE
 from duetime.domain.operating_parameters import BULK_INLINE
 from duetime.domain.tasks.action_history import BY_SYSTEM
-from duetime.domain.tasks.content_expiry import unless_referenced
+from duetime.domain.tasks.content import unless_referenced
 from duetime.domain.tasks.idempotency_keys import Accepted, RememberedKey
 from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND

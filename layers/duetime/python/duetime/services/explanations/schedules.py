@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FieldInvalid
-from duetime.domain.explanations.occurrence_lookup import time_meant
 from duetime.domain.explanations.schedule_explanation import (
     OccurrenceFacts,
     ScheduleExplanation,
     explain_none,
     explain_occurrence,
     explain_permanent,
+    time_meant,
 )
 from duetime.domain.schedules.errors import ScheduleNotFound
 from duetime.domain.schedules.occurrences import preceding

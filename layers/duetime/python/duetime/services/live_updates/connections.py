@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.changes.snapshots import schedule_snapshot, task_snapshot
+from duetime.domain.change_events import schedule_snapshot, task_snapshot
 from duetime.domain.errors import SubscriptionsFull, TaskNotFound
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_OWNER_SUBSCRIPTIONS, MAX_SUBSCRIPTIONS
-from duetime.domain.live_updates.subscriptions import (
+from duetime.domain.live_updates import (
     TICKET_BITS,
     Connection,
     Subscription,
@@ -22,8 +22,7 @@ from duetime.domain.schedules.errors import ScheduleNotFound
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime.domain.live_updates.changes import Watched
-    from duetime.domain.live_updates.subscriptions import Topic
+    from duetime.domain.live_updates import Topic, Watched
     from duetime.domain.tasks.filters import TaskFilter
     from duetime.ports.live_updates import WatchStore
     from duetime.ports.runtime import Runtime

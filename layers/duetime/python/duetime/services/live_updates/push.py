@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from duetime.domain.errors import Unavailable
-from duetime.domain.live_updates.changes import by_owner, pushes, watched
+from duetime.domain.live_updates import by_owner, pushes, watched
 from duetime.ports.live_updates import Delivery
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime.domain.changes.changes import ChangeBatch
-    from duetime.domain.live_updates.changes import Push, WatchedChange
-    from duetime.domain.live_updates.subscriptions import Connection
+    from duetime.domain.change_events import ChangeBatch
+    from duetime.domain.live_updates import Connection, Push, WatchedChange
     from duetime.ports.live_updates import ConnectionSender, MessageEncoder, WatchStore
     from duetime.ports.runtime import Runtime
 

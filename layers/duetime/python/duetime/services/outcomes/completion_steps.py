@@ -10,10 +10,9 @@ from duetime.domain.dispatch.enqueue_plan import LateTimer
 from duetime.domain.errors import ContentExpired
 from duetime.domain.operating_parameters import NODE_MARGIN, NOTICE_PAUSE, NOTICE_TRIES
 from duetime.domain.tasks.attempt_results import Failed, NotSent
-from duetime.domain.tasks.callback_tasks import callback_spec, outcome_origin
-from duetime.domain.tasks.content_expiry import unless_referenced
+from duetime.domain.tasks.content import unless_referenced
 from duetime.domain.tasks.creation import new_task
-from duetime.domain.tasks.notices import failure_notice, lateness_notice
+from duetime.domain.tasks.notices import callback_spec, failure_notice, lateness_notice, outcome_origin
 from duetime.domain.tasks.placeholders import filled_payload
 from duetime.domain.tasks.states import Move
 from duetime.domain.tasks.targets import (

@@ -7,9 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write, WriteResult
-from duetime.domain.limits import MAX_CHECKPOINT_BYTES, MAX_RESULT_BYTES
+from duetime.domain.limits import ATTEMPTS_INLINE, MAX_CHECKPOINT_BYTES, MAX_RESULT_BYTES, MAX_WAIT_REASON_LENGTH
 from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN
-from duetime.domain.record_limits import ATTEMPTS_INLINE, MAX_WAIT_REASON_LENGTH
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
 from duetime.domain.tasks.attempt_results import (
     SKIPPED,
@@ -26,8 +25,8 @@ from duetime.domain.tasks.attempt_results import (
 )
 from duetime.domain.tasks.attempt_run import Run, acknowledged, attempts_told_of, claim_undone, late_start, waits_with
 from duetime.domain.tasks.aws_jobs import is_job
-from duetime.domain.tasks.cancellation import is_cancelled
-from duetime.domain.tasks.content_expiry import after_record, unless_referenced
+from duetime.domain.tasks.content import after_record, unless_referenced
+from duetime.domain.tasks.control_changes import is_cancelled
 from duetime.domain.tasks.expiry import checked_by, is_first_start
 from duetime.domain.tasks.states import LEGAL, Move, State
 from duetime.domain.tasks.targets import Phase, TopologyTarget

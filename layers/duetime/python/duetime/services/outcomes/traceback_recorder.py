@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import Unavailable
-from duetime.domain.tasks.content_expiry import after_record
+from duetime.domain.tasks.content import after_record
 from duetime.domain.tracebacks import AttemptTraceback
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.attempt_results import Failed
+    from duetime.domain.tasks.notices import ConsolePages
     from duetime.domain.tasks.task import Task
-    from duetime.domain.tasks.web_console_links import ConsolePages
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.tracebacks import TracebackStore

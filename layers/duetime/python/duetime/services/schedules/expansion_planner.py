@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING
 from duetime.domain.dispatch.enqueue_plan import ScheduleTimer, first_unread
 from duetime.domain.errors import ContentExpired, FaultCode, FieldInvalid
 from duetime.domain.operating_parameters import EXPECTATION_READS, LONGEST_SLEEP, MISSED_AFTER, PERMANENT_CHECK_INTERVAL
-from duetime.domain.schedules.expansion import MAX_EXPANSION, count_missed, expand, is_caught_up
-from duetime.domain.schedules.expansion_results import (
+from duetime.domain.schedules.expansion import (
+    MAX_EXPANSION,
+    count_missed,
     decide_missed,
+    expand,
     expand_backfill,
     expand_timing,
+    is_caught_up,
     with_runs_given_back,
 )
 from duetime.domain.schedules.expectations import (

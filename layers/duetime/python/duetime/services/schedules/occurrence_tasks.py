@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FieldInvalid
-from duetime.domain.tasks.content_expiry import unless_referenced
+from duetime.domain.tasks.content import unless_referenced
 from duetime.domain.tasks.creation import new_task
 from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.targets import definition_of

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.conditional_writes import Guard
 from duetime.domain.dispatch.enqueue_plan import ScheduleTimer
 from duetime.domain.errors import FieldInvalid, StateConflict, TaskNotFound, Unavailable, VersionMismatch
-from duetime.domain.schedules.expansion_results import with_runs_given_back
+from duetime.domain.schedules.expansion import with_runs_given_back
 from duetime.domain.schedules.occurrences import judged, next_nominal
 from duetime.domain.schedules.overlap import (
     LATEST_RUNS,

@@ -14,7 +14,7 @@ from duetime.domain.schedules.occurrences import next_nominal
 from duetime.domain.schedules.schedule import check
 from duetime.domain.schedules.schedule_changes import stopped_since
 from duetime.domain.schedules.time_zones import tzdata_version
-from duetime.domain.tasks.content_expiry import after_record, unless_referenced
+from duetime.domain.tasks.content import after_record, unless_referenced
 from duetime.domain.times import SECOND
 from duetime.services.tasks.creation_rules import PAYLOAD
 

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import Unavailable
 from duetime.domain.operating_parameters import SUMMARY_KNOWN, SUMMARY_OWNERS_AT_ONCE, SUMMARY_TYPES_AT_ONCE
-from duetime.domain.summary.counts import first_of_types, steps_of
-from duetime.domain.summary.recount import Generation, are_old
+from duetime.domain.summary import Generation, are_old, first_of_types, steps_of
 from duetime.domain.times import MINUTE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from duetime.domain.changes.changes import ChangeBatch
-    from duetime.domain.summary.counts import Group, Step, StepSet
+    from duetime.domain.change_events import ChangeBatch
+    from duetime.domain.summary import Group, Step, StepSet
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.summary import SummaryRecounts, SummaryStore

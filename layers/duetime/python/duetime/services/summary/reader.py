@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import SummaryOff
-from duetime.domain.summary.counts import Summary, added
+from duetime.domain.summary import Summary, added
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duetime.domain.admins import Admins
-    from duetime.domain.summary.recount import Generation
+    from duetime.domain.summary import Generation
     from duetime.ports.runtime import Runtime
     from duetime.ports.summary import SummaryRecounts, SummaryStore
 

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 from duetime.domain.conditional_writes import Applied, Guard
 from duetime.domain.errors import ContentExpired, StateConflict, Unavailable
 from duetime.domain.tasks.action_history import Action
-from duetime.domain.tasks.action_recording import recorded
 from duetime.domain.tasks.approvals import is_awaited, is_being_checked, rejection
-from duetime.domain.tasks.content_expiry import after_record, unless_referenced
-from duetime.domain.tasks.control_changes import require_version
+from duetime.domain.tasks.content import after_record, unless_referenced
+from duetime.domain.tasks.control_changes import recorded, require_version
 from duetime.domain.tasks.states import Move
 from duetime.services.content_retention import let_key_expire
 from duetime.services.outcomes.attempt_metrics import count_outcome

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.errors import StateConflict, TaskNotFound, VersionMismatch
 from duetime.domain.tasks.action_history import BY_SYSTEM, Action
-from duetime.domain.tasks.action_recording import is_repeated
 from duetime.domain.tasks.attempt_records import PAUSED, RESUMED
 from duetime.domain.tasks.attempt_run import reported_history, waits_with
 from duetime.domain.tasks.aws_jobs import is_job
-from duetime.domain.tasks.content_expiry import unless_referenced
+from duetime.domain.tasks.content import unless_referenced
 from duetime.domain.tasks.control_changes import (
     ASKED,
     DONE,
     NO_EXPIRY,
     ControlRequest,
     goes_on_at,
+    is_repeated,
     is_tried_again,
     no_pause,
     pause_taken_back,

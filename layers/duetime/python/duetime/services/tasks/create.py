@@ -17,7 +17,7 @@ from duetime.domain.errors import (
     UniqueKeyHeld,
     VersionMismatch,
 )
-from duetime.domain.record_limits import INLINE_CONTENT_BYTES
+from duetime.domain.limits import INLINE_CONTENT_BYTES
 from duetime.domain.tasks.action_history import Attribution
 from duetime.domain.tasks.creation import Draft, Identity, TaskChange, debounced_due, due_of, new_id, new_task
 from duetime.domain.tasks.idempotency_keys import Accepted, KeyRedirect, RememberedKey

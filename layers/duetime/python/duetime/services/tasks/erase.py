@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.errors import StateConflict, TaskNotFound, Unavailable, VersionMismatch
-from duetime.domain.tasks.erased_fields import NOTHING_LEFT
 from duetime.domain.tasks.states import NOT_STARTED, Move
 from duetime.domain.tasks.targets import TopologyTarget
+from duetime.domain.tasks.task_changes import NOTHING_LEFT
 
 if TYPE_CHECKING:
     from collections.abc import Callable

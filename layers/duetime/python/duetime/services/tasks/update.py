@@ -17,9 +17,8 @@ from duetime.domain.errors import (
     VersionMismatch,
 )
 from duetime.domain.tasks.action_history import BY_SYSTEM, Action, ActionRecord
-from duetime.domain.tasks.action_recording import recorded
-from duetime.domain.tasks.content_expiry import unless_referenced
-from duetime.domain.tasks.control_changes import needs_new_check
+from duetime.domain.tasks.content import unless_referenced
+from duetime.domain.tasks.control_changes import needs_new_check, recorded
 from duetime.domain.tasks.creation import due_of
 from duetime.domain.tasks.states import NOT_STARTED, Move, State
 from duetime.domain.tasks.targets import CallbackTarget, HttpTarget, Phase, TopologyTarget

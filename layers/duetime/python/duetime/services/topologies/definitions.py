@@ -11,14 +11,13 @@ from duetime.domain.errors import FaultCode, FieldInvalid, Unavailable
 from duetime.domain.limits import MAX_DEFINITION_VERSIONS, MAX_PAGE
 from duetime.domain.operating_parameters import DELETION_MARKER_LIFE
 from duetime.domain.tasks.targets import definition_of, names_definitions
-from duetime.domain.topologies.definitions import Definition, VersionInfo
+from duetime.domain.topologies.definitions import DEFINITION, Definition, NestedDefinitions, VersionInfo
 from duetime.domain.topologies.errors import (
     DefinitionExists,
     DefinitionNotFound,
     DefinitionUsed,
     DefinitionVersionMismatch,
 )
-from duetime.domain.topologies.nested_definitions import DEFINITION, NestedDefinitions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

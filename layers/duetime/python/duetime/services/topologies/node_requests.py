@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.errors import RequestError, StateConflict
-from duetime.domain.tasks.action_recording import by_topology
+from duetime.domain.tasks.control_changes import by_topology
 from duetime.domain.tasks.states import LEASED, State
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.topologies.run_state import goes_on

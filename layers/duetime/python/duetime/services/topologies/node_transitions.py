@@ -12,10 +12,10 @@ from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.errors import ContentExpired, Unavailable
 from duetime.domain.limits import MAX_DEADLINE_SECONDS
 from duetime.domain.tasks.action_history import Action, ActorType, Attribution
-from duetime.domain.tasks.action_recording import recorded
 from duetime.domain.tasks.attempt_results import failure
 from duetime.domain.tasks.attempt_run import reported_history
-from duetime.domain.tasks.content_expiry import unless_referenced
+from duetime.domain.tasks.content import unless_referenced
+from duetime.domain.tasks.control_changes import recorded
 from duetime.domain.tasks.states import LEGAL, NOT_STARTED, Move, State
 from duetime.domain.tasks.targets import definition_of
 from duetime.domain.times import SECOND

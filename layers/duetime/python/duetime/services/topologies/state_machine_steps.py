@@ -20,8 +20,7 @@ from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.times import MINUTE, SECOND
 from duetime.domain.topologies.inputs import InputsTooLarge, Reference, assembled
 from duetime.domain.topologies.node_status import NodeStatus
-from duetime.domain.topologies.retry_plan import retry_plan
-from duetime.domain.topologies.run_plan import arrivals, is_awaited, opening
+from duetime.domain.topologies.run_plan import arrivals, is_awaited, opening, retry_plan
 from duetime.domain.topologies.run_result import outputs_too_large, run_result
 from duetime.domain.topologies.run_state import Begun, RunState, is_of_present_run, status_of
 from duetime.domain.topologies.watchdog_times import pause_before_check, reminders

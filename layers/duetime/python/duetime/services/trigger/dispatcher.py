@@ -5,7 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.dispatch.cursors import DISPATCH, FIRST_SCAN, LAST_SCAN, first_cursors, furthest, horizons
+from duetime.domain.dispatch.cursors import (
+    DISPATCH,
+    FIRST_SCAN,
+    LAST_SCAN,
+    first_cursors,
+    furthest,
+    groups_of,
+    horizons,
+    shards_in,
+)
 from duetime.domain.dispatch.enqueue_plan import Timer
 from duetime.domain.dispatch.minute_entries import (
     Entry,
@@ -15,7 +24,6 @@ from duetime.domain.dispatch.minute_entries import (
     queue_of,
     rescan_timer,
 )
-from duetime.domain.dispatch.shard_history import groups_of, shards_in
 from duetime.domain.errors import ClockWrong, MinutesUnread, Unavailable
 from duetime.domain.operating_parameters import (
     CURSOR_SAVE_INTERVAL,
@@ -31,7 +39,7 @@ from duetime.services.trigger.shard_group_reader import GroupReader, Served
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from duetime.domain.dispatch.shard_history import ShardHistory
+    from duetime.domain.dispatch.cursors import ShardHistory
     from duetime.domain.ids import TaskId
     from duetime.ports.queues import WorkQueues
     from duetime.ports.runtime import FanOut, Heartbeat, Runtime, Telemetry

@@ -17,9 +17,9 @@ from duetime.domain.dispatch.enqueue_plan import (
     ScheduleTimer,
     delay_seconds,
     is_direct,
+    send_groups,
 )
 from duetime.domain.dispatch.minute_entries import queue_of
-from duetime.domain.dispatch.send_times import send_groups
 from duetime.domain.operating_parameters import LATEST_SEND
 from duetime.domain.tasks.notices import lateness_notice
 from duetime.ports.queues import Outgoing
@@ -30,7 +30,7 @@ from duetime.services.trigger.shard_group_reader import Served
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from duetime.domain.dispatch.send_times import SendGroup
+    from duetime.domain.dispatch.enqueue_plan import SendGroup
     from duetime.domain.times import Millis
     from duetime.ports.queues import WorkQueues
     from duetime.ports.runtime import Runtime

@@ -1,1 +1,0 @@
-"""How many tasks there are: of each type, state and priority."""
