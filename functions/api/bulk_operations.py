@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
-from duetime.composition.bulk import BulkServices
+from duetime.composition.core import BulkServices
 from duetime.contract.bulk import operations
 from duetime.contract.bulk.responses import BulkOperationList, bulk_response
 from duetime.contract.tasks.encoding import json_text

@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
-from duetime.composition.schedule_requests import ScheduleRequestServices
+from duetime.composition.requests import ScheduleRequestServices
 from duetime.contract.http import page_tokens
 from duetime.contract.http.etags import etag_of
 from duetime.contract.http.request_errors import FaultCode, ParametersInvalid

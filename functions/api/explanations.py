@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @route(operations.EXPLAIN_TASK)
 def explain_task(request: Request) -> Response:
     """Say why a task has not run yet, or where its time went."""
-    from duetime.composition.explanations import ExplanationServices
+    from duetime.composition.requests import ExplanationServices
     from duetime.contract.explanations.encoding import task_explanation
 
     explainer = composition.composed(ExplanationServices).tasks
@@ -33,7 +33,7 @@ def explain_task(request: Request) -> Response:
 @route(operations.EXPLAIN_SCHEDULE)
 def explain_schedule(request: Request[ScheduleExplanationQuery]) -> Response:
     """Say why a schedule did, or did not, run at a time."""
-    from duetime.composition.explanations import ExplanationServices
+    from duetime.composition.requests import ExplanationServices
     from duetime.contract.explanations.encoding import schedule_explanation
 
     explainer = composition.composed(ExplanationServices).schedules

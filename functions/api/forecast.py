@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
-from duetime.composition.schedule_requests import ScheduleRequestServices
+from duetime.composition.requests import ScheduleRequestServices
 from duetime.contract.schedules.forecast import FORECAST, forecast_response
 from duetime.contract.tasks.encoding import json_text
 

@@ -128,7 +128,7 @@ def with_estimate(response: Response, find: Callable[[TaskWorkloads], RequestWor
         find: the tasks; `None` if it is not known how many there will be.
     """
     # Few requests ask for it.
-    from duetime.composition.cost_estimates import CostEstimateServices  # noqa: PLC0415 - see the line above
+    from duetime.composition.requests import CostEstimateServices  # noqa: PLC0415 - see the line above
     from duetime.contract.cost_estimates import estimate_response  # noqa: PLC0415 - same
 
     workload = find(composed(CostEstimateServices).workloads)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
-from duetime.composition.schedule_requests import ScheduleRequestServices
+from duetime.composition.requests import ScheduleRequestServices
 from duetime.composition.tasks import TaskServices
 from duetime.contract.http import page_tokens
 from duetime.contract.http.etags import content_etag

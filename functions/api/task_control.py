@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from duetime.composition import composed
 from duetime.composition.core import CoreServices
-from duetime.composition.endpoint_queries import EndpointQueryServices
+from duetime.composition.requests import EndpointQueryServices
 from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
 from duetime.contract.tasks import action_decoding, attempt_history, event_responses, operations

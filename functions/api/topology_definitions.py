@@ -6,8 +6,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
+from duetime.composition.requests import DefinitionServices
 from duetime.composition.tasks import TaskServices
-from duetime.composition.topology_definitions import DefinitionServices
 from duetime.contract.http import page_tokens
 from duetime.contract.http.etags import etag_of
 from duetime.contract.http.request_errors import FaultCode, ParametersInvalid

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
-from duetime.composition.bulk_executor import BulkExecutorServices
+from duetime.composition.bulk import BulkExecutorServices
 from duetime.domain.bulk.operation import OPERATION
 from duetime.domain.ids import TaskId
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
 from duetime.composition.core import CoreServices
-from duetime.composition.dead_letters import DeadLetterServices
+from duetime.composition.outcomes import DeadLetterServices
 from duetime.domain.errors import Unavailable
 from duetime.domain.tracebacks import places_of
 

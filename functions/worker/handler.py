@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
 from duetime.composition.core import CoreServices
-from duetime.composition.switches import SwitchServices
+from duetime.composition.locks import SwitchServices
 from duetime.composition.worker import WorkerServices
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 from duetime.adapters.dynamodb import schema
 from duetime.composition import composed
 from duetime.composition.core import CoreServices
-from duetime.composition.topology_definitions import DefinitionServices
+from duetime.composition.requests import DefinitionServices
 from duetime.domain.dispatch.enqueue_plan import Timer
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.states import State

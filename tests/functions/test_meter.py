@@ -20,16 +20,14 @@ from duetime.adapters.targets.aws_resource_clients import Resources
 from duetime.adapters.targets.aws_target import AwsRunner
 from duetime.adapters.targets.http_messages import HttpResponse
 from duetime.composition import composed
-from duetime.composition.bulk import BulkServices
-from duetime.composition.bulk_executor import BulkExecutorServices
-from duetime.composition.core import CoreServices
-from duetime.composition.cost_estimates import CostEstimateServices
-from duetime.composition.filter_actions import FilterActionServices
+from duetime.composition.bulk import BulkExecutorServices, FilterActionServices
+from duetime.composition.core import BulkServices, CoreServices
 from duetime.composition.http_calls import HttpServices
-from duetime.composition.switches import SwitchServices
-from duetime.composition.targets import TargetServices
+from duetime.composition.locks import SwitchServices
+from duetime.composition.requests import CostEstimateServices
 from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
+from duetime.composition.worker import TargetServices
 from duetime.contract.bulk.bodies import read_stored
 from duetime.domain.admins import Admins
 from duetime.domain.bulk.filter_action import FilterAction

@@ -10,7 +10,7 @@ import pytest
 
 from duetime import composition
 from duetime.composition import composed
-from duetime.composition.cost_estimates import CostEstimateServices
+from duetime.composition.requests import CostEstimateServices
 from duetime.composition.tasks import TaskServices
 from duetime.domain.cost_estimates.estimate import lines_of
 from duetime.domain.tasks.creation import Order

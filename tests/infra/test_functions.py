@@ -9,22 +9,20 @@ import pytest
 
 from duetime.composition import Composition, Part, Platform
 from duetime.composition.archive import ArchiveServices
-from duetime.composition.broadcast import BroadcastServices
-from duetime.composition.bulk import BulkServices
-from duetime.composition.bulk_executor import BulkExecutorServices
-from duetime.composition.core import CoreServices
-from duetime.composition.dead_letters import DeadLetterServices
-from duetime.composition.dispatch_status import DispatchStatusServices
-from duetime.composition.endpoint_queries import EndpointQueryServices
-from duetime.composition.filter_actions import FilterActionServices
+from duetime.composition.broadcast import BroadcastServices, SummaryServices
+from duetime.composition.bulk import BulkExecutorServices, FilterActionServices
+from duetime.composition.core import BulkServices, CoreServices
 from duetime.composition.http_calls import HttpServices
 from duetime.composition.intake import IntakeServices
 from duetime.composition.live_updates import WatchServices
-from duetime.composition.locks import LockServices
-from duetime.composition.pull import PullServices
-from duetime.composition.schedule_requests import ScheduleRequestServices
-from duetime.composition.summary import SummaryServices
-from duetime.composition.switches import SwitchServices
+from duetime.composition.locks import LockServices, SwitchServices
+from duetime.composition.outcomes import DeadLetterServices
+from duetime.composition.requests import (
+    DispatchStatusServices,
+    EndpointQueryServices,
+    PullServices,
+    ScheduleRequestServices,
+)
 from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
 from duetime.composition.trigger import TriggerServices

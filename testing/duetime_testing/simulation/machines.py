@@ -14,7 +14,7 @@ from duetime.adapters.targets.aws_resource_clients import Resources
 from duetime.composition import Composition, Platform
 from duetime.composition.core import CoreServices
 from duetime.composition.http_calls import HttpServices
-from duetime.composition.targets import TargetServices
+from duetime.composition.worker import TargetServices
 from duetime_testing.fakes.telemetry import FakeTelemetry
 from duetime_testing.simulation.code_versions import Generation
 from duetime_testing.simulation.faults import FaultyClient

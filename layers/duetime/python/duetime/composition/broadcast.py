@@ -1,4 +1,4 @@
-"""Composes the consumers of the table's stream, each where the settings turn it on."""
+"""Composes the consumers of the table's stream, where the settings turn them on, and what reads the counts."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from duetime.adapters.dynamodb.stream import changes_of
+from duetime.adapters.dynamodb.summary import DynamoSummaryStore
+from duetime.adapters.dynamodb.summary_recount import DynamoSummaryRecounts
 from duetime.adapters.event_bus import EventBridgeBus
-from duetime.composition.live_update_push import PushServices
+from duetime.composition.live_updates import PushServices
 from duetime.composition.root import Part
-from duetime.composition.summary import SummaryServices
 from duetime.services.broadcaster import Broadcaster
 from duetime.services.event_publisher import EventPublisher
 from duetime.services.summary.counter import Generations, SummaryCounter, SummaryRecounter
+from duetime.services.summary.reader import SummaryReader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,3 +62,23 @@ class BroadcastServices(Part):
         telemetry = self.runtime.telemetry
         bus = EventBridgeBus(self.platform.clients.events(), name, self.runtime.executor, telemetry)
         return EventPublisher(bus, telemetry)
+
+
+class SummaryServices(Part):
+    """How many tasks there are."""
+
+    @cached_property
+    def store(self) -> DynamoSummaryStore:
+        """The counts; apart from the other stores, for two functions only have to do with them."""
+        return DynamoSummaryStore(self.platform.clients.dynamodb(), self.settings.table)
+
+    @cached_property
+    def recounts(self) -> DynamoSummaryRecounts:
+        """The generations of the counts, and what recounts find."""
+        return DynamoSummaryRecounts(self.platform.clients.dynamodb(), self.settings.table, self.runtime.clock)
+
+    @cached_property
+    def reader(self) -> SummaryReader:
+        """Reads the counts."""
+        settings = self.settings
+        return SummaryReader(self.store, self.recounts, self.runtime, settings.summary_spread, settings.operators)

@@ -1,26 +1,53 @@
-"""Composes the starting of bulk operations."""
+"""Composes bulk operations: what they do with all tasks of a filter, and carrying them out."""
 
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from duetime.adapters.bulk_invoker import LambdaBulkStarter
-from duetime.composition.core import CoreServices
+from duetime.composition.core import BulkServices, CoreServices
+from duetime.composition.deferred_imports import deferred, read_bulk_request
 from duetime.composition.root import Part
-from duetime.services.bulk.manage import BulkOperations
+from duetime.composition.tasks import TaskServices
+from duetime.composition.topologies import TopologyServices
+from duetime.services.bulk.executor import BulkExecutor
+from duetime.services.bulk.filter_actions import BulkRequests, FilteredTasks
+from duetime.services.topologies.bulk_node_actions import TopologySteps
+
+if TYPE_CHECKING:
+    from duetime.services.schedules.filtered_schedules import FilteredSchedules
 
 
-class BulkServices(Part):
-    """Starting, showing and cancelling bulk operations."""
+class FilterActionServices(Part):
+    """Doing something with all tasks of a filter."""
 
     @cached_property
-    def operations(self) -> BulkOperations:
-        """Starts, shows and cancels bulk operations."""
-        core, settings = self.part(CoreServices), self.settings
-        return BulkOperations(
-            stores=core.stores,
-            starter=LambdaBulkStarter(self.platform.clients.lambdas(), settings.bulk_function, self.runtime.telemetry),
+    def requests(self) -> BulkRequests:
+        """Does something with the tasks that a filter matches."""
+        stores, tasks = self.part(CoreServices).stores, self.part(TaskServices)
+        filtered_tasks = FilteredTasks(stores.tasks, tasks.reader, tasks.updater, tasks.control, self.runtime)
+        operations = self.part(BulkServices).operations
+        schedules = deferred(self._filtered_schedules)
+        return BulkRequests(operations, filtered_tasks, schedules, stores, self.runtime, read_bulk_request)
+
+    def _filtered_schedules(self) -> FilteredSchedules:
+        # The arithmetic of schedules takes long to import, and few operations are about them.
+        from duetime.composition.requests import ScheduleRequestServices
+        from duetime.services.schedules.filtered_schedules import FilteredSchedules
+
+        return FilteredSchedules(self.part(ScheduleRequestServices).manager, self.runtime.clock)
+
+
+class BulkExecutorServices(Part):
+    """Carrying out bulk operations."""
+
+    @cached_property
+    def executor(self) -> BulkExecutor:
+        """Carries out bulk operations."""
+        topologies = self.part(TopologyServices)
+        return BulkExecutor(
+            store=self.part(CoreServices).stores.bulk,
             runtime=self.runtime,
-            shards=core.shards,
-            look_ahead=settings.look_ahead_ms,
+            filter_steps=self.part(FilterActionServices).requests,
+            topology_steps=TopologySteps(topologies.outlines, topologies.reconciler, topologies.node_eraser),
         )

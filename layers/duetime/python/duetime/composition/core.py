@@ -1,4 +1,4 @@
-"""Composes what most use cases need: stores, queues and the enqueuer."""
+"""Composes what most use cases need: stores, queues, the enqueuer, and the starting of bulk operations."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from duetime.ports.queues import Delivery
     from duetime.ports.tracebacks import TracebackStore
+    from duetime.services.bulk.manage import BulkOperations
 
 
 class CoreServices(Part):
@@ -33,7 +34,7 @@ class CoreServices(Part):
     @cached_property
     def tracebacks(self) -> TracebackStore:
         """Tracebacks of failed attempts; imported when it is needed, by the functions that need it."""
-        from duetime.adapters.dynamodb.tracebacks import DynamoTracebackStore  # noqa: PLC0415 - see the line above
+        from duetime.adapters.dynamodb.tracebacks import DynamoTracebackStore
 
         return DynamoTracebackStore(self.platform.clients.dynamodb(), self.settings.table)
 
@@ -71,3 +72,22 @@ class CoreServices(Part):
     def deliveries(self, event: Mapping[str, Any]) -> list[Delivery]:
         """The deliveries in a Lambda event from SQS; what cannot be read is noted and left out."""
         return readable(event, self.queues, self.runtime.telemetry)
+
+
+class BulkServices(Part):
+    """Starting, showing and cancelling bulk operations."""
+
+    @cached_property
+    def operations(self) -> BulkOperations:
+        """Starts, shows and cancels bulk operations."""
+        from duetime.adapters.bulk_invoker import LambdaBulkStarter
+        from duetime.services.bulk.manage import BulkOperations
+
+        core, settings = self.part(CoreServices), self.settings
+        return BulkOperations(
+            stores=core.stores,
+            starter=LambdaBulkStarter(self.platform.clients.lambdas(), settings.bulk_function, self.runtime.telemetry),
+            runtime=self.runtime,
+            shards=core.shards,
+            look_ahead=settings.look_ahead_ms,
+        )

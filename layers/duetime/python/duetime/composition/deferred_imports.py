@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# ruff: noqa: PLC0415 - see the docstring
-
 
 class _Deferred:
     """Makes what it is asked to be at the first use of it."""

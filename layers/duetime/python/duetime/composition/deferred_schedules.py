@@ -17,6 +17,6 @@ def overlap_control(part: Part) -> OverlapControl:
 
 
 def _overlap_control(part: Part) -> OverlapControl:
-    from duetime.composition.schedule_expansion import ScheduleServices  # noqa: PLC0415 - see the docstring of the module
+    from duetime.composition.schedule_expansion import ScheduleServices
 
     return part.part(ScheduleServices).overlap_control

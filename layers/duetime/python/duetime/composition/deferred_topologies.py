@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 def topology_services(part: Part) -> TopologyServices:
     """The use cases of topologies, imported when they are asked for."""
-    from duetime.composition.topologies import TopologyServices  # noqa: PLC0415 - see the docstring of the module
+    from duetime.composition.topologies import TopologyServices
 
     return part.part(TopologyServices)
 
 
 def topology_rollback(part: Part) -> TopologyRollback:
     """Rolls back topologies that are nodes of others."""
-    from duetime.services.topologies.reconciler import TopologyRollback  # noqa: PLC0415 - as above
+    from duetime.services.topologies.reconciler import TopologyRollback
 
     return TopologyRollback(topology_services(part).reconciler)

@@ -41,7 +41,7 @@ class HttpServices(Part):
         if not settings.exports_spans:
             return caller
         # Imported when it is needed: most deployments export no spans.
-        from duetime.adapters.targets.traced_calls import TracedCaller  # noqa: PLC0415 - see the line above
+        from duetime.adapters.targets.traced_calls import TracedCaller
 
         return TracedCaller(caller, self.runtime.tracer)
 
@@ -52,7 +52,7 @@ class HttpServices(Part):
     @cached_property
     def _kept_credentials(self) -> Credentials:
         # Imported when it is needed: most deployments have no secrets of this kind.
-        from duetime.adapters.targets.credentials import Credentials  # noqa: PLC0415 - see the line above
+        from duetime.adapters.targets.credentials import Credentials
 
         settings = self.settings
         return Credentials(
@@ -63,6 +63,6 @@ class HttpServices(Part):
         """The same caller, which tells the egress function the spans of its calls where those are exported."""
         if not self.settings.exports_spans:
             return caller
-        from duetime.adapters.targets.traced_calls import SpanPassingCaller  # noqa: PLC0415 - same
+        from duetime.adapters.targets.traced_calls import SpanPassingCaller
 
         return SpanPassingCaller(caller, self.runtime.tracer)

@@ -1,4 +1,4 @@
-"""Composes the use cases of locks."""
+"""Composes the use cases of locks and switches."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from functools import cached_property
 
 from duetime.composition.core import CoreServices
 from duetime.composition.root import Part
-from duetime.composition.switches import SwitchServices
 from duetime.services.locking import LockAdmin, LockManager
+from duetime.services.start_gates import SwitchGate
+from duetime.services.switch_admin import SwitchAdmin
 
 
 class LockServices(Part):
@@ -29,3 +30,17 @@ class LockServices(Part):
     def admin(self) -> LockAdmin:
         """Shows locks, and frees them by force."""
         return LockAdmin(self.part(CoreServices).stores.locks, self.manager, self.runtime)
+
+
+class SwitchServices(Part):
+    """Setting switches, and respecting them."""
+
+    @cached_property
+    def gate(self) -> SwitchGate:
+        """Respects switches."""
+        return SwitchGate(self.part(CoreServices).stores.switches, self.runtime)
+
+    @cached_property
+    def admin(self) -> SwitchAdmin:
+        """Sets switches, and shows what is postponed."""
+        return SwitchAdmin(self.part(CoreServices).stores, self.settings.operators, self.runtime)

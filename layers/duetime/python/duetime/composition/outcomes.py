@@ -1,4 +1,4 @@
-"""Composes the writing of outcomes for functions that have a worker do what follows them."""
+"""Composes the writing of outcomes where a worker does what follows them, and the handling of dead letters."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from duetime.composition.core import CoreServices
 from duetime.composition.root import Part
 from duetime.services.outcomes.completion_steps import DelegatedCompletion
 from duetime.services.outcomes.outcome import OutcomeWriter
+from duetime.services.worker.dead_letters import DeadLetterService
 
 if TYPE_CHECKING:
     from duetime.services.outcomes.completion_steps import CompletionSteps
@@ -36,4 +37,21 @@ class OutcomeServices(Part):
             completion=completion,
             runtime=self.runtime,
             retention=self.settings.retention_ms,
+        )
+
+
+class DeadLetterServices(Part):
+    """Handling dead letters."""
+
+    @cached_property
+    def dead_letters(self) -> DeadLetterService:
+        """Fails the tasks of dead letters, or sends them again."""
+        core, outcomes = self.part(CoreServices), self.part(OutcomeServices)
+        return DeadLetterService(
+            tasks=core.stores.tasks,
+            queues=core.queues,
+            enqueuer=core.enqueuer,
+            outcome_writer=outcomes.delegating_writer,
+            completion=outcomes.delegated_completion,
+            runtime=self.runtime,
         )

@@ -82,7 +82,7 @@ class Composition:
         if not self.settings.exports_spans:
             return UNTRACED
         # Imported when it is needed: without the setting, the functions are deployed without these libraries.
-        from duetime.adapters.runtime.otlp_tracer import OtlpTracer  # noqa: PLC0415 - see the line above
+        from duetime.adapters.runtime.otlp_tracer import OtlpTracer
 
         return OtlpTracer(self.settings.service_name)
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from duetime.services.schedules.overlap import OverlapControl
     from duetime.services.tasks.control import TaskControl
 
-# ruff: noqa: PLC0415 - the trigger needs no more than the expander, and few occurrences stop another
-
 
 class ScheduleServices(Part):
     """Making the occurrences of schedules."""

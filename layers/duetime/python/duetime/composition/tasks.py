@@ -44,12 +44,12 @@ class TaskServices(Part):
     @cached_property
     def batch_creator(self) -> BatchCreator:
         """Accepts many tasks."""
-        from duetime.services.tasks.create import BatchCreator  # noqa: PLC0415 - few requests are of many
+        from duetime.services.tasks.create import BatchCreator
 
         return BatchCreator(self.creator)
 
     def _key_conflicts(self) -> KeyConflicts:
-        from duetime.services.tasks.create import KeyConflicts  # noqa: PLC0415 - few creations meet one
+        from duetime.services.tasks.create import KeyConflicts
 
         return KeyConflicts(self.updater, self.part(CoreServices).stores.keys, self.runtime)
 
@@ -96,7 +96,7 @@ class TaskServices(Part):
     def approvals(self) -> Approvals:
         """Takes what people decide about tasks that wait for an approval."""
         # Few requests decide something: no other waits for the import.
-        from duetime.services.tasks.approvals import Approvals  # noqa: PLC0415 - see the line above
+        from duetime.services.tasks.approvals import Approvals
 
         core = self.part(CoreServices)
         return Approvals(self.reader, core.stores, core.enqueuer, self.runtime, self.settings.retention_ms)

@@ -6,8 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from duetime.adapters.step_functions import StepFunctionsStateMachine
-from duetime.composition.bulk import BulkServices
-from duetime.composition.core import CoreServices
+from duetime.composition.core import BulkServices, CoreServices
 from duetime.composition.deferred_imports import read_stored_graph
 from duetime.composition.outcomes import OutcomeServices
 from duetime.composition.root import Part
@@ -68,7 +67,7 @@ class TopologyServices(Part):
     @cached_property
     def eraser(self) -> TopologyEraser:
         """Erases tasks, topologies with their nodes among them."""
-        from duetime.services.topologies.deletion import TopologyEraser  # noqa: PLC0415 - few requests delete something
+        from duetime.services.topologies.deletion import TopologyEraser
 
         stores, operations = self.part(CoreServices).stores, self.part(BulkServices).operations
         return TopologyEraser(self.part(TaskServices).eraser, self.node_eraser, stores, self.runtime, operations)
@@ -76,7 +75,7 @@ class TopologyServices(Part):
     @cached_property
     def node_eraser(self) -> NodeEraser:
         """Erases the nodes of topologies that were erased."""
-        from duetime.services.topologies.deletion import NodeEraser  # noqa: PLC0415 - as above
+        from duetime.services.topologies.deletion import NodeEraser
 
         stores, task_eraser = self.part(CoreServices).stores, self.part(TaskServices).eraser
         return NodeEraser(self.outlines, task_eraser, stores, self.runtime, self.settings.retention_ms)

@@ -6,8 +6,7 @@ from functools import cached_property
 
 from duetime.adapters.monitor_heartbeat import EgressHeartbeat
 from duetime.adapters.trigger_fan_out import LambdaFanOut
-from duetime.composition.bulk import BulkServices
-from duetime.composition.core import CoreServices
+from duetime.composition.core import BulkServices, CoreServices
 from duetime.composition.root import Part
 from duetime.composition.schedule_expansion import ScheduleServices
 from duetime.services.trigger.dispatcher import Dispatcher

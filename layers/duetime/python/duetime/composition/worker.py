@@ -1,23 +1,29 @@
-"""Composes the worker."""
+"""Composes the work on batches of messages, what may keep a task from starting, and what tasks call."""
 
 from __future__ import annotations
 
+from collections import ChainMap
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from duetime.adapters.targets import Targets
+from duetime.adapters.targets.aws_resource_clients import Resources
+from duetime.adapters.targets.aws_target import AwsRunner
 from duetime.adapters.targets.callbacks import HttpCallbacks
+from duetime.adapters.targets.http_target import HttpRunner
+from duetime.adapters.targets.python_handlers import HandlerRunner, HandlersPackage
+from duetime.adapters.targets.topology_target import TopologyRunner
+from duetime.canary_task import BUILT_IN
 from duetime.composition.core import CoreServices
 from duetime.composition.deferred_imports import deferred, rate_limits, task_entry
 from duetime.composition.deferred_schedules import overlap_control
-from duetime.composition.deferred_topologies import topology_services
+from duetime.composition.deferred_topologies import topology_rollback, topology_services
 from duetime.composition.http_calls import HttpServices
-from duetime.composition.locks import LockServices
+from duetime.composition.locks import LockServices, SwitchServices
 from duetime.composition.outcomes import OutcomeServices
 from duetime.composition.root import Part
-from duetime.composition.start_gates import StartGateServices
-from duetime.composition.switches import SwitchServices
-from duetime.composition.targets import TargetServices
 from duetime.domain.tasks.notices import ConsolePages
+from duetime.handlers import REGISTRY
 from duetime.services.outcomes.completion_steps import (
     CallbackTasks,
     InlineCompletion,
@@ -27,9 +33,11 @@ from duetime.services.outcomes.completion_steps import (
 )
 from duetime.services.outcomes.outcome import RollbackWriter
 from duetime.services.outcomes.traceback_recorder import TracebackRecorder
-from duetime.services.worker.attempt import AttemptPhases, AttemptRunner
+from duetime.services.start_gates import ApprovalGate, StartGates
+from duetime.services.worker.attempt import AttemptPhases, AttemptRunner, HandlerAvailability
 from duetime.services.worker.attempt_lease import AttemptLease, AttemptLocks
 from duetime.services.worker.batch import BatchWorker
+from duetime.services.worker.circuit_breaker import CircuitBreakers
 from duetime.services.worker.target_caller import TargetCaller
 
 if TYPE_CHECKING:
@@ -69,8 +77,8 @@ class WorkerServices(Part):
     @cached_property
     def _job_watcher(self) -> JobWatcher:
         # Few tasks are jobs: no other waits for the import.
-        from duetime.composition.tasks import TaskServices  # noqa: PLC0415 - see the line above
-        from duetime.services.job_watcher import JobWatcher  # noqa: PLC0415 - same
+        from duetime.composition.tasks import TaskServices
+        from duetime.services.job_watcher import JobWatcher
 
         core = self.part(CoreServices)
         return JobWatcher(
@@ -144,3 +152,49 @@ class WorkerServices(Part):
             occurrence_listener=overlap_control(self),
             node_listener=deferred(lambda: topology_services(self).node_finished),
         )
+
+
+class TargetServices(Part):
+    """Calling the targets of tasks."""
+
+    @cached_property
+    def targets(self) -> Targets:
+        """What tasks call."""
+        topologies = TopologyRunner(
+            deferred(lambda: topology_services(self).state_machine), deferred(lambda: topology_rollback(self))
+        )
+        package = self.part(StartGateServices).handlers_package
+        # Imported before its first task, while Lambda gives a starting process more of a processor.
+        package.why_broken()
+        handlers = HandlerRunner(ChainMap(REGISTRY, dict(BUILT_IN)), package)
+        return Targets(handlers, HttpRunner(self.part(HttpServices).caller), self.aws_runner, topologies)
+
+    @cached_property
+    def aws_runner(self) -> AwsRunner:
+        """Calls the AWS resources that are targets, and those that notices are sent to."""
+        return AwsRunner(Resources(self.platform.clients), self.settings.callable_arns)
+
+    @cached_property
+    def circuit_breakers(self) -> CircuitBreakers:
+        """What tasks call, with a circuit breaker for each HTTP host."""
+        return CircuitBreakers(self.targets, self.part(CoreServices).stores.circuit_breakers, self.runtime)
+
+
+class StartGateServices(Part):
+    """Keeping tasks from beginning: for an operator, for their broken handler, or for their schedule."""
+
+    @cached_property
+    def gates(self) -> StartGates:
+        """All gates, in the order in which they are asked."""
+        of_all = (self.part(SwitchServices).gate, self.handler_availability, ApprovalGate(self.runtime.clock))
+        return StartGates(of_all, of_occurrences=overlap_control(self))
+
+    @cached_property
+    def handler_availability(self) -> HandlerAvailability:
+        """Whether the handlers of tasks can be called."""
+        return HandlerAvailability(self.handlers_package, self.runtime)
+
+    @cached_property
+    def handlers_package(self) -> HandlersPackage:
+        """The user's package of handlers."""
+        return HandlersPackage(self.settings.handlers, self.runtime.clock)
