@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence  # noqa: TC003 - pydantic reads the annotations for the OpenAPI document
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
 from duetime.contract.http.operation import Operation, Returns
-from duetime.domain.dispatch.enqueue_plan import Precision  # noqa: TC001 - pydantic reads the annotations
+from duetime.domain.dispatch.enqueue_plan import Precision
 
 
 class PulledType(TypedDict):

@@ -12,7 +12,7 @@ from duetime.contract.http.operation import Operation, Returns
 from duetime.contract.http.query_parameters import Parameters
 from duetime.contract.tasks.fields import LOCK_KEY_PATTERN
 from duetime.contract.tasks.queries import PageSize
-from duetime.contract.tasks.responses import Instant  # noqa: TC001 - pydantic reads the annotations
+from duetime.contract.tasks.responses import Instant
 from duetime.domain.errors import LockNotFound
 from duetime.domain.limits import MAX_PAGE
 from duetime.domain.locks import RESERVED

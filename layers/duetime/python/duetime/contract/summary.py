@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence  # noqa: TC003 - pydantic reads the annotations for the OpenAPI document
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
@@ -12,7 +12,7 @@ from typing_extensions import TypedDict  # pydantic describes no other before Py
 from duetime.contract.http import page_tokens
 from duetime.contract.http.operation import Operation, Returns
 from duetime.contract.http.query_parameters import Parameters, whole_number
-from duetime.contract.tasks.responses import Instant  # noqa: TC001 - pydantic reads the annotations
+from duetime.contract.tasks.responses import Instant
 from duetime.domain.errors import OperatorRequired, SummaryOff
 from duetime.domain.limits import MAX_SUMMARY_OWNERS, MAX_SUMMARY_TYPES
 from duetime.domain.times import to_iso

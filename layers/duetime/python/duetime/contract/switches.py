@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence  # noqa: TC003 - pydantic reads the annotations for the OpenAPI document
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -15,7 +15,7 @@ from duetime.contract.http.request_model import Body
 from duetime.contract.http.validation_errors import read_body
 from duetime.contract.tasks import fields
 from duetime.contract.tasks.fields import OWNER_PATTERN, OWNER_RULE, TYPE_PATTERN, printable
-from duetime.contract.tasks.responses import Instant  # noqa: TC001 - same
+from duetime.contract.tasks.responses import Instant
 from duetime.domain import errors
 from duetime.domain.limits import MAX_LOCK_HOLDERS, MAX_SWITCH_REASON_LENGTH
 from duetime.domain.switches import ALL_TASKS, Switch, SwitchKey, SwitchScope

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
-from duetime.contract.tasks.fields import (  # noqa: TC001 - pydantic reads the annotations when the class is made
+from duetime.contract.tasks.fields import (
     Tags,
 )
 from duetime.contract.tasks.filter_conditions import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence  # noqa: TC003 - pydantic reads the annotations when a class is made
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
@@ -11,7 +11,7 @@ from typing_extensions import TypedDict  # pydantic describes no other before Py
 from duetime.contract.http import page_tokens
 from duetime.contract.http.problem_kinds import KINDS, code_of
 from duetime.contract.tasks.encoding import instant
-from duetime.contract.tasks.responses import Instant  # noqa: TC001 - pydantic reads the annotations
+from duetime.contract.tasks.responses import Instant
 from duetime.domain.bulk.operation import BulkKind, BulkState
 from duetime.domain.times import to_iso
 

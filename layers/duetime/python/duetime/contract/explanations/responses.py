@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence  # noqa: TC003 - pydantic reads the annotations for the OpenAPI document
+from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
-from duetime.contract.tasks.responses import Instant, TaskErrorResponse  # noqa: TC001 - same
-from duetime.domain.explanations.gate import GateName, GateState  # noqa: TC001 - same
-from duetime.domain.explanations.schedule_explanation import OccurrenceOutcome  # noqa: TC001 - same
-from duetime.domain.schedules.schedule import ScheduleState  # noqa: TC001 - same
-from duetime.domain.switches import SwitchScope  # noqa: TC001 - same
-from duetime.domain.tasks.states import State  # noqa: TC001 - same
+from duetime.contract.tasks.responses import Instant, TaskErrorResponse
+from duetime.domain.explanations.gate import GateName, GateState
+from duetime.domain.explanations.schedule_explanation import OccurrenceOutcome
+from duetime.domain.schedules.schedule import ScheduleState
+from duetime.domain.switches import SwitchScope
+from duetime.domain.tasks.states import State
 
 
 class WaitedTaskResponse(TypedDict):

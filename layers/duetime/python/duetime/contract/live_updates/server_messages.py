@@ -8,12 +8,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
-from duetime.contract.http.problem_kinds import ProblemCode  # noqa: TC001 - pydantic reads the annotations
-from duetime.contract.http.problems import ProblemFault  # noqa: TC001 - same
-from duetime.contract.tasks.responses import Instant, TaskErrorResponse, TaskProgressResponse  # noqa: TC001 - same
-from duetime.domain.schedules.schedule import ScheduleState  # noqa: TC001 - same
-from duetime.domain.tasks.states import State  # noqa: TC001 - same
-from duetime.domain.tasks.task_options import Priority  # noqa: TC001 - same
+from duetime.contract.http.problem_kinds import ProblemCode
+from duetime.contract.http.problems import ProblemFault
+from duetime.contract.tasks.responses import Instant, TaskErrorResponse, TaskProgressResponse
+from duetime.domain.schedules.schedule import ScheduleState
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task_options import Priority
 
 _Version = Annotated[
     int,

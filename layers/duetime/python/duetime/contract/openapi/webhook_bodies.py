@@ -11,8 +11,8 @@ from typing import (
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from duetime.contract.tasks.responses import Instant, TaskSummary  # noqa: TC001 - pydantic reads them at run time
-from duetime.domain.tasks.parent_references import Cause  # noqa: TC001 - same
+from duetime.contract.tasks.responses import Instant, TaskSummary
+from duetime.domain.tasks.parent_references import Cause
 
 
 class TaskEvent(TypedDict):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence  # noqa: TC003 - pydantic reads the annotations for the OpenAPI document
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
@@ -26,8 +26,8 @@ from duetime.domain.limits import (
     MIN_LEASE_SECONDS,
 )
 from duetime.domain.operating_parameters import MAX_UNACKNOWLEDGED_LEASES
-from duetime.domain.tasks.states import State  # noqa: TC001 - same
-from duetime.domain.tasks.task import RequestedAction  # noqa: TC001 - same
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import RequestedAction
 
 
 class LeaseRequest(Body):

@@ -20,7 +20,7 @@ from duetime.domain.limits import (
     MIN_EXPECT_EVERY_SECONDS,
 )
 from duetime.domain.schedules.definition import DEFAULT_CATCH_UP_SECONDS, CatchUpMode, Overlap
-from duetime.domain.times import Millis  # noqa: TC001 - pydantic reads the annotations
+from duetime.domain.times import Millis
 
 PREVIEWED = 10
 """Occurrences in a preview that does not say how many."""

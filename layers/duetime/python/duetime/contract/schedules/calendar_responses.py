@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence  # noqa: TC003 - pydantic reads the annotations for the OpenAPI document
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
@@ -10,8 +10,8 @@ from typing_extensions import TypedDict  # pydantic describes no other before Py
 
 from duetime.contract.schedules.calendars import WEEKDAYS, Weekday
 from duetime.contract.tasks.encoding import instant
-from duetime.contract.tasks.responses import Instant  # noqa: TC001 - same
-from duetime.domain.schedules.calendars import CalendarMode  # noqa: TC001 - same
+from duetime.contract.tasks.responses import Instant
+from duetime.domain.schedules.calendars import CalendarMode
 from duetime.domain.times import DAY, MINUTE, SECOND, Millis, to_iso
 
 if TYPE_CHECKING:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence  # noqa: TC003 - pydantic reads the annotations for the OpenAPI document
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
 from duetime.contract.tasks.event_responses import ActorResponse
-from duetime.contract.tasks.responses import Instant  # noqa: TC001 - pydantic reads the annotations
+from duetime.contract.tasks.responses import Instant
 from duetime.domain.schedules.schedule_history import ScheduleAction
 from duetime.domain.tasks.action_history import ActorType
 from duetime.domain.times import to_iso

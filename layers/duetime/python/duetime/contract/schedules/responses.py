@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence  # noqa: TC003 - pydantic reads the annotations for the OpenAPI document
+from collections.abc import Sequence
 from typing import (
     Annotated,
     Any,
@@ -14,13 +14,13 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from duetime.contract.tasks.option_responses import TaskOptionsResponse
-from duetime.contract.tasks.responses import CostEstimateResponse, Instant  # noqa: TC001 - pydantic reads the annotations
-from duetime.contract.tasks.target_responses import TargetResponse  # noqa: TC001 - same
-from duetime.domain.schedules.cron_dialects import Dialect  # noqa: TC001 - same
-from duetime.domain.schedules.definition import CatchUpMode, OnExcluded, Overlap  # noqa: TC001 - same
-from duetime.domain.schedules.schedule import ScheduleState  # noqa: TC001 - same
-from duetime.domain.schedules.time_zones import Fold, Gap  # noqa: TC001 - same
-from duetime.domain.tasks.states import State  # noqa: TC001 - same
+from duetime.contract.tasks.responses import CostEstimateResponse, Instant
+from duetime.contract.tasks.target_responses import TargetResponse
+from duetime.domain.schedules.cron_dialects import Dialect
+from duetime.domain.schedules.definition import CatchUpMode, OnExcluded, Overlap
+from duetime.domain.schedules.schedule import ScheduleState
+from duetime.domain.schedules.time_zones import Fold, Gap
+from duetime.domain.tasks.states import State
 
 _DESCRIPTION = "The timing in plain words, such as `at 01:30 on Monday to Friday`; times are local times of `timezone`."
 

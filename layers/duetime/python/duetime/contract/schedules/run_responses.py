@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence  # noqa: TC003 - pydantic reads the annotations for the OpenAPI document
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
 from duetime.contract.tasks.encoding import instant
-from duetime.contract.tasks.responses import Instant  # noqa: TC001 - pydantic reads the annotations
-from duetime.domain.schedules.runs import RunStatus  # noqa: TC001 - same
-from duetime.domain.tasks.parent_references import Cause  # noqa: TC001 - same
-from duetime.domain.tasks.states import State  # noqa: TC001 - same
+from duetime.contract.tasks.responses import Instant
+from duetime.domain.schedules.runs import RunStatus
+from duetime.domain.tasks.parent_references import Cause
+from duetime.domain.tasks.states import State
 from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence  # noqa: TC003 - pydantic reads the annotations for the OpenAPI document
+from collections.abc import Sequence
 from typing import (
     Annotated,  # pydantic describes no other before Python 3.12
 )
@@ -11,7 +11,7 @@ from pydantic import Field
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
 from duetime.contract.tasks.responses import Instant, TaskErrorResponse
-from duetime.domain.tasks.attempt_records import AttemptOutcome  # noqa: TC001 - same
+from duetime.domain.tasks.attempt_records import AttemptOutcome
 
 
 class AttemptErrorResponse(TaskErrorResponse):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence  # noqa: TC003 - pydantic reads the annotations for the OpenAPI document
+from collections.abc import Sequence
 from typing import Literal, NotRequired  # pydantic describes no other before Python 3.12
 
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
-from duetime.contract.http.problems import Problem  # noqa: TC001 - same
-from duetime.contract.tasks.responses import Estimate, TaskSummary  # noqa: TC001 - same
+from duetime.contract.http.problems import Problem
+from duetime.contract.tasks.responses import Estimate, TaskSummary
 
 
 class TaskBatchAccepted(TypedDict):

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence  # noqa: TC003 - pydantic reads the annotations for the OpenAPI document
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
 from duetime.contract.tasks.encoding import error_response, instant
-from duetime.contract.tasks.responses import Instant, TaskErrorResponse  # noqa: TC001 - pydantic reads the annotations
+from duetime.contract.tasks.responses import Instant, TaskErrorResponse
 from duetime.domain.tasks.action_history import ActorType
-from duetime.domain.tasks.attempt_records import AttemptOutcome  # noqa: TC001 - pydantic reads the annotations
+from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.attempt_run import ended_attempts
-from duetime.domain.tasks.states import State  # noqa: TC001 - same
+from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_events import EventType, events_of
 
 if TYPE_CHECKING:

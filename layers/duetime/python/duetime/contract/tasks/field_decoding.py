@@ -10,7 +10,7 @@ from pydantic_core import to_json
 
 from duetime.contract.http.json_paths import path_of
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
-from duetime.contract.tasks.bodies import TaskCreate, TaskFields  # noqa: TC001 - pydantic reads the annotations
+from duetime.contract.tasks.bodies import TaskCreate, TaskFields
 from duetime.contract.tasks.http_request_mapping import request_of
 from duetime.contract.tasks.target_bodies import (
     ApprovalTarget,

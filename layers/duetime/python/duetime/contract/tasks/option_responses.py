@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003 - pydantic reads the annotations for the OpenAPI document
+from collections.abc import Mapping
 from typing import Annotated
 
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
-from duetime.domain.tasks.task_options import LockScope, OnConflict, Priority, Until  # noqa: TC001 - pydantic reads the annotations  # noqa: TC001 - same
+from duetime.domain.tasks.task_options import LockScope, OnConflict, Priority, Until
 
 
 class RetryResponse(TypedDict):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence  # noqa: TC003 - pydantic reads the annotations for the OpenAPI document
+from collections.abc import Mapping, Sequence
 from typing import (
     Annotated,
     Any,
@@ -14,11 +14,11 @@ from pydantic import Field, WithJsonSchema
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
 from duetime.contract.tasks.option_responses import DebounceResponse, TaskOptionsResponse, UniqueResponse
-from duetime.contract.tasks.target_responses import TargetResponse  # noqa: TC001 - same
-from duetime.domain.tasks.parent_references import Cause  # noqa: TC001 - same
-from duetime.domain.tasks.states import State  # noqa: TC001 - same
-from duetime.domain.tasks.task import RequestedAction  # noqa: TC001 - same
-from duetime.domain.tasks.wait_reasons import WaitReason  # noqa: TC001 - same
+from duetime.contract.tasks.target_responses import TargetResponse
+from duetime.domain.tasks.parent_references import Cause
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import RequestedAction
+from duetime.domain.tasks.wait_reasons import WaitReason
 
 Instant = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 

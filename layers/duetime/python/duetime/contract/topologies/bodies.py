@@ -13,7 +13,7 @@ from duetime.contract.tasks.action_bodies import TaskAction
 from duetime.contract.tasks.bodies import TaskCreate, TaskLabels
 from duetime.contract.tasks.fields import At, DelaySeconds, TaskType, each_once
 from duetime.contract.tasks.queries import ListedQuery, PageSize
-from duetime.contract.tasks.target_fields import DefinitionName  # noqa: TC001 - pydantic reads the annotations
+from duetime.contract.tasks.target_fields import DefinitionName
 from duetime.contract.tasks.unique_bodies import TaskUniqueness, without_uniqueness
 from duetime.domain.limits import (
     MAX_CONDITION_LENGTH,

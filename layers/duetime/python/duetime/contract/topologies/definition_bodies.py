@@ -13,7 +13,7 @@ from duetime.contract.http.request_model import Body
 from duetime.contract.tasks.bodies import TaskLabels
 from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN, At, DelaySeconds, TaskType, printable
 from duetime.contract.tasks.queries import PageSize
-from duetime.contract.tasks.target_fields import (  # noqa: TC001 - pydantic reads the annotations
+from duetime.contract.tasks.target_fields import (
     DefinitionNumber,
     RunParameters,
 )

@@ -9,7 +9,7 @@ from pydantic import Field
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
 from duetime.contract.http.json_paths import path_of
-from duetime.contract.tasks.responses import Instant  # noqa: TC001 - pydantic reads the annotations
+from duetime.contract.tasks.responses import Instant
 from duetime.domain.times import to_iso
 from duetime.domain.topologies.graph import OnFailure
 from duetime.domain.topologies.parameters import ParameterType

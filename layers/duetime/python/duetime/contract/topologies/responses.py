@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence  # noqa: TC003 - pydantic reads the annotations when a class is made
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
@@ -11,20 +11,20 @@ from typing_extensions import TypedDict  # pydantic describes no other before Py
 from duetime.contract.bulk.responses import BulkOperationResponse, bulk_response
 from duetime.contract.tasks import reference_encoding
 from duetime.contract.tasks.encoding import definition_run_response, error_response, instant
-from duetime.contract.tasks.responses import (  # noqa: TC001 - pydantic reads the annotations
+from duetime.contract.tasks.responses import (
     AppliedList,
     Instant,
     TaskErrorResponse,
     TopologyReferenceResponse,
 )
-from duetime.contract.tasks.target_responses import DefinitionRunResponse  # noqa: TC001 - same
-from duetime.domain.tasks.states import State  # noqa: TC001 - pydantic reads the annotations
+from duetime.contract.tasks.target_responses import DefinitionRunResponse
+from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import definition_of
-from duetime.domain.tasks.task import RequestedAction  # noqa: TC001 - pydantic reads the annotations
+from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.times import to_iso
-from duetime.domain.topologies.graph import OnFailure  # noqa: TC001 - pydantic reads the annotations
+from duetime.domain.topologies.graph import OnFailure
 from duetime.domain.topologies.run_result import counted, critical_path, durations, percent
-from duetime.domain.topologies.trigger_rules import TriggerRule  # noqa: TC001 - pydantic reads the annotations
+from duetime.domain.topologies.trigger_rules import TriggerRule
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
