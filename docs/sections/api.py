@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from docs.sections.markdown import bullets, code, table
 from duetime.contract.http.foreign_names import SYSTEMS
 from duetime.contract.http.operations import OPERATIONS
-from duetime.contract.http.problem_kinds import INTERNAL
+from duetime.contract.http.problems import INTERNAL
 from duetime.contract.openapi.docstring_descriptions import GROWS, default_in
 from duetime.contract.openapi.document import document
 from duetime.contract.openapi.rest_problems import rest_kinds

@@ -11,8 +11,13 @@ from duetime.contract.http import page_tokens
 from duetime.contract.http.etags import etag_of
 from duetime.contract.http.request_errors import FaultCode, ParametersInvalid
 from duetime.contract.schedules import operations
-from duetime.contract.schedules.calendar_responses import CalendarPage, calendar_response
-from duetime.contract.schedules.calendars import calendar_name, calendar_of, new_calendar_name
+from duetime.contract.schedules.calendars import (
+    CalendarPage,
+    calendar_name,
+    calendar_of,
+    calendar_response,
+    new_calendar_name,
+)
 from duetime.contract.tasks.encoding import json_text
 from duetime.domain.schedules.calendars import CalendarMode
 from duetime.domain.schedules.time_zones import zone_named

@@ -13,7 +13,7 @@ from .responses import Response, answer
 from .routing import route
 
 if TYPE_CHECKING:
-    from duetime.contract.explanations.queries import ScheduleExplanationQuery
+    from duetime.contract.explanations.operations import ScheduleExplanationQuery
 
     from .requests import Request
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from aws_lambda_powertools import Logger
 
 from duetime.composition import composed
-from duetime.contract.http.problem_kinds import INTERNAL, kind_of
+from duetime.contract.http.problems import INTERNAL, kind_of
 from duetime.domain.errors import Unavailable
 from duetime.domain.tracebacks import places_of
 

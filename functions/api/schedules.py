@@ -10,7 +10,7 @@ from duetime.composition.requests import ScheduleRequestServices
 from duetime.composition.tasks import TaskServices
 from duetime.contract.http import page_tokens
 from duetime.contract.http.etags import content_etag
-from duetime.contract.schedules import bulk_bodies, decoding, operations, updates
+from duetime.contract.schedules import bodies, decoding, operations
 from duetime.contract.schedules.encoding import (
     UPCOMING,
     backfill_response,
@@ -19,9 +19,14 @@ from duetime.contract.schedules.encoding import (
     schedule_entry,
     schedule_response,
 )
-from duetime.contract.schedules.event_responses import schedule_events
-from duetime.contract.schedules.responses import BackfillList, OccurrenceList, PreviewResponse, SchedulePage
-from duetime.contract.schedules.run_responses import run_page
+from duetime.contract.schedules.responses import (
+    BackfillList,
+    OccurrenceList,
+    PreviewResponse,
+    SchedulePage,
+    run_page,
+    schedule_events,
+)
 from duetime.contract.tasks import operations as tasks
 from duetime.contract.tasks.encoding import json_text
 from duetime.domain.bulk.operation import BulkKind
@@ -97,7 +102,7 @@ def get_schedule(request: Request) -> Response:
 def update_schedule(request: Request[ScheduleUpdateQuery]) -> Response:
     """Update one schedule."""
     name = _name(request)
-    update = updates.schedule_update(request.document(), name)
+    update = decoding.schedule_update(request.document(), name)
     by = request.attributed(request.query.reason)
     manager = composed(ScheduleRequestServices).manager
     return _response(request, manager.update(request.owner, name, update, request.version, by))
@@ -269,6 +274,6 @@ def _text(stored: StoredSchedule) -> str:
 
 def _by_tag(request: Request, kind: BulkKind) -> Response:
     document = request.document()
-    body = bulk_bodies.read_schedules_by_tag(document)
-    wanted = bulk_bodies.request_of(body, kind, request.text())
+    body = bodies.read_schedules_by_tag(document)
+    wanted = bodies.request_of(body, kind, request.text())
     return begin(request, replace(wanted, by=request.attributed(body.reason)), document.value)

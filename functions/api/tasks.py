@@ -8,8 +8,7 @@ from duetime.composition import composed
 from duetime.composition.tasks import TaskServices
 from duetime.contract.http import page_tokens
 from duetime.contract.http.etags import etag_of, is_known
-from duetime.contract.http.problem_kinds import kind_of
-from duetime.contract.http.problems import problem_of
+from duetime.contract.http.problems import kind_of, problem_of
 from duetime.contract.http.request_errors import Fault, FieldsInvalid
 from duetime.contract.tasks import batch_responses, operations
 from duetime.contract.tasks.decoding import batch_items, task_spec

@@ -9,9 +9,9 @@ from aws_lambda_powertools import Logger
 
 from duetime.composition import composed
 from duetime.composition.live_updates import WatchServices
-from duetime.contract.http.problem_kinds import INTERNAL, kind_of
+from duetime.contract.http.problems import INTERNAL, kind_of
 from duetime.contract.http.request_errors import CallerUnknown
-from duetime.contract.live_updates.client_messages import (
+from duetime.contract.live_updates.messages import (
     Message,
     MessageRefused,
     Ping,

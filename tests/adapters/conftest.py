@@ -34,13 +34,18 @@ from tests.fakes.session import FakeSession
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from duetime.ports.dispatch import CursorStore, ShardStore
-    from duetime.ports.live_updates import WatchStore
-    from duetime.ports.locks import LockStore
-    from duetime.ports.long_polls import LongPollStore
-    from duetime.ports.rates import RateStore
-    from duetime.ports.schedules import CalendarStore, ScheduleStore
-    from duetime.ports.switches import CircuitStore, SwitchStore
+    from duetime.ports.stores import (
+        CalendarStore,
+        CircuitStore,
+        CursorStore,
+        LockStore,
+        LongPollStore,
+        RateStore,
+        ScheduleStore,
+        ShardStore,
+        SwitchStore,
+        WatchStore,
+    )
     from duetime.ports.tasks import ContentStore, KeyStore, TaskStore
     from duetime.ports.topologies import TopologyStore
     from duetime_local.emulator import Emulator

@@ -10,7 +10,7 @@ from duetime.domain.times import DAY
 from tests.adapters.examples import HOME
 
 if TYPE_CHECKING:
-    from duetime.ports.switches import CircuitStore
+    from duetime.ports.stores import CircuitStore
     from tests.adapters.clouds import Cloud
 
 LATER = HOME + DAY

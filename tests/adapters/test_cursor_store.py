@@ -12,7 +12,7 @@ from tests.adapters.clouds import SILENT
 from tests.adapters.examples import HOME
 
 if TYPE_CHECKING:
-    from duetime.ports.dispatch import CursorStore
+    from duetime.ports.stores import CursorStore
     from tests.adapters.clouds import Cloud
 
 FIRST = Cursors.at((100, 98, 40, 7))

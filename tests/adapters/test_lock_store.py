@@ -14,7 +14,7 @@ from tests.adapters.examples import HOME, numbered
 from tests.adapters.test_races import CONTENDERS, in_rounds, winners
 
 if TYPE_CHECKING:
-    from duetime.ports.locks import LockStore
+    from duetime.ports.stores import LockStore
 
 NAME = LockName("ann", "db-17")
 UNTIL = HOME + MINUTE

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from tests.adapters.examples import HOME
 
 if TYPE_CHECKING:
-    from duetime.ports.long_polls import LongPollStore
+    from duetime.ports.stores import LongPollStore
 
 LATER = HOME + 30_000
 

@@ -26,7 +26,7 @@ from tests.metering import item_size
 
 if TYPE_CHECKING:
     from duetime.domain.times import Millis
-    from duetime.ports.rates import RateStore
+    from duetime.ports.stores import RateStore
 
 NAME = RateName("me", "crm")
 LATER = NOW + 1_000

@@ -7,14 +7,14 @@ import pytest
 
 from duetime.adapters.sqs.rejected_events import REASON, SqsRejects
 from duetime.domain.limits import MAX_REASON_LENGTH
-from duetime.ports.rejected_events import Reject
+from duetime.ports.queues import Reject
 from tests.adapters.clouds import EXECUTOR
 from tests.adapters.conftest import IMPLEMENTATIONS, cloud_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime.ports.rejected_events import Rejects
+    from duetime.ports.queues import Rejects
     from tests.adapters.clouds import Cloud
 
     Kept = Callable[[], set[tuple[str, str]]]

@@ -56,7 +56,7 @@ from tests.adapters.test_races import CONTENDERS, in_rounds, winners
 from tests.metering import item_size
 
 if TYPE_CHECKING:
-    from duetime.ports.schedules import CalendarStore, ScheduleStore
+    from duetime.ports.stores import CalendarStore, ScheduleStore
 
 PLAIN = StoredSchedule(
     owner=OWNER,

@@ -6,7 +6,7 @@ from duetime.domain.dispatch.cursors import Growth, ShardHistory
 from tests.adapters.examples import HOME
 
 if TYPE_CHECKING:
-    from duetime.ports.dispatch import ShardStore
+    from duetime.ports.stores import ShardStore
 
 
 def test_there_are_no_shards_before_anybody_announces_some(shard_store: ShardStore) -> None:

@@ -14,7 +14,7 @@ from duetime.domain.times import MINUTE, SECOND
 from tests.adapters.conftest import IMPLEMENTATIONS, cloud_of
 
 if TYPE_CHECKING:
-    from duetime.ports.summary import SummaryStore
+    from duetime.ports.stores import SummaryStore
 
 SET = StepSet("ann#x", 3, 1_795_228_380_000)
 SCHEDULED = Group("report", State.SCHEDULED, Priority.NORMAL)

@@ -13,7 +13,7 @@ from tests.adapters.examples import HOME
 from tests.metering import item_size, read_units
 
 if TYPE_CHECKING:
-    from duetime.ports.switches import SwitchStore
+    from duetime.ports.stores import SwitchStore
     from tests.adapters.clouds import Cloud
 
 STOP = Switch(SwitchKey(SwitchScope.TYPE, "report"), stopped=True, reason="Störung", updated_at=HOME, updated_by="ann")

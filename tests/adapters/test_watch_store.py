@@ -10,7 +10,7 @@ from tests.adapters.examples import HOME
 from tests.domain.factories import ID
 
 if TYPE_CHECKING:
-    from duetime.ports.live_updates import WatchStore
+    from duetime.ports.stores import WatchStore
 
 OWNER = "123456789012:role/a#b"
 CONNECTION = Connection("L0SM9cOFvHcCIhw=", OWNER, HOME + 1)

@@ -9,16 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.contract.http.problem_kinds import kind_of
-from duetime.contract.http.problems import faults_of
+from duetime.contract.http.problems import faults_of, kind_of
 from duetime.contract.http.query_parameters import read_query
 from duetime.contract.http.request_json import read
-from duetime.contract.schedules.calendar_responses import calendar_response
 from duetime.contract.schedules.calendars import (
     WEEKDAYS,
     CalendarListQuery,
     ICalendarQuery,
     calendar_of,
+    calendar_response,
     new_calendar_name,
 )
 from duetime.domain.errors import RequestError

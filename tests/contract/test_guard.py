@@ -9,9 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from duetime.contract.http.json_parser import faults_in
 from duetime.contract.http.request_errors import BodyTooLarge, BodyUnreadable, FaultyRequest, FieldsInvalid
-from duetime.contract.http.request_json import read
+from duetime.contract.http.request_json import faults_in, read
 from duetime.domain.limits import MAX_BODY_BYTES, MAX_JSON_DEPTH
 from tests.contract.properties import JSON, unhurried
 

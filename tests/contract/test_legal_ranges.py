@@ -16,8 +16,13 @@ from duetime.adapters.targets.http_target import HttpRunner
 from duetime.adapters.targets.response_capture import kept_response
 from duetime.contract.http.request_json import document_of
 from duetime.contract.pull.leases import LeaseHeartbeat, LeaseRequest
-from duetime.contract.schedules.action_bodies import BackfillCreate
-from duetime.contract.schedules.bodies import ScheduleCreate, SchedulePatch, TaskTemplate, TaskTemplateUpdate
+from duetime.contract.schedules.bodies import (
+    BackfillCreate,
+    ScheduleCreate,
+    SchedulePatch,
+    TaskTemplate,
+    TaskTemplateUpdate,
+)
 from duetime.contract.schedules.calendars import CalendarFields
 from duetime.contract.switches import SwitchPut, switch_of
 from duetime.contract.tasks.bodies import TaskCreate

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it has no types
 
 from duetime.contract.live_updates import asyncapi
-from duetime.contract.live_updates.client_messages import MessageRefused, Ping, Subscribe, Unsubscribe, read_message
 from duetime.contract.live_updates.encoding import JsonEncoder
+from duetime.contract.live_updates.messages import MessageRefused, Ping, Subscribe, Unsubscribe, read_message
 from duetime.domain.errors import Unavailable
 from duetime.domain.limits import MAX_FRAME_BYTES, MAX_PUSHED_CHANGES, MAX_WATCH_MESSAGE_BYTES
 from duetime.domain.live_updates import Notice, Topic, TopicKind

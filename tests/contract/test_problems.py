@@ -3,8 +3,7 @@ from __future__ import annotations
 import inspect
 
 from duetime.contract.http import request_errors
-from duetime.contract.http.problem_kinds import KINDS, code_of, kind_of
-from duetime.contract.http.problems import problem_of
+from duetime.contract.http.problems import KINDS, code_of, kind_of, problem_of
 from duetime.domain import errors
 from duetime.domain.bulk import errors as bulk_errors
 from duetime.domain.errors import FieldInvalid, RequestError, Unavailable

@@ -8,7 +8,7 @@ import pytest
 from duetime.contract import switches
 from duetime.contract.http.operation import IF_MATCH, IF_NONE_MATCH, KEY, Operation
 from duetime.contract.http.operations import OPERATIONS
-from duetime.contract.http.problem_kinds import KINDS
+from duetime.contract.http.problems import KINDS
 from duetime.contract.http.request_errors import FieldsInvalid, MethodUnsupported, PathNotFound
 from duetime.contract.http.routes import operation_at
 from duetime.contract.http.validation_errors import validated

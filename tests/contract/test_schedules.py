@@ -12,16 +12,20 @@ from hypothesis import strategies as st
 from openapi_schema_validator import OAS31Validator
 from pydantic import TypeAdapter
 
-from duetime.contract.http.problem_kinds import kind_of
-from duetime.contract.http.problems import faults_of
+from duetime.contract.http.problems import faults_of, kind_of
 from duetime.contract.http.query_parameters import read_query
 from duetime.contract.http.request_json import read
 from duetime.contract.openapi.document import document
-from duetime.contract.schedules.decoding import backfill_request, pause_reason, preview_request, schedule_spec
+from duetime.contract.schedules.decoding import (
+    backfill_request,
+    pause_reason,
+    preview_request,
+    schedule_spec,
+    schedule_update,
+)
 from duetime.contract.schedules.encoding import previewed, schedule_entry, schedule_response
 from duetime.contract.schedules.queries import OccurrencesQuery, ScheduleListQuery
 from duetime.contract.schedules.responses import ScheduleResponse
-from duetime.contract.schedules.updates import schedule_update
 from duetime.contract.tasks.encoding import json_text
 from duetime.domain.errors import RequestError
 from duetime.domain.ids import TaskId

@@ -13,8 +13,8 @@ from duetime.domain.change_events import Change, ChangeBatch
 from duetime.domain.errors import Unavailable
 from duetime.domain.ids import TaskId
 from duetime.domain.live_updates import Connection, Subscription, Topic, TopicKind
-from duetime.ports.live_updates import Delivery
 from duetime.ports.runtime import Runtime
+from duetime.ports.stores import Delivery
 from duetime.services.live_updates.push import ChangePusher
 from duetime_testing.fakes.telemetry import FakeTelemetry
 from duetime_testing.simulation.virtual_time import SeededRandom

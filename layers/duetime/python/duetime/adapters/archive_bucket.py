@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ArchiveBucket:
-    """`duetime.ports.archive.ArchiveStore` over a bucket."""
+    """`duetime.ports.change_consumers.ArchiveStore` over a bucket."""
 
     def __init__(self, s3: S3Client, bucket: str) -> None:
         self._s3 = s3

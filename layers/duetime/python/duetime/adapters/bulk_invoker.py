@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LambdaBulkStarter:
-    """`duetime.ports.bulk.BulkStarter` over one function; without its name, timers alone start operations."""
+    """`duetime.ports.stores.BulkStarter` over one function; without its name, timers alone start operations."""
 
     client: LambdaClient
     function: str

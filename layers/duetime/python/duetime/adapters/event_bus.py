@@ -27,7 +27,7 @@ Entry = dict[str, Any]
 
 
 class EventBridgeBus:
-    """`duetime.ports.event_bus.EventBus` over EventBridge.
+    """`duetime.ports.change_consumers.EventBus` over EventBridge.
 
     Args:
         client: of EventBridge.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from duetime.ports.live_updates import Delivery
+from duetime.ports.stores import Delivery
 
 if TYPE_CHECKING:
     from duetime.ports.runtime import Telemetry
@@ -26,7 +26,7 @@ class ConnectionsClient(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ApiGatewaySender:
-    """`duetime.ports.live_updates.ConnectionSender` over API Gateway."""
+    """`duetime.ports.stores.ConnectionSender` over API Gateway."""
 
     client: ConnectionsClient
     telemetry: Telemetry

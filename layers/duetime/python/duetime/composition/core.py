@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.ports.queues import Delivery
-    from duetime.ports.tracebacks import TracebackStore
+    from duetime.ports.stores import TracebackStore
     from duetime.services.bulk.manage import BulkOperations
 
 

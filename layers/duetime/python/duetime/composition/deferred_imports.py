@@ -70,11 +70,11 @@ def read_stored_graph(payload: bytes) -> Graph:
 
 
 def read_bulk_request(kind: BulkKind, text: bytes) -> BulkRequest:
-    """`duetime.ports.bulk.BulkRequestReader`, by the models of the REST contract (pydantic)."""
+    """`duetime.ports.stores.BulkRequestReader`, by the models of the REST contract (pydantic)."""
     if kind.is_of_schedules:
-        from duetime.contract.schedules import bulk_bodies
+        from duetime.contract.schedules import bodies
 
-        return bulk_bodies.read_stored(kind, text)
+        return bodies.read_stored(kind, text)
     from duetime.contract.bulk.bodies import read_stored
 
     return read_stored(kind, text)

@@ -16,7 +16,7 @@ from duetime.services.live_updates.push import ChangePusher
 from duetime.services.tasks.read import TaskReader
 
 if TYPE_CHECKING:
-    from duetime.ports.live_updates import ConnectionSender, MessageEncoder
+    from duetime.ports.stores import ConnectionSender, MessageEncoder
 
 
 class WatchServices(Part):

@@ -17,8 +17,7 @@ from duetime.settings import Settings, with_settings_module
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from duetime.ports.runtime import Clock, Executor, Process, RandomSource
-    from duetime.ports.tracing import Tracer
+    from duetime.ports.runtime import Clock, Executor, Process, RandomSource, Tracer
 
 P = TypeVar("P", bound="Part")
 

@@ -85,3 +85,28 @@ class PullQueues(WorkQueues, Protocol):
     def delete(self, deliveries: Sequence[Delivery]) -> None:
         """Delete up to ten messages of one queue. One that is gone already is passed over."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """An event that can become no task.
+
+    Attributes:
+        body: as it came.
+        reason: why, in words.
+    """
+
+    body: str
+    reason: str
+
+
+class Rejects(Protocol):
+    """Keeps them for a person to check."""
+
+    def put(self, rejects: Sequence[Reject]) -> list[Reject]:
+        """Keep events.
+
+        Returns:
+            Those that were not kept for sure.
+        """
+        ...

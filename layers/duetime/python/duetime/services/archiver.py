@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.attempt_records import AttemptRecord
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.task import Task
-    from duetime.ports.archive import ArchiveEncoder, ArchiveStore
+    from duetime.ports.change_consumers import ArchiveEncoder, ArchiveStore
     from duetime.ports.runtime import Runtime
     from duetime.ports.tasks import ContentStore
 

@@ -8,7 +8,7 @@ from duetime.domain.change_events import events_of
 
 if TYPE_CHECKING:
     from duetime.domain.change_events import ChangeBatch
-    from duetime.ports.event_bus import EventBus
+    from duetime.ports.change_consumers import EventBus
     from duetime.ports.runtime import Telemetry
 
 

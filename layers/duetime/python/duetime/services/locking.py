@@ -38,9 +38,8 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.attempts import ConcurrencyCaps
-    from duetime.ports.locks import LockStore
     from duetime.ports.runtime import Runtime
-    from duetime.ports.stores import Stores
+    from duetime.ports.stores import LockStore, Stores
     from duetime.services.enqueue import Enqueuer
 
 

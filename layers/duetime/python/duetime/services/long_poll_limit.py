@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from duetime.domain.times import Millis
-    from duetime.ports.long_polls import LongPollStore
     from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import LongPollStore
 
 _TRIES = 3
 """Places that are tried, at random: with half of them taken, seven of eight requests find one."""

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_options import Rate
     from duetime.domain.times import Millis
-    from duetime.ports.rates import RateStore
     from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import RateStore
 
 _TRIES = 6
 _MAX_KNOWN = 1_000

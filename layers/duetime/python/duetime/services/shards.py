@@ -12,8 +12,8 @@ from duetime.domain.operating_parameters import SHARDS_KNOWN
 if TYPE_CHECKING:
     from duetime.domain.dispatch.cursors import ShardHistory
     from duetime.domain.times import Millis
-    from duetime.ports.dispatch import ShardStore
     from duetime.ports.runtime import Clock
+    from duetime.ports.stores import ShardStore
 
 
 @dataclass(slots=True)

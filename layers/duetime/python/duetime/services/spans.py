@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied
 from duetime.domain.tasks.states import State
-from duetime.ports.tracing import Span, SpanKind
+from duetime.ports.runtime import Span, SpanKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duetime.domain.conditional_writes import WriteResult
     from duetime.domain.dispatch.enqueue_plan import Message
     from duetime.domain.tasks.task import Task
-    from duetime.ports.tracing import OpenSpan
+    from duetime.ports.runtime import OpenSpan
 
 MESSAGE_ID = "messaging.message.id"
 _SYSTEM, _OPERATION, _TYPE = "messaging.system", "messaging.operation.name", "messaging.operation.type"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.ports.attempts import StartGate
     from duetime.ports.runtime import Clock, Runtime
-    from duetime.ports.switches import SwitchStore
+    from duetime.ports.stores import SwitchStore
 
 
 @dataclass(frozen=True, slots=True)

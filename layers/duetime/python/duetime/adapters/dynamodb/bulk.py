@@ -36,7 +36,7 @@ _KINDS_OF = {name: kind for kind, name in _STORED_KINDS.items()}
 
 
 class DynamoBulkStore:
-    """`duetime.ports.bulk.BulkStore` over the tasks table."""
+    """`duetime.ports.stores.BulkStore` over the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client

@@ -27,7 +27,7 @@ _MOST = 380_000
 
 
 class DynamoCalendarStore:
-    """`duetime.ports.schedules.CalendarStore` over the tasks table; it reads an owner's partitions at once."""
+    """`duetime.ports.stores.CalendarStore` over the tasks table; it reads an owner's partitions at once."""
 
     def __init__(self, client: DynamoDBClient, table: str, executor: Executor) -> None:
         self._client = client

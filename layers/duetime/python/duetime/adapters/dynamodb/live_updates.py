@@ -31,7 +31,7 @@ _ANY_TIME = asdict(Range())
 
 
 class DynamoWatchStore:
-    """`duetime.ports.live_updates.WatchStore` over the tasks table."""
+    """`duetime.ports.stores.WatchStore` over the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client

@@ -37,7 +37,7 @@ _DIGITS = 15
 
 
 class DynamoLockStore:
-    """`duetime.ports.locks.LockStore` over the tasks table; it reads an owner's partitions at once."""
+    """`duetime.ports.stores.LockStore` over the tasks table; it reads an owner's partitions at once."""
 
     def __init__(self, client: DynamoDBClient, table: str, executor: Executor) -> None:
         self._client = client

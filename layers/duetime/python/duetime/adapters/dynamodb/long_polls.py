@@ -18,7 +18,7 @@ _NAMES = {"#u": _UNTIL, "#n": _HOLDER}
 
 
 class DynamoLongPollStore:
-    """`duetime.ports.long_polls.LongPollStore` over the tasks table."""
+    """`duetime.ports.stores.LongPollStore` over the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client

@@ -25,7 +25,7 @@ _NAMES = dict(zip((STARTS, INTERVAL, *LINES, *DISPLACED), ("a", "i", "h", "n", "
 
 
 class DynamoRateStore:
-    """`duetime.ports.rates.RateStore` over the tasks table."""
+    """`duetime.ports.stores.RateStore` over the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 class DynamoScheduleStore:
-    """`duetime.ports.schedules.ScheduleStore` over the tasks table; it reads an owner's partitions at once."""
+    """`duetime.ports.stores.ScheduleStore` over the tasks table; it reads an owner's partitions at once."""
 
     def __init__(self, client: DynamoDBClient, table: str, executor: Executor) -> None:
         self._client = client

@@ -23,7 +23,7 @@ _KEY: Item = {
 
 
 class DynamoShardStore:
-    """`duetime.ports.dispatch.ShardStore` over the tasks table."""
+    """`duetime.ports.stores.ShardStore` over the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client

@@ -34,7 +34,7 @@ _MARKS, _COUNTED_AT = "h", "u"
 
 
 class DynamoSummaryStore:
-    """`duetime.ports.summary.SummaryStore` over the tasks table."""
+    """`duetime.ports.stores.SummaryStore` over the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client

@@ -41,7 +41,7 @@ _LATE_REMOVAL = 5 * DAY
 
 
 class DynamoSummaryRecounts:
-    """`duetime.ports.summary.SummaryRecounts` over the tasks table."""
+    """`duetime.ports.stores.SummaryRecounts` over the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
         self._client = client

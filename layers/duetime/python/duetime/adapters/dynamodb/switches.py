@@ -30,7 +30,7 @@ _KEY: Item = {
 
 
 class DynamoSwitchStore:
-    """`duetime.ports.switches.SwitchStore` over the tasks table."""
+    """`duetime.ports.stores.SwitchStore` over the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client

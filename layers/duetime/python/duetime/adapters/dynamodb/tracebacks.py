@@ -21,7 +21,7 @@ _NAME, _FENCE, _TEXT = "traceback", "k", "b"
 
 
 class DynamoTracebackStore:
-    """`duetime.ports.tracebacks.TracebackStore` over the tasks table."""
+    """`duetime.ports.stores.TracebackStore` over the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client

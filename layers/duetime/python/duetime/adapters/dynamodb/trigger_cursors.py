@@ -34,7 +34,7 @@ _TRIES = 5
 
 
 class DynamoCursorStore:
-    """`duetime.ports.dispatch.CursorStore` over the tasks table."""
+    """`duetime.ports.stores.CursorStore` over the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str, telemetry: Telemetry) -> None:
         self._client = client

@@ -20,12 +20,12 @@ from opentelemetry.trace import Link, SpanContext, Status, StatusCode, TraceFlag
 
 from duetime.domain.operating_parameters import SPAN_EXPORT_TIME
 from duetime.domain.times import SECOND
-from duetime.ports.tracing import SpanKind
+from duetime.ports.runtime import SpanKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from duetime.ports.tracing import Span
+    from duetime.ports.runtime import Span
 
 _SCHEMA = "https://opentelemetry.io/schemas/1.44.0"
 _KINDS = {
@@ -37,7 +37,7 @@ _KINDS = {
 
 
 class OtlpTracer:
-    """`duetime.ports.tracing.Tracer` by OpenTelemetry's SDK.
+    """`duetime.ports.runtime.Tracer` by OpenTelemetry's SDK.
 
     Args:
         service: the function, as log lines and metrics name it.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
-    from duetime.ports.tracing import Tracer
+    from duetime.ports.runtime import Tracer
 
 # ruff: noqa: PLC0415 - only the worker has output to attribute; the other functions start without what that needs
 

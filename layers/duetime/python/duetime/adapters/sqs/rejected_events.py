@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from mypy_boto3_sqs import SQSClient
 
-    from duetime.ports.rejected_events import Reject
+    from duetime.ports.queues import Reject
     from duetime.ports.runtime import Executor
 
 REASON = "reason"
@@ -21,7 +21,7 @@ REASON = "reason"
 
 
 class SqsRejects:
-    """`duetime.ports.rejected_events.Rejects` over SQS; a message each, for together they could be too large.
+    """`duetime.ports.queues.Rejects` over SQS; a message each, for together they could be too large.
 
     Args:
         client: of SQS.

@@ -8,11 +8,11 @@ from urllib.parse import urlsplit
 
 from duetime.adapters.targets.http_messages import NoResponse
 from duetime.domain.tasks.trace_context import TRACEPARENT, read_traceparent
-from duetime.ports.tracing import Span, SpanKind
+from duetime.ports.runtime import Span, SpanKind
 
 if TYPE_CHECKING:
     from duetime.adapters.targets.http_messages import Call, Caller, Reply
-    from duetime.ports.tracing import Tracer
+    from duetime.ports.runtime import Tracer
 
 _FIRST_ERROR = 400
 

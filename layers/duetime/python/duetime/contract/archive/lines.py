@@ -20,7 +20,7 @@ FORMAT = 1
 
 
 class JsonLines:
-    """`duetime.ports.archive.ArchiveEncoder`: lines of JSON."""
+    """`duetime.ports.change_consumers.ArchiveEncoder`: lines of JSON."""
 
     def line(self, task: Task, older: Sequence[AttemptRecord]) -> str:
         """A task as one line.

@@ -9,7 +9,7 @@ from pydantic import Field
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
 from duetime.contract.http import page_tokens
-from duetime.contract.http.problem_kinds import KINDS, code_of
+from duetime.contract.http.problems import KINDS, code_of
 from duetime.contract.tasks.encoding import instant
 from duetime.contract.tasks.responses import Instant
 from duetime.domain.bulk.operation import BulkKind, BulkState

@@ -2,8 +2,31 @@
 
 from __future__ import annotations
 
-from duetime.contract.explanations import queries, responses
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from duetime.contract.explanations import responses
 from duetime.contract.http.operation import Operation, Returns
+from duetime.contract.http.query_parameters import Parameters
+from duetime.contract.http.timestamps import instant_of
+from duetime.contract.tasks.fields import TIME_SCHEMA
+from duetime.domain.times import Millis
+
+
+class ScheduleExplanationQuery(Parameters):
+    """Parameters of `GET /v1/schedules/{name}/explain`."""
+
+    at: Annotated[
+        Millis | None,
+        BeforeValidator(instant_of),
+        WithJsonSchema(TIME_SCHEMA),
+        Field(
+            description="The time in question: a whole minute stands for all of that minute, others for one second. "
+            "The latest past occurrence if left out."
+        ),
+    ] = None
+
 
 EXPLAIN_TASK = Operation(
     "explainTask",
@@ -22,5 +45,5 @@ EXPLAIN_SCHEDULE = Operation(
     Returns(responses.ScheduleExplanationResponse, "The explanation."),
     description="Its occurrence at that time and what became of it: it ran, was skipped, was excluded by a calendar, "
     "was missed, fell into a pause or a change of the clock, or is still to come. Otherwise the nearest occurrences.",
-    query=queries.ScheduleExplanationQuery,
+    query=ScheduleExplanationQuery,
 )

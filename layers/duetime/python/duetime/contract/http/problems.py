@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
+from dataclasses import dataclass
+from enum import StrEnum
+from http import HTTPStatus
+from typing import TYPE_CHECKING
 
-from duetime.contract.http.problem_kinds import Kind, ProblemCode, kind_of
+from typing_extensions import TypedDict
+
+from duetime.contract.http import request_errors
 from duetime.contract.http.request_errors import Fault, FaultCode, FaultyRequest
 from duetime.domain import errors
+from duetime.domain.bulk import errors as for_bulk
 from duetime.domain.schedules import errors as for_schedules
 from duetime.domain.topologies import errors as for_topologies
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -78,3 +88,205 @@ def faults_of(error: Exception) -> tuple[Fault, ...]:
 def _detail(error: Exception, kind: Kind) -> str:
     # The message of an unavailable service is for the log: it may name what we stand on.
     return str(error) if isinstance(error, errors.RequestError) else kind.title
+
+
+class ProblemCode(StrEnum):
+    """The kind of problem, for programs: a code is never renamed."""
+
+    INTERNAL = "internal"
+    BODY_UNREADABLE = "body_unreadable"
+    PARAMETERS_INVALID = "parameters_invalid"
+    UNAUTHENTICATED = "unauthenticated"
+    FORBIDDEN = "forbidden"
+    PATH_NOT_FOUND = "path_not_found"
+    TASK_NOT_FOUND = "task_not_found"
+    TASK_ARCHIVED = "task_archived"
+    TASK_DELETED = "task_deleted"
+    CONTENT_EXPIRED = "content_expired"
+    OPERATOR_REQUIRED = "operator_required"
+    SWITCH_NOT_FOUND = "switch_not_found"
+    SWITCHES_FULL = "switches_full"
+    SUBSCRIPTIONS_FULL = "subscriptions_full"
+    BULK_OPERATION_NOT_FOUND = "bulk_operation_not_found"
+    STATE_CONFLICT = "state_conflict"
+    LOCK_NOT_FOUND = "lock_not_found"
+    SCHEDULE_NOT_FOUND = "schedule_not_found"
+    BACKFILL_NOT_FOUND = "backfill_not_found"
+    SCHEDULE_EXISTS = "schedule_exists"
+    VERSION_MISMATCH = "version_mismatch"
+    CALENDAR_NOT_FOUND = "calendar_not_found"
+    CALENDAR_EXISTS = "calendar_exists"
+    CALENDAR_IN_USE = "calendar_in_use"
+    DEFINITION_NOT_FOUND = "definition_not_found"
+    DEFINITION_EXISTS = "definition_exists"
+    DEFINITION_IN_USE = "definition_in_use"
+    METHOD_UNSUPPORTED = "method_unsupported"
+    FENCE_MISMATCH = "fence_mismatch"
+    LOCK_LOST = "lock_lost"
+    ATTEMPT_OVERDUE = "attempt_overdue"
+    TYPE_NOT_PULLED = "type_not_pulled"
+    LEASE_NOT_FOUND = "lease_not_found"
+    OUTCOME_CONFLICT = "outcome_conflict"
+    BODY_TOO_LARGE = "body_too_large"
+    MEDIA_TYPE_UNSUPPORTED = "media_type_unsupported"
+    FIELDS_INVALID = "fields_invalid"
+    IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused"
+    UNIQUE_KEY_HELD = "unique_key_held"
+    SUMMARY_OFF = "summary_off"
+    QUERY_NOT_OFFERED = "query_not_offered"
+    TARGET_UNREACHABLE = "target_unreachable"
+    TARGET_TIMEOUT = "target_timeout"
+    UNAVAILABLE = "unavailable"
+    ENCODING_UNSUPPORTED = "encoding_unsupported"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What all problems of one code have in common."""
+
+    status: HTTPStatus
+    code: ProblemCode
+    title: str
+
+
+INTERNAL = Kind(HTTPStatus.INTERNAL_SERVER_ERROR, ProblemCode.INTERNAL, "Internal error")
+KINDS: Mapping[type[Exception], Kind] = {
+    request_errors.BodyUnreadable: Kind(HTTPStatus.BAD_REQUEST, ProblemCode.BODY_UNREADABLE, "The body is not JSON"),
+    request_errors.ParametersInvalid: Kind(
+        HTTPStatus.BAD_REQUEST, ProblemCode.PARAMETERS_INVALID, "Invalid parameter or header"
+    ),
+    request_errors.CallerUnknown: Kind(
+        HTTPStatus.UNAUTHORIZED, ProblemCode.UNAUTHENTICATED, "The caller is not authenticated"
+    ),
+    request_errors.CallerForbidden: Kind(HTTPStatus.FORBIDDEN, ProblemCode.FORBIDDEN, "The caller cannot own tasks"),
+    request_errors.PathNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.PATH_NOT_FOUND, "There is no such path"),
+    errors.TaskNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.TASK_NOT_FOUND, "There is no such task"),
+    errors.TaskArchived: Kind(
+        HTTPStatus.NOT_FOUND, ProblemCode.TASK_ARCHIVED, "There is no such task, except perhaps in the archive"
+    ),
+    errors.TaskDeleted: Kind(HTTPStatus.GONE, ProblemCode.TASK_DELETED, "The task was deleted"),
+    errors.ContentExpired: Kind(HTTPStatus.GONE, ProblemCode.CONTENT_EXPIRED, "The content of the task has expired"),
+    errors.OperatorRequired: Kind(HTTPStatus.FORBIDDEN, ProblemCode.OPERATOR_REQUIRED, "Only an operator can do this"),
+    errors.SwitchNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.SWITCH_NOT_FOUND, "There is no such switch"),
+    errors.SwitchesFull: Kind(HTTPStatus.CONFLICT, ProblemCode.SWITCHES_FULL, "There are too many switches"),
+    errors.SubscriptionsFull: Kind(
+        HTTPStatus.CONFLICT, ProblemCode.SUBSCRIPTIONS_FULL, "There are too many subscriptions"
+    ),
+    for_bulk.BulkNotFound: Kind(
+        HTTPStatus.NOT_FOUND, ProblemCode.BULK_OPERATION_NOT_FOUND, "There is no such bulk operation"
+    ),
+    for_bulk.BulkEnded: Kind(
+        HTTPStatus.CONFLICT, ProblemCode.STATE_CONFLICT, "The state of the resource does not allow it"
+    ),
+    for_bulk.BulkOfTopology: Kind(
+        HTTPStatus.CONFLICT, ProblemCode.STATE_CONFLICT, "The state of the resource does not allow it"
+    ),
+    errors.LockNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.LOCK_NOT_FOUND, "There is no such lock"),
+    for_schedules.ScheduleNotFound: Kind(
+        HTTPStatus.NOT_FOUND, ProblemCode.SCHEDULE_NOT_FOUND, "There is no such schedule"
+    ),
+    for_schedules.BackfillNotFound: Kind(
+        HTTPStatus.NOT_FOUND, ProblemCode.BACKFILL_NOT_FOUND, "There is no such backfill"
+    ),
+    for_schedules.ScheduleExists: Kind(
+        HTTPStatus.CONFLICT, ProblemCode.SCHEDULE_EXISTS, "A schedule of this name exists"
+    ),
+    for_schedules.ScheduleStateConflict: Kind(
+        HTTPStatus.CONFLICT, ProblemCode.STATE_CONFLICT, "The state of the resource does not allow it"
+    ),
+    for_schedules.ScheduleVersionMismatch: Kind(
+        HTTPStatus.PRECONDITION_FAILED, ProblemCode.VERSION_MISMATCH, "The resource has changed"
+    ),
+    for_schedules.CalendarNotFound: Kind(
+        HTTPStatus.NOT_FOUND, ProblemCode.CALENDAR_NOT_FOUND, "There is no such calendar"
+    ),
+    for_schedules.CalendarExists: Kind(
+        HTTPStatus.PRECONDITION_FAILED, ProblemCode.CALENDAR_EXISTS, "A calendar of this name exists"
+    ),
+    for_schedules.CalendarVersionMismatch: Kind(
+        HTTPStatus.PRECONDITION_FAILED, ProblemCode.VERSION_MISMATCH, "The resource has changed"
+    ),
+    for_schedules.CalendarUsed: Kind(HTTPStatus.CONFLICT, ProblemCode.CALENDAR_IN_USE, "A schedule uses the calendar"),
+    for_topologies.DefinitionNotFound: Kind(
+        HTTPStatus.NOT_FOUND, ProblemCode.DEFINITION_NOT_FOUND, "There is no such topology definition"
+    ),
+    for_topologies.DefinitionExists: Kind(
+        HTTPStatus.PRECONDITION_FAILED, ProblemCode.DEFINITION_EXISTS, "A topology definition of this name exists"
+    ),
+    for_topologies.DefinitionVersionMismatch: Kind(
+        HTTPStatus.PRECONDITION_FAILED, ProblemCode.VERSION_MISMATCH, "The resource has changed"
+    ),
+    for_topologies.DefinitionUsed: Kind(
+        HTTPStatus.CONFLICT, ProblemCode.DEFINITION_IN_USE, "A schedule runs the topology definition"
+    ),
+    request_errors.MethodUnsupported: Kind(
+        HTTPStatus.METHOD_NOT_ALLOWED, ProblemCode.METHOD_UNSUPPORTED, "Method not allowed"
+    ),
+    errors.StateConflict: Kind(
+        HTTPStatus.CONFLICT, ProblemCode.STATE_CONFLICT, "The state of the resource does not allow it"
+    ),
+    errors.FenceMismatch: Kind(
+        HTTPStatus.CONFLICT, ProblemCode.FENCE_MISMATCH, "The attempt has ended, or the fence is of another attempt"
+    ),
+    errors.LockLost: Kind(HTTPStatus.CONFLICT, ProblemCode.LOCK_LOST, "The attempt has lost its lock"),
+    errors.AttemptOverdue: Kind(HTTPStatus.CONFLICT, ProblemCode.ATTEMPT_OVERDUE, "The attempt has taken too long"),
+    errors.TypeNotPulled: Kind(
+        HTTPStatus.FORBIDDEN, ProblemCode.TYPE_NOT_PULLED, "The caller is not allowed to pull this type"
+    ),
+    errors.LeaseNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.LEASE_NOT_FOUND, "There is no such lease"),
+    errors.NotifiedOtherwise: Kind(
+        HTTPStatus.CONFLICT, ProblemCode.OUTCOME_CONFLICT, "The attempt has already ended with another outcome"
+    ),
+    errors.VersionMismatch: Kind(
+        HTTPStatus.PRECONDITION_FAILED, ProblemCode.VERSION_MISMATCH, "The resource has changed"
+    ),
+    request_errors.BodyTooLarge: Kind(
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE, ProblemCode.BODY_TOO_LARGE, "The body is too large"
+    ),
+    request_errors.MediaTypeUnsupported: Kind(
+        HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+        ProblemCode.MEDIA_TYPE_UNSUPPORTED,
+        "The media type of the body is not supported",
+    ),
+    request_errors.EncodingUnsupported: Kind(
+        HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+        ProblemCode.ENCODING_UNSUPPORTED,
+        "The content encoding of the body is not supported",
+    ),
+    request_errors.FieldsInvalid: Kind(HTTPStatus.UNPROCESSABLE_ENTITY, ProblemCode.FIELDS_INVALID, "Invalid fields"),
+    errors.FieldInvalid: Kind(HTTPStatus.UNPROCESSABLE_ENTITY, ProblemCode.FIELDS_INVALID, "Invalid fields"),
+    errors.KeyReused: Kind(
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+        ProblemCode.IDEMPOTENCY_KEY_REUSED,
+        "The idempotency key was used for another request",
+    ),
+    errors.UniqueKeyHeld: Kind(HTTPStatus.CONFLICT, ProblemCode.UNIQUE_KEY_HELD, "Another task holds the unique key"),
+    errors.SummaryOff: Kind(HTTPStatus.CONFLICT, ProblemCode.SUMMARY_OFF, "The deployment does not count tasks"),
+    errors.QueryNotOffered: Kind(
+        HTTPStatus.CONFLICT, ProblemCode.QUERY_NOT_OFFERED, "The target does not offer the query"
+    ),
+    errors.TargetUnreachable: Kind(
+        HTTPStatus.BAD_GATEWAY, ProblemCode.TARGET_UNREACHABLE, "The target sent no usable response"
+    ),
+    errors.TargetSilent: Kind(
+        HTTPStatus.GATEWAY_TIMEOUT, ProblemCode.TARGET_TIMEOUT, "The target did not respond in time"
+    ),
+    errors.Unavailable: Kind(HTTPStatus.SERVICE_UNAVAILABLE, ProblemCode.UNAVAILABLE, "Try again in a moment"),
+}
+_FORMER_NAMES: Mapping[str, type[Exception]] = {
+    "MoveRefused": errors.StateConflict,
+    "TaskUnknown": errors.TaskNotFound,
+    "VersionDiffers": errors.VersionMismatch,
+}
+"""Names that bulk operations stored before their classes were renamed; the last of them expire with their records."""
+
+
+def code_of(name: str) -> str:
+    """The code of an error whose class is called so, as a stored bulk operation counts it."""
+    named = {error.__name__: kind.code for error, kind in KINDS.items()}
+    return named.get(_FORMER_NAMES[name].__name__ if name in _FORMER_NAMES else name, "refused")
+
+
+def kind_of(error: Exception) -> Kind:
+    """What kind of problem an error is."""
+    return next((KINDS[base] for base in type(error).__mro__ if base in KINDS), INTERNAL)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import TypeAdapter
 
 from duetime.contract.http.version import CONTRACT_VERSION
-from duetime.contract.live_updates.client_messages import MESSAGES
-from duetime.contract.live_updates.server_messages import FRAMES
+from duetime.contract.live_updates.messages import FRAMES, MESSAGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from duetime.contract.http.problem_kinds import kind_of
-from duetime.contract.http.problems import problem_of
+from duetime.contract.http.problems import kind_of, problem_of
 from duetime.domain.change_events import ScheduleSnapshot
 from duetime.domain.limits import MAX_FRAME_BYTES
 from duetime.domain.live_updates import version_of
@@ -18,7 +17,7 @@ from duetime.domain.times import to_iso
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime.contract.live_updates import server_messages
+    from duetime.contract.live_updates import messages
     from duetime.domain.change_events import TaskSnapshot
     from duetime.domain.live_updates import Notice, Watched
     from duetime.domain.times import Millis
@@ -27,34 +26,34 @@ _START, _END = '{"kind":"change","changes":[', "]}"
 
 
 class JsonEncoder:
-    """`duetime.ports.live_updates.MessageEncoder`: messages as JSON text."""
+    """`duetime.ports.stores.MessageEncoder`: messages as JSON text."""
 
     def snapshot(self, ref: str, record: Watched | None) -> str:
         """What a subscription begins with."""
         version = 0 if record is None else version_of(record)
         item = None if record is None else item_of(record)
-        frame: server_messages.SnapshotFrame = {"kind": "snapshot", "ref": ref, "version": version, "item": item}
+        frame: messages.SnapshotFrame = {"kind": "snapshot", "ref": ref, "version": version, "item": item}
         return _text(frame)
 
     def unsubscribed(self, ref: str) -> str:
         """That a subscription has ended."""
-        frame: server_messages.UnsubscribedFrame = {"kind": "unsubscribed", "ref": ref}
+        frame: messages.UnsubscribedFrame = {"kind": "unsubscribed", "ref": ref}
         return _text(frame)
 
     def pong(self, ref: str | None) -> str:
         """The answer to a sign of life."""
-        frame: server_messages.PongFrame = {"kind": "pong", "ref": ref}
+        frame: messages.PongFrame = {"kind": "pong", "ref": ref}
         return _text(frame)
 
     def stale(self, refs: Sequence[str]) -> str:
         """That what some subscriptions are about should be read again."""
-        frame: server_messages.StaleFrame = {"kind": "stale", "refs": list(refs)}
+        frame: messages.StaleFrame = {"kind": "stale", "refs": list(refs)}
         return _text(frame)
 
     def error(self, ref: str | None, error: Exception) -> str:
         """Why a message was refused."""
         problem = problem_of(error, "")
-        frame: server_messages.ErrorFrame = {
+        frame: messages.ErrorFrame = {
             "kind": "error",
             "ref": ref,
             "code": kind_of(error).code,
@@ -78,14 +77,14 @@ class JsonEncoder:
         return [f"{_START}{','.join(entries)}{_END}" for entries in found]
 
 
-def item_of(record: Watched) -> server_messages.WatchedTask | server_messages.WatchedSchedule:
+def item_of(record: Watched) -> messages.WatchedTask | messages.WatchedSchedule:
     """A record as clients see it."""
     return _schedule(record) if isinstance(record, ScheduleSnapshot) else _task(record)
 
 
 def _entry(notice: Notice) -> str:
     change = notice.change
-    entry: server_messages.ChangeEntry = {
+    entry: messages.ChangeEntry = {
         "id": change.subject.name,
         "version": change.version,
         "refs": list(notice.refs),
@@ -95,7 +94,7 @@ def _entry(notice: Notice) -> str:
     return _text(entry)
 
 
-def _schedule(record: ScheduleSnapshot) -> server_messages.WatchedSchedule:
+def _schedule(record: ScheduleSnapshot) -> messages.WatchedSchedule:
     return {
         "kind": "schedule",
         "name": record.name,
@@ -105,7 +104,7 @@ def _schedule(record: ScheduleSnapshot) -> server_messages.WatchedSchedule:
     }
 
 
-def _task(record: TaskSnapshot) -> server_messages.WatchedTask:
+def _task(record: TaskSnapshot) -> messages.WatchedTask:
     progress, error, node = record.progress, record.error, record.node_ref
     return {
         "kind": "task",

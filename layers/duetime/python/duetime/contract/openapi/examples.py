@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from duetime.contract.http import problem_kinds, problems
+from duetime.contract.http import problems
 from duetime.contract.openapi.rest_problems import rest_kinds
 
 if TYPE_CHECKING:
@@ -24,12 +24,12 @@ def recorded() -> dict[str, Any]:
 
 def problem_examples(of: Mapping[str, Any]) -> dict[str, Schema]:
     """A problem of each code, which responses refer to; one that was never recorded has only what its kind says."""
-    kinds = {kind.code: kind for kind in (*rest_kinds().values(), problem_kinds.INTERNAL)}
+    kinds = {kind.code: kind for kind in (*rest_kinds().values(), problems.INTERNAL)}
     found = {code: of["problems"].get(code) or _bare(kind) for code, kind in kinds.items()}
     return {code: {"summary": problem["title"], "value": problem} for code, problem in sorted(found.items())}
 
 
-def _bare(kind: problem_kinds.Kind) -> problems.Problem:
+def _bare(kind: problems.Kind) -> problems.Problem:
     return problems.Problem(
         type=f"urn:duetime:problem:{kind.code}",
         title=kind.title,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from duetime.contract.http import problem_kinds, problems
+from duetime.contract.http import problems
 from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.openapi.rest_problems import rest_kinds
 from duetime.contract.openapi.schemas import reference
@@ -43,13 +43,13 @@ _SHARED = {"429": "TooManyRequests", "500": "InternalError", "default": "OtherRe
 
 def shared_responses() -> dict[str, Schema]:
     """The responses that all operations have in common."""
-    kinds = {"500": [problem_kinds.INTERNAL], "default": _of_no_operation()}
+    kinds = {"500": [problems.INTERNAL], "default": _of_no_operation()}
     return {name: _refusal(status, kinds.get(status, [])) for status, name in _SHARED.items()}
 
 
-def _of_no_operation() -> list[problem_kinds.Kind]:
+def _of_no_operation() -> list[problems.Kind]:
     """The problems of requests that ask for no operation: of a wrong path, for example."""
-    codes = {problem_kinds.KINDS[error].code for operation in OPERATIONS for error in operation.all_errors}
+    codes = {problems.KINDS[error].code for operation in OPERATIONS for error in operation.all_errors}
     return [kind for kind in rest_kinds().values() if kind.code not in codes]
 
 
@@ -83,16 +83,16 @@ def _described(headers: Mapping[str, str]) -> Schema:
 
 
 def _refusals(operation: Operation) -> dict[str, Schema]:
-    kinds: dict[str, list[problem_kinds.Kind]] = {} if operation.is_public else {status: [] for status in _OF_A_CALLER}
+    kinds: dict[str, list[problems.Kind]] = {} if operation.is_public else {status: [] for status in _OF_A_CALLER}
     for error in operation.all_errors:
-        kinds.setdefault(str(problem_kinds.KINDS[error].status.value), []).append(problem_kinds.KINDS[error])
+        kinds.setdefault(str(problems.KINDS[error].status.value), []).append(problems.KINDS[error])
     own = {status: _refusal(status, same) for status, same in kinds.items()}
     shared = {status: {"$ref": _COMPONENT.format(name=name)} for status, name in _SHARED.items()}
     return dict(sorted({**shared, **own}.items()))
 
 
-def _refusal(status: str, kinds: list[problem_kinds.Kind]) -> Schema:
-    by_code: dict[str, problem_kinds.Kind] = {kind.code: kind for kind in kinds}
+def _refusal(status: str, kinds: list[problems.Kind]) -> Schema:
+    by_code: dict[str, problems.Kind] = {kind.code: kind for kind in kinds}
     words = "; ".join(f"`{kind.code}`: {kind.title}" for kind in by_code.values())
     if status == "default":
         words = f"Any other error. {words}".strip()
@@ -104,7 +104,7 @@ def _refusal(status: str, kinds: list[problem_kinds.Kind]) -> Schema:
     return described | ({"headers": _RETRY_AFTER} if status in _WITH_RETRY_AFTER else {})
 
 
-def _content(by_code: Mapping[str, problem_kinds.Kind], *, may_be_the_gateways: bool) -> Schema:
+def _content(by_code: Mapping[str, problems.Kind], *, may_be_the_gateways: bool) -> Schema:
     """The forms of a refusal.
 
     Where the gateway answers, too, both media types name both forms: generated clients read what they get by the

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.contract.http.problem_kinds import INTERNAL, KINDS
+from duetime.contract.http.problems import INTERNAL, KINDS
 from duetime.domain.errors import SubscriptionsFull
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from duetime.contract.http.problem_kinds import Kind
+    from duetime.contract.http.problems import Kind
 
 _OF_LIVE_UPDATES = frozenset({SubscriptionsFull})
 """Errors that only messages over a WebSocket connection are answered with: the AsyncAPI document describes them."""

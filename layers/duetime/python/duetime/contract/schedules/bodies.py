@@ -2,25 +2,49 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
+from duetime.contract.http import request_json
+from duetime.contract.http.request_model import Body
 from duetime.contract.http.timestamps import instant_of
+from duetime.contract.http.validation_errors import read_body
 from duetime.contract.schedules.responses import ScheduleResponse
 from duetime.contract.schedules.timing_fields import TIMINGS, TimingFields
 from duetime.contract.tasks.bodies import TaskCreate
-from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN, TIME_SCHEMA, AllowUnknownType, TaskType
+from duetime.contract.tasks.fields import (
+    SCHEDULE_NAME_PATTERN,
+    TIME_SCHEMA,
+    AllowUnknownType,
+    TagKey,
+    TagValue,
+    TaskType,
+    printable,
+)
 from duetime.contract.tasks.patch_bodies import TaskPatch
 from duetime.contract.tasks.unique_bodies import without_uniqueness
+from duetime.domain.bulk.filter_action import BulkRequest, FilterAction
 from duetime.domain.limits import (
+    MAX_BACKFILL_PER_MINUTE,
     MAX_CATCH_UP_SECONDS,
     MAX_EXPECT_EVERY_SECONDS,
+    MAX_JSON_DEPTH,
+    MAX_NOTE_LENGTH,
     MAX_OCCURRENCES,
+    MAX_TAGS,
     MIN_EXPECT_EVERY_SECONDS,
 )
 from duetime.domain.schedules.definition import DEFAULT_CATCH_UP_SECONDS, CatchUpMode, Overlap
+from duetime.domain.schedules.occurrence_actions import OccurrenceAction
+from duetime.domain.tasks.action_history import Attribution
+from duetime.domain.tasks.filters import TaskFilter
 from duetime.domain.times import Millis
+
+if TYPE_CHECKING:
+    from duetime.contract.http.request_json import Document
+    from duetime.domain.bulk.operation import BulkKind
+
 
 PREVIEWED = 10
 """Occurrences in a preview that does not say how many."""
@@ -198,3 +222,121 @@ class PreviewRequest(TimingFields):
     name: Annotated[
         ScheduleName, Field(description="Name of the schedule that would have this timing; for `spread_seconds`.")
     ] = ""
+
+
+BACKFILLED_PER_MINUTE = 60
+Reason = Annotated[str, Field(max_length=MAX_NOTE_LENGTH), AfterValidator(printable)]
+PastMoment = Annotated[
+    Millis, BeforeValidator(instant_of), WithJsonSchema({**TIME_SCHEMA, "examples": ["2026-11-20T00:00:00Z"]})
+]
+
+
+class SchedulePause(Body):
+    """Pauses a schedule, for a reason."""
+
+    reason: Annotated[
+        Reason, Field(description="Why it is paused; shown as `paused_reason`.", examples=["the printer is broken"])
+    ] = ""
+
+
+class ScheduleActionRequest(Body):
+    """An action on a schedule; the body can be left out."""
+
+    reason: Annotated[Reason, Field(description="Why; shown with the events of the schedule.")] = ""
+
+
+class OccurrenceUpdate(Body):
+    """Updates one occurrence that is to come."""
+
+    scheduled_at: Annotated[
+        Millis,
+        BeforeValidator(instant_of),
+        WithJsonSchema(TIME_SCHEMA),
+        Field(description="The time that the timing gives, as in `upcoming`."),
+    ]
+    action: Annotated[
+        OccurrenceAction,
+        Field(
+            strict=False,
+            description="Skip it, move it to `due_at`, run it now instead of at its time, or restore it to its time.",
+        ),
+    ]
+    due_at: Annotated[
+        Millis | None,
+        BeforeValidator(instant_of),
+        WithJsonSchema(TIME_SCHEMA),
+        Field(description="When it runs instead; with `move` only. No calendar and no jitter applies then."),
+    ] = None
+    reason: Annotated[Reason, Field(description="Why; shown with the events of the schedule.")] = ""
+
+
+class BackfillCreate(Body):
+    """Backfills a past period."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"scheduled_after": "2026-11-20T00:00:00Z", "scheduled_before": "2026-11-21T00:00:00Z"}]
+        }
+    )
+
+    scheduled_after: Annotated[PastMoment, Field(description="Start of the period, inclusive.")]
+    scheduled_before: Annotated[PastMoment, Field(description="End of the period, exclusive; not in the future.")]
+    per_minute: Annotated[
+        int, Field(ge=1, le=MAX_BACKFILL_PER_MINUTE, description="Number of runs started per minute.")
+    ] = BACKFILLED_PER_MINUTE
+    only_missing: Annotated[
+        bool,
+        Field(
+            description="Whether occurrences that have a run already are passed over. A run is known while its task is "
+            "stored, if it was created since the tenth latest change of the schedule, or by a backfill in the list."
+        ),
+    ] = True
+    overlap: Annotated[
+        Literal["allow_all", "buffer_all"],
+        Field(
+            description="`buffer_all`: each run waits until the schedule has no other run in progress. `allow_all`: "
+            "none does."
+        ),
+    ] = "allow_all"
+
+
+class ScheduleTagFilter(Body):
+    """Which schedules."""
+
+    tags: Annotated[
+        dict[TagKey, TagValue],
+        Field(
+            min_length=1,
+            max_length=MAX_TAGS,
+            description="Only schedules whose `task` has all of these tags.",
+            examples=[{"team": "dba"}],
+            json_schema_extra={"additionalProperties": False},
+        ),
+    ]
+
+
+class SchedulesByTag(Body):
+    """Pauses, or resumes, the schedules with some tags."""
+
+    filter: Annotated[ScheduleTagFilter, Field(description="Which schedules.")]
+    reason: Annotated[Reason, Field(description="Why; shown with the schedules and their events.")] = ""
+
+
+def read_schedules_by_tag(document: Document) -> SchedulesByTag:
+    """The body of a request.
+
+    Raises:
+        FieldsInvalid: some fields cannot be accepted.
+    """
+    return read_body(SchedulesByTag, document)
+
+
+def request_of(body: SchedulesByTag, kind: BulkKind, text: bytes) -> BulkRequest:
+    """What a body asks for."""
+    action = FilterAction(wanted=TaskFilter(tags=body.filter.tags))
+    return BulkRequest(kind, action, text, by=Attribution(reason=body.reason))
+
+
+def read_stored(kind: BulkKind, text: bytes) -> BulkRequest:
+    """What a body asks for that was accepted before, and is carried out later."""
+    return request_of(read_schedules_by_tag(request_json.read(text.decode(), depth=MAX_JSON_DEPTH)), kind, text)

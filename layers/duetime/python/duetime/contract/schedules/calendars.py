@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from typing_extensions import TypedDict
 
 from duetime.contract.http.json_paths import path_of
 from duetime.contract.http.pattern_words import words_of
@@ -16,19 +18,20 @@ from duetime.contract.http.request_model import Body
 from duetime.contract.http.timestamps import instant_of
 from duetime.contract.http.validation_errors import read_body
 from duetime.contract.schedules.timing_fields import Bound, Timezone
+from duetime.contract.tasks.encoding import instant
 from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN, TIME_SCHEMA, each_once, printable
 from duetime.contract.tasks.queries import PageSize
+from duetime.contract.tasks.responses import Instant
 from duetime.domain.limits import MAX_CALENDAR_DATES, MAX_CALENDAR_WINDOWS, MAX_NAME_LENGTH, MAX_PAGE
 from duetime.domain.operating_parameters import CALENDAR_NOTICE
 from duetime.domain.schedules.calendars import EMPTY_CALENDAR, Calendar, CalendarMode, Span, Window
 from duetime.domain.schedules.errors import CalendarNotFound
 from duetime.domain.schedules.time_zones import zone_named
-from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis
+from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis, to_iso
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from duetime.contract.http.request_json import Document
+
 
 Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 WEEKDAYS: tuple[Weekday, ...] = get_args(Weekday)
@@ -240,3 +243,80 @@ def _day(text: str, place: tuple[str | int, ...]) -> date:
 
 def _numbers(weekdays: Sequence[Weekday]) -> frozenset[int]:
     return frozenset(WEEKDAYS.index(day) for day in weekdays)
+
+
+class CalendarWindowResponse(TypedDict):
+    """A time window on each of its days."""
+
+    start: str
+    end: str
+    weekdays: Sequence[Weekday]
+    label: str
+
+
+class CalendarSpanResponse(TypedDict):
+    """A period of time."""
+
+    start: Instant
+    end: Instant
+    reason: str
+
+
+class CalendarResponse(TypedDict):
+    """A calendar: a named set of times."""
+
+    name: Annotated[str, Field(description="Name of the calendar.")]
+    mode: CalendarMode
+    timezone: str
+    dates: Annotated[Mapping[str, str], Field(description="Dates, each with a label.")]
+    except_dates: Sequence[str]
+    weekdays: Sequence[Weekday]
+    windows: Sequence[CalendarWindowResponse]
+    spans: Sequence[CalendarSpanResponse]
+    known_until: Annotated[
+        Instant | None,
+        Field(description="From when on its times are not known; null if they always are. Replace it before."),
+    ]
+
+
+class CalendarPage(TypedDict):
+    """A page of calendars."""
+
+    calendars: Sequence[CalendarResponse]
+    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]
+
+
+def calendar_response(calendar: Calendar) -> CalendarResponse:
+    """A calendar."""
+    return CalendarResponse(
+        name=calendar.name,
+        mode=calendar.mode,
+        timezone=calendar.zone.name,
+        dates={str(day): label for day, label in sorted(calendar.dates.items())},
+        except_dates=[str(day) for day in sorted(calendar.except_dates)],
+        weekdays=_names(calendar.weekdays),
+        windows=[
+            CalendarWindowResponse(
+                start=_clock(each.start), end=_clock(each.end), weekdays=_names(each.weekdays), label=each.label
+            )
+            for each in calendar.windows
+        ],
+        spans=[
+            CalendarSpanResponse(start=to_iso(each.start), end=to_iso(each.end), reason=each.reason)
+            for each in calendar.spans
+        ],
+        known_until=instant(calendar.known_until),
+    )
+
+
+def _names(weekdays: frozenset[int]) -> list[Weekday]:
+    return [WEEKDAYS[day] for day in sorted(weekdays)]
+
+
+def _clock(since_midnight: Millis) -> str:
+    """A time of day, its seconds only where there are any."""
+    if since_midnight == DAY:
+        return "24:00"
+    minutes, rest = divmod(since_midnight, MINUTE)
+    text = f"{minutes // 60:02d}:{minutes % 60:02d}"
+    return f"{text}:{rest // SECOND:02d}" if rest else text

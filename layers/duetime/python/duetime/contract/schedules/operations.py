@@ -5,15 +5,10 @@ from __future__ import annotations
 from duetime.contract.bulk.operations import filter_action
 from duetime.contract.http.operation import IF_MATCH, KEY, TRACEPARENT, Header, Operation, Returns
 from duetime.contract.schedules import (
-    action_bodies,
     bodies,
-    bulk_bodies,
-    calendar_responses,
     calendars,
-    event_responses,
     queries,
     responses,
-    run_responses,
 )
 from duetime.contract.tasks.operations import NEW_TASK
 from duetime.contract.tasks.queries import EstimateQuery
@@ -28,7 +23,7 @@ _SCHEDULE = Returns(
     {"ETag": "Changes with the schedule's version and with what the response shows."},
 )
 _BACKFILL = Returns(responses.BackfillResponse, "The backfill.")
-_CALENDAR = Returns(calendar_responses.CalendarResponse, "The calendar.", {"ETag": "The calendar's version."})
+_CALENDAR = Returns(calendars.CalendarResponse, "The calendar.", {"ETag": "The calendar's version."})
 _CHANGED = (for_schedules.ScheduleStateConflict, for_schedules.ScheduleVersionMismatch)
 
 CREATE = Operation(
@@ -98,7 +93,7 @@ PAUSE = Operation(
     "Pause a schedule",
     _SCHEDULE.but("The paused schedule."),
     description="Queued occurrences do not run; running tasks continue. Repeating the request changes nothing.",
-    body=action_bodies.SchedulePause,
+    body=bodies.SchedulePause,
     headers=(IF_MATCH,),
     errors=_CHANGED,
 )
@@ -109,7 +104,7 @@ RESUME = Operation(
     _SCHEDULE,
     description="It continues from now on: occurrences during the pause do not run. Repeating the request changes "
     "nothing.",
-    body=action_bodies.ScheduleActionRequest,
+    body=bodies.ScheduleActionRequest,
     headers=(IF_MATCH,),
     errors=_CHANGED,
 )
@@ -118,14 +113,14 @@ PAUSE_BY_TAG = filter_action(
     "POST /v1/schedules/pause",
     "Pause all active schedules with some tags",
     "Answered 200 if done within about a second; otherwise 202, and a bulk operation does the rest.",
-    bulk_bodies.SchedulesByTag,
+    bodies.SchedulesByTag,
 )
 RESUME_BY_TAG = filter_action(
     "resumeSchedulesByTag",
     "POST /v1/schedules/resume",
     "Resume all paused schedules with some tags",
     "Like `pauseSchedulesByTag`, whoever paused them.",
-    bulk_bodies.SchedulesByTag,
+    bodies.SchedulesByTag,
 )
 RUN = Operation(
     "runSchedule",
@@ -133,7 +128,7 @@ RUN = Operation(
     "Run a schedule's task now",
     NEW_TASK,
     description="Creates one task at once, even if the schedule is paused. Its timing does not change.",
-    body=action_bodies.ScheduleActionRequest,
+    body=bodies.ScheduleActionRequest,
     headers=(KEY, IF_MATCH, TRACEPARENT),
     errors=(for_schedules.ScheduleVersionMismatch, errors.ContentExpired, errors.KeyReused, errors.TaskDeleted),
 )
@@ -144,7 +139,7 @@ CREATE_BACKFILL = Operation(
     _BACKFILL.created("Path of the backfill."),
     description="Runs the occurrences of the period at the given pace: those without a run, or with "
     "`only_missing: false` all of them. A pause of the schedule does not concern it.",
-    body=action_bodies.BackfillCreate,
+    body=bodies.BackfillCreate,
     headers=(KEY, IF_MATCH),
     errors=(*_CHANGED, errors.KeyReused),
 )
@@ -186,7 +181,7 @@ UPDATE_OCCURRENCE = Operation(
     description="Changes one occurrence that is to come, and nothing else. One that is due within seconds has a task: "
     "change that. Another timing drops the changes of occurrences that it does not have. Repeating the request changes "
     "nothing.",
-    body=action_bodies.OccurrenceUpdate,
+    body=bodies.OccurrenceUpdate,
     headers=(IF_MATCH,),
     errors=_CHANGED,
 )
@@ -194,7 +189,7 @@ LIST_RUNS = Operation(
     "listScheduleRuns",
     "GET /v1/schedules/{name}/runs",
     "List the runs of a schedule",
-    Returns(run_responses.ScheduleRunPage, "A page of runs."),
+    Returns(responses.ScheduleRunPage, "A page of runs."),
     description="Its runs, newest first, since it was created and over all its changes: timed, manual and backfill "
     "runs, skipped and missed ones with the reason, and the next planned ones. A run is listed with its task and its "
     f"outcome as long as the task is kept. A page examines at most {MAX_EXAMINED} of your tasks, so it can be empty "
@@ -205,7 +200,7 @@ LIST_EVENTS = Operation(
     "listScheduleEvents",
     "GET /v1/schedules/{name}/events",
     "List the events of a schedule",
-    Returns(event_responses.ScheduleEventList, "The events, oldest first."),
+    Returns(responses.ScheduleEventList, "The events, oldest first."),
     description="Its creation, and what users and the system did to it since, by whom and why. The latest "
     f"{ACTIONS_INLINE} actions are kept; `dropped` counts the older ones. What became of its occurrences are its runs.",
 )
@@ -213,7 +208,7 @@ LIST_CALENDARS = Operation(
     "listCalendars",
     "GET /v1/calendars",
     "List calendars",
-    Returns(calendar_responses.CalendarPage, "A page of calendars."),
+    Returns(calendars.CalendarPage, "A page of calendars."),
     description="Ordered by name.",
     query=calendars.CalendarListQuery,
 )

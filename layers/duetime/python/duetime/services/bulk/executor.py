@@ -14,8 +14,8 @@ from duetime.services.bulk.manage import REPLACED
 if TYPE_CHECKING:
     from duetime.domain.bulk.operation import BulkOperation
     from duetime.domain.ids import TaskId
-    from duetime.ports.bulk import BulkSteps, BulkStore
     from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import BulkSteps, BulkStore
 
 _TRIES = 5
 

@@ -30,9 +30,8 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.idempotency_keys import IdempotencyKey
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
-    from duetime.ports.bulk import BulkRequestReader, ScheduleActions
     from duetime.ports.runtime import Clock, Runtime
-    from duetime.ports.stores import Stores
+    from duetime.ports.stores import BulkRequestReader, ScheduleActions, Stores
     from duetime.ports.tasks import TaskStore
     from duetime.services.bulk.manage import BulkOperations
     from duetime.services.tasks.control import TaskControl

@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duetime.domain.times import Millis
-    from duetime.ports.bulk import BulkStarter
     from duetime.ports.runtime import Runtime
-    from duetime.ports.stores import Stores
+    from duetime.ports.stores import BulkStarter, Stores
     from duetime.services.shards import Shards
 
 _TRIES = 5

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 
     from duetime.domain.live_updates import Topic, Watched
     from duetime.domain.tasks.filters import TaskFilter
-    from duetime.ports.live_updates import WatchStore
     from duetime.ports.runtime import Runtime
-    from duetime.ports.schedules import ScheduleStore
+    from duetime.ports.stores import ScheduleStore, WatchStore
     from duetime.services.tasks.read import TaskReader
 
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from duetime.domain.errors import Unavailable
 from duetime.domain.live_updates import by_owner, pushes, watched
-from duetime.ports.live_updates import Delivery
+from duetime.ports.stores import Delivery
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duetime.domain.change_events import ChangeBatch
     from duetime.domain.live_updates import Connection, Push, WatchedChange
-    from duetime.ports.live_updates import ConnectionSender, MessageEncoder, WatchStore
     from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import ConnectionSender, MessageEncoder, WatchStore
 
 OwnersChanges: TypeAlias = "tuple[str, Sequence[WatchedChange]]"
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
-    from duetime.ports.tracebacks import TracebackStore
+    from duetime.ports.stores import TracebackStore
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duetime.domain.summary import Group, Step, StepSet
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
-    from duetime.ports.summary import SummaryRecounts, SummaryStore
+    from duetime.ports.stores import SummaryRecounts, SummaryStore
 
 
 _TRIES = 20

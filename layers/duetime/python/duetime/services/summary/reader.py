@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from duetime.domain.admins import Admins
     from duetime.domain.summary import Generation
     from duetime.ports.runtime import Runtime
-    from duetime.ports.summary import SummaryRecounts, SummaryStore
+    from duetime.ports.stores import SummaryRecounts, SummaryStore
 
 
 class SummaryReader:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from duetime.domain.errors import RequestError
 from duetime.domain.tasks.creation import Order
 from duetime.domain.tracebacks import places_of
-from duetime.ports.rejected_events import Reject
+from duetime.ports.queues import Reject
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duetime.domain.tasks.task import Task
-    from duetime.ports.rejected_events import Rejects
+    from duetime.ports.queues import Rejects
     from duetime.ports.runtime import Telemetry
     from duetime.services.tasks.create import BatchCreator
 

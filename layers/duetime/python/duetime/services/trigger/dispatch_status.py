@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from duetime.domain.admins import Admins
     from duetime.domain.times import Millis
-    from duetime.ports.dispatch import CursorStore
     from duetime.ports.queues import WorkQueues
     from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import CursorStore
     from duetime.services.shards import Shards
 
 

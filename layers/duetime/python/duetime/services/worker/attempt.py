@@ -57,10 +57,9 @@ from duetime.services.worker.target_caller import timeout
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.ports.attempts import JobChecker, StartGate, TopologyChecker
-    from duetime.ports.runtime import Runtime
+    from duetime.ports.runtime import OpenSpan, Runtime
     from duetime.ports.stores import Stores
     from duetime.ports.targets import HandlerPackage
-    from duetime.ports.tracing import OpenSpan
     from duetime.services.outcomes.completion_steps import InlineCompletion, LateNotices
     from duetime.services.outcomes.outcome import OutcomeWriter, RollbackWriter
     from duetime.services.outcomes.traceback_recorder import TracebackRecorder

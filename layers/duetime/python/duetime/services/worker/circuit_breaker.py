@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
-    from duetime.ports.switches import CircuitStore
+    from duetime.ports.stores import CircuitStore
     from duetime.ports.targets import TargetRunner, Work
 
 
