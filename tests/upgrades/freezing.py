@@ -77,8 +77,8 @@ def running(life: Life) -> None:
     assert life.api.send("POST", f"/v1/tasks/{told.id}/progress", body).status == 200
 
 
-def postponed(life: Life) -> None:
-    """A task whose first attempt failed: error, ledger, a wake or a message for the next."""
+def waiting(life: Life) -> None:
+    """A task whose first attempt failed: its error, the attempt, and a timer or a message for the next."""
     life.work(life.create("flaky", retry={"max_attempts": 5, "initial_seconds": 2_000, "max_seconds": 3_000}))
 
 
@@ -206,7 +206,7 @@ SCENES: tuple[Callable[[Life], None], ...] = (
     scheduled,
     targets,
     running,
-    postponed,
+    waiting,
     paused,
     deferred,
     ended,

@@ -20,7 +20,6 @@ from duetime_testing.fakes.stream import record_of
 from duetime_testing.fakes.telemetry import FakeTelemetry
 from tests.functions.stack import OWNER
 from tests.minutes import items_of
-from tests.upgrades.earlier_words import in_present_words
 from tests.upgrades.freezing import FROZEN, SCENES
 from tests.upgrades.life import Life
 
@@ -80,12 +79,12 @@ def test_every_scene_of_the_present_schema_is_frozen() -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
 def test_what_was_frozen_reads_as_it_did(life: Life, path: Path) -> None:
-    """Every answer of then is part of the answer of today, in its words: a newer one may only say more."""
+    """Every response of then is part of the response of today: a newer one may only say more."""
     scene = thawed(life, path)
     for asked, then in scene["answers"].items():
         now = life.api.send("GET", asked)
         assert now.status == 200
-        assert covers(now.body, in_present_words(asked, then)), asked
+        assert covers(now.body, then), asked
 
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
@@ -181,7 +180,7 @@ def test_a_graph_of_an_earlier_version_goes_on(life: Life) -> None:
     for key in ("left", "bottom"):
         assert life.finish(nodes[key]["task_id"]) == "succeeded"
     topology = path.rpartition("/")[2]
-    assert life.stack.call("topology", {"state": "finish", "task_id": topology, "fence": 1})["over"]
+    assert life.stack.call("topology", {"state": "finish", "task_id": topology, "fence": 1, "looks": 0})["over"]
     assert life.api.send("GET", path).body["counts"] == {"succeeded": 3}
     assert life.finish(topology) == "succeeded"
 

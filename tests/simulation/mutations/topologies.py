@@ -32,7 +32,7 @@ MUTANTS = (
     Mutant(
         "the last run of a topology is taken for the one that was asked for since",
         "domain/topologies/run_state.py",
-        "return run_state.fence > task.reopened_fence",
+        "return task.reopened_fence is None or run_state.fence > task.reopened_fence",
         "return not (run_state.dissolved or (run_state.ended and task.attempt == 1))",
     ),
     Mutant(

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from duetime.domain.resource_generations import Incarnation
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.run_history import Activity
-    from duetime.domain.schedules.schedule_record import StoredSchedule
+    from duetime.domain.schedules.schedule_record import RemovedSchedule, StoredSchedule
     from duetime.domain.times import Millis
 
 
@@ -30,7 +30,7 @@ class ScheduleStore(Protocol):
         """
         ...
 
-    def read_removed(self, owner: str, name: str) -> StoredSchedule | None:
+    def read_removed(self, owner: str, name: str) -> RemovedSchedule | None:
         """What was left of the schedule that was last removed under a name, for some hours, if no other has it now."""
         ...
 
