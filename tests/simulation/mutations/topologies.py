@@ -14,8 +14,8 @@ MUTANTS = (
     Mutant(
         "a node that has ended is not told to the state machine",
         "services/topologies/node_finished.py",
-        "if may_be_awaited and (token := self.store.read_token(task.id)) is not None:",
-        "if may_be_awaited and (token := self.store.read_token(task.id)) is not None and False:",
+        "(token := self.store.read_token(task.id)) is not None:",
+        "(token := self.store.read_token(task.id)) is not None and False:",
     ),
     Mutant(
         "a node that has ended does not tell its children",
