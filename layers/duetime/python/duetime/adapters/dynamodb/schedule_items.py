@@ -42,6 +42,8 @@ _GENERATION, _DONE, _SPEC, _TEMPLATE, _PAYLOAD, _COURSE, _LOG = "t", "d", "b", "
 _REVISION_ENDS, _STOPPED = "R", "S"
 _EXPECTATION, _FORMER_PAYLOAD, _ACTIONS, _TRACEPARENT = "E", "F", "Q", "V"
 _CALENDAR_END = "C"
+_OUTSIDE = "o"
+"""Of a deletion marker: the payloads that lie outside of the schedule."""
 ACTIVE, WAITING = "a", "w"
 BEGUN, BY_HAND, COUNTED, LATEST = "b", "h", "C", "r"
 _RUNS_LIMIT, _LATEST_RUN, _RUNS_BEFORE = "l", "r", "k"
@@ -160,13 +162,13 @@ def marker_of(stored: StoredSchedule) -> Item:
     return {
         **key_of(stored.owner, stored.name),
         UID: attribute_values.text(stored.uid.text),
-        _PAYLOAD: {"L": [field_codecs.content(each) for each in stored.outside_payloads]},
+        _OUTSIDE: {"L": [field_codecs.content(each) for each in stored.outside_payloads]},
     }
 
 
 def removed_of(item: StoredItem) -> RemovedSchedule:
     """The removed schedule whose marker an item is."""
-    payloads = tuple(field_codecs.read_content("payload", each) for each in item[_PAYLOAD]["L"])
+    payloads = tuple(field_codecs.read_content("payload", each) for each in item[_OUTSIDE]["L"])
     return RemovedSchedule(TaskId(attribute_values.string(item[UID])), payloads)
 
 
