@@ -24,8 +24,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  #
             case "wait":
                 running.wait(topology, fence, int(event["number"]), event["token"])
             case "finish":
-                # An execution that an older version has begun counts nothing.
-                looks = int(event.get("looks", 0))
+                looks = int(event["looks"])
                 look = running.finish(topology, fence, looks)
                 again_after = look.again_after
                 return {"state": look.state, "over": look.over, "again_after": again_after, "looks": looks + 1}

@@ -73,20 +73,3 @@ def test_each_owner_has_a_circuit_of_its_own(circuit_store: CircuitStore) -> Non
     other = replace(OPEN, owner="bob")
     assert circuit_store.save(other, "too", LATER)
     assert [circuit.owner for circuit in circuit_store.list_open(10)] == ["ann", "bob"]
-
-
-def test_a_circuit_of_older_code_is_forgotten(moto_cloud: Cloud) -> None:
-    """It was of a host and of all its callers: it holds nobody back, and is not listed, until it expires."""
-    table = moto_cloud.table()
-    store = DynamoCircuitStore(moto_cloud.dynamodb, table)
-    store.save(OPEN, "open", LATER)
-    (item,) = moto_cloud.dynamodb.scan(TableName=table)["Items"]
-    older = {
-        **item,
-        schema.PARTITION_KEY: {"S": f"{schema.CIRCUIT_PREFIX}{OPEN.host}"},
-        schema.SORT_KEY: {"S": OPEN.host},
-    }
-    moto_cloud.dynamodb.put_item(TableName=table, Item=older)
-    store.save(replace(OPEN.closed(), version=1), "close", LATER)
-    assert store.list_open(10) == []
-    assert store.read("bob", OPEN.host, consistent=True) == Circuit("bob", OPEN.host)

@@ -3,17 +3,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pytest
-
-from duetime.adapters.dynamodb.trigger_cursors import DynamoCursorStore
 from duetime.domain.dispatch.cursors import ALL, Cursors, Progress
 from duetime.domain.times import MINUTE
-from tests.adapters.clouds import SILENT
 from tests.adapters.examples import HOME
 
 if TYPE_CHECKING:
     from duetime.ports.stores import CursorStore
-    from tests.adapters.clouds import Cloud
 
 FIRST = Cursors.at((100, 98, 40, 7))
 UNTIL = HOME + MINUTE
@@ -115,25 +110,3 @@ def test_a_hold_that_seems_to_last_for_long_counts_for_nothing(cursor_store: Cur
     """It was taken by a clock that was ahead: the group is not lost until that time has come."""
     cursor_store.take(0, "ahead", HOME + 30 * MINUTE, HOME + 31 * MINUTE, FIRST)
     assert cursor_store.take(0, "b", HOME, HOME + MINUTE, FIRST) == _taken("b", 2)
-
-
-@pytest.mark.parametrize("moved_to", [(100, 98, 40, 7), (101, 98, 40, 7), (110, 99, 60, 8)])
-def test_older_code_may_read_on_in_between(moto_cloud: Cloud, moved_to: tuple[int, ...]) -> None:
-    """It moves the minutes of the item only, and leaves the positions as they are: what either has done is done."""
-    table = moto_cloud.table()
-    store = DynamoCursorStore(moto_cloud.dynamodb, table, SILENT)
-    taken = store.take(0, "a", HOME, UNTIL, FIRST)
-    assert taken is not None
-    opened = Progress(100).begun(103, range(2)).moved(101, {0: None, 1: "K"}).moved(102, {0: None, 1: None})
-    assert store.advance(0, taken.split(0, "low").moved(0, ALL, opened), 0)
-    moto_cloud.dynamodb.update_item(
-        TableName=table,
-        Key={"p": {"S": "c#0"}, "s": {"S": "cursors"}},
-        UpdateExpression="SET m = :m",
-        ExpressionAttributeValues={":m": {"L": [{"N": str(minute)} for minute in moved_to]}},
-    )
-    read = store.take(0, "b", UNTIL, FAR, FIRST)
-    assert read is not None
-    assert all(floor >= minute for floor, minute in zip(read.floors, moved_to, strict=True))
-    assert read.progress(0).covers(opened)
-    assert read.lags(0, "low") == (moved_to[0] < 103)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from duetime.adapters.dynamodb import attempt_codecs, schema
+from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
 from duetime.adapters.dynamodb.dispatch_items import timer_item_of
 from duetime.adapters.dynamodb.task_items import SchemaUnknown, item_of, key_of, task_of
@@ -17,7 +17,7 @@ from duetime.domain.dispatch.minute_entries import Entry
 from duetime.domain.limits import ATTEMPTS_INLINE, MAX_ARN_LENGTH, MAX_DETAIL_TYPE_LENGTH, MAX_ERROR_MESSAGE_LENGTH
 from duetime.domain.operating_parameters import TIMER_LIFE
 from duetime.domain.tasks.arns import AwsService
-from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
+from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.attempt_results import failure
 from duetime.domain.tasks.attempt_run import Claimant, Run
 from duetime.domain.tasks.content import Content, ContentPlace
@@ -191,14 +191,3 @@ def test_a_task_with_the_longest_target_of_aws_stays_within_one_write_unit() -> 
     done = ended(claimed(new), Move.SUCCEED, AttemptOutcome.SUCCEEDED, result=told)
     assert size_of(new) - size_of(created(SMALL)) <= MAX_ARN_LENGTH + MAX_DETAIL_TYPE_LENGTH + 2
     assert size_of(done) <= WRITE_UNIT_BYTES
-
-
-def test_a_attempt_history_of_the_first_release_is_read() -> None:
-    """Lines were plain texts in a list before they could have errors; a record that has them loses none."""
-    lines = (
-        AttemptRecord(1, 1, "a b", HOME, 12, 480, AttemptOutcome.RETRIED),
-        AttemptRecord(17, 31, "", 0, 0, 0, AttemptOutcome.LOST),
-    )
-    old = [{"S": f"1 1 {HOME:x} c 1e0 r a b"}, {"S": "11 1f 0 0 0 l "}]
-    assert task_of(item_of(task()) | {ATTRIBUTES["attempt_history"].name: {"L": old}}).attempt_history == lines
-    assert tuple(attempt_codecs.read_attempt(line) for line in old) == lines

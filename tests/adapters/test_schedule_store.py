@@ -2,13 +2,12 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
-from duetime.adapters.dynamodb.schedule_codec import former_ends_form, read_former_ends, unpacked
 from duetime.adapters.dynamodb.schedule_items import item_of, stored_of
 from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
 from duetime.domain.errors import FieldInvalid
@@ -21,7 +20,7 @@ from duetime.domain.schedules.cron_dialects import Dialect
 from duetime.domain.schedules.definition import CatchUpMode, OnExcluded, Overlap, ScheduleSpec, Written
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.recurrences import Clock
-from duetime.domain.schedules.revisions import RevisionEnd, StoppedOccurrence, revision_of
+from duetime.domain.schedules.revisions import RevisionEnd, StoppedOccurrence
 from duetime.domain.schedules.run_history import (
     Activity,
     BackfillRun,
@@ -33,7 +32,7 @@ from duetime.domain.schedules.run_history import (
 )
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_history import ScheduleAction, ScheduleActionRecord, ScheduleHistory
-from duetime.domain.schedules.schedule_record import StoredSchedule
+from duetime.domain.schedules.schedule_record import RemovedSchedule, StoredSchedule
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.tasks.action_history import ActorType, Attribution
 from duetime.domain.tasks.content import Content, ContentPlace
@@ -182,46 +181,13 @@ def test_a_schedule_is_read_as_it_was_saved(schedule_store: ScheduleStore, wante
     assert schedule_store.list_after(wanted.owner, "", 10) == [replace(wanted, incarnation=1)]
 
 
-def test_ends_of_revisions_are_read_by_the_earlier_code_and_from_it() -> None:
-    """It stored when each of the latest revisions ended, one after the other up to the present one."""
-    ends = (RevisionEnd(100, 3, 3), RevisionEnd(200, 7, 7))
-    former = former_ends_form(ends, 9)
-    assert former == [100, 100, 100, 100, 200, 200]
-    for nominal in (50, 100, 101, 200, 201):
-        in_former_code = 9 - sum(nominal <= end for end in former)
-        assert in_former_code == revision_of(nominal, 9, ends) == revision_of(nominal, 9, read_former_ends(former, 9))
-    assert len(former_ends_form(ends, 900)) == 20
-
-
-def in_earlier_code(form: list[Any]) -> BackfillRun:
-    """A backfill as code read it that knew neither `only_missing` nor `overlap` nor the runs that it had found."""
-    name, start, end, per_minute, asked_at, size, at, ended_at = form
-    if at is not None:
-        until, runs_started = at
-        at = BackfillCursor(until, runs_started)
-    return BackfillRun(name, Backfill(start, end, per_minute, asked_at), size, at, ended_at)
-
-
 def test_options_of_a_task_that_later_code_has_stored_are_kept() -> None:
     """Whoever writes a schedule in the meantime does not know them, and changes nothing about them."""
-    item = item_of(PLAIN)
+    item = item_of(PLAIN) | {"e": {"N": "1"}}
     item["T"]["M"]["zz"] = {"N": "7"}
     changed = replace(stored_of(PLAIN.owner, item), state=ScheduleState.PAUSED)
     assert changed.spec == PLAIN.spec
     assert item_of(changed)["T"] == item["T"]
-
-
-def test_backfills_are_read_by_the_earlier_code_and_from_it() -> None:
-    """It reads all that it knows of each, and keeps no options: without them a backfill is one of that code."""
-    item = item_of(FULL)
-    *_, stored, _started, _skipped = unpacked(item["c"])
-    assert len(unpacked(item["c"])) == 14
-    backfill = replace(FULL.backfills[0].backfill, only_missing=False, overlap=Overlap.ALLOW_ALL)
-    earlier = (replace(FULL.backfills[0], backfill=backfill, cursor=BackfillCursor(HOME, 3)), FULL.backfills[1])
-    assert tuple(map(in_earlier_code, stored)) == earlier
-    del item["B"]
-    assert stored_of(FULL.owner, item).backfills == earlier
-    assert "B" not in item_of(replace(FULL, backfills=earlier))
 
 
 CREATION_ONLY = ("unique", "debounce")
@@ -325,8 +291,8 @@ def test_no_write_to_a_removed_schedule_reaches_another_one_of_its_name(schedule
     assert schedule_store.read(OWNER, PLAIN.name) == (replace(other, incarnation=3), expected)
 
 
-def test_a_deletion_marker_is_readable_by_code_that_knows_none(moto_cloud: Cloud) -> None:
-    """Without its own attribute, it is an ended schedule whose occurrences may not begin, and it is in no list."""
+def test_a_deletion_marker_names_what_was_outside_of_a_schedule(moto_cloud: Cloud) -> None:
+    """It is in no list, expires, and has the payloads for whoever completes the removal; nothing else is left."""
     table = moto_cloud.table()
     store = DynamoScheduleStore(moto_cloud.dynamodb, table, EXECUTOR)
     assert store.save(FULL, "n1")
@@ -335,17 +301,9 @@ def test_a_deletion_marker_is_readable_by_code_that_knows_none(moto_cloud: Cloud
     assert schema.OWNER_KEY not in marker
     assert 0 <= int(marker[schema.TTL]["N"]) * SECOND - (HOME + DAY) < SECOND
     removed = store.read_removed(FULL.owner, FULL.name)
-    assert removed is not None
-    assert (removed.payload, removed.former_payload) == (FULL.payload, FULL.former_payload)
-    del marker[schema.DELETED]
-    moto_cloud.dynamodb.put_item(TableName=table, Item=marker)
-    found, _ = store.read(FULL.owner, FULL.name)
-    assert found is not None
-    assert found.state is ScheduleState.ENDED
-    assert found.revision > FULL.revision
-    assert found.payload == FULL.payload
-    assert store.read_removed(FULL.owner, FULL.name) is None
-    assert found.spec.task == TaskSpec("report", b"")
+    assert removed == RemovedSchedule(FULL.uid, FULL.outside_payloads)
+    assert len(FULL.outside_payloads) == 2
+    assert store.read(FULL.owner, FULL.name)[0] is None
 
 
 def test_an_activity_is_kept_beside_its_schedule(schedule_store: ScheduleStore) -> None:
@@ -453,25 +411,6 @@ def test_no_older_write_of_a_calendar_replaces_a_newer_one(calendar_store: Calen
     assert calendar_store.put(OWNER, Calendar(CALENDAR.name), Incarnation(2), "n5")
     assert not calendar_store.remove(OWNER, CALENDAR, Incarnation(1, 1), "n6", HOME + DAY)
     assert calendar_store.read_edition(OWNER, CALENDAR.name) == (Calendar(CALENDAR.name), Incarnation(3, 3))
-
-
-def test_a_calendar_that_was_stored_without_a_version_is_replaced_and_removed(moto_cloud: Cloud) -> None:
-    """Items of older code have none: they count as version 0."""
-    table = moto_cloud.table()
-    store = DynamoCalendarStore(moto_cloud.dynamodb, table, EXECUTOR)
-    for change in ("put", "remove"):
-        name = f"{CALENDAR.name}-{change}"
-        old = replace(CALENDAR, name=name)
-        assert store.put(OWNER, old, Incarnation(), "n1")
-        (item,) = (item for item in moto_cloud.dynamodb.scan(TableName=table)["Items"] if item["s"]["S"] == name)
-        moto_cloud.dynamodb.put_item(TableName=table, Item={k: v for k, v in item.items() if k not in {"e", "j", "n"}})
-        assert store.read_edition(OWNER, name) == (old, Incarnation(0, 1))
-        if change == "put":
-            assert store.put(OWNER, Calendar(name), Incarnation(0, 1), "n2")
-            assert store.read_edition(OWNER, name) == (Calendar(name), Incarnation(1, 1))
-        else:
-            assert store.remove(OWNER, old, Incarnation(0, 1), "n3", HOME + DAY)
-            assert store.read_edition(OWNER, name) == (None, Incarnation(1))
 
 
 def test_a_calendar_that_no_item_can_hold_is_refused(moto_cloud: Cloud) -> None:

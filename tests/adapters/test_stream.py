@@ -140,8 +140,8 @@ def test_what_is_no_record_at_all_is_left_out(record: Any) -> None:  # noqa: ANN
 
 
 @pytest.mark.parametrize("path", sorted(FROZEN.glob("v*/*.json")), ids=lambda path: path.stem)
-def test_records_of_older_code_are_read(path: Path) -> None:
-    """What earlier deployments stored is told of as what this one stores."""
+def test_frozen_records_are_read(path: Path) -> None:
+    """What the frozen version stored is reported as what this one stores."""
     items = [of_json(item) for item in json.loads(path.read_text())["items"]]
     telemetry = FakeTelemetry()
     found = read(*((None, item) for item in items), telemetry=telemetry)

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from duetime.adapters.dynamodb import attribute_values, schema
-from duetime.adapters.dynamodb.switches import DynamoSwitchStore, _item_of
+from duetime.adapters.dynamodb import schema
+from duetime.adapters.dynamodb.switches import DynamoSwitchStore
 from duetime.domain.limits import MAX_OWNER_LENGTH, MAX_SWITCH_REASON_LENGTH, MAX_SWITCHES
 from duetime.domain.switches import ALL_TASKS, Switch, Switches, SwitchKey, SwitchScope
 from duetime.domain.tasks.task_options import Rate
@@ -39,12 +38,6 @@ def test_switches_come_back_as_they_were_saved(switch_store: SwitchStore) -> Non
     assert switch_store.read(consistent=True) == Switches(wanted, version=1)
     assert switch_store.save(Switches({}, version=1), "two")
     assert switch_store.read(consistent=True) == Switches({}, version=2)
-
-
-def test_the_switch_for_all_tasks_is_stored_under_its_first_name() -> None:
-    """Code of an earlier version, which may read on during an upgrade, knows no other."""
-    told = json.loads(attribute_values.unpacked(_item_of(Switches({ALL.key: ALL}))["b"]))
-    assert told == [["everything", "", True, None, "", 0, ""]]
 
 
 def test_of_two_changes_of_one_version_one_is_refused(switch_store: SwitchStore) -> None:

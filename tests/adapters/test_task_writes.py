@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from duetime.domain.conditional_writes import Applied, ConditionFailed, Guard, Write, applied, permits
 from duetime.domain.dispatch.minute_entries import Entry
 from duetime.domain.tasks.attempt_run import Claimant
+from duetime.domain.tasks.http_requests import HttpRequest
 from duetime.domain.tasks.states import Move, State
+from duetime.domain.tasks.targets import DefinitionRef, HttpTarget, TopologyTarget
 from duetime.domain.tasks.task import RequestedAction
 from tests.adapters.examples import HOME, OWNER, fresh, numbered, task
 from tests.adapters.strategies import TASKS, properties, writes_to
@@ -72,6 +74,9 @@ HOLDING = [
     (replace(LEASED_TASK, lease_expires_at=None), Guard(leased_until_before=0)),
     (LEASED_TASK, Guard(fence=3, not_cancelled=True)),
     (replace(LEASED_TASK, requested_action=RequestedAction.PAUSE), Guard(fence=3, not_cancelled=True)),
+    (WAITING_TASK, Guard(alone=True)),
+    (replace(WAITING_TASK, target=HttpTarget("https://topology/topology")), Guard(alone=True)),
+    (replace(WAITING_TASK, target=HttpTarget("https://a/b", request=HttpRequest("GET"))), Guard(alone=True)),
 ]
 BROKEN = [
     (WAITING_TASK, Guard(owner="bob")),
@@ -88,6 +93,8 @@ BROKEN = [
     (LEASED_TASK, Guard(due_by=HOME - 1, leased_until_before=HOME)),
     (replace(LEASED_TASK, finished_at=HOME), Guard(open=True)),
     (replace(LEASED_TASK, requested_action=RequestedAction.CANCEL), Guard(fence=3, not_cancelled=True)),
+    (replace(WAITING_TASK, target=TopologyTarget()), Guard(alone=True)),
+    (replace(WAITING_TASK, target=TopologyTarget(DefinitionRef("d", 7, '{"a":1}'))), Guard(alone=True)),
 ]
 
 

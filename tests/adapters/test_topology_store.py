@@ -20,14 +20,13 @@ if TYPE_CHECKING:
 
 LATER = HOME + DAY
 NODE = numbered(2)
-HEAD = RunState(numbered(1), (Begun(HOME, 16),), fence=3)
+HEAD = RunState(numbered(1), (Begun(HOME, 16),), fence=3, join_group=9)
 
 
 def test_a_head_is_kept_with_all_that_it_says(topology_store: TopologyStore) -> None:
     """What was saved is read back at the next version; there is nothing before."""
     assert topology_store.read(HEAD.topology) is None
     full = replace(HEAD, runs=(*HEAD.runs, Begun(HOME + 5, 32)), ran={"a": 1, "b/c:d": 1}, opened=True, stopped=True)
-    full = replace(full, join_group=4)
     assert topology_store.save(full, "n1", LATER)
     assert topology_store.read(HEAD.topology) == replace(full, version=1)
     ended = replace(full, ran={}, opened=False, stopped=False, ended=True, version=1)

@@ -53,7 +53,7 @@ def test_progress_never_moves_back(first: Moves, then: Moves) -> None:
 
 @given(steps)
 def test_everything_up_to_the_floor_is_done(moves: Moves) -> None:
-    """Older code that only knows the floor leaves nothing out."""
+    """Nothing below the floor is left out."""
     progress = _read(moves)
     assert all(progress.is_done(minute) for minute in range(90, progress.floor + 1))
 

@@ -87,7 +87,7 @@ def test_one_more_bracket_writes_the_text_itself(given: str, result: str) -> Non
     "text", ["<duetime.task_id>", "x <duetime.>", "<duetime.type", "<duetime.type <b>", "<<duetime.a> <duetime.b>"]
 )
 def test_what_is_no_placeholder_is_refused(text: str) -> None:
-    """A misspelt one or one without an end would be handed on as it is; as what was stored before is."""
+    """A misspelt one, or one without an end, would be handed on as it is."""
     assert refusal(text) is not None
     assert "duetime." in str(filled(text))
 

@@ -68,7 +68,9 @@ class Graphs:
 
     def state(self, name: str, topology: str, fence: int = 1, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
         """Have a state of an attempt's run done, of the first one by default."""
-        return dict(self.stack.call("topology", {"state": name, "task_id": topology, "fence": fence, **more}))
+        return dict(
+            self.stack.call("topology", {"state": name, "task_id": topology, "fence": fence, "looks": 0, **more})
+        )
 
     def run(self, nodes: dict[str, Any]) -> str:
         """Run a graph to its end, everything in the minute in which it began."""

@@ -161,7 +161,7 @@ def test_a_plan_that_finds_its_large_topology_cancelled_has_the_nodes_stopped_in
     scenario.send("POST", f"/v1/topologies/{topology}/cancel")
     scenario.run(2 * SECOND)
     assert len(died) == 1
-    scenario.invoke("topology", {"state": "plan", "task_id": topology, "fence": 1})
+    scenario.invoke("topology", {"state": "plan", "task_id": topology, "fence": 1, "looks": 0})
     assert scenario.run_until(lambda: states() == {"cancelled"}, MINUTE, SECOND)
     assert ("topology", "lambda:InvokeFunction", grants.function("bulk")) in grants.USED
 
@@ -216,7 +216,7 @@ def test_a_topology_hands_on_a_lock_that_is_reserved_for_a_node_it_pauses(scenar
     assert "paused" not in states()
     taken_out = ("topology", "dynamodb:DeleteItem", grants.TABLE)
     grants.USED.discard(taken_out)
-    scenario.invoke("topology", {"state": "finish", "task_id": topology, "fence": 1})
+    scenario.invoke("topology", {"state": "finish", "task_id": topology, "fence": 1, "looks": 0})
     scenario.run(2 * SECOND)
     assert states() == ["paused", "paused", "succeeded"]
     assert taken_out in grants.USED

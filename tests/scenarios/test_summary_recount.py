@@ -231,7 +231,7 @@ def test_the_counts_of_an_ended_generation_expire_once_nobody_uses_them(monkeypa
         }
 
     present = ("local", "c2", False)
-    ended = {("local", "c"), ("ann", "c"), ("local", "c1")}
+    ended = {("local", "c0"), ("ann", "c0"), ("local", "c1")}
     with Scenario() as account:
         stream = SimulatedTableStream(account)
         create(account, 3)

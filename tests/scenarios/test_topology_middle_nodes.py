@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.domain.operating_parameters import SHORTEST_CHECK_INTERVAL, WAITS_AT_ONCE
+from duetime.domain.operating_parameters import WAITS_AT_ONCE
 from duetime.handlers import Unretriable
-from duetime.services.topologies import state_machine_steps
 from duetime_testing.simulation.machines import Machine
-from tests.scenarios.graphs import DIAMOND, Graphs
+from tests.scenarios.graphs import Graphs
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE
 
 if TYPE_CHECKING:
@@ -157,47 +156,3 @@ def test_a_graph_of_many_last_nodes_ends_with_the_failure_above_them(policy: str
         assert graphs.ran == ["first"]
         assert graphs.executions() == {"1": "SUCCEEDED"}
         assert graphs.state_machine.entered["Chunk"] == 2
-
-
-def waits_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have plans be as older code makes them: the execution waits for every node."""
-    monkeypatch.setattr(state_machine_steps, "is_awaited", lambda _graph, _key: True)
-
-
-def forget_groups(graphs: Graphs) -> None:
-    """Have the state of the run be as older code stores it: it does not say how large its groups are."""
-    (head,) = (item for item in graphs.items(f"t#{graphs.topology}") if item["s"]["S"] == "head")
-    graphs.table.write(graphs.now, (head["p"]["S"], "head"), {key: head[key] for key in head if key != "jg"})
-
-
-@pytest.mark.parametrize("state", ["older", "newer"])
-def test_an_execution_that_waits_for_all_nodes_holds_no_run_up(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a run that older code began, each token is answered; of another, a check ends the run before its execution."""
-    waits_for_all(monkeypatch)
-    with Graphs() as graphs:
-        graphs.target = lambda _phase, _context: graphs.take(10 * SECOND)
-        graphs.submit(DIAMOND)
-        assert graphs.run_until(lambda: graphs.ran)
-        if state == "older":
-            forget_groups(graphs)
-        within = MINUTE if state == "older" else SHORTEST_CHECK_INTERVAL + MINUTE
-        assert graphs.run_until_ended(within).state == "succeeded"
-        graphs.run(MINUTE if state == "older" else 13 * HOUR)
-        assert graphs.state_machine.entered["Node"] >= len(DIAMOND)
-        assert graphs.executions() == {"1": "SUCCEEDED"}
-        assert sorted(graphs.ran) == sorted(DIAMOND)
-
-
-def test_an_edge_that_older_and_newer_code_miss_between_them_is_found_by_a_check() -> None:
-    """One parent ends in a run with groups, the other in one without: neither counts both, and the child waits."""
-    with Graphs() as graphs:
-        graphs.topologies.controlled.add(graphs.topology)
-        graphs.target = lambda _phase, context: graphs.take(
-            20 * SECOND if graphs.key_of(context.task_id) == "right" else SECOND
-        )
-        graphs.submit(DIAMOND)
-        graphs.topologies.controlled.add(graphs.topology)
-        assert graphs.run_until(lambda: "left" in graphs.ran and graphs.node("left").finished_at is not None)
-        forget_groups(graphs)
-        assert graphs.run_until_ended(SHORTEST_CHECK_INTERVAL + MINUTE).state == "succeeded"
-        assert graphs.executions() == {"1": "SUCCEEDED"}

@@ -356,27 +356,6 @@ def test_a_child_that_still_waits_counts_a_retried_node_as_failed(parents: int) 
         assert (graphs.node("a").state, graphs.node("child").state) == ("succeeded", "cancelled")
 
 
-def test_a_run_that_older_code_began_is_counted_edge_by_edge() -> None:
-    """Its state does not say that parents read each other: those that ended before the deployment were counted."""
-    with Graphs() as graphs:
-        graphs.target = lambda _phase, context: graphs.take(
-            20 * SECOND if graphs.key_of(context.task_id) == "slow" else SECOND
-        )
-        topology = graphs.submit(
-            {
-                "quick": {"type": PLAIN},
-                "slow": {"type": PLAIN},
-                "last": {"type": PLAIN, "depends_on": ["quick", "slow"]},
-            }
-        )
-        assert graphs.run_until(lambda: len(graphs.ran) == 2, step=10)
-        (head,) = (item for item in graphs.items(f"t#{topology}") if item["s"]["S"] == "head")
-        graphs.table.write(graphs.now, (head["p"]["S"], "head"), {k: v for k, v in head.items() if k != "jg"})
-        assert graphs.run_until_ended().state == "succeeded"
-        chunks = [item for item in graphs.items("t#") if item["s"]["S"] == "c0"]
-        assert [sorted(chunk["a"]["NS"]) for chunk in chunks] == [["0", "1"]]
-
-
 def test_a_retry_counts_the_parents_that_it_keeps() -> None:
     """Of a node with five parents, four are kept: none of them ends again, and the fifth is in another group."""
     with Graphs() as graphs:

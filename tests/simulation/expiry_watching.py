@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.simulation.fault_simulation import FaultSimulation
 
 _STATE = ATTRIBUTES["state"].name
-_OPEN = frozenset({"blocked", "scheduled", "preparing", "running", "postponed", "paused", "rolling_back"})
+_OPEN = frozenset({"blocked", "scheduled", "preparing", "running", "waiting", "paused", "rolling_back"})
 _MINUTE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d#")
 LONGEST_ABSENCE = 365 * DAY
 """How long the trigger may be away, and still find every timer."""

@@ -12,15 +12,18 @@ from typing import TYPE_CHECKING, Any
 from duetime import composition
 from duetime.adapters.dynamodb.schema import SCHEMA_VERSION
 from duetime.composition import composed
+from duetime.composition.core import CoreServices
 from duetime.composition.locks import LockServices
 from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
 from duetime.composition.worker import WorkerServices
+from duetime.domain.circuit_breakers import Circuit
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.attempt_results import Deferred, Yielded
 from duetime.domain.tasks.attempt_run import Run
 from duetime.domain.times import HOUR, SECOND
 from tests.functions.api.world import claimed_by_a_worker
+from tests.functions.stack import OWNER
 from tests.upgrades.life import Life
 
 if TYPE_CHECKING:
@@ -32,6 +35,7 @@ PAYLOAD = {
     "text": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 }
 BACKFILLS = "/v1/schedules/hourly/backfills"
+DEFINITIONS = "/v1/topologies/definitions"
 BIG = {"rows": [f"{number * 7919 % 100_003:x}" for number in range(2_000)]}
 
 
@@ -49,6 +53,23 @@ def scheduled(life: Life) -> None:
         rollback_on_failure=True,
         lock={"key": "db-17", "max_holders": 2, "scope": "run"},
     )
+    life.create(
+        delay_seconds=60,
+        retry={"max_duration_seconds": 600},
+        lock={"key": "db-17", "wait_seconds": 30},
+        rate={"key": "crm", "limit": 10, "per_seconds": 60},
+        expires_seconds=86_400,
+        unique={"key": "one"},
+        notify_on={"failed": True, "late_seconds": 60, "to": "https://example.org/notices"},
+    )
+    life.create(debounce={"key": "other", "seconds": 30, "max_seconds": 90})
+
+
+def rated(life: Life) -> None:
+    """A task whose attempt has used up a rate, and one that waits for it."""
+    rate = {"key": "crm", "limit": 1, "per_seconds": 3_600}
+    for _ in range(2):
+        life.work(life.create(rate=rate))
 
 
 def targets(life: Life) -> None:
@@ -65,6 +86,9 @@ def targets(life: Life) -> None:
         callback_url="https://example.org/ended",
     )
     life.create(delay_seconds=9_000, priority="low", target={"kind": "http", "url": "https://example.org/"})
+    request = {"method": "PUT", "headers": {"A": "b"}, "query": {"c": "d"}, "body": {"json": {"e": 1}}}
+    life.create(delay_seconds=9_000, target={"kind": "http", "url": "https://example.org/", **request})
+    life.create(delay_seconds=9_000, target={"kind": "approval", "timeout_seconds": 600})
 
 
 def running(life: Life) -> None:
@@ -77,8 +101,8 @@ def running(life: Life) -> None:
     assert life.api.send("POST", f"/v1/tasks/{told.id}/progress", body).status == 200
 
 
-def postponed(life: Life) -> None:
-    """A task whose first attempt failed: error, ledger, a wake or a message for the next."""
+def waiting(life: Life) -> None:
+    """A task whose first attempt failed: its error, the attempt, and a timer or a message for the next."""
     life.work(life.create("flaky", retry={"max_attempts": 5, "initial_seconds": 2_000, "max_seconds": 3_000}))
 
 
@@ -141,8 +165,20 @@ def locked(life: Life) -> None:
 
 def switched(life: Life) -> None:
     """Switches, and a task that one of them holds back."""
-    assert life.api.send("PUT", "/v1/switches/type/report", {"max_concurrent": 3, "reason": "for now"}).status == 200
+    limits = {"max_concurrent": 3, "rate": {"limit": 9, "per_seconds": 60}}
+    assert life.api.send("PUT", "/v1/switches/type/report", limits | {"reason": "for now"}).status == 200
     life.create(delay_seconds=5)
+
+
+def stopped(life: Life) -> None:
+    """The switch that stops all tasks."""
+    assert life.api.send("PUT", "/v1/switches/all/all", {"stopped": True}).status == 200
+
+
+def broken(life: Life) -> None:
+    """The circuit of a host that failed."""
+    circuit = Circuit(OWNER, "example.org").opened("Http503", life.stack.clock.at)
+    assert composed(CoreServices).stores.circuit_breakers.save(circuit, "a nonce", life.stack.clock.at + HOUR)
 
 
 def recurring(life: Life) -> None:
@@ -172,6 +208,34 @@ def backfilled(life: Life) -> None:
     assert life.api.send("POST", BACKFILLS, past | {"only_missing": False}).status == 201
     more = {"scheduled_before": "2026-11-20T00:00:00Z", "per_minute": 1, "overlap": "buffer_all"}
     assert life.api.send("POST", BACKFILLS, past | more).status == 201
+
+
+def removed(life: Life) -> None:
+    """What is left of a schedule, a calendar and a definition that were deleted."""
+    body = {"name": "gone", "cron": "0 * * * *", "task": {"type": "report", "payload": BIG}}
+    assert life.api.send("POST", "/v1/schedules", body).status == 201
+    assert life.api.send("PUT", "/v1/calendars/gone", {"weekdays": ["sat"]}).status == 201
+    assert life.api.send("PUT", f"{DEFINITIONS}/gone", {"nodes": {"a": {"type": "report"}}}).status == 201
+    for path in ("/v1/schedules/gone", "/v1/calendars/gone", f"{DEFINITIONS}/gone"):
+        assert life.api.send("DELETE", path).status in {200, 204}
+
+
+def bulk(life: Life) -> None:
+    """A bulk operation that is on its way."""
+    for _ in range(2):
+        life.create(delay_seconds=7_200)
+    body = {"filter": {"type": "report"}, "update": {"priority": "high"}, "per_second": 1}
+    assert life.api.send("POST", "/v1/tasks/update", body).status == 202
+
+
+def defined(life: Life) -> None:
+    """A definition of two versions, and a run of the latest."""
+    nodes = {"a": {"type": "report", "payload": "<duetime.parameters.day>"}}
+    body = {"nodes": nodes, "parameters": {"day": {"type": "string"}}}
+    assert life.api.send("PUT", f"{DEFINITIONS}/nightly", body | {"timeout_seconds": 60}).status == 201
+    assert life.api.send("PUT", f"{DEFINITIONS}/nightly", body).status == 200
+    run = {"parameters": {"day": "2026-11-21"}, "delay_seconds": 9_000}
+    assert life.api.send("POST", f"{DEFINITIONS}/nightly/runs", run).status == 201
 
 
 def graphs(life: Life) -> None:
@@ -204,9 +268,10 @@ def ticked(life: Life) -> None:
 
 SCENES: tuple[Callable[[Life], None], ...] = (
     scheduled,
+    rated,
     targets,
     running,
-    postponed,
+    waiting,
     paused,
     deferred,
     ended,
@@ -216,12 +281,20 @@ SCENES: tuple[Callable[[Life], None], ...] = (
     keyed,
     locked,
     switched,
+    stopped,
+    broken,
     recurring,
     backfilled,
+    removed,
+    bulk,
+    defined,
     graphs,
     ticked,
 )
-READ = ("/v1/locks/db-17", "/v1/switches", "/v1/schedules", BACKFILLS, "/v1/calendars")
+READ = (
+    *("/v1/locks/db-17", "/v1/switches", "/v1/schedules", BACKFILLS, "/v1/calendars", "/v1/bulk-operations"),
+    *(f"{DEFINITIONS}/nightly", f"{DEFINITIONS}/nightly/versions"),
+)
 """What is read besides tasks, where it is there."""
 
 

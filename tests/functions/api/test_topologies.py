@@ -34,7 +34,7 @@ PATH = "/v1/topologies"
 def state(name: str, task_id: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
     """What a state of the first attempt's run answers."""
     context: Any = SimpleNamespace()
-    return handler({"state": name, "task_id": task_id, "fence": 1, **more}, context)
+    return handler({"state": name, "task_id": task_id, "fence": 1, "looks": 0, **more}, context)
 
 
 def test_a_topology_is_a_task_whose_payload_is_the_graph(api: Gateway) -> None:

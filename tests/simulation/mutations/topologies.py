@@ -14,8 +14,8 @@ MUTANTS = (
     Mutant(
         "a node that has ended is not told to the state machine",
         "services/topologies/node_finished.py",
-        "if may_be_awaited and (token := self.store.read_token(task.id)) is not None:",
-        "if may_be_awaited and (token := self.store.read_token(task.id)) is not None and False:",
+        "(token := self.store.read_token(task.id)) is not None:",
+        "(token := self.store.read_token(task.id)) is not None and False:",
     ),
     Mutant(
         "a node that has ended does not tell its children",
@@ -32,8 +32,8 @@ MUTANTS = (
     Mutant(
         "the last run of a topology is taken for the one that was asked for since",
         "domain/topologies/run_state.py",
-        "return run_state.fence > task.reopened_fence",
-        "return not (run_state.dissolved or (run_state.ended and task.attempt == 1))",
+        "return task.reopened_fence is None or run_state.fence > task.reopened_fence",
+        "return True",
     ),
     Mutant(
         "what depends on a node that was chosen to run again is kept if it needs it no more",

@@ -63,7 +63,7 @@ def read_graph(payload: bytes, parameters: Collection[str]) -> Graph:
 
 
 def read_stored_graph(payload: bytes) -> Graph:
-    """`duetime.ports.topologies.GraphReader` of whole graphs that were accepted before, of earlier versions too."""
+    """`duetime.ports.topologies.GraphReader` of whole graphs that were accepted before."""
     from duetime.contract.topologies import decoding
 
     return decoding.read_stored_graph(payload)

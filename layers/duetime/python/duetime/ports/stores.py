@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from duetime.domain.resource_generations import Incarnation
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.run_history import Activity
-    from duetime.domain.schedules.schedule_record import StoredSchedule
+    from duetime.domain.schedules.schedule_record import RemovedSchedule, StoredSchedule
     from duetime.domain.summary import CountedSteps, Generation, Group, OlderTasks, Recount, Step, StepSet, Summary
     from duetime.domain.switches import Switches
     from duetime.domain.tasks.action_history import Attribution
@@ -266,7 +266,7 @@ class ScheduleStore(Protocol):
         """
         ...
 
-    def read_removed(self, owner: str, name: str) -> StoredSchedule | None:
+    def read_removed(self, owner: str, name: str) -> RemovedSchedule | None:
         """What was left of the schedule that was last removed under a name, for some hours, if no other has it now."""
         ...
 

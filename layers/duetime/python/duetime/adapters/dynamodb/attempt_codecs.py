@@ -41,9 +41,8 @@ def line(value: AttemptRecord) -> Value:
 
 
 def read_attempt(value: Value) -> AttemptRecord:
-    """Read one attempt; before it could have an error it was a plain text."""
-    text = unpacked(value).decode()
-    return _read_line(json.loads(text) if text[0] in '"[' else text)
+    """Read one attempt."""
+    return _read_line(json.loads(unpacked(value)))
 
 
 def attempt_history(value: tuple[AttemptRecord, ...]) -> Value | None:
@@ -52,9 +51,7 @@ def attempt_history(value: tuple[AttemptRecord, ...]) -> Value | None:
 
 
 def read_attempt_history(value: Value) -> tuple[AttemptRecord, ...]:
-    """Read the last attempts; before they could have errors they were a list of plain texts."""
-    if "L" in value:
-        return tuple(_read_line(each["S"]) for each in value["L"])
+    """Read the last attempts."""
     return tuple(_read_line(each) for each in json.loads(unpacked(value)))
 
 

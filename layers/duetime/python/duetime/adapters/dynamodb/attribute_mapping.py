@@ -17,7 +17,7 @@ from duetime.adapters.dynamodb import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from duetime.adapters.dynamodb.attribute_values import StoredItem, Value
 
@@ -37,23 +37,6 @@ class Attribute:
     name: str
     encode: Callable[[Any], Value | None]
     decode: Callable[[Value], Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Companion:
-    """What was added to a field whose stored form has no room for more that earlier versions of the code would skip.
-
-    Attributes:
-        label: a name that no field has.
-        name: its name in the item.
-        encode: its value in the item, of the field's value; `None` leaves the attribute out.
-        merged: the field's value with what the attribute says; the former is `None` if its attribute is left out.
-    """
-
-    label: str
-    name: str
-    encode: Callable[[Any], Value | None]
-    merged: Callable[[Any, Value], Any]
 
 
 ATTRIBUTES: dict[str, Attribute] = {
@@ -129,21 +112,6 @@ ATTRIBUTES: dict[str, Attribute] = {
 _BY_NAME = {attribute.name: attribute for attribute in ATTRIBUTES.values()}
 
 
-COMPANIONS: dict[str, Companion] = {
-    "retry": Companion("retry_duration", "rd", field_codecs.retry_duration, field_codecs.with_retry_duration),
-    "target": Companion("target_definition", "ud", target_codec.definition, target_codec.with_definition),
-    "lock": Companion("lock_wait", "kw", field_codecs.lock_wait, field_codecs.with_lock_wait),
-}
-"""By field."""
-
-
-def stored_forms(field: str, value: object) -> Iterator[tuple[str, str, Value | None]]:
-    """How a field's value is stored: labels and names of its attributes, each with its value or `None`."""
-    yield field, ATTRIBUTES[field].name, encoded(field, value)
-    if (companion := COMPANIONS.get(field)) is not None:
-        yield companion.label, companion.name, None if value is None else companion.encode(value)
-
-
 def encoded(field: str, value: object) -> Value | None:
     """One field's value as it is stored; `None` if it is left out."""
     return None if value is None else ATTRIBUTES[field].encode(value)
@@ -156,8 +124,6 @@ def decoded(item: StoredItem, fields: Iterable[str]) -> dict[str, Any]:
         attribute = ATTRIBUTES[field]
         if (stored := item.get(attribute.name)) is not None:
             found[field] = attribute.decode(stored)
-        if field in COMPANIONS:
-            _add_companion(found, item, field)
     return found
 
 
@@ -167,12 +133,4 @@ def decoded_record(item: StoredItem) -> dict[str, Any]:
     for name, stored in item.items():
         if (attribute := _BY_NAME.get(name)) is not None:
             found[attribute.field] = attribute.decode(stored)
-    for field in COMPANIONS:
-        _add_companion(found, item, field)
     return found
-
-
-def _add_companion(found: dict[str, Any], item: StoredItem, field: str) -> None:
-    companion = COMPANIONS[field]
-    if (more := item.get(companion.name)) is not None:
-        found[field] = companion.merged(found.get(field), more)

@@ -30,9 +30,6 @@ _OWNER, _KIND, _STATE, _CREATED_AT, _FINISHED_AT, _TOPOLOGY, _REQUEST = "O", "k"
 _AFTER, _COUNTS, _REFUSED, _NEXT_AT, _UNTIL = "a", "n", "r", "d", "U"
 _AFTER_NAME = "N"
 _HOLDER, _EPOCH, _LEASED_UNTIL, _NOT_BEFORE, _REASON, _ACTOR = "h", "q", "l", "w", "m", "u"
-_STORED_KINDS = {BulkKind.UPDATE: "change", BulkKind.RETRY: "redrive"}
-"""The kinds that are stored under their first names; all others under their own."""
-_KINDS_OF = {name: kind for kind, name in _STORED_KINDS.items()}
 
 
 class DynamoBulkStore:
@@ -103,7 +100,7 @@ def _item_of(operation: BulkOperation) -> Item:
         schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
         schema.OWNER_KEY: attribute_values.text(f"{operation.owner}{schema.BULK_LIST_MARK}"),
         _OWNER: attribute_values.text(operation.owner),
-        _KIND: attribute_values.text(_STORED_KINDS.get(operation.kind, operation.kind)),
+        _KIND: attribute_values.text(operation.kind),
         _STATE: attribute_values.text(operation.state),
         _CREATED_AT: attribute_values.number(operation.created_at),
         _COUNTS: attribute_values.text(f"{progress.examined} {progress.matched} {progress.affected}"),
@@ -151,7 +148,7 @@ def _operation(item: StoredItem) -> BulkOperation:
         return BulkOperation(
             id=TaskId(attribute_values.string(item[schema.SORT_KEY])),
             owner=attribute_values.string(item[_OWNER]),
-            kind=_kind(attribute_values.string(item[_KIND])),
+            kind=BulkKind(attribute_values.string(item[_KIND])),
             created_at=attribute_values.integer(item[_CREATED_AT]),
             topology=TaskId(attribute_values.string(item[_TOPOLOGY])) if _TOPOLOGY in item else None,
             request=field_codecs.read_content(REQUEST, item[_REQUEST]) if _REQUEST in item else None,
@@ -167,7 +164,3 @@ def _operation(item: StoredItem) -> BulkOperation:
             until=attribute_values.integer(item[_UNTIL]) if _UNTIL in item else None,
             version=version_of(item),
         )
-
-
-def _kind(stored: str) -> BulkKind:
-    return _KINDS_OF[stored] if stored in _KINDS_OF else BulkKind(stored)

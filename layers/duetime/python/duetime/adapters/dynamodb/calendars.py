@@ -12,12 +12,12 @@ from duetime.adapters.dynamodb.schedule_codec import calendar_form, packed, read
 from duetime.adapters.dynamodb.versioned_items import delete_next, deletion_marker, is_deleted, save_next, version_of
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.resource_generations import Incarnation
-from duetime.domain.schedules.calendars import Calendar
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
+    from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Executor
 
@@ -52,13 +52,11 @@ class DynamoCalendarStore:
         item, number = answer["Item"], version_of(answer["Item"])
         if is_deleted(item):
             return None, Incarnation(number)
-        # An item that was stored before there were editions gets its first one when it is replaced.
-        return _calendar(item), Incarnation(number, attribute_values.integer(item[_CREATED]) if _CREATED in item else 1)
+        return _calendar(item), Incarnation(number, attribute_values.integer(item[_CREATED]))
 
     def remove(self, owner: str, calendar: Calendar, incarnation: Incarnation, nonce: str, expires_at: Millis) -> bool:
         """Replace a calendar by a marker, if it is still at the edition that was read, or gone already."""
-        empty = Calendar(calendar.name, calendar.mode, calendar.zone)
-        marker = deletion_marker(_item_of(owner, empty), expires_at)
+        marker = deletion_marker(_key_of(owner, calendar.name), expires_at)
         return delete_next(self._client, self._table, marker, incarnation.number, nonce)
 
     def list_after(self, owner: str, after: str, limit: int) -> list[Calendar]:

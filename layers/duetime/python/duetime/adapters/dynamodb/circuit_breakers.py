@@ -1,7 +1,4 @@
-"""Circuits of HTTP hosts, in DynamoDB: an item for each owner and host that failed it; those not closed are in a list.
-
-Older code kept one for each host, of all owners; nobody reads those any more, and they expire.
-"""
+"""Circuits of HTTP hosts, in DynamoDB: an item for each owner and host that failed it; a list has the open ones."""
 
 from __future__ import annotations
 
@@ -44,8 +41,7 @@ class DynamoCircuitStore:
 
     def list_open(self, limit: int) -> list[Circuit]:
         """Circuits that are not closed, by their hosts' names, eventually consistently."""
-        names = sort_keys(self._client, self._table, schema.CIRCUIT_LIST, limit)
-        keys = [_key_of(name) for name in names if _MARK in name]
+        keys = [_key_of(name) for name in sort_keys(self._client, self._table, schema.CIRCUIT_LIST, limit)]
         found = (_circuit(item) for item in read_items(self._client, self._table, keys))
         return sorted(
             (circuit for circuit in found if circuit.openings), key=lambda circuit: (circuit.host, circuit.owner)

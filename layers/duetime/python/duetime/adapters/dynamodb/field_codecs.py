@@ -5,7 +5,6 @@ A form that is `None` leaves the attribute out, which means the field's default.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.adapters.dynamodb.attribute_values import packed, unpacked
@@ -34,9 +33,6 @@ if TYPE_CHECKING:
 
 _FAILURES, _NONE = "f", "-"
 """Whether failures are told."""
-_STORED_STATES = {State.WAITING: "postponed"}
-"""States that records have under an earlier name."""
-_STATES = {stored: value for value, stored in _STORED_STATES.items()}
 
 
 def traceparent(value: str) -> Value:
@@ -57,12 +53,12 @@ def name(value: str) -> Value | None:
 
 def state(value: State) -> Value:
     """Where a task stands."""
-    return {"S": _STORED_STATES.get(value, value.value)}
+    return {"S": value.value}
 
 
 def read_state(value: Value) -> State:
     """Read where a task stands."""
-    return _STATES.get(value["S"]) or State(value["S"])
+    return State(value["S"])
 
 
 def priority(value: Priority) -> Value | None:
@@ -107,47 +103,28 @@ def read_content(field: str, value: Value) -> Content:
 
 
 def retry(value: RetryPolicy) -> Value | None:
-    """A retry policy; nothing for the default."""
-    if replace(value, max_duration_seconds=None) == RetryPolicy():
+    """A retry policy, last how long attempts may start or 0; nothing for the default."""
+    if value == RetryPolicy():
         return None
-    return {"S": f"{value.max_attempts} {value.initial_seconds!r} {value.multiplier!r} {value.max_seconds!r}"}
+    delays = f"{value.initial_seconds!r} {value.multiplier!r} {value.max_seconds!r}"
+    return {"S": f"{value.max_attempts} {delays} {value.max_duration_seconds or 0}"}
 
 
 def read_retry(value: Value) -> RetryPolicy:
     """Read a retry policy."""
-    attempts, initial, multiplier, most = str(value["S"]).split()
-    return RetryPolicy(int(attempts), float(initial), float(multiplier), float(most))
-
-
-def retry_duration(value: RetryPolicy) -> Value | None:
-    """How long attempts may start; nothing for no limit."""
-    return None if value.max_duration_seconds is None else {"N": str(value.max_duration_seconds)}
-
-
-def with_retry_duration(policy: RetryPolicy | None, value: Value) -> RetryPolicy:
-    """Read how long attempts may start."""
-    return replace(policy or RetryPolicy(), max_duration_seconds=int(value["N"]))
-
-
-def lock_wait(value: LockSpec) -> Value | None:
-    """How long an attempt may wait for its lock; nothing for no limit."""
-    return None if value.wait_seconds is None else {"N": str(value.wait_seconds)}
-
-
-def with_lock_wait(lock: LockSpec | None, value: Value) -> LockSpec | None:
-    """Read how long an attempt may wait; an earlier version of the code may have removed the lock alone."""
-    return None if lock is None else replace(lock, wait_seconds=int(value["N"]))
+    attempts, initial, multiplier, most, duration = str(value["S"]).split()
+    return RetryPolicy(int(attempts), float(initial), float(multiplier), float(most), int(duration) or None)
 
 
 def lock(value: LockSpec) -> Value:
-    """A named resource that a task needs."""
-    return {"S": f"{value.max_holders} {value.scope} {value.key}"}
+    """A named resource that a task needs: its limit, scope, how long an attempt may wait for it or 0, and its key."""
+    return {"S": f"{value.max_holders} {value.scope} {value.wait_seconds or 0} {value.key}"}
 
 
 def read_lock(value: Value) -> LockSpec:
     """Read a named resource."""
-    limit, scope, key = str(value["S"]).split(" ")
-    return LockSpec(key, int(limit), LockScope(scope))
+    limit, scope, wait, key = str(value["S"]).split(" ")
+    return LockSpec(key, int(limit), LockScope(scope), int(wait) or None)
 
 
 def rate(value: Rate) -> Value:

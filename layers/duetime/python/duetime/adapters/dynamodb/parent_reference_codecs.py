@@ -11,14 +11,12 @@ from duetime.domain.tasks.parent_references import Cause, NodeRef, ScheduleRef
 if TYPE_CHECKING:
     from duetime.adapters.dynamodb.attribute_values import Value
 
-_CAUSES = {Cause.SCHEDULE: "r", Cause.CATCH_UP: "r^", Cause.MANUAL: "t", Cause.BACKFILL: "b"}
-_BUFFERED = f"{_CAUSES[Cause.BACKFILL]}^"
+_CAUSES = {Cause.SCHEDULE: "s", Cause.CATCH_UP: "c", Cause.MANUAL: "m", Cause.BACKFILL: "b"}
+_LETTERS = {letter: cause for cause, letter in _CAUSES.items()}
+_BUFFERED = "q"
 """In place of the letter of a backfill: its run waits for the end of others."""
-_OCCURRENCE = re.compile(r"([a-z]\^?)(?:-([0-9a-f]+))?(?:\+([0-9a-f]+))?(!?)")
-"""An occurrence's cause, how far the one before it and the one after it are, and whether its end is reported.
-
-Earlier versions look at the first letter and at the end only.
-"""
+_OCCURRENCE = re.compile(r"([a-z])(?:-([0-9a-f]+))?(?:\+([0-9a-f]+))?(!?)")
+"""An occurrence's cause, how far the one before it and the one after it are, and whether its end is reported."""
 _REPORTS = "!"
 """Behind the letter of its cause: the schedule wants to hear of the occurrence's end."""
 _GIVEN = "!"
@@ -39,9 +37,9 @@ def read_schedule_ref(value: Value) -> ScheduleRef:
     revision, at, occurrence, mark, schedule = str(value["S"]).split(" ", 4)
     if (found := _OCCURRENCE.fullmatch(occurrence)) is None:
         raise ValueError(f"no occurrence of a schedule: {occurrence!r}")
-    letters, before, after, reports = found.groups()
-    is_buffered = letters == _BUFFERED
-    cause = Cause.BACKFILL if is_buffered else next(cause for cause, text in _CAUSES.items() if text == letters)
+    letter, before, after, reports = found.groups()
+    is_buffered = letter == _BUFFERED
+    cause = Cause.BACKFILL if is_buffered else _LETTERS[letter]
     nominal = int(at, 16)
     return ScheduleRef(
         schedule,

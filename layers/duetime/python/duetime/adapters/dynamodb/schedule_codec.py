@@ -8,15 +8,16 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import attribute_values
-from duetime.adapters.dynamodb.attribute_mapping import decoded, stored_forms
+from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, decoded, encoded
 from duetime.domain.ids import TaskId
+from duetime.domain.schedules.backfill import Backfill, BackfillCursor
 from duetime.domain.schedules.calendars import Calendar, CalendarMode, Span, Window
 from duetime.domain.schedules.changed_occurrences import ChangedOccurrence
 from duetime.domain.schedules.cron_dialects import Dialect
 from duetime.domain.schedules.definition import CatchUpMode, OnExcluded, Overlap, ScheduleSpec, Written
 from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.revisions import RevisionEnd, StoppedOccurrence
-from duetime.domain.schedules.run_history import ExpectationState
+from duetime.domain.schedules.run_history import BackfillRun, ExpectationState
 from duetime.domain.schedules.schedule_history import ScheduleAction, ScheduleActionRecord, ScheduleHistory
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.tasks.action_history import ActorType, Attribution
@@ -31,11 +32,9 @@ if TYPE_CHECKING:
 
 _TEMPLATE_FIELDS = ("type", "target", *TASK_OPTIONS)
 """Of `TaskSpec`, each stored as the field of that name of a task."""
-_FORMER_ENDS = 20
-"""Ends of revisions that earlier code kept."""
 _HANDLER = "handler"
 """Of a template: a handler was requested, not left to the type."""
-_TEMPLATE_ATTRIBUTES = {_HANDLER} | {name for each in _TEMPLATE_FIELDS for _, name, _ in stored_forms(each, None)}
+_TEMPLATE_ATTRIBUTES = {_HANDLER} | {ATTRIBUTES[field].name for field in _TEMPLATE_FIELDS}
 _LISTS = ("calendars", "extra_dates", "excluded_dates")
 _PLAIN = ("on_excluded", "spread_seconds", "jitter_seconds", "start_at", "end_at", "remaining_runs", "overlap")
 _RULES = ("catch_up_seconds", "catch_up_mode", "pause_on_failure", "expect_success_by", "expect_every_seconds")
@@ -90,7 +89,8 @@ def template_form(task: TaskSpec, later_options: tuple[tuple[str, Any], ...]) ->
     """The task of a schedule's occurrences, by the attributes of tasks; its payload stands elsewhere."""
     form: dict[str, Any] = dict(later_options)
     for field in _TEMPLATE_FIELDS:
-        form |= {name: stored for _, name, stored in stored_forms(field, getattr(task, field)) if stored is not None}
+        if (stored := encoded(field, getattr(task, field))) is not None:
+            form[ATTRIBUTES[field].name] = stored
     if isinstance(task.target, HandlerTarget):
         form[_HANDLER] = {"BOOL": True}
     return {"M": form}
@@ -160,18 +160,19 @@ def read_ends(form: list[Any]) -> tuple[RevisionEnd, ...]:
     return tuple(RevisionEnd(*each) for each in form)
 
 
-def former_ends_form(ends: Sequence[RevisionEnd], revision: int) -> list[int]:
-    """The same for code of an earlier version: when each of the latest revisions ended that came before this one."""
-    first = max(ends[0].since, revision - _FORMER_ENDS)
-    return [
-        max(end.until for end in ends if end.since <= max(number, ends[0].since)) for number in range(first, revision)
-    ]
+def backfill_form(run: BackfillRun) -> list[Any]:
+    """A backfill and how far it has come; values are read by their places."""
+    wanted = run.backfill
+    options = [wanted.per_minute, wanted.asked_at, wanted.only_missing, wanted.overlap]
+    cursor = None if run.cursor is None else list(astuple(run.cursor))
+    return [run.id, wanted.start, wanted.end, *options, run.occurrences, cursor, run.finished_at]
 
 
-def read_former_ends(bounds: list[int], revision: int) -> tuple[RevisionEnd, ...]:
-    """Read what an earlier version stored: when each of the revisions right before the present one ended."""
-    first = revision - len(bounds)
-    return tuple(RevisionEnd(until, first + index, first + index) for index, until in enumerate(bounds))
+def read_backfill(form: list[Any]) -> BackfillRun:
+    """Read a backfill."""
+    name, start, end, per_minute, asked_at, only_missing, overlap, occurrences, at, finished_at = form
+    wanted = Backfill(start, end, per_minute, asked_at, only_missing, Overlap(overlap))
+    return BackfillRun(name, wanted, occurrences, None if at is None else BackfillCursor(*at), finished_at)
 
 
 def stopped_form(stopped: Sequence[StoppedOccurrence]) -> list[Any]:

@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import attribute_values, field_codecs, schema
-from duetime.adapters.dynamodb.backfill_codec import options_form, read_run, run_form
 from duetime.adapters.dynamodb.owner_index import place_in_list
 from duetime.adapters.dynamodb.schedule_codec import (
+    backfill_form,
     ends_form,
     expectation_form,
-    former_ends_form,
     later_options,
     packed,
+    read_backfill,
     read_ends,
     read_expectation,
-    read_former_ends,
     read_schedule_actions,
     read_spec,
     read_stopped,
@@ -31,22 +30,21 @@ from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.run_history import Activity, BegunRun, CalendarEnd, LastRun, Remark
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_history import NO_SCHEDULE_ACTIONS
-from duetime.domain.schedules.schedule_record import StoredSchedule
+from duetime.domain.schedules.schedule_record import RemovedSchedule, StoredSchedule
 
 if TYPE_CHECKING:
     from duetime.adapters.dynamodb.attribute_values import Item, StoredItem, Value
-    from duetime.domain.schedules.revisions import RevisionEnd
 
 
 ACTIVITY = "a"
 UID = "u"
 _GENERATION, _DONE, _SPEC, _TEMPLATE, _PAYLOAD, _COURSE, _LOG = "t", "d", "b", "T", "P", "c", "L"
-_FORMER_REVISION_ENDS, _REVISION_ENDS, _STOPPED = "R", "N", "S"
-_EXPECTATION, _FORMER_PAYLOAD, _ACTIONS, _TRACEPARENT, _BACKFILL_OPTIONS = "E", "F", "Q", "V", "B"
+_REVISION_ENDS, _STOPPED = "R", "S"
+_EXPECTATION, _FORMER_PAYLOAD, _ACTIONS, _TRACEPARENT = "E", "F", "Q", "V"
 _CALENDAR_END = "C"
-ACTIVE = "a"
-NEXT = "w"
-LATER = "W"
+_OUTSIDE = "o"
+"""Of a deletion marker: the payloads that lie outside of the schedule."""
+ACTIVE, WAITING = "a", "w"
 BEGUN, BY_HAND, COUNTED, LATEST = "b", "h", "C", "r"
 _RUNS_LIMIT, _LATEST_RUN, _RUNS_BEFORE = "l", "r", "k"
 
@@ -109,8 +107,6 @@ def _marks(stored: StoredSchedule) -> Item:
     item: Item = {}
     if stored.revision_ends:
         item[_REVISION_ENDS] = packed(ends_form(stored.revision_ends))
-        # While a new version is deployed, functions of the earlier one still read this.
-        item[_FORMER_REVISION_ENDS] = packed(former_ends_form(stored.revision_ends, stored.revision))
     if stored.stopped:
         item[_STOPPED] = packed(stopped_form(stored.stopped))
     if stored.former_payload is not None:
@@ -129,8 +125,6 @@ def _of_its_runs(stored: StoredSchedule) -> Item:
         item[_EXPECTATION] = packed(expectation_form(stored.expectation))
     if stored.calendar_end is not None:
         item[_CALENDAR_END] = packed([stored.calendar_end.name, stored.calendar_end.known_until])
-    if options := options_form(stored.backfills):
-        item[_BACKFILL_OPTIONS] = packed(options)
     if stored.runs_limit is not None:
         item[_RUNS_LIMIT] = attribute_values.number(stored.runs_limit)
     if stored.latest_run is not None:
@@ -143,7 +137,7 @@ def _of_its_runs(stored: StoredSchedule) -> Item:
 
 
 def _next_action(stored: StoredSchedule) -> list[Any]:
-    """How far a schedule has come; earlier code reads exactly these values, so another one needs an attribute."""
+    """How far a schedule has come; values are read by their places, so a later one needs an attribute."""
     last, owed = stored.last_run, stored.owed
     return [
         stored.shards,
@@ -157,10 +151,25 @@ def _next_action(stored: StoredSchedule) -> list[Any]:
         stored.remaining_runs,
         None if last is None else [last.task_id.text, last.nominal, last.revision],
         None if owed is None else [owed.nominal, owed.at, owed.due_at, owed.key, owed.runs, owed.note],
-        [run_form(run) for run in stored.backfills],
+        [backfill_form(run) for run in stored.backfills],
         stored.runs_started,
         stored.runs_skipped,
     ]
+
+
+def marker_of(stored: StoredSchedule) -> Item:
+    """What is left of a schedule that was removed: which it was, and the payloads that lie outside of it."""
+    return {
+        **key_of(stored.owner, stored.name),
+        UID: attribute_values.text(stored.uid.text),
+        _OUTSIDE: {"L": [field_codecs.content(each) for each in stored.outside_payloads]},
+    }
+
+
+def removed_of(item: StoredItem) -> RemovedSchedule:
+    """The removed schedule whose marker an item is."""
+    payloads = tuple(field_codecs.read_content("payload", each) for each in item[_OUTSIDE]["L"])
+    return RemovedSchedule(TaskId(attribute_values.string(item[UID])), payloads)
 
 
 def stored_of(owner: str, item: StoredItem) -> StoredSchedule:
@@ -168,7 +177,6 @@ def stored_of(owner: str, item: StoredItem) -> StoredSchedule:
     name = item[schema.SORT_KEY]["S"].removeprefix(schema.SCHEDULE_HEAD_MARK)
     shards, created_at, changed_at, state, note, revision, version, *rest = unpacked(item[_COURSE])
     tzdata, remaining, last, owed, runs, placed, skipped = rest
-    options = unpacked(item[_BACKFILL_OPTIONS]) if _BACKFILL_OPTIONS in item else {}
     return StoredSchedule(
         owner=owner,
         uid=TaskId(attribute_values.string(item[UID])),
@@ -188,11 +196,11 @@ def stored_of(owner: str, item: StoredItem) -> StoredSchedule:
         remaining_runs=remaining,
         last_run=None if last is None else LastRun(TaskId(last[0]), *last[1:]),
         owed=None if owed is None else Occurrence(*owed),
-        backfills=tuple(read_run(run, options) for run in runs),
+        backfills=tuple(map(read_backfill, runs)),
         log=tuple(Remark(*each) for each in unpacked(item[_LOG])) if _LOG in item else (),
         runs_started=placed,
         runs_skipped=skipped,
-        revision_ends=_revision_ends(item, revision),
+        revision_ends=read_ends(unpacked(item[_REVISION_ENDS])) if _REVISION_ENDS in item else (),
         expectation=read_expectation(unpacked(item[_EXPECTATION])) if _EXPECTATION in item else None,
         stopped=read_stopped(unpacked(item[_STOPPED])) if _STOPPED in item else (),
         actions=read_schedule_actions(item[_ACTIONS]) if _ACTIONS in item else NO_SCHEDULE_ACTIONS,
@@ -215,21 +223,12 @@ def _read_begun_run(value: Value) -> BegunRun:
     return BegunRun(TaskId(task_id), *times)
 
 
-def _revision_ends(item: StoredItem, revision: int) -> tuple[RevisionEnd, ...]:
-    """The ends of revisions, as they are stored, or as an earlier version of this code stored them."""
-    if _REVISION_ENDS in item:
-        return read_ends(unpacked(item[_REVISION_ENDS]))
-    if _FORMER_REVISION_ENDS in item:
-        return read_former_ends(unpacked(item[_FORMER_REVISION_ENDS]), revision)
-    return ()
-
-
 def activity_form(activity: Activity) -> Item:
-    """Which occurrence of a schedule goes on, and which wait: the first of them where earlier code reads it."""
-    ids = {UID: activity.uid, ACTIVE: activity.active, NEXT: next(iter(activity.waiting), None)}
+    """Which occurrence of a schedule goes on, and which wait."""
+    ids = {UID: activity.uid, ACTIVE: activity.active}
     item: Item = {name: attribute_values.text(each.text) for name, each in ids.items() if each is not None}
-    if later := activity.waiting[1:]:
-        item[LATER] = packed([each.text for each in later])
+    if activity.waiting:
+        item[WAITING] = packed([each.text for each in activity.waiting])
     numbers = {BEGUN: activity.begun, BY_HAND: activity.by_hand}
     item |= {name: attribute_values.number(number) for name, number in numbers.items() if number}
     if activity.counted:
@@ -241,12 +240,9 @@ def activity_form(activity: Activity) -> Item:
 
 def activity_of(item: StoredItem) -> Activity:
     """Which occurrence of a schedule goes on, as an item has it."""
-    uid, active, first = (
-        TaskId(attribute_values.string(item[name])) if name in item else None for name in (UID, ACTIVE, NEXT)
-    )
-    later = tuple(map(TaskId, unpacked(item[LATER]))) if LATER in item else ()
+    uid, active = (TaskId(attribute_values.string(item[name])) if name in item else None for name in (UID, ACTIVE))
+    waiting = tuple(map(TaskId, unpacked(item[WAITING]))) if WAITING in item else ()
     begun, by_hand = (attribute_values.integer(item[name]) if name in item else 0 for name in (BEGUN, BY_HAND))
     counted = tuple(map(TaskId, unpacked(item[COUNTED]))) if COUNTED in item else ()
-    waiting = () if first is None else (first, *later)
     latest = _read_begun_run(item[LATEST]) if LATEST in item else None
     return Activity(uid, active, waiting, version_of(item), begun, by_hand, counted, latest)

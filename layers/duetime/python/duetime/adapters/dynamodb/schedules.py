@@ -19,16 +19,17 @@ from duetime.adapters.dynamodb.schedule_items import (
     BEGUN,
     BY_HAND,
     COUNTED,
-    LATER,
     LATEST,
-    NEXT,
     UID,
+    WAITING,
     activity_form,
     activity_key,
     activity_of,
     item_of,
     key_of,
+    marker_of,
     partition_of,
+    removed_of,
     stored_of,
 )
 from duetime.adapters.dynamodb.versioned_items import (
@@ -45,7 +46,7 @@ from duetime.domain.schedules.run_history import NO_ACTIVITY, Activity
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-    from duetime.domain.schedules.schedule_record import StoredSchedule
+    from duetime.domain.schedules.schedule_record import RemovedSchedule, StoredSchedule
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Executor
 
@@ -86,11 +87,11 @@ class DynamoScheduleStore:
             return 0
         return version_of(answer["Item"]) if is_deleted(answer["Item"]) else None
 
-    def read_removed(self, owner: str, name: str) -> StoredSchedule | None:
+    def read_removed(self, owner: str, name: str) -> RemovedSchedule | None:
         """What was left of the schedule that was last removed under a name, if no other has it now."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=key_of(owner, name), ConsistentRead=True)
-        return stored_of(owner, answer["Item"]) if "Item" in answer and is_deleted(answer["Item"]) else None
+        return removed_of(answer["Item"]) if "Item" in answer and is_deleted(answer["Item"]) else None
 
     def save(self, stored: StoredSchedule, nonce: str) -> bool:
         """Store a schedule if it is still itself, at the edition that was read; a new one if its name is vacant."""
@@ -102,7 +103,7 @@ class DynamoScheduleStore:
 
         What is under its name by then may be another schedule, which this leaves alone.
         """
-        marker = deletion_marker(item_of(stored.removed()), expires_at)
+        marker = deletion_marker(marker_of(stored), expires_at)
         identity = Identity(UID, stored.uid.text)
         if not delete_next(self._client, self._table, marker, stored.incarnation, nonce, identity):
             return False
@@ -116,15 +117,14 @@ class DynamoScheduleStore:
                 TableName=self._table,
                 Key=activity_key(stored.owner, stored.name),
                 ConditionExpression="attribute_not_exists(#u) OR (#u = :u AND attribute_not_exists(#x))",
-                UpdateExpression="SET #u = :u, #x = :x, #v = :v ADD #e :one REMOVE #a, #n, #l, #b, #h, #c, #r",
+                UpdateExpression="SET #u = :u, #x = :x, #v = :v ADD #e :one REMOVE #a, #w, #b, #h, #c, #r",
                 ExpressionAttributeNames={
                     "#u": UID,
                     "#x": schema.TTL,
                     "#v": schema.VERSION_OF_SCHEMA,
                     "#e": VERSION,
                     "#a": ACTIVE,
-                    "#n": NEXT,
-                    "#l": LATER,
+                    "#w": WAITING,
                     "#b": BEGUN,
                     "#h": BY_HAND,
                     "#c": COUNTED,

@@ -48,7 +48,7 @@ STATE = "z"
 """State of a task: of all items, only records of tasks have it."""
 
 TIMER_MARK = "#w#"
-"""Between the task id and the rest in the sort key of a timer; older code wrote the generation alone behind it."""
+"""Between the task id and the rest in the sort key of a timer."""
 TIMER_OWNER = "O"
 """Owner of a timer's task. Not `OWNER_KEY`, which would put every timer into the owner list."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
-from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, COMPANIONS, decoded
+from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, decoded
 from duetime.adapters.dynamodb.schedule_items import is_schedule, schedule_of
 from duetime.adapters.dynamodb.stream_values import name_of, with_bytes
 from duetime.adapters.dynamodb.task_items import owner_of, require_readable, unreadable_as_error
@@ -30,7 +30,7 @@ _FIELDS = (
     *("type", "state", "version", "due_at", "created_at", "priority", "name", "tags", "attempt", "progress", "error"),
     *("started_at", "started_late", "finished_at", "schedule_ref", "node_ref", "actions", "erased"),
 )
-_NEEDED = (*(ATTRIBUTES[field].name for field in (*_FIELDS, "target")), COMPANIONS["target"].name)
+_NEEDED = tuple(ATTRIBUTES[field].name for field in (*_FIELDS, "target"))
 """Not the payload: it may be large, and nobody is told of it."""
 
 

@@ -168,10 +168,10 @@ def _steps_key(of: StepSet) -> Item:
 
 
 def _count_mark(generation: int) -> str:
-    """What comes before the type in the sort key of its counts; the first generation's is older than the others."""
-    return f"{_COUNTS_MARK}{generation or ''}#"
+    """What comes before the type in the sort key of its counts."""
+    return f"{_COUNTS_MARK}{generation}#"
 
 
 def _generation_of(item: StoredItem) -> int:
     """The generation of an item of counts."""
-    return int(attribute_values.string(item[schema.SORT_KEY]).removeprefix(_COUNTS_MARK).partition("#")[0] or 0)
+    return int(attribute_values.string(item[schema.SORT_KEY]).removeprefix(_COUNTS_MARK).partition("#")[0])

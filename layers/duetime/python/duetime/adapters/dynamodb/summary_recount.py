@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _GENERATION, _OWNER_MARK = "generation", "o#"
 """Sort keys in the partition that belongs to no owner."""
-_STATE, _ENDED_COUNTS, _PART = "w", "f", "k"
+_STATE, _PART = "w", "k"
 _FIELDS = ("type", "state", "priority", "erased")
 _SHOWN = (schema.SORT_KEY, schema.OWNER_KEY, schema.VERSION_OF_SCHEMA, *(ATTRIBUTES[field].name for field in _FIELDS))
 _CREATED_AT = ATTRIBUTES["created_at"].name
@@ -201,13 +201,13 @@ def _item_of(generation: Generation) -> Item:
         "seen_at": generation.seen_at,
         "recounting": generation.recounting and _document(generation.recounting),
         "recounted": generation.recounted and _document(generation.recounted),
+        "ended_counts": astuple(generation.ended_counts),
     }
     version: Value = attribute_values.number(schema.SCHEMA_VERSION)
     return {
         **_key("", _GENERATION),
         schema.VERSION_OF_SCHEMA: version,
         _STATE: attribute_values.text(json.dumps(state, separators=(",", ":"))),
-        _ENDED_COUNTS: attribute_values.text(json.dumps(astuple(generation.ended_counts))),
     }
 
 
@@ -219,10 +219,5 @@ def _generation_of(item: StoredItem) -> Generation:
     state = json.loads(attribute_values.string(item[_STATE]))
     for name in ("recounting", "recounted"):
         state[name] = state[name] and Recount(**state[name])
-    # Functions of the version before leave it out: all owners are gone through once more.
-    ended = (
-        EndedCounts(*json.loads(attribute_values.string(item[_ENDED_COUNTS])))
-        if _ENDED_COUNTS in item
-        else EndedCounts()
-    )
-    return Generation(**state, ended_counts=ended, version=version_of(item))
+    ended_counts = EndedCounts(*state.pop("ended_counts"))
+    return Generation(**state, ended_counts=ended_counts, version=version_of(item))

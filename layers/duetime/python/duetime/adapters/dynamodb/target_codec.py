@@ -34,9 +34,10 @@ if TYPE_CHECKING:
     from duetime.adapters.dynamodb.attribute_values import Value
     from duetime.domain.tasks.targets import Target
 
+TOPOLOGY = "topology"
+"""Of all targets, only topologies have it in their map."""
 _HTTP = "http"
 _PULL = "pull"
-_TOPOLOGY = "topology"
 _APPROVAL = "approval"
 _ARN = "arn:"
 _CALLBACK = "callback"
@@ -49,22 +50,22 @@ def target(value: Target) -> Value | None:
     """What a task calls: the kind with what it offers, then its address; nothing for the default.
 
     The name of an AWS resource says the kind; how it is called stands behind it. A request that is not duetime's own is
-    an element of its own, and so is what a job is run with.
+    an element of its own, and so is what a job is run with. A topology is a map, so that a condition can ask for it.
     """
     if isinstance(value, HandlerTarget):
         return None
     if isinstance(value, HttpTarget):
         return _http_target(value)
+    if isinstance(value, TopologyTarget):
+        return _topology_target(value)
     if isinstance(value, AwsTarget) and value.is_job:
         return {"L": [{"S": value.arn}, _packed_job(value)]}
     return {"S": _text(value)}
 
 
-def _text(value: PullTarget | TopologyTarget | ApprovalTarget | CallbackTarget | AwsTarget) -> str:
+def _text(value: PullTarget | ApprovalTarget | CallbackTarget | AwsTarget) -> str:
     if isinstance(value, PullTarget):
         return _PULL
-    if isinstance(value, TopologyTarget):
-        return _TOPOLOGY
     if isinstance(value, ApprovalTarget):
         return f"{_APPROVAL} {value.timeout_seconds} {value.on_timeout}"
     if isinstance(value, CallbackTarget):
@@ -83,38 +84,40 @@ def _http_target(value: HttpTarget) -> Value:
 
 def read_target(value: Value) -> Target:
     """Read what a task calls."""
+    if "M" in value:
+        return _read_topology_target(value["M"][TOPOLOGY])
     if "L" in value:
-        address, request = value["L"]
+        address, more = value["L"]
         if address["S"].startswith(_ARN):
-            return _read_job(address["S"], request)
-        return _read_http_target(address["S"], _read_request(request))
-    if value["S"] == _PULL:
+            return _read_job(address["S"], more)
+        return _read_http_target(address["S"], _read_request(more))
+    return _read_text(value["S"])
+
+
+def _read_text(text: str) -> Target:
+    if text == _PULL:
         return PullTarget()
-    if value["S"] == _TOPOLOGY:
-        return TopologyTarget()
-    if value["S"].startswith(_APPROVAL):
-        _, seconds, on_timeout = value["S"].split(" ")
+    if text.startswith(_APPROVAL):
+        _, seconds, on_timeout = text.split(" ")
         return ApprovalTarget(int(seconds), OnTimeout(on_timeout))
-    if value["S"].startswith(_ARN):
-        return _read_aws_target(value["S"])
-    if value["S"].startswith(_CALLBACK):
-        return CallbackTarget(value["S"].partition(" ")[2])
-    return _read_http_target(value["S"], HttpRequest())
+    if text.startswith(_ARN):
+        return _read_aws_target(text)
+    if text.startswith(_CALLBACK):
+        return CallbackTarget(text.partition(" ")[2])
+    return _read_http_target(text, HttpRequest())
 
 
-def definition(value: Target) -> Value | None:
-    """The definition that a topology is a run of: name, version and parameters; a version of 0 is the latest."""
-    if not isinstance(value, TopologyTarget) or (ref := value.definition) is None:
-        return None
-    return packed(f"{ref.name} {ref.version or 0} {ref.parameters}".encode())
+def _topology_target(value: TopologyTarget) -> Value:
+    """A topology, with its definition if it is a run of one: name, version and parameters; 0 is the latest version."""
+    ref = value.definition
+    text = "" if ref is None else f"{ref.name} {ref.version or 0} {ref.parameters}"
+    return {"M": {TOPOLOGY: packed(text.encode())}}
 
 
-def with_definition(before: Target | None, value: Value) -> Target:
-    """Read the definition that a topology is a run of."""
-    if not isinstance(before, TopologyTarget):
-        # Another target has replaced the topology, by code that knows no definitions.
-        return before or HandlerTarget()
-    name, version, parameters = unpacked(value).decode().split(" ", 2)
+def _read_topology_target(value: Value) -> TopologyTarget:
+    if not (text := unpacked(value).decode()):
+        return TopologyTarget()
+    name, version, parameters = text.split(" ", 2)
     return TopologyTarget(DefinitionRef(name, int(version) or None, parameters))
 
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from duetime.adapters.dynamodb import attribute_values, schema
-from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, decoded_record, stored_forms
+from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, decoded_record, encoded
 from duetime.domain.errors import RecordUnreadable
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.states import State
@@ -44,11 +44,8 @@ def item_of(task: Task) -> Item:
     if task.state is State.FAILED:
         item[schema.FAILED_KEY] = owner
     for field in ATTRIBUTES:
-        if (value := getattr(task, field)) is None:
-            continue
-        for _, name, stored in stored_forms(field, value):
-            if stored is not None:
-                item[name] = stored
+        if (stored := encoded(field, getattr(task, field))) is not None:
+            item[ATTRIBUTES[field].name] = stored
     return item
 
 

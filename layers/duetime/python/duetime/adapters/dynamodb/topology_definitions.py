@@ -79,9 +79,8 @@ class DynamoDefinitionStore:
 
     def remove(self, owner: str, definition: Definition, incarnation: Incarnation, nonce: str, expiry: Millis) -> bool:
         """Replace a definition by a marker, if it is still at the edition that was read, or gone already."""
-        empty = Definition(definition.name, definition.info, b"{}")
-        item = {**_key_of(owner, definition.name), _CREATED: attribute_values.number(0), **_fields_of(empty)}
-        return delete_next(self._client, self._table, deletion_marker(item, expiry), incarnation.number, nonce)
+        marker = deletion_marker(_key_of(owner, definition.name), expiry)
+        return delete_next(self._client, self._table, marker, incarnation.number, nonce)
 
     def list_after(self, owner: str, after: str, limit: int) -> list[Definition]:
         """The latest versions of an owner's definitions in order of their names, eventually consistently."""

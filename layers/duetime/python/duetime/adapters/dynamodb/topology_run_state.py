@@ -71,7 +71,7 @@ class DynamoTopologyStore:
             _RUNS: attribute_values.text(" ".join(f"{begun.at}/{begun.shards}" for begun in run_state.runs)),
             _FENCE: attribute_values.number(run_state.fence),
             _FLAGS: attribute_values.text(" ".join(flags)),
-            **({} if run_state.join_group == 1 else {_GROUP: attribute_values.number(run_state.join_group)}),
+            _GROUP: attribute_values.number(run_state.join_group),
             **({_RAN: attribute_values.packed(json.dumps(dict(run_state.ran)).encode())} if run_state.ran else {}),
         }
         return save_next(self._client, self._table, item, run_state.version, nonce)
@@ -185,9 +185,9 @@ def _head(topology: TaskId, item: StoredItem) -> RunState:
         topology,
         runs=tuple(Begun(int(at), int(shards)) for at, shards in runs),
         fence=attribute_values.integer(item[_FENCE]),
+        join_group=attribute_values.integer(item[_GROUP]),
         ran=json.loads(attribute_values.unpacked(item[_RAN])) if _RAN in item else {},
         **{name: name in flags for name in _NAMES},
-        join_group=attribute_values.integer(item[_GROUP]) if _GROUP in item else 1,
         version=version_of(item),
     )
 

@@ -1,8 +1,7 @@
 """The trigger's cursors, in DynamoDB: one item a group, so that a tick moves all of its cursors in one write.
 
-An item names, for each reading, the minute up to which everything is done. What was done beyond that, and what lags,
-is in an attribute of its own, which most of the time is not there. Older code knows the minutes only, and reads on from
-there.
+An item names, for each reading and for each queue that lags, the minute up to which it has read, and what it has left
+undone of the minutes before.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Telemetry
 
-_MINUTES, _EPOCH, _HOLDER, _HELD_UNTIL, _POSITIONS = "m", "e", "h", "u", "o"
+_POSITIONS, _EPOCH, _HOLDER, _HELD_UNTIL = "m", "e", "h", "u"
 _SORT = "cursors"
 _TRIES = 5
 """Attempts to add to an item that others change meanwhile."""
@@ -53,17 +52,17 @@ class DynamoCursorStore:
                         "attribute_not_exists(#until) OR #until <= :now OR #until > :latest OR #holder = :holder"
                     ),
                     UpdateExpression=(
-                        "SET #minutes = if_not_exists(#minutes, :first), #holder = :holder, #until = :until,"
+                        "SET #positions = if_not_exists(#positions, :first), #holder = :holder, #until = :until,"
                         " #epoch = if_not_exists(#epoch, :epoch) + :one"
                     ),
                     ExpressionAttributeNames={
-                        "#minutes": _MINUTES,
+                        "#positions": _POSITIONS,
                         "#epoch": _EPOCH,
                         "#holder": _HOLDER,
                         "#until": _HELD_UNTIL,
                     },
                     ExpressionAttributeValues={
-                        ":first": _minutes(first),
+                        ":first": _positions(first),
                         ":epoch": attribute_values.number(first.epoch),
                         ":one": attribute_values.number(1),
                         ":holder": attribute_values.text(holder),
@@ -109,17 +108,15 @@ class DynamoCursorStore:
 
     def _save(self, group: int, cursors: Cursors, epoch: int, more: Item) -> bool:
         """Store cursors and something more, if the group is at an epoch."""
-        positions = _positions(cursors)
-        sets = {_MINUTES: _minutes(cursors), **more, **({_POSITIONS: positions} if positions else {})}
-        names = {f"#{name}": name for name in (*sets, _EPOCH, _POSITIONS)}
-        update = "SET " + ", ".join(f"#{name} = :{name}" for name in sets)
+        sets = {_POSITIONS: _positions(cursors), **more}
+        names = {f"#{name}": name for name in (*sets, _EPOCH)}
         with translated():
             try:
                 self._client.update_item(
                     TableName=self._table,
                     Key=_key_of(group),
                     ConditionExpression=f"#{_EPOCH} = :before",
-                    UpdateExpression=update if positions else f"{update} REMOVE #{_POSITIONS}",
+                    UpdateExpression="SET " + ", ".join(f"#{name} = :{name}" for name in sets),
                     ExpressionAttributeNames=names,
                     ExpressionAttributeValues={
                         ":before": attribute_values.number(epoch),
@@ -148,35 +145,20 @@ def _at_epoch(cursors: Cursors, epoch: int) -> Cursors:
     return Cursors(cursors.readings, cursors.lagging, epoch, cursors.holder)
 
 
-def _minutes(cursors: Cursors) -> Value:
-    return {"L": [attribute_values.number(minute) for minute in cursors.floors]}
-
-
-def _positions(cursors: Cursors) -> Value | None:
-    """What the minutes alone do not say; `None` if there is nothing of the kind."""
-    if not cursors.lagging and not any(each.open for each in cursors.readings):
-        return None
+def _positions(cursors: Cursors) -> Value:
     every = {(reading, ALL): each for reading, each in enumerate(cursors.readings)} | dict(cursors.lagging)
     found = [[reading, queue, each.upto, each.open] for (reading, queue), each in sorted(every.items())]
     return attribute_values.text(json.dumps(found, separators=(",", ":")))
 
 
 def _cursors(item: StoredItem) -> Cursors:
-    minutes = [attribute_values.integer(minute) for minute in item[_MINUTES]["L"]]
-    epoch, holder = (
-        attribute_values.integer(item[_EPOCH]),
-        attribute_values.string(item[_HOLDER]) if _HOLDER in item else "",
-    )
-    if _POSITIONS not in item:
-        return Cursors(tuple(Progress(minute) for minute in minutes), epoch=epoch, holder=holder)
-    # Older code may have read on since, and moved the minutes only.
     every = {
-        (reading, queue): Progress(upto, _open(minutes_open)).joined(Progress(minutes[reading]))
-        for reading, queue, upto, minutes_open in json.loads(attribute_values.string(item[_POSITIONS]))
+        (reading, queue): Progress(upto, _open(minutes))
+        for reading, queue, upto, minutes in json.loads(attribute_values.string(item[_POSITIONS]))
     }
-    readings = tuple(every.pop((reading, ALL)) for reading in range(len(minutes)))
-    lagging = {key: each for key, each in every.items() if not each.covers(readings[key[0]])}
-    return Cursors(readings, lagging, epoch, holder)
+    readings = tuple(every[key] for key in sorted(every) if key[1] == ALL)
+    lagging = {key: each for key, each in every.items() if key[1] != ALL}
+    return Cursors(readings, lagging, attribute_values.integer(item[_EPOCH]), attribute_values.string(item[_HOLDER]))
 
 
 def _open(minutes: dict[str, Any]) -> dict[int, dict[int, str]]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
-from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, encoded, stored_forms
+from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, encoded
 from duetime.adapters.dynamodb.attribute_values import text
+from duetime.adapters.dynamodb.target_codec import TOPOLOGY
 from duetime.adapters.dynamodb.task_items import key_of
 from duetime.domain.tasks.states import LEGAL, STARTABLE, TERMINAL, Move, State
-from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.tasks.task import RequestedAction
 
 if TYPE_CHECKING:
@@ -77,8 +77,7 @@ class _Expression:
             clauses.append(self._compare("next_at", "<=", "due_by", guard.due_by))
         if guard.alone:
             clauses.append(f"attribute_not_exists({self._field('node_ref')})")
-            other = self._compare("target", "<>", "topology", TopologyTarget())
-            clauses.append(f"(attribute_not_exists({self._field('target')}) OR {other})")
+            clauses.append(f"attribute_not_exists({self._field('target')}.{self._name(TOPOLOGY)})")
         if guard.open:
             clauses.append(f"attribute_not_exists({self._field('finished_at')})")
         if guard.acknowledged:
@@ -116,12 +115,10 @@ class _Expression:
         for field, value in write.sets.items():
             if field in write.adds:
                 continue
-            for label, name, stored in stored_forms(field, value):
-                self.names[f"#{label}"] = name
-                if stored is None:
-                    removes.append(f"#{label}")
-                else:
-                    sets.append(f"#{label} = {self._value(label, stored)}")
+            if (stored := encoded(field, value)) is None:
+                removes.append(self._field(field))
+            else:
+                sets.append(f"{self._field(field)} = {self._value(field, stored)}")
         for field, value in write.sets_once.items():
             if field in write.adds or field in write.sets or (stored := encoded(field, value)) is None:
                 continue

@@ -90,9 +90,13 @@ def delete_next(
 
 
 def deletion_marker(item: Item, expires_at: Millis) -> Item:
-    """The marker that an item leaves. It is in no list; older code, which knows no markers, must be able to read it."""
-    kept = {name: value for name, value in item.items() if name != schema.OWNER_KEY}
-    return {**kept, schema.DELETED: {"BOOL": True}, schema.TTL: attribute_values.expiry(expires_at)}
+    """The marker that an item leaves, of its key and what must be known of it later; it is in no list."""
+    return {
+        **item,
+        schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
+        schema.DELETED: {"BOOL": True},
+        schema.TTL: attribute_values.expiry(expires_at),
+    }
 
 
 def is_deleted(item: StoredItem) -> bool:
@@ -101,8 +105,8 @@ def is_deleted(item: StoredItem) -> bool:
 
 
 def version_of(item: StoredItem) -> int:
-    """The version of an item that was read; 0 for one that was stored before it had versions."""
-    return attribute_values.integer(item[VERSION]) if VERSION in item else 0
+    """The version of an item that was read."""
+    return attribute_values.integer(item[VERSION])
 
 
 def _conditions(version: int, identity: Identity | None, also: Condition | None) -> Condition:

@@ -114,7 +114,7 @@ def packed_call(call: Call, seconds: float) -> bytes:
         "body": base64.b64encode(call.body).decode(),
         "seconds": seconds,
         "most": call.most,
-        # Left out, an egress function of an older version understands the call.
+        # Left out if it has its default: an egress function of another version may not know it.
         **({"parent": call.parent} if call.parent else {}),
         **({} if call.signed else {"signed": False}),
         **({"auth": asdict(call.auth)} if call.auth else {}),

@@ -233,5 +233,4 @@ def _retry_after(text: str) -> int:
     """Milliseconds of a `Retry-After` in whole seconds, at most a day; other forms are ignored."""
     if not (text.isascii() and text.isdigit()):
         return 0
-    # An egress function of another version may hand on what the endpoint said.
-    return min(int(text) * SECOND, DAY) if len(text) <= len(str(DAY)) else DAY
+    return min(int(text) * SECOND, DAY)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from pydantic import Field
@@ -123,11 +122,7 @@ def request_of(body: FilterActionBody, scope: str, text: bytes, until: Millis | 
 
 def read_stored(kind: BulkKind, text: bytes) -> BulkRequest:
     """What a body asks for that was accepted before, and is carried out later."""
-    # Imported when it is needed: functions that accept requests start without it.
-    from duetime.contract.tasks import legacy_bodies  # noqa: PLC0415 - see the line above
-
-    document = request_json.read(text.decode(), depth=MAX_JSON_DEPTH + WRAPPED)
-    body = read_filter_action(_MODELS[kind], replace(document, value=legacy_bodies.filter_action(document.value)))
+    body = read_filter_action(_MODELS[kind], request_json.read(text.decode(), depth=MAX_JSON_DEPTH + WRAPPED))
     # It was checked when the request was accepted.
     until = None if body.confirmation_token is None else int(page_tokens.unchecked_text(body.confirmation_token))
     return _request_of(body, None, text, until)

@@ -273,18 +273,12 @@ KINDS: Mapping[type[Exception], Kind] = {
     ),
     errors.Unavailable: Kind(HTTPStatus.SERVICE_UNAVAILABLE, ProblemCode.UNAVAILABLE, "Try again in a moment"),
 }
-_FORMER_NAMES: Mapping[str, type[Exception]] = {
-    "MoveRefused": errors.StateConflict,
-    "TaskUnknown": errors.TaskNotFound,
-    "VersionDiffers": errors.VersionMismatch,
-}
-"""Names that bulk operations stored before their classes were renamed; the last of them expire with their records."""
 
 
 def code_of(name: str) -> str:
     """The code of an error whose class is called so, as a stored bulk operation counts it."""
     named = {error.__name__: kind.code for error, kind in KINDS.items()}
-    return named.get(_FORMER_NAMES[name].__name__ if name in _FORMER_NAMES else name, "refused")
+    return named.get(name, "refused")
 
 
 def kind_of(error: Exception) -> Kind:

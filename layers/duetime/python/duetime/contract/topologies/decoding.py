@@ -19,7 +19,7 @@ from duetime.domain.topologies.maps import ITEMS, NodeMap, graph_of_map, is_map,
 from duetime.domain.topologies.validation import checked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Collection
 
     from duetime.contract.http.request_json import Document
     from duetime.contract.tasks.field_decoding import Place
@@ -75,24 +75,21 @@ def read_graph(payload: bytes, parameters: Collection[str] = ()) -> Graph:
     Raises:
         FieldInvalid: it holds none.
     """
-    return _read(payload, lambda value: value, parameters)
+    return _read(payload, parameters)
 
 
 def read_stored_graph(payload: bytes) -> Graph:
-    """The graph that the payload of a topology's task holds, which was accepted before: perhaps in former words.
+    """Read the graph of a stored topology, whose parameters were checked when it was accepted.
 
     Raises:
         FieldInvalid: it holds none.
     """
-    # Imported when it is needed: requests are in present words.
-    from duetime.contract.topologies.legacy_graphs import in_present_words  # noqa: PLC0415 - see the line above
-
-    return _read(payload, in_present_words, None)
+    return _read(payload, None)
 
 
-def _read(payload: bytes, prepared: Callable[[object], object], parameters: Collection[str] | None) -> Graph:
+def _read(payload: bytes, parameters: Collection[str] | None) -> Graph:
     try:
-        value = prepared(json.loads(payload))
+        value = json.loads(payload)
         return _map_graph(value, parameters) if is_map(value) else _with_graphs(value, parameters)
     except ValueError:
         raise FieldInvalid("payload", "should be a graph", FaultCode.WRONG_TYPE) from None

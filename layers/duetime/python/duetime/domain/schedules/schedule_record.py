@@ -23,9 +23,7 @@ from duetime.domain.schedules.run_history import (
 )
 from duetime.domain.schedules.schedule import Schedule, ScheduleState
 from duetime.domain.schedules.schedule_history import NO_SCHEDULE_ACTIONS, ScheduleActionRecord, ScheduleHistory
-from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.parent_references import Cause, ScheduleRef
-from duetime.domain.tasks.task_spec import TaskSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,6 +35,7 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.revisions import RevisionEnd, StoppedOccurrence
     from duetime.domain.schedules.schedule_history import ScheduleAction
     from duetime.domain.tasks.action_history import Attribution
+    from duetime.domain.tasks.content import Content
     from duetime.domain.times import Millis
 
 
@@ -44,6 +43,19 @@ _WAITED_FOR = frozenset({Overlap.BUFFER_ONE, Overlap.BUFFER_ALL, Overlap.CANCEL_
 """Policies by which an occurrence waits for the end of another."""
 _MARK = 6
 """Letters of a schedule's `uid` that tell its occurrences from those of another one that had its name before."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedSchedule:
+    """A schedule that was removed lately, for whoever removed it may not have come to let its payloads expire.
+
+    Attributes:
+        uid: which schedule it was.
+        outside_payloads: the payloads that it had outside of its definition.
+    """
+
+    uid: TaskId
+    outside_payloads: tuple[Content, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,34 +270,6 @@ class StoredSchedule:
         """With one more action, which made this version of it."""
         record = ScheduleActionRecord(action, at, by, self.version, tuple(changed), subject)
         return replace(self, actions=self.actions.plus(record))
-
-    def removed(self) -> StoredSchedule:
-        """What stays in the place of a schedule that was deleted.
-
-        Code that knows no deletion markers, of an earlier deployment, takes it for a schedule that has ended, none of
-        whose occurrences may begin.
-        """
-        return replace(
-            self,
-            spec=replace(self.spec, task=TaskSpec(self.spec.task.type), end_at=self.done),
-            # What lies outside is named, for whoever removes the schedule may not come to let it expire.
-            payload=self.payload if self.payload.is_outside else Content(ContentPlace.RECORD, self.payload.name, b""),
-            state=ScheduleState.ENDED,
-            paused_reason="",
-            revision=self.revision + 1,
-            revision_ends=(),
-            stopped=(),
-            version=self.version + 1,
-            generation=self.generation + 1,
-            remaining_runs=None,
-            runs_limit=None,
-            last_run=None,
-            latest_run=None,
-            owed=None,
-            backfills=(),
-            log=(),
-            actions=NO_SCHEDULE_ACTIONS,
-        )
 
     def limited_to(self, runs: int | None) -> StoredSchedule:
         """With another number of runs that may begin from now on; `None` for no limit."""

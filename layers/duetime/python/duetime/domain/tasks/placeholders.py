@@ -122,7 +122,7 @@ def _replaced(text: str, task: Task, encode: Callable[[str], str]) -> str:
         escaped, name, end = found.groups()
         if escaped:
             return f"{PREFIX}{name}{end}"
-        # A payload that was accepted before there were placeholders may hold what looks like another one.
+        # What only looks like a placeholder stays as it is.
         return encode(_FACTS[name](task)) if end and name in _FACTS else found[0]
 
     return _PLACEHOLDER.sub(value, text) if PREFIX in text else text

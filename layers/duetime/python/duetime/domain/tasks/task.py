@@ -81,7 +81,7 @@ class Task(TaskOptions):
         expires_at: when the record may be removed; set by terminal writes only.
         attempt_history: the last attempts, oldest first.
         reopened_fence: of a topology: the fence at which it was last retried after its end. Runs that were begun under
-            it or an older one are over. `None` if it never was, or was by a version that did not write this down.
+            it or an older one are over. `None` if it never was.
         rerun_nodes: of a topology: the nodes that its last retry named, to run again with all that depends on them.
         reopened_at: when it was last to be tried again after its end; its attempts and its waits count anew from then.
         traceparent: the trace in which it was created, which its attempts continue; `None` if the request named none.

@@ -79,4 +79,4 @@ def wait_reason(text: str) -> WaitReason:
 def _is_of_a_switch(text: str) -> bool:
     """Whether a switch has stopped the task: `type report is stopped: an incident`."""
     subject = text.partition(" is stopped")[0]
-    return subject != text and (subject in {"everything", "all"} or subject.startswith(("type ", "owner ")))
+    return subject != text and (subject == "everything" or subject.startswith(("type ", "owner ")))

@@ -156,9 +156,6 @@ class Graph:
         return {n.key: usual if n.expected_seconds is None else n.expected_seconds for n in self.nodes}
 
 
-FORMER_NAMES = {"timeout_seconds": "deadline_seconds", "trigger_rule": "rule"}
-"""What fields of a graph are called in payloads that were stored before API 1.0, which are never rewritten."""
-_ALL_SUCCESS = TriggerRule.ALL_SUCCESS
 _KNOWN = 8
 """Graphs that a process remembers: each node of a running topology asks for the run, again and again."""
 
@@ -169,8 +166,8 @@ def outline_of(payload: bytes) -> Graph:
     value = json.loads(payload)
     body = graph_of_map(value) if is_map(value) else value
     nodes = tuple(_node(key, node) for key, node in body["nodes"].items())
-    timeout = body.get("timeout_seconds", body.get(FORMER_NAMES["timeout_seconds"]))
-    graph = Graph(nodes, OnFailure(body.get("on_failure", OnFailure.STOP)), timeout, tuple(body.get("outputs", ())))
+    on_failure = OnFailure(body.get("on_failure", OnFailure.STOP))
+    graph = Graph(nodes, on_failure, body.get("timeout_seconds"), tuple(body.get("outputs", ())))
     return replace(graph, is_map=True, tolerated_failures=value["tolerated_failures"]) if is_map(value) else graph
 
 
@@ -180,7 +177,7 @@ def _node(key: str, body: Mapping[str, Any]) -> Node:
         key=key,
         spec=TaskSpec(body["type"], delay=delay or None),
         depends_on=tuple(body.get("depends_on", ())),
-        trigger_rule=TriggerRule(body.get("trigger_rule", body.get(FORMER_NAMES["trigger_rule"], _ALL_SUCCESS))),
+        trigger_rule=TriggerRule(body.get("trigger_rule", TriggerRule.ALL_SUCCESS)),
         inputs=tuple(body.get("inputs", ())),
         expected_seconds=body.get("expected_seconds"),
         when=body.get("when"),

@@ -26,7 +26,7 @@ _OF_THE_MAP = frozenset({MAP, "depends_on", "trigger_rule", "inputs", "when", "e
 """Fields of a node that are about the map as a whole, not about its items."""
 _SAMPLE: Mapping[str, Any] = {"item": "x", "index": 0}
 _EMPTY, _UNKNOWN = b'{"items":[],', b'{"items":null,'
-_RELEASED_EARLY = "another version of the code let it start before its items were known: retry its topology"
+_ITEMS_UNKNOWN = "its items are not known: retry its topology"
 
 
 class MapFailed(Exception):
@@ -82,7 +82,7 @@ def ending_without_items(payload: bytes) -> Ending | None:
     if payload.startswith(_EMPTY):
         return Succeeded(b"[]")
     if payload.startswith(_UNKNOWN):
-        return failure("MapFailed", _RELEASED_EARLY, retriable=False)
+        return failure("MapFailed", _ITEMS_UNKNOWN, retriable=False)
     return None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from duetime.domain.operating_parameters import EDGES_PER_GROUP
 from duetime.domain.tasks.action_history import Action, ActorType
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.states import State
@@ -49,8 +50,7 @@ class RunState:
         stopped: whether nothing of it may be started any more.
         ended: whether the present run has come to its end.
         dissolved: whether the topology's task ended before that: what had not begun was cancelled.
-        join_group: how many parents of a node read each other instead of being counted; 1 in a run that was begun by
-            code that counts each edge.
+        join_group: how many parents of a node read each other instead of being counted.
         version: counts its writes; 0 while it is not stored.
     """
 
@@ -62,7 +62,7 @@ class RunState:
     stopped: bool = False
     ended: bool = False
     dissolved: bool = False
-    join_group: int = 1
+    join_group: int = EDGES_PER_GROUP
     version: int = 0
 
     @property
@@ -95,10 +95,7 @@ def is_of_present_run(run_state: RunState, task: Task) -> bool:
     if task.is_terminal or task.state is State.ROLLING_BACK or run_state.fence == task.fence:
         # What is rolled back is the run that ended, under whatever fence.
         return True
-    if task.reopened_fence is not None:
-        return run_state.fence > task.reopened_fence
-    # Nobody wrote down that it was retried: a version that did not know of it, or it was not.
-    return not (run_state.dissolved or (run_state.ended and task.attempt == 1))
+    return task.reopened_fence is None or run_state.fence > task.reopened_fence
 
 
 def goes_on(task: Task) -> bool:

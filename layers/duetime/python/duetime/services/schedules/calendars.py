@@ -61,7 +61,7 @@ class Precondition:
         """
         if self.absent and calendar is not None:
             raise CalendarExists(name)
-        if self.version is not None and (calendar is None or version_of(incarnation) != self.version):
+        if self.version is not None and (calendar is None or incarnation.number != self.version):
             raise CalendarVersionMismatch(name)
 
 
@@ -104,7 +104,7 @@ class CalendarManager:
             before, incarnation = self.stores.calendars.read_edition(owner, calendar.name)
             (condition or _ANY).check(calendar.name, before, incarnation)
             if self.stores.calendars.put(owner, calendar, incarnation, self.runtime.nonce()):
-                return VersionedCalendar(calendar, version_of(incarnation.next), is_new=before is None)
+                return VersionedCalendar(calendar, incarnation.next.number, is_new=before is None)
         raise _busy(calendar.name)
 
     def put_ics(
@@ -130,7 +130,7 @@ class CalendarManager:
         calendar, incarnation = self.stores.calendars.read_edition(owner, name)
         if calendar is None:
             raise CalendarNotFound(name)
-        return VersionedCalendar(calendar, version_of(incarnation))
+        return VersionedCalendar(calendar, incarnation.number)
 
     def list(self, owner: str, after: str, limit: int) -> Sequence[Calendar]:
         """An owner's calendars by their names, eventually consistently; the list goes on behind `after`."""
@@ -168,14 +168,6 @@ class CalendarManager:
                 if name in schedule.spec.calendars:
                     raise CalendarUsed(name, schedule.name)
             after = page[-1].name
-
-
-def version_of(incarnation: Incarnation) -> int:
-    """The version of a calendar.
-
-    One that was stored before there were editions is at the first: no version is 0, which no ETag has.
-    """
-    return incarnation.number + 1
 
 
 _ANY = Precondition()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.occurrences import Occurrence
-    from duetime.domain.schedules.schedule_record import StoredSchedule
+    from duetime.domain.schedules.schedule_record import RemovedSchedule, StoredSchedule
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_spec import TaskSpec
@@ -105,7 +105,7 @@ class OccurrenceTasks:
             self.contents.expire(stored.uid, stored.former_payload, unless_referenced(stored.updated_at))
         return self.task_of(stored) if dues else stored.spec.task
 
-    def expire_payloads(self, removed: StoredSchedule) -> None:
+    def expire_payloads(self, removed: StoredSchedule | RemovedSchedule) -> None:
         """Let what a schedule that is gone had outside of it expire; its tasks have payloads of their own."""
         for payload in removed.outside_payloads:
             self.contents.expire(removed.uid, payload, unless_referenced(self.runtime.now()))

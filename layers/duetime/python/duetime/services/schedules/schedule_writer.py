@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.ids import TaskId
     from duetime.domain.schedules.definition import Written
-    from duetime.domain.schedules.schedule_record import StoredSchedule
+    from duetime.domain.schedules.schedule_record import RemovedSchedule, StoredSchedule
     from duetime.domain.tasks.content import Content
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
@@ -177,7 +177,7 @@ class ScheduleWriter:
         if stored.payload.is_outside and not stored.is_expandable:
             self.stores.contents.retain(stored.uid, stored.payload)
 
-    def expire_payloads(self, removed: StoredSchedule) -> None:
+    def expire_payloads(self, removed: StoredSchedule | RemovedSchedule) -> None:
         """Let what a schedule that is gone had outside of it expire."""
         for payload in removed.outside_payloads:
             self.expire_payload(removed.uid, payload)

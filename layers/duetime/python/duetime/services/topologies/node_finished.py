@@ -99,9 +99,7 @@ class NodeFinished:
         edges = topology_run.graph.edges_out[key]
         for first in range(0, len(edges), _AT_ONCE):
             self.joins.follow(topology_run, key, task, edges[first : first + _AT_ONCE])
-        # An execution that was begun by code which counts each edge waits for every node.
-        may_be_awaited = is_awaited(topology_run.graph, key) or topology_run.run_state.join_group == 1
-        if may_be_awaited and (token := self.store.read_token(task.id)) is not None:
+        if is_awaited(topology_run.graph, key) and (token := self.store.read_token(task.id)) is not None:
             self.machine.answer(token)
 
     def _whole_of(self, task_id: TaskId, node_ref: NodeRef) -> TopologyRun | None:

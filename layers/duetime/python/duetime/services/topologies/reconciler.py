@@ -160,7 +160,7 @@ class TopologyReconciler:
         """
         found, statuses = self.reconcile(topology_run)
         if not topology_run.task.is_terminal:
-            # Of another version of the code, or kept by a retry whose plan was cut off.
+            # Kept by a retry whose plan was cut off.
             self.retention.keep(topology_run, statuses)
         self.do([*self._repairs(topology_run, found, statuses), *self._releases(topology_run, found, statuses)])
         return found, statuses

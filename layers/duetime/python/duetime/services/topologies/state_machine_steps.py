@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from duetime.domain.errors import ContentExpired, FieldInvalid, RequestError
 from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_RESULT_BYTES
 from duetime.domain.operating_parameters import (
-    EDGES_PER_GROUP,
     LONGEST_CHECK_INTERVAL,
     TOPOLOGY_RETRY_PAUSE,
     WAITS_AT_ONCE,
@@ -215,7 +214,7 @@ class StateMachineSteps:
         begun = Begun(self.runtime.now(), self.shards.count())
         run_state = self.stores.topologies.read(task.id)
         if run_state is None:
-            first = RunState(task.id, (begun,), task.fence, join_group=EDGES_PER_GROUP)
+            first = RunState(task.id, (begun,), task.fence)
             return self.topology_repository.save(first, lambda known: known)
         if is_of_present_run(run_state, task):
             return run_state
@@ -223,7 +222,7 @@ class StateMachineSteps:
         if any(status.is_open for status in statuses.values()):
             return None
         ran = {key: run_state.number_of(key) for key in retry_plan(graph, statuses, task.rerun_nodes).kept}
-        further = RunState(task.id, (*run_state.runs, begun), task.fence, ran, join_group=EDGES_PER_GROUP)
+        further = RunState(task.id, (*run_state.runs, begun), task.fence, ran)
         return self.topology_repository.save(run_state, lambda known: replace(further, version=known.version))
 
     def _open(self, topology_run: TopologyRun) -> None:
