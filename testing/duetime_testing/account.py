@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.adapters.dynamodb import schema
-from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
-from duetime.adapters.dynamodb.task_items import task_of
+from duetime.adapters.dynamodb.task_items import ATTRIBUTES, task_of
 from duetime.adapters.targets.python_handlers import HandlerRunner
 from duetime.canary_task import BUILT_IN
 from duetime.domain.tasks.states import State

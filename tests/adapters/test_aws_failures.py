@@ -12,7 +12,7 @@ from botocore.stub import ANY, Stubber
 
 from duetime.adapters import aws_clients
 from duetime.adapters.content_store import SplitContentStore
-from duetime.adapters.dynamodb.batch_insert import ITEMS_A_REQUEST, insertion
+from duetime.adapters.dynamodb.batches import ITEMS_A_REQUEST, insertion
 from duetime.adapters.dynamodb.task_items import item_of, key_of
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.runtime.clock import SystemClock

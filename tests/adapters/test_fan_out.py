@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import boto3
 import pytest
 
-from duetime.adapters.trigger_fan_out import LambdaFanOut
+from duetime.adapters.lambda_invocations import LambdaFanOut
 from duetime.domain.dispatch.cursors import GROUP, groups_of
 from duetime.domain.errors import Unavailable
 from tests.adapters.clouds import EXECUTOR

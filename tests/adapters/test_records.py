@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 
 from duetime.adapters.dynamodb import schema
-from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
-from duetime.adapters.dynamodb.dispatch_items import timer_item_of
-from duetime.adapters.dynamodb.task_items import SchemaUnknown, item_of, key_of, task_of
+from duetime.adapters.dynamodb.task_items import ATTRIBUTES, SchemaUnknown, item_of, key_of, task_of
+from duetime.adapters.dynamodb.task_store import timer_item_of
 from duetime.domain.conditional_writes import Guard, Write, applied
 from duetime.domain.dispatch.enqueue_plan import Timer
 from duetime.domain.dispatch.minute_entries import Entry

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
-from duetime.adapters.dynamodb.batch_insert import insertion
+from duetime.adapters.dynamodb.batches import insertion
 
 if TYPE_CHECKING:
     from collections.abc import Callable

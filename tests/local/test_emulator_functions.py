@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
 from bench.engine_functions import create_function
-from duetime.adapters.dynamodb.batch_insert import insertion
+from duetime.adapters.dynamodb.batches import insertion
 from tests.waiting import until
 
 if TYPE_CHECKING:

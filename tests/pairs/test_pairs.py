@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.adapters.dynamodb import dispatch_items, schedules, task_store
+from duetime.adapters.dynamodb import schedules, task_store
 from duetime.adapters.dynamodb.versioned_items import save_next
 from duetime.domain.conditional_writes import Guard
 from duetime.services.pull.lease import LeaseService
@@ -167,7 +167,7 @@ def _bulk_acts_on_any_version(patch: pytest.MonkeyPatch) -> None:
 
 
 def _timers_of_a_turn_share_a_key(patch: pytest.MonkeyPatch) -> None:
-    made = dispatch_items.timer_item_of
+    made = task_store.timer_item_of
 
     def shared(timer: Timer) -> Any:  # noqa: ANN401 - an item
         return {**made(timer), "s": {"S": f"{timer.task_id}#w#{timer.generation}"}}

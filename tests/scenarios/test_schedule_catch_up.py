@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.adapters.dynamodb import schema
-from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
+from duetime.adapters.dynamodb.task_items import ATTRIBUTES
 from duetime.domain.tasks.parent_references import Cause
 from tests.scenarios.scenario import MINUTE, PLAIN, SECOND, Scenario
 from tests.scenarios.schedules import Schedules

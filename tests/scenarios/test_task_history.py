@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.adapters.dynamodb import schema
-from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
+from duetime.adapters.dynamodb.task_items import ATTRIBUTES
 from duetime.domain.limits import ACTIONS_INLINE, MAX_ACTION_REASON_LENGTH
 from duetime.handlers import AttemptCancelled
 from tests.scenarios.graphs import DIAMOND, Graphs

@@ -9,15 +9,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from duetime.adapters.dynamodb import schema
-from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
 from duetime.adapters.dynamodb.circuit_breakers import DynamoCircuitStore
-from duetime.adapters.dynamodb.dispatch_items import (
+from duetime.adapters.dynamodb.locks import DynamoLockStore
+from duetime.adapters.dynamodb.task_items import ATTRIBUTES
+from duetime.adapters.dynamodb.task_store import (
     bulk_timer_item_of,
     late_timer_item_of,
     schedule_timer_item_of,
     timer_item_of,
 )
-from duetime.adapters.dynamodb.locks import DynamoLockStore
 from duetime.domain.dispatch.enqueue_plan import BulkTimer, LateTimer, ScheduleTimer, Timer
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, MAX_DEADLINE_SECONDS, MAX_DUE_AHEAD

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
+from duetime.adapters.dynamodb.task_items import ATTRIBUTES
 from duetime.domain.times import DAY
 from duetime.environment_variables import Variable
 from duetime.handlers import Accepted

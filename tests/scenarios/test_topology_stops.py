@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
+from duetime.adapters.dynamodb.task_items import ATTRIBUTES
 from duetime.handlers import Unretriable
 from duetime_testing.fakes.stepfunctions import Status
 from tests.scenarios.graphs import DIAMOND, PATH, Graphs

@@ -9,9 +9,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
-from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
 from duetime.adapters.dynamodb.stream import changes_of
-from duetime.adapters.dynamodb.task_items import task_of
+from duetime.adapters.dynamodb.task_items import ATTRIBUTES, task_of
 from duetime.domain.change_events import EventKind, events_of
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.targets import HandlerTarget

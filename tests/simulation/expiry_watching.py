@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
-from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
+from duetime.adapters.dynamodb.task_items import ATTRIBUTES
 from duetime.domain.tasks.states import State
 from duetime.domain.times import DAY, SECOND, Millis
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
 from duetime.adapters.dynamodb.field_codecs import read_state
-from duetime.adapters.dynamodb.task_items import task_of
+from duetime.adapters.dynamodb.task_items import ATTRIBUTES, task_of
 from duetime.domain.limits import MAX_OCCURRENCES
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.occurrences import following, next_nominal

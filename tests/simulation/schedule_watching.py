@@ -7,9 +7,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
-from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
 from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
-from duetime.adapters.dynamodb.task_items import task_of
+from duetime.adapters.dynamodb.task_items import ATTRIBUTES, task_of
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.occurrences import count_between, judged, may_mean
 from duetime.domain.schedules.schedule import ScheduleState

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.content_store import SplitContentStore
-from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
-from duetime.adapters.dynamodb.task_items import task_of
+from duetime.adapters.dynamodb.task_items import ATTRIBUTES, task_of
 from duetime.adapters.dynamodb.topology_run_state import DynamoTopologyStore
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.action_history import Action

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
-from duetime.adapters.dynamodb.task_items import task_of
+from duetime.adapters.dynamodb.task_items import ATTRIBUTES, task_of
 from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND
 from duetime_testing.simulation.machines import SKEW

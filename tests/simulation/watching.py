@@ -9,9 +9,8 @@ from statistics import quantiles
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
-from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
 from duetime.adapters.dynamodb.field_codecs import read_state
-from duetime.adapters.dynamodb.task_items import key_of, task_of
+from duetime.adapters.dynamodb.task_items import ATTRIBUTES, key_of, task_of
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.notices import CALLBACK_TYPE

@@ -10,7 +10,7 @@ import pytest
 
 from duetime import composition
 from duetime.adapters.dynamodb import schema
-from duetime.adapters.dynamodb.expired_records import removed_batch
+from duetime.adapters.dynamodb.stream import removed_batch
 from duetime.composition import composed
 from duetime.composition.core import CoreServices
 from duetime.contract.archive.lines import JsonLines

@@ -10,8 +10,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
-from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES
-from duetime.adapters.dynamodb.batch_insert import insertion
+from duetime.adapters.dynamodb.batches import insertion
+from duetime.adapters.dynamodb.task_items import ATTRIBUTES
 from duetime.domain.ids import TaskId
 from duetime_testing.fakes.statements import inserted_item
 

@@ -27,7 +27,7 @@ MUTANTS = (
     ),
     Mutant(
         "every record of a batch is taken to be written",
-        "adapters/dynamodb/batch_insert.py",
+        "adapters/dynamodb/batches.py",
         'if "Error" not in response:',
         "if True:",
     ),

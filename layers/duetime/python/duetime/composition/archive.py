@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.adapters.archive_bucket import ArchiveBucket
 from duetime.adapters.content_store import SplitContentStore
-from duetime.adapters.dynamodb.expired_records import removed_batch
+from duetime.adapters.dynamodb.stream import removed_batch
 from duetime.composition.root import Part
 from duetime.contract.archive.lines import JsonLines
 from duetime.services.archiver import TaskArchiver

@@ -6,8 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb.stores import DynamoStores
-from duetime.adapters.sqs.events import readable
-from duetime.adapters.sqs.queues import SqsQueues
+from duetime.adapters.sqs.queues import SqsQueues, readable
 from duetime.adapters.targets.python_handlers import known_types
 from duetime.canary_task import BUILT_IN
 from duetime.composition.root import Part
@@ -80,7 +79,7 @@ class BulkServices(Part):
     @cached_property
     def operations(self) -> BulkOperations:
         """Starts, shows and cancels bulk operations."""
-        from duetime.adapters.bulk_invoker import LambdaBulkStarter
+        from duetime.adapters.lambda_invocations import LambdaBulkStarter
         from duetime.services.bulk.manage import BulkOperations
 
         core, settings = self.part(CoreServices), self.settings

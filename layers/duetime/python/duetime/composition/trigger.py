@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from duetime.adapters.monitor_heartbeat import EgressHeartbeat
-from duetime.adapters.trigger_fan_out import LambdaFanOut
+from duetime.adapters.lambda_invocations import EgressHeartbeat, LambdaFanOut
 from duetime.composition.core import BulkServices, CoreServices
 from duetime.composition.root import Part
 from duetime.composition.schedule_expansion import ScheduleServices

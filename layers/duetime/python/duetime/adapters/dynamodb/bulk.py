@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, field_codecs, schema
-from duetime.adapters.dynamodb.batch_get import read_items
+from duetime.adapters.dynamodb.batches import read_items
 from duetime.adapters.dynamodb.owner_index import sort_keys
 from duetime.adapters.dynamodb.task_items import unreadable_as_error
 from duetime.adapters.dynamodb.versioned_items import save_next, version_of

@@ -5,12 +5,39 @@ A form that is `None` leaves the attribute out, which means the field's default.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import re
+from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb.attribute_values import packed, unpacked
+from duetime.domain.ids import TaskId
+from duetime.domain.tasks.arns import AwsService, service_of
 from duetime.domain.tasks.attempt_records import Wait
 from duetime.domain.tasks.content import Content, ContentPlace
+from duetime.domain.tasks.http_requests import (
+    Auth,
+    AuthScheme,
+    BodyKind,
+    HttpRequest,
+    Keep,
+    RequestBody,
+    ResponseOptions,
+)
+from duetime.domain.tasks.parent_references import Cause, NodeRef, ScheduleRef
 from duetime.domain.tasks.states import State
+from duetime.domain.tasks.targets import (
+    ApprovalTarget,
+    AwsTarget,
+    CallbackTarget,
+    DefinitionRef,
+    HandlerTarget,
+    HttpTarget,
+    OnTimeout,
+    Phase,
+    PullTarget,
+    Query,
+    TopologyTarget,
+)
 from duetime.domain.tasks.task import Progress, RequestedAction, Task
 from duetime.domain.tasks.task_options import (
     Debounce,
@@ -29,6 +56,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from duetime.adapters.dynamodb.attribute_values import Value
+    from duetime.domain.tasks.targets import Target
 
 
 _FAILURES, _NONE = "f", "-"
@@ -221,3 +249,213 @@ def read_debounce(value: Value) -> Debounce:
     """Read how a task is put off."""
     seconds, most, key = str(value["S"]).split(" ")
     return Debounce(key, int(seconds), int(most) or None)
+
+
+TOPOLOGY = "topology"
+"""Of all targets, only topologies have it in their map."""
+_HTTP = "http"
+_PULL = "pull"
+_APPROVAL = "approval"
+_ARN = "arn:"
+_CALLBACK = "callback"
+_NOTIFIES = "async"
+_PHASES = {Phase.PREPARE: "P", Phase.RUN: "R", Phase.CLEAN: "C", Phase.ROLLBACK: "B"}
+_QUERIES = {Query.STATUS: "S", Query.PROGRESS: "O", Query.SUMMARY: "M"}
+
+
+def target(value: Target) -> Value | None:
+    """What a task calls: the kind with what it offers, then its address; nothing for the default.
+
+    The name of an AWS resource says the kind; how it is called stands behind it. A request that is not duetime's own is
+    an element of its own, and so is what a job is run with. A topology is a map, so that a condition can ask for it.
+    """
+    if isinstance(value, HandlerTarget):
+        return None
+    if isinstance(value, HttpTarget):
+        return _http_target(value)
+    if isinstance(value, TopologyTarget):
+        return _topology_target(value)
+    if isinstance(value, AwsTarget) and value.is_job:
+        return {"L": [{"S": value.arn}, _packed_job(value)]}
+    return {"S": _text(value)}
+
+
+def _text(value: PullTarget | ApprovalTarget | CallbackTarget | AwsTarget) -> str:
+    if isinstance(value, PullTarget):
+        return _PULL
+    if isinstance(value, ApprovalTarget):
+        return f"{_APPROVAL} {value.timeout_seconds} {value.on_timeout}"
+    if isinstance(value, CallbackTarget):
+        return f"{_CALLBACK} {value.url}"
+    option = value.detail_type if value.waits else _NOTIFIES
+    return f"{value.arn} {option}" if option else value.arn
+
+
+def _http_target(value: HttpTarget) -> Value:
+    letters = [_PHASES[phase] for phase in value.phases] + [_QUERIES[query] for query in value.queries]
+    address: Value = {"S": f"{_HTTP}{''.join(sorted(letters))} {value.url}"}
+    if value.request == HttpRequest():
+        return address
+    return {"L": [address, _packed_request(value.request)]}
+
+
+def read_target(value: Value) -> Target:
+    """Read what a task calls."""
+    if "M" in value:
+        return _read_topology_target(value["M"][TOPOLOGY])
+    if "L" in value:
+        address, more = value["L"]
+        if address["S"].startswith(_ARN):
+            return _read_job(address["S"], more)
+        return _read_http_target(address["S"], _read_request(more))
+    return _read_text(value["S"])
+
+
+def _read_text(text: str) -> Target:
+    if text == _PULL:
+        return PullTarget()
+    if text.startswith(_APPROVAL):
+        _, seconds, on_timeout = text.split(" ")
+        return ApprovalTarget(int(seconds), OnTimeout(on_timeout))
+    if text.startswith(_ARN):
+        return _read_aws_target(text)
+    if text.startswith(_CALLBACK):
+        return CallbackTarget(text.partition(" ")[2])
+    return _read_http_target(text, HttpRequest())
+
+
+def _topology_target(value: TopologyTarget) -> Value:
+    """A topology, with its definition if it is a run of one: name, version and parameters; 0 is the latest version."""
+    ref = value.definition
+    text = "" if ref is None else f"{ref.name} {ref.version or 0} {ref.parameters}"
+    return {"M": {TOPOLOGY: packed(text.encode())}}
+
+
+def _read_topology_target(value: Value) -> TopologyTarget:
+    if not (text := unpacked(value).decode()):
+        return TopologyTarget()
+    name, version, parameters = text.split(" ", 2)
+    return TopologyTarget(DefinitionRef(name, int(version) or None, parameters))
+
+
+def _read_http_target(text: str, request: HttpRequest) -> HttpTarget:
+    kind, address = text.split(" ", 1)
+    offered = kind.removeprefix(_HTTP)
+    return HttpTarget(
+        address,
+        phases=frozenset(phase for phase, letter in _PHASES.items() if letter in offered),
+        queries=frozenset(query for query, letter in _QUERIES.items() if letter in offered),
+        request=request,
+    )
+
+
+def _packed_request(request: HttpRequest) -> Value:
+    """A request as compact JSON; what has its default is left out."""
+    body, auth, response = request.body, request.auth, request.response
+    form: dict[str, Any] = {
+        "m": request.method,
+        "h": request.headers,
+        "q": request.query,
+        "b": body and [body.kind.value, body.text],
+        "s": request.success,
+        "a": auth and [auth.secret, auth.scheme.value, auth.header],
+        "r": response != ResponseOptions() and [response.keep.value, response.max_bytes, response.truncates],
+    }
+    given = {name: value for name, value in form.items() if value}
+    return packed(json.dumps(given, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def _read_request(value: Value) -> HttpRequest:
+    """Read a request."""
+    form: dict[str, Any] = json.loads(unpacked(value))
+    body, auth, response = form.get("b"), form.get("a"), form.get("r")
+    return HttpRequest(
+        method=form.get("m", ""),
+        headers=tuple((name, text) for name, text in form.get("h", ())),
+        query=tuple((name, text) for name, text in form.get("q", ())),
+        body=RequestBody(BodyKind(body[0]), body[1]) if body else None,
+        success=tuple(form.get("s", ())),
+        auth=Auth(auth[0], AuthScheme(auth[1]), auth[2]) if auth else None,
+        response=ResponseOptions(Keep(response[0]), response[1], response[2]) if response else ResponseOptions(),
+    )
+
+
+def _read_aws_target(text: str) -> AwsTarget:
+    arn, _, option = text.partition(" ")
+    service = AwsService(service_of(arn) or "")
+    if service is AwsService.LAMBDA:
+        return AwsTarget(service, arn, waits=option != _NOTIFIES)
+    return AwsTarget(service, arn, detail_type=option)
+
+
+def _packed_job(value: AwsTarget) -> Value:
+    form = {"c": value.place, "n": value.container, "p": value.parameters}
+    given = {name: text for name, text in form.items() if text}
+    return packed(json.dumps(given, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def _read_job(arn: str, value: Value) -> AwsTarget:
+    form: dict[str, str] = json.loads(unpacked(value))
+    return AwsTarget(
+        AwsService(service_of(arn) or ""),
+        arn,
+        is_job=True,
+        place=form.get("c", ""),
+        container=form.get("n", ""),
+        parameters=form.get("p", ""),
+    )
+
+
+_CAUSES = {Cause.SCHEDULE: "s", Cause.CATCH_UP: "c", Cause.MANUAL: "m", Cause.BACKFILL: "b"}
+_LETTERS = {letter: cause for cause, letter in _CAUSES.items()}
+_BUFFERED = "q"
+"""In place of the letter of a backfill: its run waits for the end of others."""
+_OCCURRENCE = re.compile(r"([a-z])(?:-([0-9a-f]+))?(?:\+([0-9a-f]+))?(!?)")
+"""An occurrence's cause, how far the one before it and the one after it are, and whether its end is reported."""
+_REPORTS = "!"
+"""Behind the letter of its cause: the schedule wants to hear of the occurrence's end."""
+_GIVEN = "!"
+"""In front of a node's note: it is given results of its parents."""
+
+
+def schedule_ref(value: ScheduleRef) -> Value:
+    """The schedule's occurrence that a task is: hexadecimal numbers, a letter, a mark, and last the name."""
+    before = "" if value.previous is None else f"-{value.nominal - value.previous:x}"
+    after = "" if value.next is None else f"+{value.next - value.nominal:x}"
+    cause = _BUFFERED if value.is_buffered else _CAUSES[value.cause]
+    occurrence = f"{cause}{before}{after}{_REPORTS if value.reports else ''}"
+    return {"S": f"{value.revision:x} {value.nominal:x} {occurrence} {value.mark} {value.schedule}"}
+
+
+def read_schedule_ref(value: Value) -> ScheduleRef:
+    """Read the schedule's occurrence that a task is."""
+    revision, at, occurrence, mark, schedule = str(value["S"]).split(" ", 4)
+    if (found := _OCCURRENCE.fullmatch(occurrence)) is None:
+        raise ValueError(f"no occurrence of a schedule: {occurrence!r}")
+    letter, before, after, reports = found.groups()
+    is_buffered = letter == _BUFFERED
+    cause = Cause.BACKFILL if is_buffered else _LETTERS[letter]
+    nominal = int(at, 16)
+    return ScheduleRef(
+        schedule,
+        int(revision, 16),
+        nominal,
+        cause,
+        mark,
+        reports == _REPORTS,
+        None if before is None else nominal - int(before, 16),
+        None if after is None else nominal + int(after, 16),
+        is_buffered,
+    )
+
+
+def node_ref(value: NodeRef) -> Value:
+    """Which node of a topology a task is: the run in hexadecimal, the topology, a note, and last the name."""
+    note = (_GIVEN if value.inputs else "") + value.note
+    return {"S": f"{value.run:x} {value.topology} {note} {value.key}"}
+
+
+def read_node_ref(value: Value) -> NodeRef:
+    """Read which node of a topology a task is."""
+    run, topology, note, key = str(value["S"]).split(" ", 3)
+    return NodeRef(TaskId(topology), int(run, 16), key, note.startswith(_GIVEN), note.removeprefix(_GIVEN))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
-from duetime.adapters.dynamodb.failed_conditions import item_of_failed_condition
+from duetime.adapters.dynamodb.versioned_items import item_of_failed_condition
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.idempotency_keys import RememberedKey
 from duetime.domain.tasks.task_options import OnConflict

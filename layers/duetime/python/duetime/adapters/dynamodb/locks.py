@@ -11,10 +11,15 @@ from typing import TYPE_CHECKING
 
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
-from duetime.adapters.dynamodb.batch_get import read_items
-from duetime.adapters.dynamodb.failed_conditions import item_of_failed_condition
+from duetime.adapters.dynamodb.batches import read_items
 from duetime.adapters.dynamodb.owner_index import listed
-from duetime.adapters.dynamodb.versioned_items import VERSION, Condition, save_next, version_of
+from duetime.adapters.dynamodb.versioned_items import (
+    VERSION,
+    Condition,
+    item_of_failed_condition,
+    save_next,
+    version_of,
+)
 from duetime.domain.ids import TaskId
 from duetime.domain.locks import Holder, Lock, LockName, Waiter
 from duetime.domain.operating_parameters import OWNER_SPREAD

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
-from duetime.adapters.dynamodb.failed_conditions import item_of_failed_condition
+from duetime.adapters.dynamodb.versioned_items import item_of_failed_condition
 from duetime.domain.rates import DISPLACED, FIELDS, INTERVAL, LINES, STARTS, RateState
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
-from duetime.adapters.dynamodb.batch_get import read_items
+from duetime.adapters.dynamodb.batches import read_items
 from duetime.adapters.dynamodb.owner_index import listed
 from duetime.adapters.dynamodb.schedule_items import (
     ACTIVE,

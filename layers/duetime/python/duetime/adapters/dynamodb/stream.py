@@ -5,14 +5,22 @@ Source: AWS Lambda Developer Guide, "Using Lambda with DynamoDB"; there, bytes a
 
 from __future__ import annotations
 
+import json
+from base64 import b64decode
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
-from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, decoded
 from duetime.adapters.dynamodb.schedule_items import is_schedule, schedule_of
-from duetime.adapters.dynamodb.stream_values import name_of, with_bytes
-from duetime.adapters.dynamodb.task_items import owner_of, require_readable, unreadable_as_error
+from duetime.adapters.dynamodb.task_items import (
+    ATTRIBUTES,
+    decoded,
+    owner_of,
+    require_readable,
+    task_of,
+    unreadable_as_error,
+)
 from duetime.adapters.dynamodb.versioned_items import is_deleted
+from duetime.domain.archive_objects import RemovedBatch, RemovedTask, UnreadableRecord
 from duetime.domain.change_events import Change, ChangeBatch, TaskSnapshot, schedule_snapshot
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.targets import TopologyTarget, definition_of
@@ -22,9 +30,10 @@ from duetime.domain.times import SECOND
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from duetime.adapters.dynamodb.attribute_values import StoredItem
+    from duetime.adapters.dynamodb.attribute_values import StoredItem, Value
     from duetime.domain.change_events import ScheduleSnapshot
     from duetime.ports.runtime import Telemetry
+
 
 _FIELDS = (
     *("type", "state", "version", "due_at", "created_at", "priority", "name", "tags", "attempt", "progress", "error"),
@@ -85,3 +94,49 @@ def _schedule(image: StoredItem) -> ScheduleSnapshot | None:
             return None
         stored = schedule_of({name: with_bytes(value) for name, value in image.items()})
     return schedule_snapshot(stored)
+
+
+def with_bytes(value: Value) -> Value:
+    """An attribute value as boto3 hands it out: bytes are bytes."""
+    ((kind, content),) = value.items()
+    match kind:
+        case "B":
+            return {"B": b64decode(content, validate=True)}
+        case "L":
+            return {"L": [with_bytes(each) for each in content]}
+        case "M":
+            return {"M": {name: with_bytes(each) for name, each in content.items()}}
+    return value
+
+
+def name_of(record: Any) -> str:  # noqa: ANN401 - it may be anything
+    """What a person can find it by: never the images, which hold what users wrote."""
+    try:
+        keys = record["dynamodb"]["Keys"]
+        return f"{record['eventID']} {keys[schema.PARTITION_KEY]['S']} {keys[schema.SORT_KEY]['S']}"[:300]
+    except Exception:  # noqa: BLE001 - as above
+        return "without a key"
+
+
+def removed_batch(event: Mapping[str, Any], telemetry: Telemetry) -> RemovedBatch:
+    """The records of tasks in an event. One that cannot be read is kept as it is: no other should wait for it."""
+    tasks, unreadable = [], []
+    for record in event["Records"]:
+        try:
+            if _is_removed_task(record):
+                tasks.append(_removed_task(record))
+        except Exception as error:  # noqa: BLE001 - damage has no bounds
+            unreadable.append(UnreadableRecord(json.dumps(record)))
+            telemetry.note("a removed record cannot be read", error=repr(error), record=name_of(record))
+    return RemovedBatch(tuple(tasks), tuple(unreadable))
+
+
+def _is_removed_task(record: Mapping[str, Any]) -> bool:
+    """Whether TTL removed a task. The filter of the event source lets nothing else through in the first place."""
+    by = record.get("userIdentity") or {}
+    return by.get("principalId") == schema.TTL_PRINCIPAL and schema.STATE in record["dynamodb"]["OldImage"]
+
+
+def _removed_task(record: Mapping[str, Any]) -> RemovedTask:
+    image = {name: with_bytes(value) for name, value in record["dynamodb"]["OldImage"].items()}
+    return RemovedTask(task_of(image), int(record["dynamodb"]["ApproximateCreationDateTime"]) * SECOND)

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
-from duetime.adapters.dynamodb.failed_conditions import is_lost_race
 from duetime.adapters.dynamodb.summary_numbers import attribute_of, counts_of
-from duetime.adapters.dynamodb.versioned_items import VERSION, version_of
+from duetime.adapters.dynamodb.versioned_items import VERSION, is_lost_race, version_of
 from duetime.domain.operating_parameters import SUMMARY_PAGES, SUMMARY_STEPS_KEPT
 from duetime.domain.summary import MARK_BYTES, CountedSteps, Summary, sums
 

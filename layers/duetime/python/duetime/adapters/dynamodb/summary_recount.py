@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
-from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, decoded
 from duetime.adapters.dynamodb.summary_numbers import attribute_of, counts_of
-from duetime.adapters.dynamodb.task_items import owner_of, require_readable, unreadable_as_error
+from duetime.adapters.dynamodb.task_items import ATTRIBUTES, decoded, owner_of, require_readable, unreadable_as_error
 from duetime.adapters.dynamodb.versioned_items import save_next, version_of
 from duetime.domain.errors import RecordUnreadable
 from duetime.domain.operating_parameters import SUMMARY_PAGES, SUMMARY_RECOUNT_KEPT, SUMMARY_RECOUNT_RUN

@@ -3,19 +3,135 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from duetime.adapters.dynamodb import attribute_values, schema
-from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, decoded_record, encoded
+from duetime.adapters.dynamodb import attribute_values, field_codecs, history_codecs, schema
 from duetime.domain.errors import RecordUnreadable
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
-    from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
+    from duetime.adapters.dynamodb.attribute_values import Item, StoredItem, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """How one field of `Task` is stored.
+
+    Attributes:
+        field: its name in `Task`.
+        name: its name in the item.
+        encode: its value in the item; `None` leaves the attribute out, which means the field's default.
+        decode: the opposite.
+    """
+
+    field: str
+    name: str
+    encode: Callable[[Any], Value | None]
+    decode: Callable[[Value], Any]
+
+
+ATTRIBUTES: dict[str, Attribute] = {
+    attribute.field: attribute
+    for attribute in (
+        Attribute("type", "y", attribute_values.text, attribute_values.string),
+        Attribute("state", schema.STATE, field_codecs.state, field_codecs.read_state),
+        Attribute("due_at", "d", attribute_values.number, attribute_values.integer),
+        Attribute("next_at", "n", attribute_values.number, attribute_values.integer),
+        Attribute("created_at", "c", attribute_values.number, attribute_values.integer),
+        Attribute("payload", "b", field_codecs.content, partial(field_codecs.read_content, "payload")),
+        Attribute("priority", "q", field_codecs.priority, field_codecs.read_priority),
+        Attribute("target", "u", field_codecs.target, field_codecs.read_target),
+        Attribute("retry", "r", field_codecs.retry, field_codecs.read_retry),
+        Attribute("timeout_seconds", "o", field_codecs.unless_default("timeout_seconds"), attribute_values.integer),
+        Attribute(
+            "notify_within_seconds", "D", field_codecs.unless_default("notify_within_seconds"), attribute_values.integer
+        ),
+        Attribute("rollback_on_failure", "B", attribute_values.flag, attribute_values.truth),
+        Attribute("lock", "K", field_codecs.lock, field_codecs.read_lock),
+        Attribute("rate", "xr", field_codecs.rate, field_codecs.read_rate),
+        Attribute("callback_url", "U", attribute_values.text, attribute_values.string),
+        Attribute("notify_on", "I", field_codecs.notify_on, field_codecs.read_notify_on),
+        Attribute("expires_seconds", "xs", attribute_values.number, attribute_values.integer),
+        Attribute("unique", "xu", field_codecs.unique, field_codecs.read_unique),
+        Attribute("debounce", "xd", field_codecs.debounce, field_codecs.read_debounce),
+        Attribute("name", "m", field_codecs.name, attribute_values.string),
+        Attribute("tags", "T", field_codecs.tags, field_codecs.read_tags),
+        Attribute("schedule_ref", "H", field_codecs.schedule_ref, field_codecs.read_schedule_ref),
+        Attribute("node_ref", "G", field_codecs.node_ref, field_codecs.read_node_ref),
+        Attribute(
+            "topology_schedule_ref",
+            "HG",
+            field_codecs.schedule_ref,
+            field_codecs.read_schedule_ref,
+        ),
+        # Numbers that conditions compare are always there, zero or not: no condition needs a second form.
+        Attribute("generation", "t", attribute_values.number, attribute_values.integer),
+        Attribute("version", "e", attribute_values.number, attribute_values.integer),
+        Attribute("fence", "k", attribute_values.number, attribute_values.integer),
+        Attribute("attempt", "a", attribute_values.number, attribute_values.integer),
+        Attribute("sent", "i", attribute_values.flag, attribute_values.truth),
+        Attribute("nonce", "j", attribute_values.text, attribute_values.string),
+        Attribute("lease_worker", "h", attribute_values.text, attribute_values.string),
+        Attribute("lease_expires_at", "l", attribute_values.number, attribute_values.integer),
+        Attribute("unacknowledged", "ua", attribute_values.number, attribute_values.integer),
+        Attribute("deferred_fence", "w", attribute_values.number, attribute_values.integer),
+        Attribute("job", "jb", attribute_values.text, attribute_values.string),
+        Attribute("requested_action", "A", field_codecs.requested_action, field_codecs.read_requested_action),
+        Attribute("waiting_for", "W", attribute_values.text, attribute_values.string),
+        Attribute("waits", "Y", field_codecs.waits, field_codecs.read_waits),
+        Attribute("rate_places", "xp", field_codecs.rate_places, field_codecs.read_rate_places),
+        Attribute("checkpoint", "C", field_codecs.content, partial(field_codecs.read_content, "checkpoint")),
+        Attribute("progress", "P", field_codecs.progress, field_codecs.read_progress),
+        Attribute("result", "R", field_codecs.content, partial(field_codecs.read_content, "result")),
+        Attribute("error", "E", history_codecs.error, history_codecs.read_error),
+        Attribute("started_at", "S", attribute_values.number, attribute_values.integer),
+        Attribute("started_late", "SL", attribute_values.flag, attribute_values.truth),
+        Attribute("run_at", "N", attribute_values.number, attribute_values.integer),
+        Attribute("finished_at", "F", attribute_values.number, attribute_values.integer),
+        Attribute("expires_at", schema.TTL, attribute_values.expiry, attribute_values.read_expiry),
+        Attribute("attempt_history", "L", history_codecs.attempt_history, history_codecs.read_attempt_history),
+        Attribute("reopened_fence", "J", attribute_values.number, attribute_values.integer),
+        Attribute("rerun_nodes", "rn", field_codecs.nodes, field_codecs.read_nodes),
+        Attribute("reopened_at", "ra", attribute_values.number, attribute_values.integer),
+        Attribute("traceparent", "V", field_codecs.traceparent, field_codecs.read_traceparent),
+        Attribute("erased", "Z", attribute_values.flag, attribute_values.truth),
+        Attribute("actions", "Q", history_codecs.actions, history_codecs.read_actions),
+        Attribute("cancellation", "X", history_codecs.action, history_codecs.read_action),
+    )
+}
+"""Every field of `Task` but `id` and `owner`, which are the keys."""
+_BY_NAME = {attribute.name: attribute for attribute in ATTRIBUTES.values()}
+
+
+def encoded(field: str, value: object) -> Value | None:
+    """One field's value as it is stored; `None` if it is left out."""
+    return None if value is None else ATTRIBUTES[field].encode(value)
+
+
+def decoded(item: StoredItem, fields: Iterable[str]) -> dict[str, Any]:
+    """The values of those of the fields that the item has."""
+    found = {}
+    for field in fields:
+        attribute = ATTRIBUTES[field]
+        if (stored := item.get(attribute.name)) is not None:
+            found[field] = attribute.decode(stored)
+    return found
+
+
+def decoded_record(item: StoredItem) -> dict[str, Any]:
+    """The values of all fields that the item has; a record has about a third of them."""
+    found = {}
+    for name, stored in item.items():
+        if (attribute := _BY_NAME.get(name)) is not None:
+            found[attribute.field] = attribute.decode(stored)
+    return found
+
 
 _READABLE = frozenset({schema.SCHEMA_VERSION, schema.SCHEMA_VERSION - 1})
 
@@ -43,9 +159,9 @@ def item_of(task: Task) -> Item:
     item[schema.VERSION_OF_SCHEMA] = attribute_values.number(schema.SCHEMA_VERSION)
     if task.state is State.FAILED:
         item[schema.FAILED_KEY] = owner
-    for field in ATTRIBUTES:
+    for field, attribute in ATTRIBUTES.items():
         if (stored := encoded(field, getattr(task, field))) is not None:
-            item[ATTRIBUTES[field].name] = stored
+            item[attribute.name] = stored
     return item
 
 

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
-from duetime.adapters.dynamodb.batch_get import read_items
-from duetime.adapters.dynamodb.failed_conditions import item_of_failed_condition
+from duetime.adapters.dynamodb.batches import read_items
 from duetime.adapters.dynamodb.task_items import key_of, task_of
-from duetime.adapters.dynamodb.versioned_items import save_next, version_of
+from duetime.adapters.dynamodb.versioned_items import item_of_failed_condition, save_next, version_of
 from duetime.domain.topologies.join_counters import Chunk, JoinCount, chunk_of
 from duetime.domain.topologies.run_state import Begun, RunState
 from duetime.domain.topologies.trigger_rules import Counts, Outcome

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
-from duetime.adapters.dynamodb.failed_conditions import is_lost_race
 from duetime.adapters.dynamodb.idempotency_keys import redirect_of
+from duetime.adapters.dynamodb.versioned_items import is_lost_race
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.unique_key_holders import KeyHolder, KeyTaking
 

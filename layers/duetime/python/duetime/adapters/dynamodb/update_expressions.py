@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
-from duetime.adapters.dynamodb.attribute_mapping import ATTRIBUTES, encoded
 from duetime.adapters.dynamodb.attribute_values import text
-from duetime.adapters.dynamodb.target_codec import TOPOLOGY
-from duetime.adapters.dynamodb.task_items import key_of
+from duetime.adapters.dynamodb.field_codecs import TOPOLOGY
+from duetime.adapters.dynamodb.task_items import ATTRIBUTES, encoded, key_of
 from duetime.domain.tasks.states import LEGAL, STARTABLE, TERMINAL, Move, State
 from duetime.domain.tasks.task import RequestedAction
 

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
-from duetime.adapters.dynamodb.failed_conditions import item_of_failed_condition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from botocore.exceptions import ClientError
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from duetime.adapters.dynamodb.attribute_values import Item, StoredItem, Value
     from duetime.domain.times import Millis
+
 
 VERSION = "e"
 _NONCE = "j"
@@ -155,3 +156,21 @@ def _put_next(
 
 def _is(identity: Identity | None, stored: StoredItem) -> bool:
     return identity is None or stored[identity.attribute]["S"] == identity.value
+
+
+_OTHERS_CAME_FIRST = frozenset({"ConditionalCheckFailed", "TransactionConflict"})
+"""Reasons for which a transaction is cancelled, and nothing of it done."""
+
+
+def item_of_failed_condition(refusal: ClientError) -> StoredItem | None:
+    """The item that rejected a write which asked for it (`ALL_OLD`); `None` if there was none."""
+    response: object = refusal.response
+    # The published types of an error's response do not know this member.
+    return response.get("Item") if isinstance(response, dict) else None
+
+
+def is_lost_race(refusal: ClientError) -> bool:
+    """Whether a transaction was cancelled only because of what others had written, or were writing."""
+    response: Any = refusal.response  # the published types do not know this member
+    reasons = {reason.get("Code", "None") for reason in response.get("CancellationReasons", [])} - {"None"}
+    return bool(reasons) and reasons <= _OTHERS_CAME_FIRST

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError, ParamValidationError
 
 from duetime.adapters.aws_clients import is_throttled, is_transient
-from duetime.adapters.sqs.messages import group_of
+from duetime.adapters.sqs.queues import group_of
 from duetime.adapters.targets.aws_jobs import JobRunner
 from duetime.adapters.targets.envelope import UNRETRIABLE, compact, envelope, result_of
 from duetime.adapters.targets.http_messages import TIMEOUT
