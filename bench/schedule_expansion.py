@@ -12,8 +12,8 @@ from duetime.adapters.content_store import SplitContentStore
 from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
 from duetime.adapters.dynamodb.idempotency_keys import DynamoKeyStore
 from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
-from duetime.adapters.dynamodb.shards import DynamoShardStore
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
+from duetime.adapters.dynamodb.trigger_cursors import DynamoShardStore
 from duetime.adapters.runtime.clock import SystemRandom
 from duetime.adapters.sqs.queues import SqsQueues
 from duetime.composition.deferred_imports import read_graph, topology_definitions

@@ -10,7 +10,7 @@ from duetime.contract.http import page_tokens
 from duetime.contract.http.etags import etag_of, is_known
 from duetime.contract.http.problems import kind_of, problem_of
 from duetime.contract.http.request_errors import Fault, FieldsInvalid
-from duetime.contract.tasks import batch_responses, operations
+from duetime.contract.tasks import operations, responses
 from duetime.contract.tasks.decoding import batch_items, task_spec
 from duetime.contract.tasks.encoding import entry, json_text
 from duetime.contract.tasks.updates import task_change
@@ -82,7 +82,7 @@ def create_task_batch(request: Request[EstimateQuery]) -> Response:
     results = [_result(index, end, request.instance) for index, end in enumerate(ends)]
     creations = [end for end in ends if isinstance(end, Accepted)]
     headers = replayed({}, is_replay=bool(creations) and all(each.is_replay for each in creations))
-    response = answer(json_text(batch_responses.TaskBatchResult(results=results)), headers=headers)
+    response = answer(json_text(responses.TaskBatchResult(results=results)), headers=headers)
     if not request.query.estimate:
         return response
     accepted = [each.wanted for each, end in zip(items, ends, strict=True) if isinstance(end, Accepted)]
@@ -132,9 +132,9 @@ def _key(request: Request[Any], text: str | None, value: object) -> IdempotencyK
 
 def _result(
     index: int, end: Accepted[Task] | Exception, instance: str
-) -> batch_responses.TaskBatchAccepted | batch_responses.TaskBatchRejected:
+) -> responses.TaskBatchAccepted | responses.TaskBatchRejected:
     if isinstance(end, Accepted):
-        return batch_responses.TaskBatchAccepted(status=201 if end.on_conflict is None else 200, task=entry(end.value))
+        return responses.TaskBatchAccepted(status=201 if end.on_conflict is None else 200, task=entry(end.value))
     if isinstance(end, FieldInvalid):
         end = FieldsInvalid([Fault(f"tasks[{index}].{end.field}", end.reason, end.code)])
-    return batch_responses.TaskBatchRejected(status=kind_of(end).status.value, problem=problem_of(end, instance))
+    return responses.TaskBatchRejected(status=kind_of(end).status.value, problem=problem_of(end, instance))

@@ -20,11 +20,10 @@ from duetime.adapters.dynamodb.locks import DynamoLockStore
 from duetime.adapters.dynamodb.long_polls import DynamoLongPollStore
 from duetime.adapters.dynamodb.rates import DynamoRateStore
 from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
-from duetime.adapters.dynamodb.shards import DynamoShardStore
 from duetime.adapters.dynamodb.switches import DynamoSwitchStore
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.dynamodb.topology_run_state import DynamoTopologyStore
-from duetime.adapters.dynamodb.trigger_cursors import DynamoCursorStore
+from duetime.adapters.dynamodb.trigger_cursors import DynamoCursorStore, DynamoShardStore
 from duetime_testing.fakes.dynamodb import FakeDynamoDB
 from tests.adapters.clouds import EXECUTOR, SILENT, Cloud
 from tests.adapters.receivers import Receiver, SqsReceiver

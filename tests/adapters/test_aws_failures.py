@@ -18,8 +18,7 @@ from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.runtime.clock import SystemClock
 from duetime.adapters.runtime.threads import Threads
 from duetime.adapters.sqs.queues import SqsQueues
-from duetime.domain.dispatch.enqueue_plan import Message
-from duetime.domain.dispatch.minute_entries import Entry
+from duetime.domain.dispatch.enqueue_plan import Entry, Message
 from duetime.domain.errors import ContentExpired, Unavailable
 from duetime.domain.tasks.content import Content, ContentPlace, after_record
 from duetime.domain.tasks.task_options import Priority

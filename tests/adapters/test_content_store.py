@@ -7,7 +7,7 @@ import pytest
 
 from duetime.adapters.compression import inflated
 from duetime.adapters.content_store import SplitContentStore
-from duetime.adapters.dynamodb import attribute_values, history_codecs, schema
+from duetime.adapters.dynamodb import attribute_values, field_codecs, schema
 from duetime.domain.errors import ContentExpired
 from duetime.domain.limits import INLINE_CONTENT_BYTES, ITEM_CONTENT_BYTES, MAX_PAYLOAD_BYTES
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
@@ -139,7 +139,7 @@ def test_a_attempt_record_is_kept_beside_the_record(moto_cloud: Cloud) -> None:
     (item,) = moto_cloud.dynamodb.scan(TableName=table)["Items"]
     assert item[schema.PARTITION_KEY] == {"S": f"x#{TASK}"}
     assert schema.TTL not in item
-    assert history_codecs.read_attempt(item["b"]) == line
+    assert field_codecs.read_attempt(item["b"]) == line
 
 
 @pytest.mark.parametrize(("data", "place"), OUTSIDE, ids=sizes(OUTSIDE))

@@ -14,7 +14,7 @@ from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.dynamodb.trigger_cursors import DynamoCursorStore
 from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.dispatch.cursors import Cursors
-from duetime.domain.dispatch.minute_entries import Entry
+from duetime.domain.dispatch.enqueue_plan import Entry
 from duetime.domain.tasks.attempt_run import Claimant
 from duetime.domain.tasks.idempotency_keys import RememberedKey
 from duetime.domain.tasks.states import Move, State

@@ -11,8 +11,7 @@ from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.task_items import ATTRIBUTES, SchemaUnknown, item_of, key_of, task_of
 from duetime.adapters.dynamodb.task_store import timer_item_of
 from duetime.domain.conditional_writes import Guard, Write, applied
-from duetime.domain.dispatch.enqueue_plan import Timer
-from duetime.domain.dispatch.minute_entries import Entry
+from duetime.domain.dispatch.enqueue_plan import Entry, Timer
 from duetime.domain.limits import ATTEMPTS_INLINE, MAX_ARN_LENGTH, MAX_DETAIL_TYPE_LENGTH, MAX_ERROR_MESSAGE_LENGTH
 from duetime.domain.operating_parameters import TIMER_LIFE
 from duetime.domain.tasks.arns import AwsService

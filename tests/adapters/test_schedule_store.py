@@ -15,9 +15,15 @@ from duetime.domain.limits import MAX_CALENDAR_DATES, MAX_NAME_LENGTH, MAX_REMAR
 from duetime.domain.resource_generations import Incarnation
 from duetime.domain.schedules.backfill import Backfill, BackfillCursor
 from duetime.domain.schedules.calendars import Calendar, CalendarMode, Span, Window
-from duetime.domain.schedules.changed_occurrences import ChangedOccurrence
 from duetime.domain.schedules.cron_dialects import Dialect
-from duetime.domain.schedules.definition import CatchUpMode, OnExcluded, Overlap, ScheduleSpec, Written
+from duetime.domain.schedules.definition import (
+    CatchUpMode,
+    ChangedOccurrence,
+    OnExcluded,
+    Overlap,
+    ScheduleSpec,
+    Written,
+)
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.revisions import RevisionEnd, StoppedOccurrence

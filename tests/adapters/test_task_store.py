@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 
 from duetime.domain.conditional_writes import Write
-from duetime.domain.dispatch.enqueue_plan import ScheduleTimer, Timer
-from duetime.domain.dispatch.minute_entries import Entry
+from duetime.domain.dispatch.enqueue_plan import Entry, ScheduleTimer, Timer
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.states import Move, State

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duetime.domain.conditional_writes import Applied, ConditionFailed, Guard, Write, applied, permits
-from duetime.domain.dispatch.minute_entries import Entry
+from duetime.domain.dispatch.enqueue_plan import Entry
 from duetime.domain.tasks.attempt_run import Claimant
 from duetime.domain.tasks.http_requests import HttpRequest
 from duetime.domain.tasks.states import Move, State

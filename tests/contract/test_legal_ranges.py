@@ -25,9 +25,8 @@ from duetime.contract.schedules.bodies import (
 )
 from duetime.contract.schedules.calendars import CalendarFields
 from duetime.contract.switches import SwitchPut, switch_of
-from duetime.contract.tasks.bodies import TaskCreate
+from duetime.contract.tasks.bodies import TaskCreate, TaskPatch
 from duetime.contract.tasks.decoding import task_spec
-from duetime.contract.tasks.patch_bodies import TaskPatch
 from duetime.contract.tasks.queries import TaskQuery
 from duetime.contract.topologies.bodies import TopologyCreate, TopologyNode
 from duetime.contract.topologies.decoding import graph_of

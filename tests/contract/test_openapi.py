@@ -11,10 +11,9 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from duetime.contract.http.operations import OPERATIONS as DECLARED
 from duetime.contract.http.problems import KINDS, problem_of
 from duetime.contract.openapi.document import document
-from duetime.contract.tasks.batch_responses import TaskBatchResult
 from duetime.contract.tasks.encoding import entry, json_text, task_text
 from duetime.contract.tasks.queries import TaskListQuery
-from duetime.contract.tasks.responses import TaskPage
+from duetime.contract.tasks.responses import TaskBatchResult, TaskPage
 from duetime.domain.errors import KeyReused
 from tests.contract.test_action_decoding import BAD_REPORTS, GOOD_REPORTS
 from tests.contract.test_answers import DONE

@@ -6,10 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.domain.dispatch.enqueue_plan import Precision, Timer, delay_seconds, enqueue_plan, is_direct
-from duetime.domain.dispatch.minute_entries import (
+from duetime.domain.dispatch.enqueue_plan import (
     Entry,
+    Precision,
+    Timer,
     at_first_reading,
+    delay_seconds,
+    enqueue_plan,
+    is_direct,
     is_left_behind,
     is_open_past_due,
     rescan_timer,

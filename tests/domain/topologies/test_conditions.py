@@ -15,7 +15,7 @@ from duetime.domain.topologies.conditions import (
 )
 from duetime.domain.topologies.graph import Node
 from duetime.domain.topologies.node_status import NodeStatus, Reason
-from duetime.domain.topologies.run_plan import RetryPlan, retry_plan
+from duetime.domain.topologies.run_state import RetryPlan, retry_plan
 from duetime.domain.topologies.trigger_rules import Outcome, TriggerRule
 from duetime.domain.topologies.validation import checked
 from tests.domain.topologies.graphs import FAILED, SPEC, SUCCEEDED, graph, node

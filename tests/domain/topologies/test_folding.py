@@ -12,7 +12,7 @@ from duetime.domain.tasks.states import State
 from duetime.domain.topologies import join_counters
 from duetime.domain.topologies.graph import Graph, OnFailure
 from duetime.domain.topologies.node_status import decided
-from duetime.domain.topologies.run_plan import retry_plan
+from duetime.domain.topologies.run_state import retry_plan
 from duetime.domain.topologies.trigger_rules import Verdict
 from duetime.domain.topologies.validation import checked
 from tests.domain.topologies.graphs import dispositions, graphs

@@ -22,7 +22,7 @@ from duetime.domain.topologies.join_counters import (
 )
 from duetime.domain.topologies.next_actions import NextAction, is_stopped, next_action
 from duetime.domain.topologies.node_status import NodeStatus, Reason, counts_for
-from duetime.domain.topologies.run_plan import arrivals, opening
+from duetime.domain.topologies.run_state import arrivals, opening
 from duetime.domain.topologies.trigger_rules import Counts, Verdict, verdict
 
 if TYPE_CHECKING:

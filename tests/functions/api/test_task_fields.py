@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.contract.http import request_json
 from duetime.contract.tasks.bodies import TaskCreate, TaskFields, TaskLabels
 from duetime.contract.tasks.decoding import task_spec
-from duetime.contract.tasks.option_responses import TaskOptionsResponse
+from duetime.contract.tasks.responses import TaskOptionsResponse
 from duetime.contract.topologies.decoding import read_graph
 from duetime.domain.tasks.task_changes import TaskChanges
 from duetime.domain.tasks.task_options import TASK_OPTIONS

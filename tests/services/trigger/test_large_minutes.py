@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.adapters.dynamodb.shards import DynamoShardStore
-from duetime.adapters.dynamodb.trigger_cursors import DynamoCursorStore
+from duetime.adapters.dynamodb.trigger_cursors import DynamoCursorStore, DynamoShardStore
 from duetime.domain.dispatch.dispatch_status import QueueDepth
-from duetime.domain.dispatch.enqueue_plan import Precision
-from duetime.domain.dispatch.minute_entries import Entry
+from duetime.domain.dispatch.enqueue_plan import Entry, Precision
 from duetime.domain.operating_parameters import MINUTE_PAGE
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import Priority

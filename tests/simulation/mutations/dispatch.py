@@ -13,7 +13,7 @@ MUTANTS = (
     ),
     Mutant(
         "nothing is scanned",
-        "domain/dispatch/minute_entries.py",
+        "domain/dispatch/enqueue_plan.py",
         "    if entry.state in STARTABLE:\n        return entry.next_at <= now\n",
         "    if entry.state in STARTABLE:\n        return False\n",
     ),
@@ -58,7 +58,7 @@ MUTANTS = (
     ),
     Mutant(
         "the trigger passes over timers",
-        "domain/dispatch/minute_entries.py",
+        "domain/dispatch/enqueue_plan.py",
         "if isinstance(item, Timer):\n        return Message",
         "if isinstance(item, Timer):\n        return None\n        return Message",
     ),
@@ -121,7 +121,7 @@ MUTANTS = (
     ),
     Mutant(
         "a lease that is over is not looked for",
-        "domain/dispatch/minute_entries.py",
+        "domain/dispatch/enqueue_plan.py",
         "return entry.next_at <= now and (entry.leased_until or 0) + MAX_CLOCK_DIFFERENCE <= now",
         "return False",
     ),

@@ -37,7 +37,7 @@ MUTANTS = (
     ),
     Mutant(
         "what depends on a node that was chosen to run again is kept if it needs it no more",
-        "domain/topologies/run_plan.py",
+        "domain/topologies/run_state.py",
         "    wanted = _with_descendants(graph, chosen)\n",
         "    wanted = frozenset(chosen)\n",
     ),

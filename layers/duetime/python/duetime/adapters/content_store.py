@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.compression import deflated, inflated
-from duetime.adapters.dynamodb import attribute_values, history_codecs, schema
+from duetime.adapters.dynamodb import attribute_values, field_codecs, schema
 from duetime.domain.errors import ContentExpired
 from duetime.domain.tasks.content import Content, ContentPlace
 
@@ -193,7 +193,7 @@ class SplitContentStore:
     def store_attempt(self, task_id: TaskId, line: AttemptRecord) -> None:
         """Keep an attempt record that the record has no more room for; keeping it twice is keeping it once."""
         with translated():
-            self._put_if_absent(_key_of(task_id, f"{_LINE}{line.fence:06}") | {_DATA: history_codecs.line(line)})
+            self._put_if_absent(_key_of(task_id, f"{_LINE}{line.fence:06}") | {_DATA: field_codecs.line(line)})
 
     def attempts_outside(self, task_id: TaskId) -> list[Content]:
         """The attempt records of a task that were kept, as the items that they are."""
@@ -204,7 +204,7 @@ class SplitContentStore:
     def attempts_of(self, task_id: TaskId) -> list[AttemptRecord]:
         """The attempt records of a task that were kept, in no order; what has just been kept is among them."""
         with translated():
-            return [history_codecs.read_attempt(item[_DATA]) for item in self._items(task_id, _LINE)]
+            return [field_codecs.read_attempt(item[_DATA]) for item in self._items(task_id, _LINE)]
 
     def _items(self, task_id: TaskId, prefix: str, attributes: str = "") -> Iterator[StoredItem]:
         """The items beside a record whose names begin with `prefix`, whole unless some attributes are named."""

@@ -14,9 +14,15 @@ from duetime.adapters.dynamodb.versioned_items import version_of
 from duetime.domain.ids import TaskId
 from duetime.domain.schedules.backfill import Backfill, BackfillCursor
 from duetime.domain.schedules.calendars import Calendar, CalendarMode, Span, Window
-from duetime.domain.schedules.changed_occurrences import ChangedOccurrence
 from duetime.domain.schedules.cron_dialects import Dialect
-from duetime.domain.schedules.definition import CatchUpMode, OnExcluded, Overlap, ScheduleSpec, Written
+from duetime.domain.schedules.definition import (
+    CatchUpMode,
+    ChangedOccurrence,
+    OnExcluded,
+    Overlap,
+    ScheduleSpec,
+    Written,
+)
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.revisions import RevisionEnd, StoppedOccurrence

@@ -23,11 +23,10 @@ if TYPE_CHECKING:
     from duetime.adapters.dynamodb.long_polls import DynamoLongPollStore
     from duetime.adapters.dynamodb.rates import DynamoRateStore
     from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
-    from duetime.adapters.dynamodb.shards import DynamoShardStore
     from duetime.adapters.dynamodb.switches import DynamoSwitchStore
     from duetime.adapters.dynamodb.topology_definitions import DynamoDefinitionStore
     from duetime.adapters.dynamodb.topology_run_state import DynamoTopologyStore
-    from duetime.adapters.dynamodb.trigger_cursors import DynamoCursorStore
+    from duetime.adapters.dynamodb.trigger_cursors import DynamoCursorStore, DynamoShardStore
     from duetime.adapters.dynamodb.unique_keys import DynamoUniqueKeyStore
     from duetime.ports.runtime import Runtime
     from duetime.settings import Settings
@@ -150,7 +149,7 @@ class DynamoStores:
     @cached_property
     def shards(self) -> DynamoShardStore:
         """How the number of shards has grown."""
-        from duetime.adapters.dynamodb.shards import DynamoShardStore
+        from duetime.adapters.dynamodb.trigger_cursors import DynamoShardStore
 
         return DynamoShardStore(self._client, self._table)
 

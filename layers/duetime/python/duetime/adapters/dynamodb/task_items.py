@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from duetime.adapters.dynamodb import attribute_values, field_codecs, history_codecs, schema
+from duetime.adapters.dynamodb import attribute_values, field_codecs, schema
 from duetime.domain.errors import RecordUnreadable
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.states import State
@@ -89,20 +89,20 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("checkpoint", "C", field_codecs.content, partial(field_codecs.read_content, "checkpoint")),
         Attribute("progress", "P", field_codecs.progress, field_codecs.read_progress),
         Attribute("result", "R", field_codecs.content, partial(field_codecs.read_content, "result")),
-        Attribute("error", "E", history_codecs.error, history_codecs.read_error),
+        Attribute("error", "E", field_codecs.error, field_codecs.read_error),
         Attribute("started_at", "S", attribute_values.number, attribute_values.integer),
         Attribute("started_late", "SL", attribute_values.flag, attribute_values.truth),
         Attribute("run_at", "N", attribute_values.number, attribute_values.integer),
         Attribute("finished_at", "F", attribute_values.number, attribute_values.integer),
         Attribute("expires_at", schema.TTL, attribute_values.expiry, attribute_values.read_expiry),
-        Attribute("attempt_history", "L", history_codecs.attempt_history, history_codecs.read_attempt_history),
+        Attribute("attempt_history", "L", field_codecs.attempt_history, field_codecs.read_attempt_history),
         Attribute("reopened_fence", "J", attribute_values.number, attribute_values.integer),
         Attribute("rerun_nodes", "rn", field_codecs.nodes, field_codecs.read_nodes),
         Attribute("reopened_at", "ra", attribute_values.number, attribute_values.integer),
         Attribute("traceparent", "V", field_codecs.traceparent, field_codecs.read_traceparent),
         Attribute("erased", "Z", attribute_values.flag, attribute_values.truth),
-        Attribute("actions", "Q", history_codecs.actions, history_codecs.read_actions),
-        Attribute("cancellation", "X", history_codecs.action, history_codecs.read_action),
+        Attribute("actions", "Q", field_codecs.actions, field_codecs.read_actions),
+        Attribute("cancellation", "X", field_codecs.action, field_codecs.read_action),
     )
 }
 """Every field of `Task` but `id` and `owner`, which are the keys."""

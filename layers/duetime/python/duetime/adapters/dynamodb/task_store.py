@@ -26,8 +26,7 @@ from duetime.adapters.dynamodb.task_items import (
 from duetime.adapters.dynamodb.update_expressions import update_of
 from duetime.adapters.dynamodb.versioned_items import item_of_failed_condition
 from duetime.domain.conditional_writes import Applied, ConditionFailed
-from duetime.domain.dispatch.enqueue_plan import BulkTimer, LateTimer, ScheduleTimer, Timer
-from duetime.domain.dispatch.minute_entries import Entry
+from duetime.domain.dispatch.enqueue_plan import BulkTimer, Entry, LateTimer, ScheduleTimer, Timer
 from duetime.domain.errors import RecordUnreadable
 from duetime.domain.ids import TaskId, partition_of
 from duetime.domain.operating_parameters import MINUTE_PAGE, OWNER_SPREAD, TIMER_LIFE

@@ -12,8 +12,8 @@ from duetime.contract.http import page_tokens, request_json
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
 from duetime.contract.http.request_model import Body
 from duetime.contract.http.validation_errors import read_body
+from duetime.contract.tasks.bodies import TaskPatch
 from duetime.contract.tasks.fields import Reason
-from duetime.contract.tasks.patch_bodies import TaskPatch
 from duetime.contract.tasks.updates import change_of
 from duetime.domain.bulk.filter_action import BulkRequest, FilterAction
 from duetime.domain.bulk.operation import BulkKind

@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field
 from duetime.contract.tasks.fields import (
     Tags,
 )
-from duetime.contract.tasks.filter_conditions import (
+from duetime.contract.tasks.queries import (
     FinishedAfter,
     FinishedBefore,
     States,

@@ -16,7 +16,7 @@ from duetime.contract.http.request_json import faults_in
 from duetime.contract.http.request_model import Body
 from duetime.contract.http.validation_errors import read_body
 from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN, Tags
-from duetime.contract.tasks.filter_conditions import States, TaskConditions, WantedErrorType, WantedSchedule
+from duetime.contract.tasks.queries import States, TaskConditions, WantedErrorType, WantedSchedule
 from duetime.contract.tasks.responses import Instant, TaskErrorResponse, TaskProgressResponse
 from duetime.domain.ids import InvalidTaskId, TaskId
 from duetime.domain.limits import MAX_WATCH_MESSAGE_BYTES, MAX_WATCH_REF_LENGTH

@@ -12,7 +12,7 @@ from duetime.contract.http.timestamps import instant_of
 from duetime.contract.http.validation_errors import read_body
 from duetime.contract.schedules.responses import ScheduleResponse
 from duetime.contract.schedules.timing_fields import TIMINGS, TimingFields
-from duetime.contract.tasks.bodies import TaskCreate
+from duetime.contract.tasks.bodies import TaskCreate, TaskPatch, without_uniqueness
 from duetime.contract.tasks.fields import (
     SCHEDULE_NAME_PATTERN,
     TIME_SCHEMA,
@@ -22,8 +22,6 @@ from duetime.contract.tasks.fields import (
     TaskType,
     printable,
 )
-from duetime.contract.tasks.patch_bodies import TaskPatch
-from duetime.contract.tasks.unique_bodies import without_uniqueness
 from duetime.domain.bulk.filter_action import BulkRequest, FilterAction
 from duetime.domain.limits import (
     MAX_BACKFILL_PER_MINUTE,

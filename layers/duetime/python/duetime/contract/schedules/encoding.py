@@ -19,8 +19,7 @@ from duetime.contract.schedules.responses import (
     TaskTemplateResponse,
     TimingResponse,
 )
-from duetime.contract.tasks.encoding import instant, json_of, request_fields, target_response
-from duetime.contract.tasks.option_encoding import options_response
+from duetime.contract.tasks.encoding import instant, json_of, options_response, request_fields, target_response
 from duetime.domain.schedules.revisions import spread_offset
 from duetime.domain.schedules.timing_description import describe_timing
 from duetime.domain.times import SECOND, to_iso

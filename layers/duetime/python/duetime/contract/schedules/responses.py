@@ -10,8 +10,7 @@ from typing_extensions import TypedDict
 
 from duetime.contract.tasks.encoding import instant
 from duetime.contract.tasks.event_responses import ActorResponse
-from duetime.contract.tasks.option_responses import TaskOptionsResponse
-from duetime.contract.tasks.responses import CostEstimateResponse, Instant
+from duetime.contract.tasks.responses import CostEstimateResponse, Instant, TaskOptionsResponse
 from duetime.contract.tasks.target_responses import TargetResponse
 from duetime.domain.schedules.cron_dialects import Dialect
 from duetime.domain.schedules.definition import CatchUpMode, OnExcluded, Overlap

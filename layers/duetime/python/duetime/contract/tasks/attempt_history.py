@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.contract.tasks.attempt_responses import AttemptErrorResponse, AttemptList, AttemptResponse
+from duetime.contract.tasks.responses import AttemptErrorResponse, AttemptList, AttemptResponse
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.attempt_run import ended_attempts
 from duetime.domain.tasks.costs import dollars_of, worker_time

@@ -6,14 +6,21 @@ import json
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from duetime.contract.tasks.http_request_mapping import fields_of
-from duetime.contract.tasks.option_encoding import debounce_response, options_response, unique_response
-from duetime.contract.tasks.reference_encoding import schedule_response, topology_response
 from duetime.contract.tasks.responses import (
+    DebounceResponse,
     JobResponse,
     LeaseResponse,
+    NotifyOnResponse,
+    RetryResponse,
+    ScheduleReferenceResponse,
     TaskErrorResponse,
+    TaskLockResponse,
+    TaskOptionsResponse,
     TaskProgressResponse,
+    TaskRateResponse,
     TaskSummary,
+    TopologyReferenceResponse,
+    UniqueResponse,
     WaitingForResponse,
 )
 from duetime.contract.tasks.target_responses import (
@@ -47,8 +54,11 @@ if TYPE_CHECKING:
     from duetime.contract.tasks.target_responses import LambdaMode, TargetResponse
     from duetime.domain.tasks.attempt_records import TaskError
     from duetime.domain.tasks.content import Content
+    from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
     from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task_options import RetryPolicy
     from duetime.domain.times import Millis
+
 
 _OFFERED: tuple[Literal["prepare", "clean", "rollback"], ...] = ("prepare", "clean", "rollback")
 _ANSWERED: tuple[Literal["status", "progress", "summary"], ...] = ("status", "progress", "summary")
@@ -239,3 +249,91 @@ def _job_target(
             return JobTargetResponse(kind="codebuild", arn=target.arn, parameters=parameters)
         case AwsService.GLUE:
             return JobTargetResponse(kind="glue", arn=target.arn, parameters=parameters)
+
+
+def options_response(options: task_options.TaskOptions) -> TaskOptionsResponse:
+    """What was chosen of a task."""
+    return TaskOptionsResponse(
+        name=options.name or None,
+        tags=options.tags,
+        priority=options.priority,
+        retry=_retry(options.retry),
+        timeout_seconds=options.timeout_seconds,
+        notify_within_seconds=options.notify_within_seconds,
+        rollback_on_failure=options.rollback_on_failure,
+        lock=_lock(options.lock),
+        rate=_rate(options.rate),
+        callback_url=options.callback_url,
+        notify_on=_notify_on(options.notify_on),
+        expires_seconds=options.expires_seconds,
+    )
+
+
+def _lock(lock: task_options.LockSpec | None) -> TaskLockResponse | None:
+    """What a task needs for itself while it runs."""
+    if lock is None:
+        return None
+    return TaskLockResponse(
+        key=lock.key, max_holders=lock.max_holders, scope=lock.scope, wait_seconds=lock.wait_seconds
+    )
+
+
+def _rate(rate: task_options.Rate | None) -> TaskRateResponse | None:
+    """How often attempts of the task's key may start."""
+    if rate is None:
+        return None
+    return TaskRateResponse(key=rate.key, limit=rate.limit, per_seconds=rate.per_seconds, burst=rate.burst)
+
+
+def unique_response(unique: task_options.Unique | None) -> UniqueResponse | None:
+    """That a task is the only one of its key."""
+    if unique is None:
+        return None
+    return UniqueResponse(key=unique.key, until=unique.until, on_conflict=unique.on_conflict)
+
+
+def debounce_response(debounce: task_options.Debounce | None) -> DebounceResponse | None:
+    """How further creations put a task off."""
+    if debounce is None:
+        return None
+    return DebounceResponse(key=debounce.key, seconds=debounce.seconds, max_seconds=debounce.max_seconds)
+
+
+def _notify_on(notify_on: task_options.NotifyOn | None) -> NotifyOnResponse | None:
+    if notify_on is None:
+        return None
+    return NotifyOnResponse(to=notify_on.to, failed=notify_on.failed, late_seconds=notify_on.late_seconds)
+
+
+def _retry(policy: RetryPolicy) -> RetryResponse:
+    """How often and how patiently a task is tried."""
+    return RetryResponse(
+        max_attempts=policy.max_attempts,
+        initial_seconds=policy.initial_seconds,
+        multiplier=policy.multiplier,
+        max_seconds=policy.max_seconds,
+        max_duration_seconds=policy.max_duration_seconds,
+    )
+
+
+def schedule_response(schedule_ref: ScheduleRef | None) -> ScheduleReferenceResponse | None:
+    """The schedule's occurrence that a task is."""
+    if schedule_ref is None:
+        return None
+    return ScheduleReferenceResponse(
+        name=schedule_ref.schedule,
+        revision=schedule_ref.revision,
+        scheduled_at=to_iso(schedule_ref.nominal),
+        previous_at=None if schedule_ref.previous is None else to_iso(schedule_ref.previous),
+        next_at=None if schedule_ref.next is None else to_iso(schedule_ref.next),
+        cause=schedule_ref.cause,
+    )
+
+
+def topology_response(node_ref: NodeRef | None) -> TopologyReferenceResponse | None:
+    """The node of a topology that a task is."""
+    if node_ref is None:
+        return None
+    return TopologyReferenceResponse(
+        id=node_ref.topology.text, run=node_ref.run, node=node_ref.key, reason=node_ref.note or None
+    )

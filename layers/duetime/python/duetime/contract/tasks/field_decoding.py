@@ -34,10 +34,8 @@ from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
-    from duetime.contract.tasks.bodies import Lock, NotifyOn, Rate, Retry
-    from duetime.contract.tasks.patch_bodies import TaskPatch
+    from duetime.contract.tasks.bodies import Debounce, Lock, NotifyOn, Rate, Retry, TaskPatch, Unique
     from duetime.contract.tasks.target_bodies import AwsTarget, DefinitionRun, JobTarget, Target
-    from duetime.contract.tasks.unique_bodies import Debounce, Unique
     from duetime.domain.times import Millis
 
 

@@ -7,11 +7,8 @@ from dataclasses import replace
 from duetime.contract.http.operation import IF_MATCH, KEY, KEY_LIFE, TRACEPARENT, Operation, Returns
 from duetime.contract.tasks import (
     action_bodies,
-    attempt_responses,
-    batch_responses,
     bodies,
     event_responses,
-    patch_bodies,
     queries,
     responses,
 )
@@ -47,7 +44,7 @@ CREATE_MANY = Operation(
     "createTaskBatch",
     "POST /v1/tasks/batch",
     "Create a batch of tasks",
-    Returns(batch_responses.TaskBatchResult, "The result of each task, in the order of the request."),
+    Returns(responses.TaskBatchResult, "The result of each task, in the order of the request."),
     description=f"Up to {MAX_BATCH} tasks, each with its own result: a task that is refused does not stop the "
     "others. The idempotency key applies to each task together with its position in the list.",
     query=queries.EstimateQuery,
@@ -86,7 +83,7 @@ UPDATE = Operation(
     "null removes, and a `target` of another kind replaces the one before. `payload` is opaque: it is replaced as a "
     "whole. The body is a patch of the task, so the reason is a parameter of the query.",
     query=queries.UpdateQuery,
-    body=patch_bodies.TaskPatch,
+    body=bodies.TaskPatch,
     headers=(IF_MATCH,),
     errors=CHANGED,
 )
@@ -219,7 +216,7 @@ LIST_ATTEMPTS = Operation(
     "listTaskAttempts",
     "GET /v1/tasks/{task_id}/attempts",
     "List the attempts of a task",
-    Returns(attempt_responses.AttemptList, "The attempts: who ran each and when, how it ended and what it cost."),
+    Returns(responses.AttemptList, "The attempts: who ran each and when, how it ended and what it cost."),
     description="Attempts that have ended, oldest first. An attempt whose worker was lost is added when the next "
     "attempt starts.",
 )

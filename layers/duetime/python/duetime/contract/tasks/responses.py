@@ -3,22 +3,96 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    NotRequired,  # pydantic describes no other before Python 3.12
-)
+from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import Field, WithJsonSchema
-from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
+from typing_extensions import TypedDict
 
-from duetime.contract.tasks.option_responses import DebounceResponse, TaskOptionsResponse, UniqueResponse
+from duetime.contract.http.problems import Problem
 from duetime.contract.tasks.target_responses import TargetResponse
+from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import RequestedAction
+from duetime.domain.tasks.task_options import LockScope, OnConflict, Priority, Until
 from duetime.domain.tasks.wait_reasons import WaitReason
+
+
+class RetryResponse(TypedDict):
+    """The retry policy of a task."""
+
+    max_attempts: int
+    initial_seconds: float
+    multiplier: float
+    max_seconds: float
+    max_duration_seconds: Annotated[
+        int | None,
+        Field(description="How long after the start of the first attempt another one can start; null for no limit."),
+    ]
+
+
+class TaskLockResponse(TypedDict):
+    """The lock that a task holds while it runs."""
+
+    key: str
+    max_holders: int
+    scope: LockScope
+    wait_seconds: Annotated[int | None, Field(description="How long an attempt can wait for it; null for no limit.")]
+
+
+class TaskRateResponse(TypedDict):
+    """How often attempts of tasks with the same key can start."""
+
+    key: str
+    limit: int
+    per_seconds: int
+    burst: int
+
+
+class UniqueResponse(TypedDict):
+    """That a task is the only one of its key."""
+
+    key: str
+    until: Until
+    on_conflict: OnConflict
+
+
+class DebounceResponse(TypedDict):
+    """That further creations with the key put a task off."""
+
+    key: str
+    seconds: int
+    max_seconds: Annotated[int | None, Field(description="Counted from its creation; null for no limit.")]
+
+
+class NotifyOnResponse(TypedDict):
+    """Who is told of a failure for good, or of a late start."""
+
+    to: Annotated[str, Field(description="Where notices are sent: a URL, or an ARN.")]
+    failed: bool
+    late_seconds: Annotated[
+        int | None, Field(description="After how many seconds a late start is told; null for never.")
+    ]
+
+
+class TaskOptionsResponse(TypedDict):
+    """What was chosen of a task."""
+
+    name: str | None
+    tags: Mapping[str, str]
+    priority: Priority
+    retry: RetryResponse
+    timeout_seconds: int
+    notify_within_seconds: int
+    rollback_on_failure: bool
+    lock: TaskLockResponse | None
+    rate: TaskRateResponse | None
+    callback_url: Annotated[str | None, Field(description="URL that the outcome is posted to; null for none.")]
+    notify_on: NotifyOnResponse | None
+    expires_seconds: Annotated[
+        int | None, Field(description="How long after its due time its first attempt can start; null for no limit.")
+    ]
+
 
 Instant = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 
@@ -240,3 +314,73 @@ class TaskPage(TypedDict):
     next_token: Annotated[
         str | None, Field(description="Token of the next page; null on the last one. A page can be short or empty.")
     ]
+
+
+class AttemptErrorResponse(TaskErrorResponse):
+    """Why an attempt failed."""
+
+    traceback: Annotated[
+        str | None,
+        Field(
+            description="Traceback of what a Python handler raised, the last part of it and without what looks like a "
+            "secret; of the last failed attempt only, null for others."
+        ),
+    ]
+
+
+class AttemptResponse(TypedDict):
+    """An attempt of a task. Most fields of an attempt whose worker was lost are null."""
+
+    attempt: Annotated[
+        int,
+        Field(
+            description="Number of the attempt. A paused attempt does not count, and a retried task starts again "
+            "with 1."
+        ),
+    ]
+    fence: Annotated[int, Field(description="Fence of the attempt; unlike the number, it never repeats.")]
+    worker: Annotated[str | None, Field(description="The worker that ran it.")]
+    planned_at: Annotated[Instant | None, Field(description="When it was planned to start.")]
+    started_at: Annotated[Instant | None, Field(description="When the target was called.")]
+    lateness_ms: Annotated[
+        int | None, Field(description="How long after its planned start it started, in milliseconds.")
+    ]
+    duration_ms: Annotated[int | None, Field(description="How long it took, in milliseconds.")]
+    outcome: Annotated[AttemptOutcome, Field(description="How it ended.")]
+    error: Annotated[
+        AttemptErrorResponse | None,
+        Field(description="Why it failed; the message can be cut, except that of the last failure."),
+    ]
+    cost_dollars: Annotated[
+        float | None,
+        Field(
+            description="Estimated cost in US dollars, by assumed public prices: its writes, and its time in a worker."
+        ),
+    ]
+
+
+class AttemptList(TypedDict):
+    """The attempts of a task that have ended, oldest first."""
+
+    attempts: Sequence[AttemptResponse]
+
+
+class TaskBatchAccepted(TypedDict):
+    """A task of a batch that was created (201), or the one that holds its unique key (200)."""
+
+    status: Literal[200, 201]
+    task: TaskSummary
+
+
+class TaskBatchRejected(TypedDict):
+    """A task of a batch that was not created."""
+
+    status: int
+    problem: Problem
+
+
+class TaskBatchResult(TypedDict):
+    """The result of each task of a batch, in its order."""
+
+    results: Sequence[TaskBatchAccepted | TaskBatchRejected]
+    estimate: NotRequired[Estimate]

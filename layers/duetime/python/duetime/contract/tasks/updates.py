@@ -9,7 +9,7 @@ from duetime.contract.http.json_paths import BODY, path_of
 from duetime.contract.http.merge_patch import merged
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.validation_errors import read_body, validated
-from duetime.contract.tasks.bodies import TaskFields
+from duetime.contract.tasks.bodies import TaskFields, TaskPatch
 from duetime.contract.tasks.encoding import request_fields
 from duetime.contract.tasks.field_decoding import (
     ROOT,
@@ -19,7 +19,6 @@ from duetime.contract.tasks.field_decoding import (
     plain_fields,
     reject_two_due_times,
 )
-from duetime.contract.tasks.patch_bodies import TaskPatch
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.tasks.creation import TaskChange
 from duetime.domain.tasks.targets import TopologyTarget

@@ -10,14 +10,13 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJso
 from duetime.contract.http.query_parameters import Parameters
 from duetime.contract.http.request_errors import FaultCode, ParametersInvalid
 from duetime.contract.http.request_model import Body
-from duetime.contract.tasks.bodies import TaskLabels
+from duetime.contract.tasks.bodies import TaskLabels, TaskUniqueness
 from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN, At, DelaySeconds, TaskType, printable
 from duetime.contract.tasks.queries import PageSize
 from duetime.contract.tasks.target_fields import (
     DefinitionNumber,
     RunParameters,
 )
-from duetime.contract.tasks.unique_bodies import TaskUniqueness
 from duetime.contract.topologies.bodies import TYPE, TopologyGraph, as_creation
 from duetime.domain.limits import MAX_DESCRIPTION_LENGTH, MAX_PAGE, MAX_PARAMETER_VALUES, MAX_PARAMETERS
 from duetime.domain.topologies.errors import DefinitionNotFound

@@ -9,7 +9,7 @@ from pydantic import Field
 from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
 
 from duetime.contract.bulk.responses import BulkOperationResponse, bulk_response
-from duetime.contract.tasks import reference_encoding
+from duetime.contract.tasks import encoding
 from duetime.contract.tasks.encoding import definition_run_response, error_response, instant
 from duetime.contract.tasks.responses import (
     AppliedList,
@@ -151,7 +151,7 @@ def topology_entry(task: Task) -> TopologySummary:
         requested_action=task.requested_action,
         error=error_response(task.error),
         definition=None if (ref := definition_of(task.target)) is None else definition_run_response(ref),
-        topology=reference_encoding.topology_response(task.node_ref),
+        topology=encoding.topology_response(task.node_ref),
         version=task.version,
     )
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.circuit_breakers import CircuitState
-from duetime.domain.dispatch.minute_entries import Entry, queue_of
+from duetime.domain.dispatch.enqueue_plan import Entry, queue_of
 from duetime.domain.explanations.facts import span
 from duetime.domain.explanations.gate import (
     Gate,

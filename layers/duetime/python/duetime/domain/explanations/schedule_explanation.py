@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.explanations.facts import span
 from duetime.domain.limits import MAX_OCCURRENCES
 from duetime.domain.schedules.calendar_search import covering
-from duetime.domain.schedules.changed_occurrences import changed_of
+from duetime.domain.schedules.definition import changed_of
 from duetime.domain.schedules.occurrences import (
     Occurrence,
     between,

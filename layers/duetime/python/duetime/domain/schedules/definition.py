@@ -12,11 +12,11 @@ from duetime.domain.schedules.recurrences import UTC_CLOCK, Clock
 from duetime.domain.schedules.timings import SEVERAL, Several, SingleTiming, Timing, parse_timing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-    from duetime.domain.schedules.changed_occurrences import ChangedOccurrence
     from duetime.domain.tasks.task_spec import TaskSpec
     from duetime.domain.times import Millis
+
 
 DEFAULT_CATCH_UP_SECONDS = 3600
 _TIMING = (
@@ -237,3 +237,26 @@ class ScheduleUpdate:
         if self.task is not None:
             others["task"] = self.task.of(spec.task)
         return replace(replace(spec, clock=replace(spec.clock, **clock)), **others)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedOccurrence:
+    """What a user wants of one occurrence.
+
+    Attributes:
+        nominal: the instant that the timing means; nothing runs there.
+        at: when it runs instead; `None` if it does not.
+    """
+
+    nominal: Millis
+    at: Millis | None = None
+
+
+def changed_of(changes: Iterable[ChangedOccurrence], nominal: Millis) -> ChangedOccurrence | None:
+    """The change of the occurrence of an instant."""
+    return next((each for each in changes if each.nominal == nominal), None)
+
+
+def moved_to(changes: Iterable[ChangedOccurrence], at: Millis) -> ChangedOccurrence | None:
+    """The change that moved an occurrence to an instant."""
+    return next((each for each in changes if each.at == at), None)

@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FaultCode, FieldInvalid
-from duetime.domain.schedules.iso8601 import parse_moment
 from duetime.domain.schedules.time_zones import Wall, day_of
+from duetime.domain.schedules.timings import parse_moment
 
 if TYPE_CHECKING:
     from duetime.domain.schedules.time_zones import Zone

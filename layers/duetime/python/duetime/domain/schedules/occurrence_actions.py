@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_CHANGED_OCCURRENCES
 from duetime.domain.operating_parameters import CHANGED_OCCURRENCE_LIFE, MAX_CLOCK_DIFFERENCE
-from duetime.domain.schedules.changed_occurrences import ChangedOccurrence, changed_of
+from duetime.domain.schedules.definition import ChangedOccurrence, changed_of
 from duetime.domain.times import SECOND, to_iso
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.operating_parameters import MAX_ROLL_DAYS
 from duetime.domain.schedules.calendar_search import covering, next_working_moment
-from duetime.domain.schedules.changed_occurrences import changed_of, moved_to
-from duetime.domain.schedules.definition import OnExcluded
+from duetime.domain.schedules.definition import OnExcluded, changed_of, moved_to
 from duetime.domain.schedules.excluded_dates import parse_excluded_dates
 from duetime.domain.schedules.revisions import derived, revision_of, spread_offset
 from duetime.domain.schedules.time_zones import LAST_WALL

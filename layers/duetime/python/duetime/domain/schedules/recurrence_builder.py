@@ -25,7 +25,7 @@ from duetime.domain.times import DAY
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime.domain.schedules.iso8601 import Moment
+    from duetime.domain.schedules.timings import Moment
     from duetime.domain.times import Millis
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import MAX_REMARKS, MAX_STOPPED_OCCURRENCES
-from duetime.domain.operating_parameters import MAX_CLOCK_DIFFERENCE
+from duetime.domain.operating_parameters import MAX_CLOCK_DIFFERENCE, RULE_CHANGE_PATIENCE
 from duetime.domain.schedules.definition import CatchUpMode
 from duetime.domain.schedules.expansion import count_missed, decide_missed, expand
 from duetime.domain.schedules.occurrences import Occurrence, previous_nominal
@@ -14,6 +14,8 @@ from duetime.domain.schedules.revisions import NO_REVISION, with_end
 from duetime.domain.schedules.run_history import RUN_BY_HAND, LastRun
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_history import BY_OWNER, ScheduleAction
+from duetime.domain.schedules.time_zones import UTC_ZONE
+from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.revisions import StoppedOccurrence
+    from duetime.domain.schedules.schedule import Schedule
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.task import Task
@@ -213,3 +216,28 @@ def _has_instants(stored: StoredSchedule, until: Millis, calendars: Sequence[Cal
 
 def _chain_id(stored: StoredSchedule, nominal: Millis) -> TaskId:
     return stored.id_of(Occurrence(nominal, nominal, nominal, stored.spec.clock.zone.text_at(nominal)))
+
+
+def with_new_rules(stored: StoredSchedule, version: str, now: Millis) -> StoredSchedule:
+    """With a remark if it was last computed with other rules than those of `version`."""
+    if not _has_other_rules(stored, version):
+        return stored
+    zone = stored.spec.clock.zone.name
+    return stored.remarked(
+        now, "", f"the time zone rules of {zone} are those of {version} now, before of {stored.tzdata}"
+    )
+
+
+def with_patience(stored: StoredSchedule, schedule: Schedule, version: str) -> Schedule:
+    """The schedule as it decides about what was missed: newer rules may have moved an occurrence before its timer.
+
+    Such an occurrence is late by the difference, which no catch-up window is made for.
+    """
+    if not _has_other_rules(stored, version):
+        return schedule
+    longest = max(schedule.spec.catch_up_seconds, RULE_CHANGE_PATIENCE // SECOND)
+    return replace(schedule, spec=replace(schedule.spec, catch_up_seconds=longest))
+
+
+def _has_other_rules(stored: StoredSchedule, version: str) -> bool:
+    return stored.tzdata not in ("", version) and stored.spec.clock.zone != UTC_ZONE

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.limits import MAX_BACKFILLS, MAX_REMARK_LENGTH, MAX_REMARKS
 from duetime.domain.operating_parameters import CALENDAR_NOTICE
-from duetime.domain.schedules.changed_occurrences import changed_of
-from duetime.domain.schedules.definition import Overlap
+from duetime.domain.schedules.definition import Overlap, changed_of
 from duetime.domain.schedules.occurrences import may_mean, neighbours, unmoved_due_at
 from duetime.domain.schedules.revisions import derived, is_of, revision_of
 from duetime.domain.schedules.run_history import (

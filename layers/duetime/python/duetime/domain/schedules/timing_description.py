@@ -13,8 +13,7 @@ from duetime.domain.times import HOUR, MINUTE, SECOND
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime.domain.schedules.iso8601 import Moment, Period
-    from duetime.domain.schedules.timings import Permanent, Timing
+    from duetime.domain.schedules.timings import Moment, Period, Permanent, Timing
     from duetime.domain.times import Millis
 
 _SHOWN = 3

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.circuit_breakers import host_of
 from duetime.domain.dispatch.cursors import DISPATCH, GROUP_SIZE
-from duetime.domain.dispatch.minute_entries import Entry, queue_of
+from duetime.domain.dispatch.enqueue_plan import Entry, queue_of
 from duetime.domain.explanations.facts import Facts, LockFacts
 from duetime.domain.explanations.gate import OtherTask
 from duetime.domain.explanations.task_explanation import TaskExplanation, explain

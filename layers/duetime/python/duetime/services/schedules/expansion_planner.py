@@ -32,9 +32,15 @@ from duetime.domain.schedules.occurrences import count_between, preceding
 from duetime.domain.schedules.pauses import is_dropped, latest_occurrence, paused
 from duetime.domain.schedules.revisions import StoppedOccurrence, is_stopped, is_to_begin, never_began
 from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.schedules.schedule_changes import counted, perhaps_placed, with_placed, with_stopped
+from duetime.domain.schedules.schedule_changes import (
+    counted,
+    perhaps_placed,
+    with_new_rules,
+    with_patience,
+    with_placed,
+    with_stopped,
+)
 from duetime.domain.schedules.successive_runs import continued, ended_at, first_run, run_after, run_of
-from duetime.domain.schedules.time_zone_updates import with_new_rules, with_patience
 from duetime.domain.schedules.time_zones import tzdata_version
 from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.states import LEASED

@@ -17,7 +17,7 @@ from duetime.domain.errors import StateConflict, TaskNotFound, Unavailable
 from duetime.domain.operating_parameters import BULK_INLINE, NODE_MARGIN
 from duetime.domain.tasks.states import Move
 from duetime.domain.tasks.targets import TopologyTarget
-from duetime.domain.topologies.run_plan import Run
+from duetime.domain.topologies.run_state import Run
 from duetime.services.content_retention import let_expire, retain
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.topologies.graph import OnFailure
 from duetime.domain.topologies.join_counters import edges_to_count, group_around, is_counted
 from duetime.domain.topologies.node_status import counts_for
-from duetime.domain.topologies.run_plan import is_awaited
-from duetime.domain.topologies.run_state import counted_status, status_of
+from duetime.domain.topologies.run_state import counted_status, is_awaited, status_of
 from duetime.domain.topologies.trigger_rules import Counts, Verdict, verdict
 
 if TYPE_CHECKING:

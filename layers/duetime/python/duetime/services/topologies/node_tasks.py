@@ -14,7 +14,7 @@ from duetime.domain.tasks.targets import HandlerTarget
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.topologies.inputs import assembled, references
 from duetime.domain.topologies.maps import map_payload
-from duetime.domain.topologies.run_plan import creation_order, starts_at_once
+from duetime.domain.topologies.run_state import creation_order, starts_at_once
 from duetime.services.tasks.creation_rules import PAYLOAD
 from duetime.services.topologies.repository import TopologyRun
 

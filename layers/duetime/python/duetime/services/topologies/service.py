@@ -13,8 +13,7 @@ from duetime.domain.tasks.content import ContentPlace
 from duetime.domain.tasks.states import LEASED
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.topologies.node_status import NodeStatus
-from duetime.domain.topologies.run_plan import require_nodes
-from duetime.domain.topologies.run_state import goes_on, status_of, was_retried
+from duetime.domain.topologies.run_state import goes_on, require_nodes, status_of, was_retried
 from duetime.domain.topologies.view import View, shown_statuses
 from duetime.services.topologies.node_requests import KINDS
 

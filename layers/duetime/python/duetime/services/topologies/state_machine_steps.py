@@ -19,9 +19,17 @@ from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.times import MINUTE, SECOND
 from duetime.domain.topologies.inputs import InputsTooLarge, Reference, assembled
 from duetime.domain.topologies.node_status import NodeStatus
-from duetime.domain.topologies.run_plan import arrivals, is_awaited, opening, retry_plan
 from duetime.domain.topologies.run_result import outputs_too_large, run_result
-from duetime.domain.topologies.run_state import Begun, RunState, is_of_present_run, status_of
+from duetime.domain.topologies.run_state import (
+    Begun,
+    RunState,
+    arrivals,
+    is_awaited,
+    is_of_present_run,
+    opening,
+    retry_plan,
+    status_of,
+)
 from duetime.domain.topologies.watchdog_times import pause_before_check, reminders
 from duetime.services.topologies.node_tasks import results_of
 from duetime.services.topologies.repository import TopologyRun

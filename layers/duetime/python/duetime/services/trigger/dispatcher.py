@@ -15,9 +15,9 @@ from duetime.domain.dispatch.cursors import (
     horizons,
     shards_in,
 )
-from duetime.domain.dispatch.enqueue_plan import Timer
-from duetime.domain.dispatch.minute_entries import (
+from duetime.domain.dispatch.enqueue_plan import (
     Entry,
+    Timer,
     at_first_reading,
     is_left_behind,
     is_open_past_due,

@@ -17,9 +17,9 @@ from duetime.domain.dispatch.enqueue_plan import (
     ScheduleTimer,
     delay_seconds,
     is_direct,
+    queue_of,
     send_groups,
 )
-from duetime.domain.dispatch.minute_entries import queue_of
 from duetime.domain.operating_parameters import LATEST_SEND
 from duetime.domain.tasks.notices import lateness_notice
 from duetime.ports.queues import Outgoing

@@ -63,8 +63,7 @@ if TYPE_CHECKING:
     from duetime.services.outcomes.completion_steps import InlineCompletion, LateNotices
     from duetime.services.outcomes.outcome import OutcomeWriter, RollbackWriter
     from duetime.services.outcomes.traceback_recorder import TracebackRecorder
-    from duetime.services.worker.attempt_lease import AttemptLease, AttemptLocks
-    from duetime.services.worker.delivery_state import DeliveryState, Watch
+    from duetime.services.worker.attempt_lease import AttemptLease, AttemptLocks, DeliveryState, Watch
     from duetime.services.worker.target_caller import TargetCaller
 
 

@@ -20,7 +20,7 @@ from duetime.domain.operating_parameters import (
 from duetime.domain.tasks.attempt_run import late_start
 from duetime.domain.tasks.states import Move
 from duetime.domain.times import SECOND, Millis
-from duetime.services.worker.delivery_state import DeliveryState, Watch
+from duetime.services.worker.attempt_lease import DeliveryState, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Runtime
     from duetime.ports.targets import TargetRunner
     from duetime.ports.tasks import ContentStore
-    from duetime.services.worker.attempt_lease import AttemptLease
-    from duetime.services.worker.delivery_state import DeliveryState, Watch
+    from duetime.services.worker.attempt_lease import AttemptLease, DeliveryState, Watch
 
 
 @dataclass(frozen=True, slots=True)
