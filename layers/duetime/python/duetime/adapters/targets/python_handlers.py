@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
+    from duetime.handlers.task_handlers import NewEventLoop
     from duetime.ports.runtime import Clock
     from duetime.ports.targets import HandlerPackage, Work
-    from duetime.task_handlers import NewEventLoop
 
 
 _MAY_OFFER = frozenset({Phase.RUN, Phase.CLEAN, Phase.ROLLBACK})
@@ -161,7 +161,7 @@ def _plain(result: object) -> object:
     if result is None or isinstance(result, str | int | float | bool | dict | list):
         return result
     # Imported for handlers that return something else.
-    from duetime.payload_models import plain  # noqa: PLC0415 - see the line above
+    from duetime.handlers.payload_models import plain  # noqa: PLC0415 - see the line above
 
     return plain(result)
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from duetime.handler_errors import HandlerIncomplete, HandlerTimeout, PayloadInvalid
+from duetime.handlers.errors import HandlerIncomplete, HandlerTimeout, PayloadInvalid
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
     from collections.abc import Callable, Mapping
 
-    from duetime.handler_context import Context
+    from duetime.handlers.context import Context
 
     Handler = Callable[[Context, Any], Any]
     NewEventLoop = Callable[[], AbstractEventLoop]
@@ -50,7 +50,7 @@ class TaskHandler(Generic[P, R_co]):
         """
         if self.payload_model is None:
             return payload
-        from duetime.payload_models import to_json  # noqa: PLC0415 - imported for handlers with a model only
+        from duetime.handlers.payload_models import to_json  # noqa: PLC0415 - imported for handlers with a model only
 
         try:
             return to_json(self.payload_model, payload)
@@ -93,7 +93,7 @@ class Registered:
             HandlerTimeout: It was cancelled.
         """
         if self.payload_model is not None:
-            from duetime.payload_models import from_json  # noqa: PLC0415 - imported for handlers with a model only
+            from duetime.handlers.payload_models import from_json  # noqa: PLC0415 - imported for handlers with a model only
 
             try:
                 payload = from_json(self.payload_model, payload)
@@ -101,7 +101,7 @@ class Registered:
                 raise PayloadInvalid(f"the payload is {error}") from None
         result = self.phases[phase](context, payload)
         if inspect.isawaitable(result):
-            from duetime.coroutines import result_of  # noqa: PLC0415 - imported for coroutines only
+            from duetime.handlers.coroutines import result_of  # noqa: PLC0415 - imported for coroutines only
 
             return result_of(result, seconds, new_event_loop, HandlerTimeout())
         return result

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from duetime.handler_errors import AttemptCancelled, AttemptPaused
+from duetime.handlers.errors import AttemptCancelled, AttemptPaused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -32,8 +32,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar, overload
 
-from duetime.handler_context import Accepted, Context, RunSchedule, RunTopology
-from duetime.handler_errors import (
+from duetime.handlers.context import Accepted, Context, RunSchedule, RunTopology
+from duetime.handlers.errors import (
     AttemptCancelled,
     AttemptPaused,
     HandlerIncomplete,
@@ -42,8 +42,8 @@ from duetime.handler_errors import (
     TaskTypeMissing,
     Unretriable,
 )
-from duetime.process_locks import process_lock
-from duetime.task_handlers import PHASES, Registered, TaskHandler, registered_as
+from duetime.handlers.process_locks import process_lock
+from duetime.handlers.task_handlers import PHASES, Registered, TaskHandler, registered_as
 
 __all__ = [
     "PHASES",
