@@ -53,7 +53,7 @@ test-slow: setup openapi-tools ## run the tests that take long, and each propert
 	@$(PYTEST) $(SPREAD) -m 'slow and not hypothesis' $(if $(PART),--part $(PART)) --durations=10
 	@$(PYTEST) $(SPREAD) -m hypothesis --hypothesis-profile=thorough $(if $(PART),--part $(PART)) --durations=10
 
-check: setup ## format, lint, types (also of the console), import rules, spelling, links
+check: setup ## format, lint, types (also of the console), import rules, spelling, links; lists modules by size
 	$(SAY) 'Checking the code'
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
@@ -64,6 +64,7 @@ check: setup ## format, lint, types (also of the console), import rules, spellin
 	@$(BIN)/python -m docs.openapi > build/openapi.json
 	@npm run --silent --prefix console types > /dev/null 2>&1
 	@npm run --silent --prefix console check
+	@$(BIN)/python -m tests.module_sizes
 
 format: setup ## format the code and apply fixes of ruff
 	@$(BIN)/ruff format .

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.task_items import ATTRIBUTES, SchemaUnknown, item_of, key_of, task_of
 from duetime.adapters.dynamodb.task_store import timer_item_of
-from duetime.domain.conditional_writes import Guard, Write, applied
+from duetime.domain.conditional_writes import Guard, Write
 from duetime.domain.dispatch.enqueue_plan import Entry, Timer
 from duetime.domain.limits import ATTEMPTS_INLINE, MAX_ARN_LENGTH, MAX_DETAIL_TYPE_LENGTH, MAX_ERROR_MESSAGE_LENGTH
 from duetime.domain.operating_parameters import TIMER_LIFE
@@ -26,6 +26,7 @@ from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import DAY, MINUTE
 from tests.adapters.examples import HOME, OWNER, numbered, task
 from tests.adapters.strategies import TASKS
+from tests.domain.write_semantics import applied
 from tests.metering import WRITE_UNIT_BYTES, item_size
 
 HOLDER = "3f6c9a1e2b7d"

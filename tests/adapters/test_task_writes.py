@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.domain.conditional_writes import Applied, ConditionFailed, Guard, Write, applied, permits
+from duetime.domain.conditional_writes import Applied, ConditionFailed, Guard, Write
 from duetime.domain.dispatch.enqueue_plan import Entry
 from duetime.domain.tasks.attempt_run import Claimant
 from duetime.domain.tasks.http_requests import HttpRequest
@@ -16,6 +16,7 @@ from duetime.domain.tasks.targets import DefinitionRef, HttpTarget, TopologyTarg
 from duetime.domain.tasks.task import RequestedAction
 from tests.adapters.examples import HOME, OWNER, fresh, numbered, task
 from tests.adapters.strategies import TASKS, properties, writes_to
+from tests.domain.write_semantics import applied, permits
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task

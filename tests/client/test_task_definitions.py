@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, assert_type
 import pytest
 from pydantic import BaseModel, Field
 
-from duetime.handlers import payload_models as payload_models_of_the_core
 from duetime.handlers import REGISTRY, handler
 from duetime.handlers import Context as HandlerContext
+from duetime.handlers import payload_models as payload_models_of_the_core
 from duetime_client import (
     ApiError,
     AsyncClient,

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.contract.tasks.bodies import TaskCreate
+from duetime.contract.topologies.definition_bodies import TopologyRunCreate
 from duetime.domain.tasks.task_options import TASK_OPTIONS
 from duetime_client import Task
 from duetime_client.task_request_fields import NewTask
+from duetime_client.topology_definitions import RunFields
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,11 +48,31 @@ SHOWN: dict[str, tuple[Any, str]] = {
 """Fields that `tasks get` shows, each with a value and how that is shown."""
 NOT_SHOWN = {"retry", "timeout_seconds", "notify_within_seconds", "rollback_on_failure"}
 
+_OF_A_NODE = "each node of the definition has its own"
+NOT_OF_A_RUN = {
+    "payload": "the parameters of the definition take its place",
+    "target": "it is the definition that the run names",
+    **dict.fromkeys(
+        ("retry", "timeout_seconds", "notify_within_seconds", "rollback_on_failure", "lock", "rate"), _OF_A_NODE
+    ),
+    "allow_unknown_type": "the types of the nodes were checked when the definition was put",
+}
+"""Fields of a task that a run of a topology definition does not have, and why."""
+ARGUMENTS_OF_A_RUN = {"parameters", "version"}
+"""Fields of a run that are arguments of their own in `client.topology_definitions.run`."""
+
 
 def test_the_client_takes_and_reads_every_field() -> None:
     """What a creation may say can be said by keyword, and what was said can be read by name."""
     assert set(NewTask.__annotations__) == set(TaskCreate.model_fields)
     assert set(TASK_OPTIONS) <= set(Task.model_fields)
+
+
+def test_a_run_of_a_definition_takes_every_field_or_says_why_not() -> None:
+    """A field that is added to tasks is in `RunFields`, or listed here with the reason why a run does not have it."""
+    assert RunFields.__annotations__.keys() | NOT_OF_A_RUN.keys() == TaskCreate.model_fields.keys()
+    assert RunFields.__annotations__.keys() & NOT_OF_A_RUN.keys() == set()
+    assert RunFields.__annotations__.keys() | ARGUMENTS_OF_A_RUN == TopologyRunCreate.model_fields.keys()
 
 
 @pytest.mark.parametrize("action", ["create", "update"])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
-from duetime.contract.tasks.bodies import TaskCreate
+from tests.console.test_task_options import OUTSIDE_OF_THE_OPTIONS, places
 from tests.scenarios.scenario import PLAIN
 
 if TYPE_CHECKING:
@@ -48,23 +48,11 @@ FILLED: dict[str, Any] = {
     "tags": "team=dba\nenv=prod",
 }
 """What is typed into each option, by its place in a request."""
-IN_FIELDS_OF_THEIR_OWN = {"type", "payload", "delay_seconds", "name"}
 OF_THE_SAME_KEY = {
     *("unique.key", "unique.until", "unique.on_conflict"),
     *("debounce.key", "debounce.seconds", "debounce.max_seconds"),
 }
 """They exclude one another and the due time."""
-
-
-def places() -> set[str]:
-    """The place of each field of a request, and of each part of one; a target is one, for each kind has others."""
-    schema = TaskCreate.model_json_schema()
-    found = set()
-    for name, field in schema["properties"].items():
-        of = [each["$ref"].rpartition("/")[2] for each in field.get("anyOf", [field]) if "$ref" in each]
-        parts = schema["$defs"][of[0]].get("properties", {}) if of and name != "target" else {}
-        found |= {f"{name}.{part}" for part in parts} or {name}
-    return found
 
 
 def opened(page: Page) -> None:
@@ -78,7 +66,7 @@ def test_the_form_has_a_field_for_each_field_of_a_request(console: Console) -> N
     page = console.open("/tasks")
     opened(page)
     offered = page.locator("[data-option]").evaluate_all("all => all.map(one => one.dataset.option)")
-    assert {*offered, *IN_FIELDS_OF_THEIR_OWN} == places()
+    assert {*offered, *OUTSIDE_OF_THE_OPTIONS} == places()
     assert set(offered) == FILLED.keys() | OF_THE_SAME_KEY
     console.check_accessibility(page)
 

@@ -26,8 +26,9 @@ from duetime.environment_variables import Variable
 from duetime_client import Client
 from duetime_client.request_limits import MAX_BATCH
 from duetime_local import demo_receiver
-from duetime_local.emulator.lambda_warm_up import processes_of, warm_up
+from duetime_local.emulator.lambda_warm_up import warm_up
 from duetime_local.terminal import Display
+from tests.deployed.processes import processes_of
 from tests.deployed.restarting import restartable
 from tests.deployed.stopping import no_ticks
 from tests.waiting import until

@@ -14,7 +14,7 @@ from duetime.domain.limits import SHORTEST_WORKER_LEASE_SECONDS
 from duetime.environment_variables import Variable
 from duetime_local import demo_workflow
 from duetime_local.demo import Demo
-from duetime_local.emulator.lambda_warm_up import processes_of
+from tests.deployed.processes import processes_of
 from tests.deployed.shifted import ShiftedClock, event_of, function_at
 from tests.waiting import until
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from duetime.domain.conditional_writes import applied, permits
 from duetime.domain.limits import MAX_ERROR_MESSAGE_LENGTH
 from duetime.domain.operating_parameters import LATE_EVENT_AFTER, MAX_CLOCK_DIFFERENCE
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
@@ -9,6 +8,7 @@ from duetime.domain.tasks.attempt_run import Claimant, Run, late_start
 from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND
 from tests.domain.factories import NOW, message, task
+from tests.domain.write_semantics import applied, permits
 
 LINE = AttemptRecord(1, 1, "a", NOW, 0, 5, AttemptOutcome.RETRIED)
 

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from duetime.domain.conditional_writes import Guard, Write, applied, permits
+from duetime.domain.conditional_writes import Guard, Write
 from duetime.domain.tasks.states import LEASED, LEGAL, NOT_STARTED, STARTABLE, TERMINAL, Move, State
 from tests.domain.factories import ID, NOW, task
+from tests.domain.write_semantics import applied, permits
 
 
 def test_every_move_has_its_rule() -> None:

@@ -1,7 +1,9 @@
 """Writes the definition of the deployed state machine where the simulated one reads it."""
 
+import json
+
 from duetime_cdk.topology_state_machine import definition
-from duetime_testing.simulation.state_machine import DEFINITION, frozen
+from duetime_testing.simulation.state_machine import DEFINITION
 
 if __name__ == "__main__":
-    DEFINITION.write_text(frozen(definition("function")), encoding="utf-8")
+    DEFINITION.write_text(json.dumps(definition("function"), indent=2) + "\n", encoding="utf-8")

@@ -125,11 +125,6 @@ class AlarmList:
     single: Sequence[AlarmSpec]
     burn_rates: Sequence[BurnRate] = field(default_factory=tuple)
 
-    @property
-    def runbook_sections(self) -> set[str]:
-        """The names of the sections that the runbook must have."""
-        return {each.section for each in self.single} | {each.runbook for each in self.burn_rates}
-
 
 def alarms(environment: Environment) -> AlarmList:
     """The alarms of an environment; the embedded AWS knows no alarms on figures of several metrics."""

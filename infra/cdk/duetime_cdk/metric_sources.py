@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.metrics import METRICS, NAMESPACE
@@ -33,10 +33,6 @@ class Source:
     dimensions: Mapping[str, str]
     statistic: str
     label: str
-
-    def labelled(self, label: str) -> Source:
-        """The same by another name."""
-        return replace(self, label=label)
 
 
 def namespace_of(stack: str) -> str:

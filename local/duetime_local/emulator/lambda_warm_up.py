@@ -1,14 +1,12 @@
-"""The processes in which the emulator runs Lambda functions: starting them beforehand, and finding them."""
+"""The processes in which the emulator runs Lambda functions: starting them beforehand."""
 
 from __future__ import annotations
 
 import json
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from duetime_local.emulator.differences import GENTLE_WAITS
-from duetime_local.emulator.server import TEMPORARY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,13 +56,3 @@ def start_one(emulator: Emulator, *names: str) -> None:
     with ThreadPoolExecutor(len(names)) as threads:
         for call in [threads.submit(functions.invoke, FunctionName=name, Payload=NOTHING) for name in names]:
             call.result()
-
-
-def processes_of(emulator: Emulator, function_name: str) -> list[int]:
-    """Return the process ids of a function's warm workers."""
-    # A worker is started from a folder that is named after its function.
-    folder = f"{emulator.folder}/{TEMPORARY}/ministack-lambda-{function_name}-"
-    command = ["ps", "-axww", "-o", "pid=,args="]
-    listed = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - a constant
-    lines = (line.split(maxsplit=1) for line in listed.stdout.splitlines())
-    return [int(pid) for pid, arguments in lines if folder in arguments]

@@ -55,12 +55,12 @@ class Token:
     """What a state waits with.
 
     Attributes:
-        told: what its state is told; `None` while nothing was.
-        woken: called when it is told.
+        output: what the task of its state has returned, as the only member; `None` until then.
+        woken: called when there is an output.
         waits: whether its state still waits.
     """
 
-    told: tuple[str, Any] | None = None
+    output: tuple[Any] | None = None
     woken: Callable[[], None] = field(default=lambda: None)
     waits: bool = True
 
@@ -133,23 +133,15 @@ class FakeStepFunctions:
         return {"stopDate": found.stopped}
 
     def send_task_success(self, *, taskToken: str, output: str) -> dict[str, Any]:
-        """Tell the state that waits with a token that its task has succeeded."""
-        return self._tell(taskToken, ("", json.loads(output)), "SendTaskSuccess")
-
-    def send_task_failure(self, *, taskToken: str, error: str = "", cause: str = "") -> dict[str, Any]:
-        """Tell the state that waits with a token that its task has failed."""
-        del cause
-        return self._tell(taskToken, (error or "Failed", None), "SendTaskFailure")
-
-    def _tell(self, name: str, told: tuple[str, Any], operation: str) -> dict[str, Any]:
-        token = self.tokens.get(name)
+        """Report the success of a task to the state that waits with its token."""
+        token = self.tokens.get(taskToken)
         if token is None:
-            raise self.exceptions.make("InvalidToken", operation, name)
+            raise self.exceptions.make("InvalidToken", "SendTaskSuccess", taskToken)
         if not token.waits:
-            # Of a task that timed out, was told already, or whose execution has ended.
-            raise self.exceptions.make("TaskTimedOut", operation, name)
+            # Its task timed out or was reported before, or its execution has ended.
+            raise self.exceptions.make("TaskTimedOut", "SendTaskSuccess", taskToken)
         if not self.forgets():
-            token.told, token.waits = told, False
+            token.output, token.waits = (json.loads(output),), False
             token.woken()
         return {}
 

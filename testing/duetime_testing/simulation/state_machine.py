@@ -153,15 +153,13 @@ class StateMachine:
             context["Task"] = {"Token": name}
             # The function's answer is nothing; only the token's counts.
             self.invoke(_filled(state["Parameters"], given, context)["Payload"])
-            while token.told is None:
+            while token.output is None:
                 if self.time.now() >= min(until, silent_at):
                     raise StateFailed("States.HeartbeatTimeout" if silent_at < until else "States.Timeout")
                 self.time.sleep_until(min(until, silent_at))
         finally:
             token.waits = False
-        error, output = token.told
-        if error:
-            raise StateFailed(error)
+        (output,) = token.output
         return output
 
     def _map(self, state: Mapping[str, Any], given: Any, context: dict[str, Any]) -> Any:  # noqa: ANN401 - same
@@ -236,8 +234,3 @@ def _put(given: Any, path: str | None, result: Any) -> Any:  # noqa: ANN401 - sa
         return result
     (name,) = (each for each, _ in _STEP.findall(path[1:]))
     return {**given, name: result}
-
-
-def frozen(definition: Mapping[str, Any]) -> str:
-    """A definition as it is kept."""
-    return json.dumps(definition, indent=2) + "\n"

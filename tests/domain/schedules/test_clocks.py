@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from duetime.domain.errors import FieldInvalid
-from duetime.domain.schedules.occurrences import preview
+from duetime.domain.schedules.occurrences import following
 from duetime.domain.schedules.time_zones import Fold, Gap, tzdata_version, zone_named
 from duetime.domain.schedules.timings import parse_timing
 from duetime.domain.times import DAY, HOUR, MINUTE, Millis, to_datetime
@@ -62,7 +62,7 @@ def test_a_time_that_the_clock_shows_twice(zone: str, text: str, after: str, fir
 
 def test_a_zone_without_summer_time_has_nothing_to_decide() -> None:
     """In Kolkata every day has its 02:30, half an hour off the others' hours."""
-    found = preview(scheduled("30 2 * * *", clock("Asia/Kolkata")), at("2027-01-01"), 365)
+    found = following(scheduled("30 2 * * *", clock("Asia/Kolkata")), at("2027-01-01"), 365)
     assert all(each.runs and not each.note and each.key.endswith("T02:30:00+05:30") for each in found)
     assert found[-1].at - found[0].at == 364 * DAY
 
@@ -73,7 +73,7 @@ def test_a_wildcard_hour_follows_the_clock(gap: Gap, fold: Fold) -> None:
     """Every half hour is every half hour of elapsed time, whatever is chosen for fixed times; so has Vixie cron it."""
     where = clock("Europe/London", gap, fold)
     for day in ("2027-03-28", "2027-10-31"):
-        found = preview(scheduled("*/30 * * * *", where), at(day) - HOUR, 10)
+        found = following(scheduled("*/30 * * * *", where), at(day) - HOUR, 10)
         assert [each.at for each in found] == [at(day) - HOUR + n * 30 * MINUTE for n in range(1, 11)]
         assert all(each.runs for each in found)
 
@@ -100,13 +100,13 @@ MIDNIGHT_GAPS = [("Asia/Beirut", "2027-03-27"), ("Africa/Cairo", "2027-04-29"), 
 def test_a_midnight_that_does_not_come_is_told_or_made_up(zone: str, day: str, text: str) -> None:
     """`*/24` is one hour of the day, a fixed time: it is skipped with the reason, or runs after the gap, as chosen."""
     after = at(f"{day}T12:00")
-    skipped = preview(scheduled(text, clock(zone)), after, 2)
+    skipped = following(scheduled(text, clock(zone)), after, 2)
     assert [(each.runs, each.note[:34], each.note[-7:]) for each in skipped] == [
         (False, f"00:00 does not exist on {skipped[0].key[:10]}", "skipped"),
         (True, "", ""),
     ]
     assert skipped[1].at - skipped[0].at == 23 * HOUR
-    shifted = preview(scheduled(text, clock(zone, Gap.SHIFT_FORWARD)), after, 1)
+    shifted = following(scheduled(text, clock(zone, Gap.SHIFT_FORWARD)), after, 1)
     assert (shifted[0].runs, shifted[0].key[11:16]) == (True, "01:00")
 
 
@@ -122,7 +122,7 @@ def test_a_midnight_that_does_not_come_is_told_or_made_up(zone: str, day: str, t
 def test_what_a_wildcard_hour_loses_in_a_gap_is_told(zone: str, text: str, after: str, note: str) -> None:
     """It is not made up, whatever is chosen, but the preview has it with the reason."""
     for gap in Gap:
-        lost = [each for each in preview(scheduled(text, clock(zone, gap)), at(after), 3) if not each.runs]
+        lost = [each for each in following(scheduled(text, clock(zone, gap)), at(after), 3) if not each.runs]
         assert [each.note.startswith(note) for each in lost] == [True]
         assert lost[0].note.endswith(": skipped, because the hour is a wildcard")
 
@@ -138,7 +138,7 @@ def test_what_a_wildcard_hour_loses_in_a_gap_is_told(zone: str, text: str, after
 )
 def test_a_wildcard_hour_that_goes_on_after_a_gap_has_lost_nothing(zone: str, text: str, after: str) -> None:
     """Where each lost time has its like after the gap, the runs are as far apart as ever, and nothing is told."""
-    found = preview(scheduled(text, clock(zone)), at(after), 6)
+    found = following(scheduled(text, clock(zone)), at(after), 6)
     assert all(each.runs and not each.note for each in found)
     assert len({later.at - each.at for each, later in pairwise(found)} - {4000}) == 1
 
@@ -166,25 +166,25 @@ def test_elapsed_time_knows_no_clock() -> None:
 
 def test_the_preview_says_what_was_decided() -> None:
     """A skipped time is in the preview, does not run and says why; a repeated one says which of the two it is."""
-    spring = preview(scheduled("30 1 * * *", clock("Europe/London")), at("2027-03-27T12:00"), 2)
+    spring = following(scheduled("30 1 * * *", clock("Europe/London")), at("2027-03-27T12:00"), 2)
     assert [(each.runs, each.note) for each in spring] == [
         (False, "01:30 does not exist on 2027-03-28 in Europe/London: skipped"),
         (True, ""),
     ]
-    shifted = preview(scheduled("30 1 * * *", clock("Europe/London", Gap.SHIFT_FORWARD)), at("2027-03-27T12:00"), 1)
+    shifted = following(scheduled("30 1 * * *", clock("Europe/London", Gap.SHIFT_FORWARD)), at("2027-03-27T12:00"), 1)
     assert shifted[0].note == "01:30 does not exist on 2027-03-28 in Europe/London: runs at 02:00 instead"
-    autumn = preview(scheduled("30 1 * * *", clock("Europe/London", fold=Fold.BOTH)), at("2027-10-30T12:00"), 2)
+    autumn = following(scheduled("30 1 * * *", clock("Europe/London", fold=Fold.BOTH)), at("2027-10-30T12:00"), 2)
     assert [each.note for each in autumn] == [
         "01:30 comes twice on 2027-10-31 in Europe/London, this is the first: runs both times",
         "01:30 comes twice on 2027-10-31 in Europe/London, this is the second: runs both times",
     ]
-    many = preview(scheduled("*/10 1 * * *", clock("Europe/London")), at("2027-03-27T12:00"), 1)
+    many = following(scheduled("*/10 1 * * *", clock("Europe/London")), at("2027-03-27T12:00"), 1)
     assert many[0].note == "01:00, 01:10, 01:20 and 3 more do not exist on 2027-03-28 in Europe/London: skipped"
 
 
 def test_a_skip_at_the_moment_of_another_run_is_told_there() -> None:
     """01:00 is skipped at the very instant at which 02:00 runs: one occurrence, which says both."""
-    found = preview(scheduled("0 1,2 * * *", clock("Europe/London")), at("2027-03-27T12:00"), 2)
+    found = following(scheduled("0 1,2 * * *", clock("Europe/London")), at("2027-03-27T12:00"), 2)
     assert (found[0].key, found[0].runs) == ("2027-03-28T02:00:00+01:00", True)
     assert found[0].note == "01:00 does not exist on 2027-03-28 in Europe/London: skipped"
 
@@ -193,7 +193,7 @@ def test_times_of_a_list_are_decided_alike() -> None:
     """Listed local times in a gap and in a fold; one with an offset is never in doubt."""
     dates = ["2027-03-28T01:30:00", "2027-10-31T01:30:00", "2027-10-31T01:30:00Z"]
     timing = parse_timing(dates=dates)
-    found = preview(scheduled(timing, clock("Europe/London")), 0, 9)
+    found = following(scheduled(timing, clock("Europe/London")), 0, 9)
     assert [(each.key, each.runs) for each in found] == [
         ("2027-03-28T01:30:00+00:00", False),
         ("2027-10-31T01:30:00+01:00", True),
@@ -201,7 +201,7 @@ def test_times_of_a_list_are_decided_alike() -> None:
     ]
     assert "skipped" in found[0].note
     assert "first time only" in found[1].note
-    generous = preview(scheduled(timing, clock("Europe/London", Gap.SHIFT_FORWARD, Fold.BOTH)), 0, 9)
+    generous = following(scheduled(timing, clock("Europe/London", Gap.SHIFT_FORWARD, Fold.BOTH)), 0, 9)
     assert [each.key for each in generous if each.runs] == [
         "2027-03-28T02:00:00+01:00",
         "2027-10-31T01:30:00+01:00",

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from duetime.domain.operating_parameters import EDGES_PER_CHUNK
 from duetime.domain.topologies.join_counters import Chunk, JoinCount, chunk_of, chunks_for, reports
 from duetime.domain.topologies.trigger_rules import Counts, Outcome, TriggerRule, Verdict, verdict
+from tests.domain.topologies.world import with_report
 
 if TYPE_CHECKING:
     from random import Random
@@ -49,15 +50,6 @@ def test_a_repeated_edge_has_its_chunk_report_again() -> None:
     assert not reports(TriggerRule.ONE_SUCCESS, 500, decisive, decisive)
 
 
-def test_an_emptier_report_changes_nothing() -> None:
-    """A report that was overtaken on its way does no harm."""
-    full, early = Counts(2, succeeded=1, failed=1), Counts(2, failed=1)
-    join_count = JoinCount(4).with_report(0, full)
-    assert join_count.with_report(0, early) == join_count
-    assert JoinCount(4).with_report(0, early).with_report(0, full) == join_count
-    assert join_count.with_report(1, early).counts == Counts(4, succeeded=1, failed=2)
-
-
 @settings(deadline=None)
 @given(
     st.sampled_from(TriggerRule),
@@ -80,7 +72,7 @@ def test_counting_in_chunks_decides_as_counting_at_once(
         after = chunks[chunk_of(position)] = before.with_edge(position, ends[position])
         if reports(rule, len(ends), before, after):
             told += before != after
-            join_count = join_count.with_report(chunk_of(position), after.counts)
+            join_count = with_report(join_count, chunk_of(position), after.counts)
         assert verdict(rule, join_count.counts) in {Verdict.WAIT, final}
     assert verdict(rule, join_count.counts) is final
     assert told <= 2 * len(chunks)

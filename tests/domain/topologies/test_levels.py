@@ -3,16 +3,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from duetime.domain.tasks.states import State
-from duetime.domain.topologies.next_actions import levels, reverse_levels, rollback_levels, undone_next
+from duetime.domain.topologies.next_actions import reverse_levels, undone_next
 from duetime.domain.topologies.node_status import NodeStatus, Reason
 from tests.domain.topologies.graphs import FAILED, SUCCEEDED, graph, statuses
 
 DIAMOND = graph("a", "b: a", "c: a", "d: b c", "e: a d")
-
-
-def test_a_nodes_level_is_its_longest_way_from_the_top() -> None:
-    """`e` depends on `a` directly, but on `d` too."""
-    assert levels(DIAMOND) == (("a",), ("b", "c"), ("d",), ("e",))
 
 
 def test_reverse_levels_see_through_nodes_that_are_left_out() -> None:
@@ -37,11 +32,13 @@ def test_what_has_run_is_rolled_back_from_below() -> None:
         d=NodeStatus(State.CANCELLED, Reason.STOPPED),
         e=NodeStatus(State.CANCELLED, Reason.STOPPED),
     )
-    assert rollback_levels(DIAMOND, found) == (("c", "b"), ("a",))
+    assert undone_next(DIAMOND, found) == ("c", "b")
     by_itself = {**found, "c": replace(FAILED, state=State.ROLLED_BACK)}
-    assert rollback_levels(DIAMOND, by_itself) == (("b",), ("a",))
+    assert undone_next(DIAMOND, by_itself) == ("b",)
     never_begun = {**found, "c": NodeStatus(State.FAILED)}
-    assert rollback_levels(DIAMOND, never_begun) == (("b",), ("a",))
+    assert undone_next(DIAMOND, never_begun) == ("b",)
+    below_undone = {**by_itself, "b": NodeStatus(State.ROLLED_BACK, started_at=1)}
+    assert undone_next(DIAMOND, below_undone) == ("a",)
 
 
 def test_a_node_waits_for_the_rollback_of_what_depends_on_it() -> None:

@@ -36,6 +36,14 @@ if TYPE_CHECKING:
 _REASONS = {Verdict.SKIPPED: Reason.SKIPPED, Verdict.UPSTREAM_FAILED: Reason.UPSTREAM_FAILED}
 
 
+def with_report(join_count: JoinCount, chunk: int, counts: Counts) -> JoinCount:
+    """The tally once a chunk has reported, as stores keep it; an emptier report than the one before changes nothing."""
+    known = join_count.reports.get(chunk)
+    if known is not None and known.ended >= counts.ended:
+        return join_count
+    return replace(join_count, reports={**join_count.reports, chunk: counts})
+
+
 class Crash(Exception):
     """The process vanished between two writes."""
 
@@ -153,7 +161,7 @@ class World:
         self._may_crash(by)
         join_count = self._tallies.get(child, JoinCount(edges))
         if reports(node.trigger_rule, edges, before, after):
-            join_count = join_count.with_report(number, after.counts)
+            join_count = with_report(join_count, number, after.counts)
             self._tallies[child] = join_count
             self._may_crash(by)
         return join_count.counts

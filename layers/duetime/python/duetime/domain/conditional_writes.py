@@ -1,23 +1,20 @@
 """Conditional writes as values: what is to change in a record, and what must be true of it first.
 
-A store turns a `Write` into one request; `permits` and `applied` say what that request must do, so that every
-store (and the simulation) means the same.
+A store turns a `Write` into one request.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from duetime.domain.tasks.states import LEGAL, STARTABLE, Move
-from duetime.domain.tasks.targets import TopologyTarget
-from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.tasks.task_changes import TaskChanges
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.states import Move
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
@@ -90,35 +87,3 @@ class ConditionFailed:
 
 
 WriteResult = Applied | ConditionFailed
-
-
-def permits(write: Write, task: Task) -> bool:
-    """Whether a record allows a write."""
-    guard = write.guard
-    if task.state not in LEGAL[write.move].sources or task.erased:
-        return False
-    if guard.owner not in (None, task.owner) or guard.version not in (None, task.version):
-        return False
-    if guard.fence not in (None, task.fence) or (guard.acknowledged and task.unacknowledged):
-        return False
-    if guard.alone and (task.node_ref is not None or isinstance(task.target, TopologyTarget)):
-        return False
-    if (guard.open and task.finished_at is not None) or (
-        guard.not_cancelled and task.requested_action is RequestedAction.CANCEL
-    ):
-        return False
-    if guard.due_by is not None and task.next_at > guard.due_by:
-        return False
-    if guard.leased_until_before is not None and (task.lease_expires_at or 0) > guard.leased_until_before:
-        return False
-    is_of_a_generation = guard.leased_until_before is None or task.state in STARTABLE
-    return not is_of_a_generation or guard.generation in (None, task.generation)
-
-
-def applied(write: Write, task: Task) -> Task:
-    """The record after a write that it permits."""
-    changes: dict[str, Any] = {name: value for name, value in write.sets_once.items() if getattr(task, name) is None}
-    changes.update(write.sets)
-    changes |= {name: getattr(task, name) + number for name, number in write.adds.items()}
-    state = LEGAL[write.move].to or task.state
-    return replace(task, state=state, nonce=write.nonce, version=task.version + 1, **changes)

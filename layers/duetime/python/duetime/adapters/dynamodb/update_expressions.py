@@ -1,4 +1,4 @@
-"""A domain `Write` as the arguments of one UpdateItem, meaning what `permits` and `applied` say.
+"""A domain `Write` as the arguments of one UpdateItem; `tests/domain/write_semantics.py` says what it means.
 
 Every name goes through a placeholder (`#due_at`): DynamoDB reserves hundreds of words, and the engines that the
 tests run on do not all reject them.

@@ -76,7 +76,6 @@ _HEARTBEAT = _is(
 )
 _UNRETRIABLE = _is(text="which errors are not retried is the handler's: it raises `Unretriable`")
 _KEPT = _is(text="results and logs are kept by the deployment's settings: nothing of the kind is set for one task")
-_TARGET = _is("target", "task.target", text="what is called is `target` of the task")
 _NAME = _is("name", text="what people call it is its `name`")
 
 FIRST_DESIGN: Mapping[str, Meaning] = {

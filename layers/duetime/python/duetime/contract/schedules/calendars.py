@@ -38,7 +38,6 @@ WEEKDAYS: tuple[Weekday, ...] = get_args(Weekday)
 TIME_PATTERN = r"^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$|^24:00(:00)?$"
 DATE_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _NAME = re.compile(SCHEDULE_NAME_PATTERN)
-_DATE = re.compile(DATE_PATTERN)
 
 
 def _time_of_day(text: object) -> Millis:

@@ -54,11 +54,6 @@ def following(schedule: Schedule, after: Millis, limit: int) -> Sequence[Occurre
     return list(islice(_forward(schedule, after, LAST_WALL), limit))
 
 
-def preview(schedule: Schedule, after: Millis, count: int) -> Sequence[Occurrence]:
-    """What `following` gives: there is one way to say what comes, and it is what runs."""
-    return following(schedule, after, count)
-
-
 def between(schedule: Schedule, after: Millis, until: Millis, limit: int) -> Sequence[Occurrence]:
     """The first occurrences in (after, until], whatever number of runs remains."""
     return list(islice(_forward(replace(schedule, remaining_runs=None), after, until), limit))

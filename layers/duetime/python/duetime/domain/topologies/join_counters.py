@@ -105,13 +105,6 @@ class JoinCount:
     edges: int
     reports: Mapping[int, Counts] = field(default_factory=dict)
 
-    def with_report(self, chunk: int, counts: Counts) -> JoinCount:
-        """The tally once a chunk has reported; an emptier report than the one before changes nothing."""
-        known = self.reports.get(chunk)
-        if known is not None and known.ended >= counts.ended:
-            return self
-        return replace(self, reports={**self.reports, chunk: counts})
-
     @property
     def counts(self) -> Counts:
         """How many of the node's parents have ended, as far as it has been told."""

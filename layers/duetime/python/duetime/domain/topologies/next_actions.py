@@ -54,7 +54,7 @@ def next_action(
 
     A failure under `stop` and `rollback` cancels what has not begun and lets the rest run to its end, with its retries.
     A cancel, or the end of the run's time, also cancels what waits for another attempt and asks what runs to stop.
-    Under `rollback`, a failure or the end of its time then rolls back (`levels.to_be_undone`); a cancel does not.
+    Under `rollback`, a failure or the end of its time then rolls back (`to_be_undone`); a cancel does not.
 
     Args:
         graph: the topology's.
@@ -154,14 +154,6 @@ def rollback_action(graph: Graph, statuses: Statuses) -> NextAction:
     return NextAction(State.FAILED if is_stuck else State.ROLLED_BACK)
 
 
-def levels(graph: Graph) -> tuple[tuple[str, ...], ...]:
-    """The nodes by their longest way from the top: each level's parents lie in levels before it."""
-    level: dict[str, int] = {}
-    for key in graph.order:
-        level[key] = max((level[parent] + 1 for parent in graph.by_key[key].depends_on), default=0)
-    return _grouped(level)
-
-
 def reverse_levels(graph: Graph, among: Collection[str]) -> tuple[tuple[str, ...], ...]:
     """Some nodes, those first from which no way leads down to another of them.
 
@@ -182,11 +174,6 @@ def to_be_undone(status: NodeStatus) -> bool:
     if status.state is State.SUCCEEDED:
         return not status.rollback_failed
     return status.state is State.FAILED and status.started_at is not None and not status.rollback_failed
-
-
-def rollback_levels(graph: Graph, statuses: Statuses) -> tuple[tuple[str, ...], ...]:
-    """What a rollback of the run undoes, level by level: before a node, everything that depends on it."""
-    return reverse_levels(graph, {key for key, status in statuses.items() if to_be_undone(status)})
 
 
 def undone_next(graph: Graph, statuses: Statuses) -> tuple[str, ...]:

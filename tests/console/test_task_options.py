@@ -1,0 +1,36 @@
+"""The options of a task in the console's source, without a browser."""
+
+from __future__ import annotations
+
+import re
+
+from duetime.contract.tasks.bodies import TaskCreate
+from infra import ROOT
+
+SOURCE = ROOT / "console" / "src" / "components" / "task_options.tsx"
+OUTSIDE_OF_THE_OPTIONS = {
+    "type": "the form of a task and that of a schedule have a field for it",
+    "payload": "the form of a task and that of a schedule have a field for it",
+    "name": "the form of a task has a field for it",
+    "delay_seconds": "the form of a task has a field for it; a schedule has no use for it",
+}
+"""Fields of a request that are not among the options, and why."""
+
+
+def places() -> set[str]:
+    """The place of each field of a request, and of each part of one; a target is one, for each kind has others."""
+    schema = TaskCreate.model_json_schema()
+    found = set()
+    for name, field in schema["properties"].items():
+        of = [each["$ref"].rpartition("/")[2] for each in field.get("anyOf", [field]) if "$ref" in each]
+        parts = schema["$defs"][of[0]].get("properties", {}) if of and name != "target" else {}
+        found |= {f"{name}.{part}" for part in parts} or {name}
+    return found
+
+
+def test_the_console_has_an_option_for_each_field_of_a_request() -> None:
+    """A field that is added to tasks is an option of the console, or listed here with the reason why it is none."""
+    offered = re.findall(r'\{ path: "([a-z_.]+)", label:', SOURCE.read_text())
+    assert len(offered) == len(set(offered))
+    assert {*offered, *OUTSIDE_OF_THE_OPTIONS} == places()
+    assert set(offered) & OUTSIDE_OF_THE_OPTIONS.keys() == set()

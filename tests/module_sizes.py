@@ -1,0 +1,90 @@
+"""Lists modules that a reader might want longer or shorter: `python -m tests.module_sizes`.
+
+It lists and never fails: no limit decides what one module is, a reader does (CONTRIBUTING.md).
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import grimp
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+LISTED = ("duetime", "duetime_client")
+"""Packages whose modules are listed."""
+IMPORTING = (*LISTED, "functions", "duetime_cdk", "duetime_local", "duetime_testing")
+"""Packages whose imports count."""
+LONG, SHORT = 400, 60
+"""Lines above which a module is long, and below which it is short."""
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A module with its length and its importers.
+
+    Attributes:
+        name: dotted.
+        path: its file.
+        lines: of the file.
+        importers: the modules that import it.
+    """
+
+    name: str
+    path: Path
+    lines: int
+    importers: frozenset[str]
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it may be more than one subject."""
+        return self.lines > LONG
+
+    @property
+    def is_satellite(self) -> bool:
+        """Whether it may be a part of its only importer, which is in the same folder."""
+        return self.lines < SHORT and {_folder_of(each) for each in self.importers} == {_folder_of(self.name)}
+
+
+def _folder_of(module: str) -> str:
+    return module.rpartition(".")[0]
+
+
+def modules_of(listed: Iterable[str], importing: Sequence[str]) -> list[Module]:
+    """The modules of some packages, by name; a package's `__init__` is not one of them.
+
+    Args:
+        listed: the packages.
+        importing: the packages whose imports count; they include `listed`.
+    """
+    graph = grimp.build_graph(*importing, cache_dir=None)
+    found = []
+    for package in listed:
+        folder = Path(next(iter(import_module(package).__path__)))
+        for path in sorted(folder.rglob("*.py")):
+            if path.name != "__init__.py":
+                name = ".".join((package, *path.relative_to(folder).with_suffix("").parts))
+                importers = frozenset(graph.find_modules_that_directly_import(name))
+                found.append(Module(name, path, len(path.read_text(encoding="utf-8").splitlines()), importers))
+    return found
+
+
+def report(modules: Sequence[Module]) -> list[str]:
+    """The lines to print: the long modules, longest first, and those that only a neighbour imports."""
+    long = sorted((each for each in modules if each.is_long), key=lambda each: -each.lines)
+    satellites = [each for each in modules if len(each.importers) == 1 and each.is_satellite]
+    return [
+        f"{len(long)} modules of more than {LONG} lines",
+        *(f"  {each.lines:5} {each.name}" for each in long),
+        f"{len(satellites)} modules of fewer than {SHORT} lines whose only importer is in the same folder",
+        *(f"  {each.lines:5} {each.name}, imported by {', '.join(each.importers)}" for each in satellites),
+    ]
+
+
+if __name__ == "__main__":
+    sys.stdout.write("\n".join(report(modules_of(LISTED, IMPORTING))) + "\n")
