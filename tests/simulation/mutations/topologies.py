@@ -166,7 +166,7 @@ MUTANTS = (
     Mutant(
         "a topology that is finished days late outlives its nodes",
         "services/topologies/deletion.py",
-        "return present >= wanted - NODE_MARGIN // 2",
-        "return True",
+        "if task.finished_at is not None and task.expires_at is not None:",
+        "if task.expires_at is not None:",
     ),
 )
