@@ -166,7 +166,13 @@ MUTANTS = (
     Mutant(
         "a topology that is finished days late outlives its nodes",
         "services/topologies/deletion.py",
-        "if task.finished_at is not None and task.expires_at is not None:",
-        "if task.expires_at is not None:",
+        "return max(kept_until, task.expires_at or 0, 0 if outer is None else self.expiry_of_nodes(outer))",
+        "return self.runtime.now() + self.period if outer is None else self.expiry_of_nodes(outer)",
+        also=(
+            (
+                "if task.finished_at is not None and task.expires_at is not None:",
+                "if task.expires_at is not None:",
+            ),
+        ),
     ),
 )
