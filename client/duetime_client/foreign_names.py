@@ -155,7 +155,7 @@ EVENTBRIDGE_SCHEDULER: Mapping[str, Meaning] = {
     "RoleArn": _is(text="targets are called with the deployment's role: its settings name what may be called"),
     "GroupName": _TAGS,
     "ClientToken": _KEY,
-    "KmsKeyArn": _is(text="the key is chosen for the whole deployment, in its settings"),
+    "KmsKeyArn": _is(text="the table and the buckets of a deployment are encrypted with keys that AWS manages"),
 }
 TEMPORAL: Mapping[str, Meaning] = {
     "workflow_id": _UNIQUE,
