@@ -154,7 +154,7 @@ EVENTBRIDGE_SCHEDULER: Mapping[str, Meaning] = {
     "RoleArn": _is(text="targets are called with the deployment's role: its settings name what may be called"),
     "GroupName": _TAGS,
     "ClientToken": _KEY,
-    "KmsKeyArn": _is(text="the table and the buckets of a deployment are encrypted with keys that AWS manages"),
+    "KmsKeyArn": _is(text="duetime encrypts what it stores with keys that AWS manages; no key is chosen"),
 }
 TEMPORAL: Mapping[str, Meaning] = {
     "workflow_id": _UNIQUE,
