@@ -1,4 +1,4 @@
-"""What can go wrong with a request, named for what happened. The API turns each into a problem of the same code."""
+"""Errors of requests, named for what happened. The API turns each into a problem with the same code."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class RequestError(Exception):
-    """A request that cannot be met; nothing was changed."""
+    """A request that was rejected without changing anything."""
 
 
 class FaultCode(StrEnum):
-    """What kind of fault it is, for programs; more may be added."""
+    """Machine-readable code of a fault; codes may be added."""
 
     REQUIRED = "required"
     UNKNOWN_FIELD = "unknown_field"
@@ -41,12 +41,12 @@ class FaultCode(StrEnum):
 
 
 class FieldInvalid(RequestError):
-    """A field of the request cannot be accepted.
+    """A field of the request is invalid.
 
     Attributes:
-        field: its name, with its place in the request.
-        reason: why, in words.
-        code: why, for programs.
+        field: its path in the request.
+        reason: human-readable.
+        code: machine-readable.
     """
 
     def __init__(self, field: str, reason: str, code: FaultCode = FaultCode.INVALID) -> None:
@@ -56,7 +56,7 @@ class FieldInvalid(RequestError):
         self.code = code
 
     def inside(self, place: str) -> FieldInvalid:
-        """The same of a field that lies in another one."""
+        """The same error for a field nested in another one."""
         return FieldInvalid(f"{place}.{self.field}", self.reason, self.code)
 
 

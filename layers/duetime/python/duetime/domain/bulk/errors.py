@@ -1,4 +1,4 @@
-"""Why a request on a bulk operation is refused."""
+"""Errors of requests for a bulk operation."""
 
 from __future__ import annotations
 

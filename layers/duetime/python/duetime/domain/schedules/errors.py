@@ -1,4 +1,4 @@
-"""Why a request on a schedule, a backfill or a calendar is refused."""
+"""Errors of requests for a schedule, a backfill or a calendar."""
 
 from __future__ import annotations
 

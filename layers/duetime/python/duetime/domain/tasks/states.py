@@ -1,7 +1,7 @@
-"""The states of a task and the one table of its legal moves.
+"""The states of a task and the table of its legal moves.
 
-Every write to a record is a move of this table: one conditional write that names the states it leaves.
-The docs draw their picture from it.
+Every write to a record is a move of this table: one conditional write that names the states it may leave. The diagram
+in the docs is generated from it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class State(StrEnum):
 
 
 STARTABLE = frozenset({State.SCHEDULED, State.WAITING})
-"""States in which a task is taken up when its time comes."""
+"""States in which a task is claimed when its time comes."""
 LEASED = frozenset({State.PREPARING, State.RUNNING, State.ROLLING_BACK})
 """States in which an attempt holds a lease."""
 NOT_STARTED = frozenset({State.BLOCKED, State.SCHEDULED, State.WAITING, State.PAUSED})
@@ -53,12 +53,12 @@ TERMINAL = frozenset({State.SUCCEEDED, State.FAILED, State.ROLLED_BACK, State.CA
 _ATTEMPTED = frozenset({State.PREPARING, State.RUNNING})
 """States in which an attempt at the work itself holds a lease."""
 GOING_ON = STARTABLE | _ATTEMPTED
-"""States of a task that nobody and nothing holds: it waits for its time, or is worked on."""
+"""States of a task that is not held by anyone: it waits for its time, or is being worked on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What one move does: the states it may leave and the state it leads to (`None`: it stays)."""
+    """The effect of a move: the states it may leave and the resulting state (`None`: unchanged)."""
 
     sources: frozenset[State]
     to: State | None
@@ -66,7 +66,7 @@ class Rule:
 
 
 class Move(StrEnum):
-    """The moves of a task; `LEGAL` says what each may do."""
+    """The moves of a task; `LEGAL` defines the rule of each."""
 
     CLAIM = "claim"
     PREPARE = "prepare"

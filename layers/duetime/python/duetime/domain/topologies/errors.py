@@ -1,4 +1,4 @@
-"""Why a request on a topology definition is refused."""
+"""Errors of requests for a topology definition."""
 
 from __future__ import annotations
 
