@@ -67,8 +67,8 @@ quarter."""
 LONGEST_CHECK_INTERVAL = HOUR
 """Longest time between two such checks."""
 LONGEST_JOB_CHECK_INTERVAL = 30 * MINUTE
-"""The same for a job in AWS, in case the event of its end was lost: ECS describes a stopped task for an hour (Source:
-ECS API Reference, DescribeTasks)."""
+"""Longest time between two checks of a job in AWS, in case the event of its end was lost: ECS describes a stopped task
+for an hour (Source: ECS API Reference, DescribeTasks)."""
 JOB_MARGIN = 15 * MINUTE
 """How long after its time limit a job may take to stop; the next attempt does not start before."""
 JOB_STOP_CHECK = MINUTE

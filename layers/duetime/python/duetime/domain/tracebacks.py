@@ -100,7 +100,7 @@ class AttemptTraceback:
 def traceback_of(error: BaseException) -> str:
     """The traceback of a handler's error, including causes, without the frame that called the handler.
 
-    Secrets are replaced. Of a text that is too long for a log, the end is kept, which contains the error.
+    Secrets are replaced. If the text is too long for a log, only its end is kept, which contains the error.
     """
     try:
         frames = error.__traceback__.tb_next if error.__traceback__ else None

@@ -39,7 +39,7 @@ class GateName(StrEnum):
         WORKER: a free worker.
         APPROVAL: a person who approves or rejects it.
         TOPOLOGY: the state machine of its topology, or nodes of an earlier run.
-        OTHER: something else, which the text names.
+        OTHER: another reason, given in the text.
         RETRY: the wait before its next attempt.
         RUN: a running attempt.
         NOTIFICATION: its target, which has accepted the work and will report the outcome.

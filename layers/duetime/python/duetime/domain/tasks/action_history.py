@@ -71,7 +71,7 @@ class Attribution:
     """Who performs an action, and why.
 
     Attributes:
-        actor: what kind of actor.
+        actor: the kind of actor.
         name: of a user other than the task's owner: several people may act for one owner.
         reason: why, in the user's words; empty for none.
         operation: the bulk operation that performs it.

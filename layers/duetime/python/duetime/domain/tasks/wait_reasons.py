@@ -26,7 +26,7 @@ class WaitReason(StrEnum):
         TARGET: its target does not accept more calls now.
         APPROVAL: a person who approves or rejects it.
         TOPOLOGY: the state machine of its topology, or nodes of an earlier run.
-        OTHER: something else, which the text names.
+        OTHER: another reason, given in the text.
     """
 
     LOCK = "lock"
