@@ -57,7 +57,7 @@ class TaskDetail(EventDetail):
     type: Annotated[str, "Type of the task."]
     name: Annotated[str, "Name of the task; empty for none."]
     state: Annotated[str, "State after the change."]
-    version: Annotated[int, "Version after the change: of two events of a task, the greater is the later."]
+    version: Annotated[int, "Version after the change: a greater version means a later event of the task."]
     priority: Annotated[str, "`high`, `normal` or `low`."]
     due_at: Annotated[str, "When it was due, in UTC."]
     started_at: Annotated[str | None, "When its first attempt started; null if none has."]
@@ -97,7 +97,7 @@ class ScheduleSkipped(EventDetail):
 
     schedule: Annotated[str, "Name of the schedule."]
     occurrence: Annotated[str, "The occurrence, or the first of several, as the list of skipped runs names it."]
-    reason: Annotated[str, "Why, in words."]
+    reason: Annotated[str, "The reason, for people."]
     skipped_at: Annotated[str, "When that was found, in UTC."]
     runs_skipped: Annotated[int, "How many occurrences the schedule has skipped so far."]
 
@@ -116,7 +116,7 @@ class CalendarEnding(EventDetail):
 
     schedule: Annotated[str, "Name of the schedule."]
     calendar: Annotated[str, "Name of the calendar."]
-    known_until: Annotated[str, "From when on the calendar's times are not known, in UTC."]
+    known_until: Annotated[str, "When the calendar's known times end, in UTC."]
 
 
 DOCUMENTS: Mapping[EventKind, type] = {

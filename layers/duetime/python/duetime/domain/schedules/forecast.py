@@ -47,7 +47,7 @@ class Forecast:
     """Planned runs from an instant on.
 
     Attributes:
-        periods: consecutive; the first starts at the latest half hour.
+        periods: consecutive; the first starts at the last full or half hour before `start`.
         collisions: minutes with the most starts first.
         is_complete: whether all active schedules are counted.
     """

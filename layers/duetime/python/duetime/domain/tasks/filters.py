@@ -44,7 +44,7 @@ class TaskFilter:
         error_type: of the last failed attempt.
         schedule: name of the schedule that created it.
         parent: the topology of a node.
-        is_topology: whether it is a topology; `None` for any task.
+        is_topology: whether only topologies match.
         definition: name of the definition that it is a run of.
     """
 
