@@ -83,8 +83,7 @@ class TaskLate(TaskDetail):
     """The first attempt of a task has started a minute or more after its due time.
 
     A task has at most one such event. It is sent after the target was called, with the next write of the record: the
-    first
-    heartbeat of the attempt or its end. A task that waits for a lock, a rate or a switch has not started.
+    first heartbeat of the attempt or its end. A task that waits for a lock, a rate or a switch has not started.
     """
 
 

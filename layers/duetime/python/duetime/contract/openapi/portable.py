@@ -80,7 +80,7 @@ def _text(default: object) -> str:
 
 
 def _with_description_outside(schema: Schema) -> Schema:
-    """Moves the description of the only choice besides null to the field."""
+    """Moves the description of a nullable field's only other choice to the field itself."""
     choices = [each for each in schema.get("anyOf", []) if each != {"type": "null"}]
     if len(choices) != 1 or "description" in schema or "description" not in choices[0]:
         return schema

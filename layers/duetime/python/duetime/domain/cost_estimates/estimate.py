@@ -1,8 +1,7 @@
 """Estimates the cost of a workload without AWS: counted writes and requests, multiplied by the price table.
 
 Tests assert the exact counts (listed on the reference page "What a task costs"). Function durations on AWS have not
-been
-measured: the constants below that say so are assumptions.
+been measured: the constants below that say so are assumptions.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class KnownRuns:
 
     Attributes:
         until: runs are known up to and including this instant.
-        instants: of the occurrences that have one.
+        instants: the instants of occurrences that have a run.
     """
 
     until: Millis

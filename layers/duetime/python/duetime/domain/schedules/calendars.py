@@ -131,7 +131,7 @@ class Calendar:
 
     @property
     def end_in_words(self) -> str:
-        """Text that says when its known times end; only for a calendar that has such an end."""
+        """Describes when its known times end; for calendars with `known_until` only."""
         end = self.zone.text_at(self.known_until or 0)
         return f"{self.name}: its times are not known from {end[:10] if 'T00:00:00' in end else end} on"
 
