@@ -1,8 +1,8 @@
 # Copied from duetime.domain.cost_estimates.estimate by `make docs`: change it there.
-"""What a workload costs, estimated without AWS: counted writes and requests, times the price table.
+"""Estimates the cost of a workload without AWS: counted writes and requests, multiplied by the price table.
 
-What is counted exactly is asserted by tests (the reference page "What a task costs" lists them). How long functions run
-on AWS has not been measured: the constants below that say so are assumed.
+Tests assert the exact counts (listed on the reference page "What a task costs"). Function durations on AWS have not
+been measured: the constants below that say so are assumptions.
 """
 
 from __future__ import annotations
@@ -21,50 +21,50 @@ if TYPE_CHECKING:
 
 API_MB, TRIGGER_MB, BROADCAST_MB = 512, 1_024, 512
 TASK_WRITES = 4
-"""Record, lease, outcome, and the place in the owner's list."""
+"""Write units per task: record, lease, outcome, and the entry in the owner's list."""
 RETRY_WRITES = 2
 SUMMARY_WRITES, SUMMARY_CHANGE_WRITES, SUMMARY_READS = 4, 0.03, 1
-"""Of a delivery of the table's stream, for the counts of one minute; of each change in it, whose mark is written again
-with those that come later in its minute; and the reading of what is counted."""
+"""Write units per delivery of the table's stream, for the counts of one minute; per change, because its mark is
+rewritten with later changes of the same minute; and read units per delivery for the current counts."""
 WATCHER_READS = 0.5
-"""Of a delivery: who watches."""
+"""Read units per delivery, for the list of watchers."""
 SWITCH_READS = 0.5
-"""Of a batch: a worker reads the switches every five seconds at most."""
+"""Read units per batch: a worker reads the switches at most every five seconds."""
 OWN_SECONDS = 0.04
-"""Assumed: of a worker, for its claim, its outcome and the visibility of its messages."""
+"""Assumed worker time for the claim, the outcome and message visibility."""
 API_SECONDS, API_TASK_SECONDS = 0.013, 0.002
-"""Assumed: of the API's function, for a request, and for each task in it."""
+"""Assumed time of the API's function, per request and per task in it."""
 BROADCAST_SECONDS = 0.1
-"""Assumed: for a delivery of the table's stream."""
+"""Assumed time per delivery of the table's stream."""
 LOG_BYTES = 450
-"""Of an invocation: one line of metrics, as long as that of a worker."""
+"""Bytes of the metrics line of an invocation, as for a worker."""
 ACCESS_LOG_BYTES = 400
-"""Of a request: its line in the access log of the API, as assumed."""
+"""Assumed bytes per request in the API's access log."""
 IDLE_TICK_WRITES, IDLE_TICK_READS = 2, 64
 IDLE_POLLS, POLLED_QUEUES = MONTH_SECONDS // 20 * 5, 4
-"""Requests to an empty queue that invokes a function: five polls of 20 seconds side by side."""
+"""Requests to an empty queue that invokes a function: five concurrent polls of 20 seconds."""
 IDLE_SCHEDULES = TICKS + TICKS // 5
 """The tick, and the recount of the summary every five minutes."""
 
 
 STREAM_BATCH = 500
-"""Most changes of a delivery."""
+"""Maximum number of changes per delivery."""
 _CHANGES = 3
-"""Of a task: it is created, begins and ends."""
+"""Changes per task: created, started, ended."""
 _MANY = 100
-"""Of so many, no fraction is shown."""
+"""Quantities from this size on are shown without a fraction."""
 
 
 @dataclass(frozen=True, slots=True)
 class CostLine:
-    """A part of the bill.
+    """A line of the bill.
 
     Attributes:
-        part: what is paid for.
-        quantity: how much of it.
+        part: what is billed.
+        quantity: the billed quantity.
         unit: of the quantity.
-        dollars: for all of it.
-        note: what else is to be said of it.
+        dollars: for the whole quantity.
+        note: additional explanation.
     """
 
     part: str
@@ -75,18 +75,18 @@ class CostLine:
 
     @property
     def use(self) -> str:
-        """How much of it, in words."""
+        """The quantity with its unit, as text."""
         number = f"{self.quantity:,.0f}" if self.quantity >= _MANY else f"{self.quantity:.3g}"
         return f"{number} {self.unit}{self.note and ', '}{self.note}"
 
 
 @dataclass(frozen=True, slots=True)
 class CostEstimate:
-    """What a workload costs a month.
+    """Monthly cost of a workload.
 
     Attributes:
-        lines: what its tasks cost, part by part.
-        idle: what the deployment costs without any task, without CloudWatch's alarms, metrics and dashboard.
+        lines: cost of its tasks by part.
+        idle: cost of the deployment without any task, excluding CloudWatch alarms, metrics and dashboard.
     """
 
     workload: Workload
@@ -95,28 +95,28 @@ class CostEstimate:
 
     @property
     def dollars(self) -> float:
-        """A month, the idle deployment included."""
+        """Cost per month, including the idle deployment."""
         return self.idle + sum(line.dollars for line in self.lines)
 
     @property
     def per_million(self) -> float:
-        """A million of its tasks, without the idle deployment."""
+        """Cost per million tasks, excluding the idle deployment."""
         return sum(line.dollars for line in self.lines) / (self.workload.tasks or 1) * MILLION
 
 
 THIN_TRAFFIC = Workload(MILLION)
-"""A million tasks a month in the default deployment, posted one by one, each due alone, minutes ahead."""
+"""A million tasks a month in the default deployment, created one by one, minutes before their distinct due times."""
 FULL_BATCHES = Workload(MILLION, together=1_000, per_request=100)
-"""The same in requests of a hundred, a thousand of them due at the same moment."""
+"""The same, created in requests of a hundred tasks, with a thousand due at the same moment."""
 
 
 def estimate(workload: Workload) -> CostEstimate:
-    """What a workload costs a month, by the prices of its region."""
+    """Estimates the monthly cost of a workload at the prices of its region."""
     return CostEstimate(workload, lines_of([workload]), idle_month(PRICES[workload.region]))
 
 
 def lines_of(workloads: Iterable[Workload]) -> list[CostLine]:
-    """What workloads cost together, part by part, without the idle deployment."""
+    """Combined cost of workloads by part, without the idle deployment."""
     found: dict[str, CostLine] = {}
     for workload in workloads:
         prices = PRICES[workload.region]
@@ -132,20 +132,21 @@ def _together(one: CostLine, other: CostLine) -> CostLine:
 
 
 def idle_month(prices: Prices) -> float:
-    """A month without any task: ticks, polls of empty queues, schedules. Durations and CloudWatch are left out."""
+    """Monthly cost without any task: ticks, polls of empty queues, schedules. Excludes durations and CloudWatch."""
     ticks = TICKS * (IDLE_TICK_WRITES * prices.write_unit + IDLE_TICK_READS * prices.read_unit)
     polls = POLLED_QUEUES * IDLE_POLLS * prices.queue_request
     return ticks + polls + IDLE_SCHEDULES * (prices.scheduler_invocation + prices.function_request)
 
 
 def _core(workload: Workload, prices: Prices) -> Iterator[CostLine]:
-    """What it takes to accept, send and run the tasks."""
+    """Cost of accepting, sending and running the tasks."""
     w = workload
     writes = w.tasks * (TASK_WRITES + RETRY_WRITES * w.retries + w.keys + w.heartbeats + w.extra_writes)
     yield CostLine("table writes", writes, "units", writes * prices.write_unit)
     reads = SWITCH_READS * w.batches + w.attempts * w.pulled
     yield CostLine("table reads", reads, "units", reads * prices.read_unit)
-    # Each delivery is received and deleted; worker functions hide theirs, pull workers those that they work on longer.
+    # Each delivery is received and deleted; worker functions extend the visibility of theirs, pull workers of leased
+    # ones.
     hidden = w.tasks * w.heartbeats if w.pulled else w.batches
     messages = w.sends + 2 * w.deliveries + hidden
     yield CostLine("queues", messages, "requests", messages * prices.queue_request)
@@ -165,7 +166,7 @@ def _core(workload: Workload, prices: Prices) -> Iterator[CostLine]:
 
 
 def _tick_wait(workload: Workload) -> float:
-    """Seconds that a tick waits for the best moments, on average: until the last but one of so many even chances."""
+    """Average seconds that a tick waits for best moments, up to the second to last if they are evenly distributed."""
     if not workload.is_aligned:
         return 0.0
     moments = workload.minute / workload.together
@@ -173,7 +174,7 @@ def _tick_wait(workload: Workload) -> float:
 
 
 def _observability(workload: Workload, prices: Prices) -> Iterator[CostLine]:
-    """The cost of publishing their changes, of counting, logging and tracing them."""
+    """Cost of publishing, counting, logging and tracing the changes."""
     deliveries = _stream_deliveries(workload)
     time = deliveries * BROADCAST_SECONDS * BROADCAST_MB / 1_024
     published = (
@@ -181,7 +182,7 @@ def _observability(workload: Workload, prices: Prices) -> Iterator[CostLine]:
     )
     yield CostLine("change events", deliveries, "deliveries of the table's stream", published)
     if workload.has_summary:
-        # A delivery of many seconds has changes of two minutes now and then.
+        # A delivery that spans several seconds occasionally contains changes of two minutes.
         minutes = 1 + (workload.stream_seconds / MINUTE_SECONDS if deliveries < _alone(workload) else 0)
         units = SUMMARY_WRITES * minutes * deliveries + SUMMARY_CHANGE_WRITES * _CHANGES * workload.tasks
         counted = units * prices.write_unit + SUMMARY_READS * minutes * deliveries * prices.read_unit
@@ -190,7 +191,7 @@ def _observability(workload: Workload, prices: Prices) -> Iterator[CostLine]:
     gigabytes = (invocations * LOG_BYTES + workload.requests * ACCESS_LOG_BYTES) / 1e9
     yield CostLine("logs and metrics' lines", gigabytes, "GB", gigabytes * prices.log_gigabyte)
     if workload.has_traces:
-        # X-Ray takes the first of each second, and a twentieth of the others (Source: AWS X-Ray Developer Guide).
+        # X-Ray samples the first request of each second, and 5 % of the others (Source: AWS X-Ray Developer Guide).
         traces = sum(_sampled(each) for each in (workload.requests, workload.batches, deliveries))
         yield CostLine("traces", traces, "recorded", traces * prices.trace)
 
@@ -201,12 +202,12 @@ def _sampled(invocations: float) -> float:
 
 
 def _stream_deliveries(workload: Workload) -> float:
-    """Deliveries of the table's stream: of one change, or of those of a batching window together; of one shard."""
+    """Number of deliveries if the table's stream has one shard: one per change, or one per batching window."""
     full = ceil(workload.tasks * _CHANGES / STREAM_BATCH)
     return max(min(_alone(workload), MONTH_SECONDS / workload.stream_seconds), full)
 
 
 def _alone(workload: Workload) -> float:
-    """Deliveries, if none has changes of tasks that are created, or run, at different times."""
+    """Number of deliveries if tasks that are created or run at different times never share one."""
     runs = workload.tasks / workload.together
     return (workload.creations or runs) + runs * (1 if workload.seconds < workload.stream_seconds else 2)

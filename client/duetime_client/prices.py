@@ -1,8 +1,8 @@
 # Copied from duetime.domain.prices by `make docs`: change it there.
-"""The price table: what AWS is assumed to charge, in three regions. Every calculation of dollars uses these figures.
+"""The price table: assumed AWS prices in three regions. All cost calculations use these figures.
 
-Public on-demand list prices without free tiers, volume tiers, savings plans and taxes. Only DynamoDB's and the HTTP
-API's in us-east-1 were compared with a published list; all others are assumed. Check yours.
+Public on-demand list prices without free tiers, volume tiers, savings plans and taxes. Only those of DynamoDB and the
+HTTP API in us-east-1 were compared with a published list; all others are assumptions. Check your own.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ if TYPE_CHECKING:
 
 MILLION = 1_000_000
 AS_OF = "2026-11-21"
-"""The day that the prices are of."""
+"""Date of the prices."""
 WORKER_MB = 512
-"""Memory of a worker: the cloud gives it as much, unless its settings say otherwise."""
+"""Default memory of a worker, in MB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Dollars for one of each.
+    """Price per unit, in dollars.
 
     Attributes:
-        write_unit, read_unit: of DynamoDB, on demand.
-        queue_request: to a standard queue of SQS.
-        function_request: an invocation of a Lambda function.
-        gigabyte_second: of Lambda's memory, on arm64.
-        api_request: to an HTTP API.
-        scheduler_invocation: by EventBridge Scheduler.
+        write_unit, read_unit: DynamoDB, on demand.
+        queue_request: request to a standard SQS queue.
+        function_request: invocation of a Lambda function.
+        gigabyte_second: Lambda memory, on arm64.
+        api_request: request to an HTTP API.
+        scheduler_invocation: EventBridge Scheduler.
         trace: recorded by X-Ray.
         log_gigabyte: written to CloudWatch Logs.
-        state_transition: of a standard workflow of Step Functions.
+        state_transition: Step Functions standard workflow.
     """
 
     write_unit: float
@@ -60,4 +60,4 @@ PRICES: Mapping[str, Prices] = {
         write_unit=0.7135 / MILLION, read_unit=0.1427 / MILLION, api_request=1.29 / MILLION, log_gigabyte=0.76
     ),
 }
-"""The prices of each region of the table."""
+"""Prices by region."""

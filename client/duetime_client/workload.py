@@ -1,5 +1,5 @@
 # Copied from duetime.domain.cost_estimates.workload by `make docs`: change it there.
-"""A month of tasks, described by its user: what an estimate of costs is made for."""
+"""The workload of a month, from which costs are estimated."""
 
 from __future__ import annotations
 
@@ -13,48 +13,49 @@ MINUTE_SECONDS = 60
 MONTH_SECONDS = MONTH_DAYS * 24 * 3_600
 TICKS = MONTH_SECONDS // MINUTE_SECONDS
 BATCH = 10
-"""Most messages of a request to SQS, and of a worker's batch."""
+"""Maximum messages per SQS request and per batch of a worker."""
 LONGEST_SECONDS, LEAST_MB, MOST_MB = 900, 128, 10_240
-"""What Lambda allows (Source: AWS Lambda quotas)."""
+"""Limits of Lambda functions (Source: AWS Lambda quotas)."""
 STREAM_SECONDS = 5
-"""For how long a deployment gathers changes of tasks, unless its settings say otherwise."""
+"""Default time for which a deployment batches changes of tasks, in seconds."""
 LONGEST_WINDOW_SECONDS = 300
 """Longest batching window of a stream (Source: AWS Lambda API Reference, "CreateEventSourceMapping")."""
 ALIGNED_HOLD, DIRECT_HOLD = 0.20, 0.65
-"""Seconds that a lone worker holds a message on average, of precision `normal`: sent by the trigger, or by the API."""
+"""Average seconds that a lone worker holds a message of precision `normal`: sent by the trigger, or by the API."""
 EARLY_HOLD = 1.5
 """The same of precision `exact`."""
 FEWEST_ALIGNED, MOST_ALIGNED = 2, 100
-"""Messages of a minute that the trigger sends each at its best moment."""
+"""Number of messages per minute for which the trigger sends each at its best moment."""
 STEPS = 10
-"""Moments in a second at which it sends."""
+"""Sending moments per second."""
 
 
 class WorkloadError(ValueError):
-    """A workload cannot be: names the field."""
+    """A workload is invalid; names the field."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What a month brings.
+    """The tasks of a month.
 
     Attributes:
         tasks: one-time tasks a month, spread evenly.
-        seconds: how long an attempt keeps its worker busy, in seconds.
+        seconds: how long an attempt occupies its worker, in seconds.
         together: how many tasks are due at the same moment.
-        per_request: how many a request to the API creates (1 to 100); 0 if no request does, as with schedules.
-        ahead: whether they are created more than four minutes before they are due; if not, the API sends them.
+        per_request: tasks that one API request creates (1 to 100); 0 if they are created without requests, as by
+            schedules.
+        ahead: whether they are created more than four minutes before they are due; otherwise the API sends them.
         precision: `normal`, `exact` or `relaxed`.
-        memory_mb: of the worker.
-        retries: the share of tasks with one retry.
+        memory_mb: memory of the worker.
+        retries: fraction of tasks with one retry.
         keys: whether requests have an idempotency key.
-        heartbeats: of each task.
-        extra_writes: write units of each task besides: four of one with a unique key, two of one with a lock.
-        transitions: of Step Functions, for each task: a topology has some.
+        heartbeats: number per task.
+        extra_writes: additional write units per task: four with a unique key, two with a lock.
+        transitions: Step Functions state transitions per task, for topologies.
         pulled: whether pull workers run them.
-        stream_seconds: for how long changes of tasks are gathered (`broadcast_batch_seconds`, at least 1).
+        stream_seconds: batching window for changes of tasks (`broadcast_batch_seconds`, at least 1).
         has_summary: whether tasks are counted (`summary_spread` above 0).
-        has_traces: whether X-Ray traces (`xray`).
+        has_traces: whether X-Ray tracing is on (`xray`).
         region: of the price table.
     """
 
@@ -77,7 +78,7 @@ class Workload:
     region: str = DEFAULT_REGION
 
     def __post_init__(self) -> None:
-        """Reject what cannot be.
+        """Reject invalid values.
 
         Raises:
             WorkloadError: names the field.
@@ -108,7 +109,7 @@ class Workload:
 
     @property
     def deliveries(self) -> float:
-        """Messages that are received together: by a worker function, or for a pull worker that leases tasks."""
+        """Batches of messages received by worker functions, or by pull workers."""
         return self.attempts / min(BATCH, self.together)
 
     @property
@@ -123,23 +124,23 @@ class Workload:
 
     @property
     def requests(self) -> float:
-        """All requests to the API: a pull worker makes one to lease, one for each heartbeat and one to complete."""
+        """All requests to the API: a pull worker sends one to lease, one for each heartbeat and one to complete."""
         by_pull_workers = self.deliveries + self.attempts + self.tasks * self.heartbeats if self.pulled else 0.0
         return self.creations + by_pull_workers
 
     @property
     def minute(self) -> float:
-        """Tasks of a minute."""
+        """Tasks per minute."""
         return self.tasks / TICKS
 
     @property
     def is_aligned(self) -> bool:
-        """Whether the trigger sends each at its best moment."""
+        """Whether the trigger sends each message at its best moment."""
         return self.ahead and self.precision == "normal" and FEWEST_ALIGNED <= self.minute <= MOST_ALIGNED
 
     @property
     def hold(self) -> float:
-        """Seconds that a worker holds a batch, on average."""
+        """Average seconds that a worker holds a batch."""
         if self.precision == "relaxed":
             return 0.0
         if self.precision == "exact":
@@ -148,7 +149,7 @@ class Workload:
 
     @property
     def sends(self) -> float:
-        """Requests that send messages."""
+        """Number of requests that send messages."""
         if not self.ahead:
             return self.tasks / min(BATCH, max(1, self.per_request)) + self.tasks * self.retries
         fullest = min(max(self.minute, self.together), BATCH)

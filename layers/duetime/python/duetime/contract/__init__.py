@@ -1,1 +1,1 @@
-"""The REST contract: what requests may say and how they are answered, without HTTP and without AWS."""
+"""The REST contract: the form of requests and responses, independent of HTTP and AWS."""

@@ -1,4 +1,4 @@
-"""Estimates of costs, as responses have them."""
+"""Responses with cost estimates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DECIMALS = 12
 
 
 def estimate_response(workload: RequestWorkload) -> CostEstimateResponse:
-    """What tasks will cost."""
+    """The response for an estimate."""
     lines = [line for line in lines_of(workload.parts) if line.quantity]
     return CostEstimateResponse(
         dollars=_rounded(sum(line.dollars for line in lines)),

@@ -1,4 +1,4 @@
-"""The settings of the deployment over REST: what it allows, and how long it keeps things."""
+"""Settings of the deployment over REST: what it allows, and its retention times."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field
-from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
+from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
 
 from duetime.contract.http.operation import Operation, Returns
 from duetime.domain.dispatch.enqueue_plan import Precision

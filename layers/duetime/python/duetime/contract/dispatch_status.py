@@ -1,4 +1,4 @@
-"""How far dispatch has come, over REST."""
+"""Dispatch status over REST."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
-from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
+from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
 
 from duetime.contract.http.operation import Operation, Returns
 from duetime.contract.tasks.responses import Instant
@@ -39,8 +39,8 @@ class DispatchResponse(TypedDict):
     last_tick_at: Annotated[
         Instant | None,
         Field(
-            description="The minute in which the trigger last read all that it should have read by then; null if it "
-            "has not run yet. It runs every minute."
+            description="The last minute in which the trigger read everything that it should have; null if it has not "
+            "run yet. It runs every minute."
         ),
     ]
     dispatched_until: Annotated[
@@ -56,7 +56,7 @@ class DispatchResponse(TypedDict):
 
 
 def dispatch_response(status: DispatchStatus) -> DispatchResponse:
-    """How far dispatch has come."""
+    """The response for a dispatch status."""
     return DispatchResponse(
         last_tick_at=_instant(status.last_tick_at),
         dispatched_until=_instant(status.dispatched_until),

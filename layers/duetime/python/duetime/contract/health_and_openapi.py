@@ -1,11 +1,11 @@
-"""The API about itself: whether it answers, and its description."""
+"""The API's health, entry point and description."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
 from pydantic import Field
-from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
+from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
 
 from duetime.contract.http.operation import Operation, Returns
 
@@ -18,7 +18,7 @@ class HealthResponse(TypedDict):
 
 
 class ApiLinks(TypedDict):
-    """Links to other parts of the API: relative references (RFC 3986), so that they hold behind any path prefix."""
+    """Links to other parts of the API: relative references (RFC 3986), so that they work behind any path prefix."""
 
     openapi: Annotated[str, Field(description="The OpenAPI document, relative to the URL of the request.")]
     health: Annotated[str, Field(description="The health check, relative to the URL of the request.")]

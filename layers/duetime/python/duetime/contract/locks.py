@@ -1,4 +1,4 @@
-"""Locks over REST: the paths' keys, the list's query, the answers and the operations."""
+"""Locks over REST: keys in paths, queries, responses and operations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
-from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
+from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
 
 from duetime.contract.http.operation import Operation, Returns
 from duetime.contract.http.query_parameters import Parameters
@@ -54,7 +54,7 @@ class LockSummary(TypedDict):
 
 
 class LockResponse(LockSummary):
-    """A lock, with the first tasks that wait for it, in their order."""
+    """A lock, with the first tasks that wait for it, in order."""
 
     waiters: list[LockWaiterResponse]
 
@@ -74,10 +74,10 @@ class LockListQuery(Parameters):
 
 
 def lock_key(text: str) -> str:
-    """The key in a path.
+    """Parses the key in a path.
 
     Raises:
-        LockNotFound: no lock can have it.
+        LockNotFound: the text cannot be a key.
     """
     if _KEY.fullmatch(text) is None:
         raise LockNotFound(text)
@@ -85,12 +85,12 @@ def lock_key(text: str) -> str:
 
 
 def lock_entry(lock: Lock) -> LockSummary:
-    """A lock as lists show it."""
+    """A lock in a list."""
     return LockSummary(key=lock.name.key, holders=[_holder(holder) for holder in lock.holders])
 
 
 def lock_response(lock: Lock, line: Sequence[Waiter]) -> LockResponse:
-    """A lock with its line."""
+    """A lock with its waiting tasks."""
     waiters = [LockWaiterResponse(task_id=waiter.task_id.text, due_at=to_iso(waiter.due_at)) for waiter in line]
     return LockResponse(**lock_entry(lock), waiters=waiters)
 

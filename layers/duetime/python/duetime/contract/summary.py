@@ -1,4 +1,4 @@
-"""The summary over REST: how many tasks there are."""
+"""The summary over REST: counts of tasks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
-from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
+from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
 
 from duetime.contract.http import page_tokens
 from duetime.contract.http.operation import Operation, Returns
@@ -42,7 +42,7 @@ class TypeSummary(TypedDict):
 
 
 class SummaryResponse(TypedDict):
-    """How many tasks there are: all that can still be read, the ended ones included."""
+    """The number of tasks: all that can still be read, including ended ones."""
 
     total: Annotated[int, Field(description="Number of tasks.")]
     states: Annotated[Mapping[str, int], Field(description="Number of tasks in each state that has some.")]
@@ -104,7 +104,7 @@ class OwnerSummaryQuery(Parameters):
 
 
 def summary_response(summary: Summary) -> SummaryResponse:
-    """An owner's counts."""
+    """The response for an owner's counts."""
     states: Counter[str] = Counter()
     priorities: Counter[str] = Counter()
     types: dict[str, Counter[str]] = {}
@@ -130,19 +130,19 @@ def summary_response(summary: Summary) -> SummaryResponse:
 
 
 def owner_summary_page(found: Sequence[tuple[str, Summary]], last: str | None, scope: str) -> OwnerSummaryPage:
-    """A page of owners.
+    """The response for a page of owners.
 
     Args:
         found: the owners and their counts.
-        last: the last of them, if there may be more.
-        scope: of the page's token.
+        last: the last owner of the page, if there may be more.
+        scope: of the page token.
     """
     token = None if last is None else page_tokens.text_token(last, scope)
     return OwnerSummaryPage(owners=[_owner(*each) for each in found], next_token=token)
 
 
 def owner_after(token: str | None, scope: str) -> str:
-    """The owner that a token goes on behind; the empty string without one.
+    """The owner after which a token continues; the empty string without a token.
 
     Raises:
         ParametersInvalid: the token does not belong to this list.
@@ -168,7 +168,7 @@ def _instant(at: Millis | None) -> Instant | None:
 
 
 def _some(counts: Counter[str]) -> dict[str, int]:
-    """Without what has none."""
+    """The counts that are not zero."""
     return {name: number for name, number in sorted(counts.items()) if number}
 
 

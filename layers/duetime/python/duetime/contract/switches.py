@@ -1,4 +1,4 @@
-"""Switches over REST: the keys in paths, the body, the responses and the operations."""
+"""Switches over REST: keys in paths, bodies, responses and operations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field
-from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
+from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
 
 from duetime.contract.http.operation import Operation, Returns
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
@@ -37,7 +37,7 @@ _NAME_RULES = {
 }
 _SCOPES = ", ".join(repr(scope.value) for scope in SwitchScope)
 _KEPT_ESCAPE = "%25"
-"""The gateway decodes all of a path but this (Source: what HTTP APIs hand on as `rawPath`)."""
+"""The gateway decodes everything in a path except this (Source: observed in `rawPath` of HTTP APIs)."""
 
 
 class SwitchRate(Body):
@@ -121,10 +121,10 @@ class SwitchList(TypedDict):
 
 
 def switch_key(parameters: Mapping[str, str]) -> SwitchKey:
-    """The switch that a path names.
+    """Parses the switch in a path.
 
     Raises:
-        ParametersInvalid: no switch can have such a scope or name.
+        ParametersInvalid: the scope or the name is invalid.
     """
     name = parameters["name"].replace(_KEPT_ESCAPE, "%")
     try:
@@ -142,10 +142,10 @@ def switch_key(parameters: Mapping[str, str]) -> SwitchKey:
 
 
 def switch_of(key: SwitchKey, document: Document) -> Switch:
-    """The switch that a request asks for.
+    """Decodes a switch.
 
     Raises:
-        FieldsInvalid: some fields cannot be accepted.
+        FieldsInvalid: some fields are invalid.
     """
     body = read_body(SwitchPut, document)
     given = (("scope", body.scope, key.scope), ("name", body.name, key.name))
@@ -155,7 +155,7 @@ def switch_of(key: SwitchKey, document: Document) -> Switch:
         if told not in (None, own)
     ]
     if key.scope is SwitchScope.ALL:
-        # One lock for all tasks of all owners would be one item that each of them writes; so would one count.
+        # One lock for all tasks of all owners would be one item that every task writes; so would one rate.
         limits = (("max_concurrent", body.max_concurrent), ("rate", body.rate))
         why = "belongs to the scopes 'type' and 'owner'"
         faults += [Fault(name, why, FaultCode.CONFLICT) for name, value in limits if value is not None]
@@ -166,7 +166,7 @@ def switch_of(key: SwitchKey, document: Document) -> Switch:
 
 
 def switch_response(switch: Switch) -> SwitchResponse:
-    """A switch."""
+    """The response for a switch."""
     return SwitchResponse(
         scope=switch.key.scope,
         name=switch.key.name,
@@ -186,7 +186,7 @@ def _rate(rate: Rate | None) -> SwitchRateResponse | None:
 
 
 def switches_response(switches: Sequence[Switch], circuits: Sequence[tuple[Circuit, CircuitState]]) -> SwitchList:
-    """What is held back."""
+    """The response with switches and circuits."""
     return SwitchList(
         switches=[switch_response(switch) for switch in switches],
         circuits=[_circuit(circuit, state) for circuit, state in circuits],

@@ -1,1 +1,1 @@
-"""What a task is and what may happen to it: pure values and decisions, given the time."""
+"""Task states and rules as immutable values and pure functions; the current time is always a parameter."""

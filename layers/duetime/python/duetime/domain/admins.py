@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from duetime.domain.errors import OperatorRequired
 
 EVERYBODY = "*"
-"""Stands for every caller among the names of operators: for a deployment that is nobody else's."""
+"""In the list of operators, stands for every caller: for a deployment that nobody else uses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Admins:
-    """The identities that may do what concerns all owners.
+    """The identities that may perform operations on all owners.
 
     Attributes:
         names: identities as owners are named, or `EVERYBODY`.
@@ -21,14 +21,14 @@ class Admins:
     names: frozenset[str] = frozenset()
 
     def include(self, caller: str) -> bool:
-        """Whether a caller is one of them."""
+        """Whether the caller is an operator."""
         return caller in self.names or EVERYBODY in self.names
 
     def require(self, caller: str) -> None:
-        """Reject everybody else.
+        """Reject a caller who is not an operator.
 
         Raises:
-            OperatorRequired: the caller is none of them.
+            OperatorRequired: the caller is not an operator.
         """
         if not self.include(caller):
             raise OperatorRequired

@@ -1,8 +1,8 @@
-"""Which objects of the archive the records of ended tasks are written to.
+"""Groups the records of ended tasks into objects of the archive.
 
-An object holds tasks that ended on one day. Its name depends on nothing but which tasks it holds, so that a batch that
-is delivered again is written to the same object. A batch that is delivered again in other parts is written to other
-objects: whoever reads the archive takes each task, by its id and version, once.
+An object holds tasks that ended on the same day. Its name depends only on its tasks, so a redelivered batch is written
+to the same object. If the stream redelivers records in different batches, they are written to other objects: readers
+of the archive deduplicate tasks by id and version.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 TASKS_PREFIX = "archive/"
-"""What the keys of objects with tasks begin with."""
+"""Key prefix of objects that hold tasks."""
 UNREADABLE_PREFIX = "unreadable/"
-"""What the keys of objects with unreadable records begin with."""
+"""Key prefix of objects that hold unreadable records."""
 _DIGEST_BYTES = 12
 
 
@@ -32,7 +32,7 @@ class RemovedTask:
     """A record that TTL removed.
 
     Attributes:
-        task: the record, as it was last.
+        task: the last version of the record.
         removed_at: when it was removed, in whole seconds.
     """
 
@@ -41,7 +41,7 @@ class RemovedTask:
 
     @property
     def day(self) -> str:
-        """The day on which the task ended, in UTC; that of its removal if what follows its end was never done."""
+        """The day on which the task ended, in UTC; the day of its removal if its follow-ups never completed."""
         return to_iso(self.task.finished_at or self.removed_at)[:10]
 
 
@@ -53,13 +53,13 @@ class UnreadableRecord:
 
     @property
     def key(self) -> str:
-        """The key of the object that keeps it, so that later code may read it."""
+        """The object key of the record, which later code may be able to read."""
         return f"{UNREADABLE_PREFIX}{_digest([self.text])}.jsonl.gz"
 
 
 @dataclass(frozen=True, slots=True)
 class RemovedBatch:
-    """What one delivery of the stream tells of removed records."""
+    """The removed records in one delivery of the stream."""
 
     tasks: Sequence[RemovedTask] = ()
     unreadable: Sequence[UnreadableRecord] = ()
@@ -70,8 +70,8 @@ class ArchiveObject:
     """One object of the archive.
 
     Attributes:
-        day: on which its tasks ended, in UTC.
-        tasks: at least one, in the order in which they were removed.
+        day: when its tasks ended, in UTC.
+        tasks: at least one, in order of removal.
     """
 
     day: str
@@ -85,7 +85,7 @@ class ArchiveObject:
 
 
 def objects_of(removed: Iterable[RemovedTask]) -> list[ArchiveObject]:
-    """The objects that removed records are written to. A task that its user deleted is in none."""
+    """Groups removed records into archive objects. Tasks that their user deleted are left out."""
     by_day: dict[str, list[Task]] = defaultdict(list)
     for each in removed:
         if not each.task.erased:

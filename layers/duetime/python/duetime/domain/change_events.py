@@ -1,7 +1,7 @@
-"""What other systems are told of the changes of records: events, each of a documented kind.
+"""Events that notify other systems about changes of records. Each has a documented kind.
 
-The documents below are the contract: `docs/reference/events.md` is generated from them. A field may be added to a kind;
-whatever else would change makes a new kind, of the next version.
+The documents below are the contract: `docs/reference/events.md` is generated from them. Fields may be added to a kind;
+any other change requires a new version of the kind.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class EventKind(StrEnum):
-    """The kinds of events: each is the detail type of its events on the bus."""
+    """The kinds of events: the detail types on the event bus."""
 
     TASK_ENDED = "duetime.task.ended.v1"
     TASK_FAILED = "duetime.task.failed.v1"
@@ -44,20 +44,20 @@ class EventKind(StrEnum):
 
 
 class EventDetail(TypedDict):
-    """What every event tells."""
+    """Fields of every event."""
 
     id: Annotated[str, "The same for each copy of an event: an event may be delivered more than once."]
     owner: Annotated[str, "Whose task or schedule it is."]
 
 
 class TaskDetail(EventDetail):
-    """What every event of a task tells."""
+    """Fields of every event about a task."""
 
     task_id: Annotated[str, "Id of the task."]
     type: Annotated[str, "Type of the task."]
     name: Annotated[str, "Name of the task; empty for none."]
     state: Annotated[str, "State after the change."]
-    version: Annotated[int, "Version after the change: of two events of a task, the greater is the later."]
+    version: Annotated[int, "Version after the change: a greater version means a later event of the task."]
     priority: Annotated[str, "`high`, `normal` or `low`."]
     due_at: Annotated[str, "When it was due, in UTC."]
     started_at: Annotated[str | None, "When its first attempt started; null if none has."]
@@ -76,33 +76,33 @@ class TaskEnded(TaskDetail):
 
 
 class TaskFailed(TaskEnded):
-    """A task has failed for good: no attempt is left. It follows `duetime.task.ended.v1` of the same task."""
+    """A task has failed for good, without attempts left. Follows `duetime.task.ended.v1` of the same task."""
 
 
 class TaskLate(TaskDetail):
     """The first attempt of a task has started a minute or more after its due time.
 
-    A task has one such event at most, once its target was called: with the next write of its record, which is the
-    attempt's first heartbeat or its end. What its lock, its rate or a switch holds back has not started.
+    A task has at most one such event. It is sent after the target was called, with the next write of the record: the
+    first heartbeat of the attempt or its end. A task that waits for a lock, a rate or a switch has not started.
     """
 
 
 class TopologyEnded(TaskEnded):
-    """A topology has ended; `task_id` is its id. Its nodes have ended before, each as a task."""
+    """A topology has ended; `task_id` is its id. Its nodes have ended before, each with an event of its own."""
 
 
 class ScheduleSkipped(EventDetail):
-    """A schedule has let one occurrence or several pass without a run."""
+    """A schedule has skipped one or more occurrences."""
 
     schedule: Annotated[str, "Name of the schedule."]
     occurrence: Annotated[str, "The occurrence, or the first of several, as the list of skipped runs names it."]
-    reason: Annotated[str, "Why, in words."]
+    reason: Annotated[str, "The reason, for people."]
     skipped_at: Annotated[str, "When that was found, in UTC."]
     runs_skipped: Annotated[int, "How many occurrences the schedule has skipped so far."]
 
 
 class ExpectationMissed(EventDetail):
-    """A run that is expected of a schedule (`expect_success_by`, `expect_every_seconds`) has not succeeded in time."""
+    """An expected run of a schedule (`expect_success_by`, `expect_every_seconds`) has not succeeded in time."""
 
     schedule: Annotated[str, "Name of the schedule."]
     deadline: Annotated[str, "When it should have succeeded at the latest, in UTC."]
@@ -111,11 +111,11 @@ class ExpectationMissed(EventDetail):
 
 
 class CalendarEnding(EventDetail):
-    """What a calendar of a schedule knows ends within thirty days: put the calendar again."""
+    """The known dates of a schedule's calendar end within thirty days: upload the calendar again."""
 
     schedule: Annotated[str, "Name of the schedule."]
     calendar: Annotated[str, "Name of the calendar."]
-    known_until: Annotated[str, "From when on the calendar's times are not known, in UTC."]
+    known_until: Annotated[str, "When the calendar's known times end, in UTC."]
 
 
 DOCUMENTS: Mapping[EventKind, type] = {
@@ -127,12 +127,12 @@ DOCUMENTS: Mapping[EventKind, type] = {
     EventKind.EXPECTATION_MISSED: ExpectationMissed,
     EventKind.CALENDAR_ENDING: CalendarEnding,
 }
-"""The detail of each kind."""
+"""The type of the detail, by kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that other systems are told.
+    """An event for other systems.
 
     Attributes:
         at: when it happened, in whole seconds.
@@ -145,7 +145,7 @@ class Event:
 
 
 def events_of(changes: ChangeBatch) -> list[Event]:
-    """What a batch of changes has to be told of; most changes have nothing."""
+    """The events of a batch of changes; most changes have none."""
     of_tasks = [event for change in changes.tasks for event in _of_task(change)]
     return [*of_tasks, *(event for change in changes.schedules for event in _of_schedule(change))]
 
@@ -155,7 +155,7 @@ def _of_task(change: TaskChange) -> Iterator[Event]:
     if task is None:
         return
     if task.started_late and not (before is not None and before.started_late):
-        # The same for the whole life of the task, whichever write says so.
+        # The event id depends only on the task, whichever write reports it.
         yield Event(EventKind.TASK_LATE, change.at, TaskLate(**_task(task.id.text, "late", task)))
     if task.state not in TERMINAL or (before is not None and before.state == task.state):
         return
@@ -195,7 +195,7 @@ def _task(source: str, what: str, task: TaskSnapshot) -> TaskDetail:
 
 def _of_schedule(change: ScheduleChange) -> Iterator[Event]:
     before, schedule = change.before, change.after
-    # A new schedule of the same name has skipped and missed nothing.
+    # A new schedule with the same name has not skipped or missed anything.
     if before is None or schedule is None or before.uid != schedule.uid:
         return
     yield from _of_skips(change, before, schedule)
@@ -243,10 +243,10 @@ S = TypeVar("S")
 
 @dataclass(frozen=True, slots=True)
 class Change(Generic[S]):
-    """One write of one record. It may be told more than once, and writes of different records in any order.
+    """One write of one record. It may be delivered more than once; writes of different records come in any order.
 
     Attributes:
-        id: of this write: the same each time it is delivered.
+        id: of the write; the same for each delivery.
         at: when it was written, in whole seconds.
         before: the record before it; `None` if there was none.
         after: the record after it; `None` if it was removed.
@@ -264,11 +264,11 @@ ScheduleChange: TypeAlias = "Change[ScheduleSnapshot]"
 
 @dataclass(frozen=True, slots=True)
 class ChangeBatch:
-    """What one delivery of the stream tells; of each record, its writes are in their order.
+    """One delivery of the stream. The writes of each record are in order.
 
     Attributes:
-        tasks: the writes of tasks, those that run topologies and their nodes included.
-        schedules: the writes of schedules.
+        tasks: writes of tasks, including topologies and nodes.
+        schedules: writes of schedules.
     """
 
     tasks: tuple[TaskChange, ...] = ()
@@ -277,16 +277,16 @@ class ChangeBatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskSnapshot:
-    """A task as one version of its record has it.
+    """A task in one version of its record.
 
     Attributes:
-        schedule_ref: the schedule's occurrence that it is; `None` for a task that no schedule placed.
-        node_ref: the node of a topology that it is; `None` for a task that is none.
+        schedule_ref: the occurrence of a schedule that it runs; `None` if it has none.
+        node_ref: the node of a topology that it runs; `None` if it is not a node.
         is_topology: whether it runs a topology.
-        definition: the name of the definition that its topology is a run of; `None` if it is none.
-        actions: the latest things that were done to it from outside.
-        erased: its user had it deleted.
-        started_late: its target was called for the first time so late that an event says so.
+        definition: name of the definition that its topology is a run of; `None` if there is none.
+        actions: the latest actions on it by users.
+        erased: whether its user deleted it.
+        started_late: whether its target was first called so late that an event reports it.
     """
 
     id: TaskId
@@ -314,21 +314,21 @@ class TaskSnapshot:
 
     @property
     def lateness(self) -> Millis | None:
-        """How long after its due time the first attempt started, as `lateness_of` has it; `None` before that."""
+        """How long after its due time the first attempt started, as returned by `lateness_of`; `None` before that."""
         return lateness_of(self.started_at, self.due_at, self.created_at, self.schedule_ref, self.actions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleSnapshot:
-    """A schedule as one edition of its record has it.
+    """A schedule in one edition of its record.
 
     Attributes:
-        uid: tells it from another one that had its name before.
+        uid: distinguishes it from an earlier schedule with the same name.
         version: of its definition, the ETag.
-        edition: grows with every write, and goes on growing when the name is used again.
-        log: the latest remarks: what did not run, and why.
-        expectation: how far what is expected of it was looked into; `None` if nothing is, or not yet.
-        calendar_end: the latest `known_until` of one of its calendars that was reported; `None` if none was.
+        edition: incremented by every write; continues when the name is reused.
+        log: the latest remarks about skipped occurrences.
+        expectation: progress of checking its expectations; `None` if there are none, or before the first check.
+        calendar_end: the latest `known_until` of its calendars that was reported; `None` if none was.
     """
 
     owner: str
@@ -344,7 +344,7 @@ class ScheduleSnapshot:
 
 
 def task_snapshot(task: Task) -> TaskSnapshot:
-    """A task, without what nobody else is told."""
+    """The snapshot of a task, without content that is not published."""
     return TaskSnapshot(
         id=task.id,
         owner=task.owner,
@@ -371,7 +371,7 @@ def task_snapshot(task: Task) -> TaskSnapshot:
 
 
 def schedule_snapshot(stored: StoredSchedule) -> ScheduleSnapshot:
-    """A schedule, without what its tasks are given."""
+    """The snapshot of a schedule, without the payload of its tasks."""
     return ScheduleSnapshot(
         owner=stored.owner,
         name=stored.name,

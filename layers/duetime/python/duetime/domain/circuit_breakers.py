@@ -1,4 +1,4 @@
-"""Circuit breakers: an HTTP host that keeps failing is left alone for a while, then asked by one call at a time."""
+"""Circuit breakers: a host that keeps failing gets no calls for a while, then single probes."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ _SERVER_ERROR = re.compile(r"Http5\d\d")
 _ANSWERED = re.compile(r"Http\d\d\d|AnswerTooLarge")
 _TIMEOUT = "Timeout"
 _OURS = frozenset({"EgressFailed"})
-"""Nothing was heard of the call, through no fault of the host. The adapter names the error so."""
+"""Types of the adapter's errors for calls without a response that are not the host's fault."""
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class CircuitState(StrEnum):
-    """Whether a host is called."""
+    """Whether a host may be called."""
 
     CLOSED = "closed"
-    """It is: all is well."""
+    """All calls are allowed."""
     OPEN = "open"
-    """It is not."""
+    """No calls are allowed."""
     HALF_OPEN = "half_open"
-    """One call at a time finds out whether it is well again."""
+    """One probe at a time is allowed."""
 
 
 class Sign(StrEnum):
-    """What the end of a call says of the host that was called."""
+    """What the result of a call says about the host."""
 
     WELL = "well"
     ILL = "ill"
@@ -47,17 +47,17 @@ class Sign(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Circuit:
-    """The circuit of one owner's calls to one host: nobody's calls close a host to others.
+    """The circuit for one owner's calls to one host. It does not affect other owners.
 
     Attributes:
-        owner: whose calls.
-        host: its name as in URLs, with its port if that is not the usual one.
-        openings: how often it was opened in a row; 0 while it is closed.
-        open_until: until when the host is left alone.
-        probe_until: until when the one call that is under way has the word; past if there is none.
-        reason: what failed last.
-        opened_at: when it was opened first in this row.
-        version: grows with every change; 0 while nothing is stored.
+        owner: of the calls.
+        host: hostname as in URLs, with a port that is not the default.
+        openings: number of consecutive openings; 0 while it is closed.
+        open_until: until when no calls are allowed.
+        probe_until: deadline of the running probe; in the past if there is none.
+        reason: the latest failure.
+        opened_at: time of the first of the consecutive openings.
+        version: incremented by every change; 0 if nothing is stored.
     """
 
     owner: str
@@ -70,17 +70,17 @@ class Circuit:
     version: int = 0
 
     def state(self, now: Millis) -> CircuitState:
-        """Whether the host is called now."""
+        """The current state."""
         if not self.openings:
             return CircuitState.CLOSED
         return CircuitState.OPEN if now < self.open_until else CircuitState.HALF_OPEN
 
     def is_probed(self, now: Millis) -> bool:
-        """Whether the one call that may be made is under way."""
+        """Whether a probe is running."""
         return now < self.probe_until
 
     def opened(self, reason: str, now: Millis) -> Circuit:
-        """Opened, or opened again: for twice as long each time."""
+        """A copy that is open; the time doubles with each consecutive opening."""
         length = min(CIRCUIT_OPEN << min(self.openings, 32), CIRCUIT_LONGEST_OPEN)
         return replace(
             self,
@@ -92,16 +92,16 @@ class Circuit:
         )
 
     def probed(self, until: Millis) -> Circuit:
-        """With one call under way that must have ended by then."""
+        """A copy with a probe that must end by `until`."""
         return replace(self, probe_until=until)
 
     def closed(self) -> Circuit:
-        """Closed: all is forgotten."""
+        """A copy that is closed, without failures."""
         return Circuit(self.owner, self.host, version=self.version)
 
 
 def host_of(target: Target) -> str | None:
-    """The host whose circuit a target belongs to; `None` if it has none, or none that a name service could know."""
+    """The host of a target's circuit; `None` if the target has none, or if the hostname cannot be valid in DNS."""
     if not isinstance(target, HttpTarget | CallbackTarget):
         return None
     try:
@@ -115,15 +115,15 @@ def host_of(target: Target) -> str | None:
 
 
 def sign_of(ending: TargetEnding, *, given: Millis, usual: Millis) -> Sign:
-    """What the end of a call says of the host: an answer is a sign of life, unless it is a 5xx.
+    """Classifies the result of a call: any response except a 5xx shows that the host works.
 
-    A failure that no repetition would repair, such as a rejected destination, was never the host's. Neither is a
-    timeout that was too short for it.
+    Failures that no retry would repair, such as a rejected destination, do not count against the host. Neither does a
+    timeout that was too short for the host.
 
     Args:
-        ending: how the call ended.
-        given: how long it was allowed to take.
-        usual: how long the host has taken to answer lately; 0 if that is not known.
+        ending: the result of the call.
+        given: the timeout of the call, in milliseconds.
+        usual: recent response time of the host, in milliseconds; 0 if unknown.
     """
     match ending:
         case Succeeded() | Deferred():

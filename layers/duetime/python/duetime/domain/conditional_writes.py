@@ -1,4 +1,4 @@
-"""Conditional writes as values: what is to change in a record, and what must be true of it first.
+"""Conditional writes as values: the changes to a record and the conditions for them.
 
 A store turns a `Write` into one request.
 """
@@ -21,20 +21,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What must hold of a record for a write to apply, besides that its move is legal.
+    """Conditions of a write, in addition to a legal transition.
 
     Attributes:
         owner: the record belongs to this owner.
         generation: the record is at this generation.
-        fence: the record is at this fence: nobody has claimed it since.
-        version: the record is at this version: nobody has written it since.
+        fence: the record is at this fence: nobody has claimed it since it was read.
+        version: the record is at this version: nobody has written it since it was read.
         due_by: the record's next check is no later than this.
-        leased_until_before: for a record that is or was leased, instead of `generation`: its lease ends no later than
-            this, so it may be taken over, or is not made shorter.
-        alone: nothing follows its end for others: the task is neither a node of a topology nor a topology.
-        open: the record has an outcome that not all is done for yet (`finished_at` is not set).
-        not_cancelled: no cancel of the running attempt was requested, which would have to be carried out.
-        acknowledged: the record has no lease that its client has not acknowledged: what is taken over was an attempt.
+        leased_until_before: for a record that is or was leased, in place of `generation`: its lease ends no later than
+            this, so the lease may be taken over, or is not shortened.
+        alone: no other task depends on its end: the task is neither a node of a topology nor a topology.
+        open: the record has an outcome with unfinished follow-ups (`finished_at` is not set).
+        not_cancelled: no cancel of the running attempt was requested.
+        acknowledged: the client has acknowledged the lease, if the record has one, so taking it over counts as an
+            attempt.
     """
 
     owner: str | None = None
@@ -51,15 +52,15 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One conditional write to one existing record; it also sets the nonce and raises the version by one.
+    """One conditional write to one existing record; it also sets the nonce and increments the version.
 
     Attributes:
         task_id: the record.
-        move: what happens to the task; decides the states it may leave and the state it reaches.
-        nonce: unique to this write, so that finding it after a rejection means that it had been applied.
-        guard: what else must hold.
+        move: the transition; determines the states before and the state after the write.
+        nonce: unique to this write; if it is found after a rejection, the write had been applied.
+        guard: additional conditions.
         sets: new values by field of `Task`; `None` removes the value.
-        sets_once: values for fields that have none yet.
+        sets_once: values for fields that have no value yet.
         adds: numbers to add, by field.
     """
 
@@ -74,14 +75,14 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """The write was applied; `task` is the record after it."""
+    """The write was applied; `task` is the record after the write."""
 
     task: Task
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionFailed:
-    """The write was not applied; `task` is the record that rejected it, `None` if there is none."""
+    """The write was not applied; `task` is the current record, `None` if it does not exist."""
 
     task: Task | None
 

@@ -1,4 +1,4 @@
-"""What can go wrong with a request, named for what happened. The API turns each into a problem of the same code."""
+"""Errors of requests, named for what happened. The API turns each into a problem with the same code."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class RequestError(Exception):
-    """A request that cannot be met; nothing was changed."""
+    """A request that was rejected without changing anything."""
 
 
 class FaultCode(StrEnum):
-    """What kind of fault it is, for programs; more may be added."""
+    """Machine-readable code of a fault; codes may be added."""
 
     REQUIRED = "required"
     UNKNOWN_FIELD = "unknown_field"
@@ -41,12 +41,12 @@ class FaultCode(StrEnum):
 
 
 class FieldInvalid(RequestError):
-    """A field of the request cannot be accepted.
+    """A field of the request is invalid.
 
     Attributes:
-        field: its name, with its place in the request.
-        reason: why, in words.
-        code: why, for programs.
+        field: its path in the request.
+        reason: human-readable.
+        code: machine-readable.
     """
 
     def __init__(self, field: str, reason: str, code: FaultCode = FaultCode.INVALID) -> None:
@@ -56,12 +56,12 @@ class FieldInvalid(RequestError):
         self.code = code
 
     def inside(self, place: str) -> FieldInvalid:
-        """The same of a field that lies in another one."""
+        """The same error for a field nested in another one."""
         return FieldInvalid(f"{place}.{self.field}", self.reason, self.code)
 
 
 class TaskNotFound(RequestError):
-    """There is no such task, or it belongs to another owner."""
+    """The task does not exist, or belongs to another owner."""
 
     def __init__(self, task_id: TaskId) -> None:
         super().__init__(f"there is no task {task_id}")
@@ -69,7 +69,7 @@ class TaskNotFound(RequestError):
 
 
 class TaskArchived(TaskNotFound):
-    """There is no such task any more, or there never was: if it ended before its retention, the archive has it."""
+    """The task does not exist any more, or never did. If it ended before the retention time, it is in the archive."""
 
     def __init__(self, task_id: TaskId, retention: Millis) -> None:
         super().__init__(task_id)
@@ -79,14 +79,14 @@ class TaskArchived(TaskNotFound):
 
 
 class SubscriptionsFull(RequestError):
-    """A connection, or its owner, has as many subscriptions as may be."""
+    """A connection, or its owner, has reached the maximum number of subscriptions."""
 
     def __init__(self, whose: str, limit: int) -> None:
         super().__init__(f"the {whose} has {limit} subscriptions already; end one first")
 
 
 class TaskDeleted(RequestError):
-    """The task that a repeated request made was deleted since: it is not made again."""
+    """The task that the first request with this key created was deleted; a repetition does not create it again."""
 
     def __init__(self, task_id: TaskId) -> None:
         super().__init__(f"the task {task_id}, which this idempotency key made, was deleted; use another key")
@@ -102,7 +102,7 @@ class StateConflict(RequestError):
 
 
 class VersionMismatch(RequestError):
-    """The task has changed since the version that the request was made for."""
+    """The task has changed since the version that the request names."""
 
     def __init__(self, task: Task) -> None:
         super().__init__(f"the task is at version {task.version}")
@@ -110,7 +110,7 @@ class VersionMismatch(RequestError):
 
 
 class FenceMismatch(RequestError):
-    """The fence of a request is not that of a running attempt, or the attempt's time is over."""
+    """The fence of a request is not that of a running attempt, or the attempt has exceeded its time limit."""
 
     def __init__(self, task: Task, why: str = "the attempt is over, or it is another's") -> None:
         super().__init__(f"the task is {task.state} at fence {task.fence}; {why}")
@@ -118,7 +118,7 @@ class FenceMismatch(RequestError):
 
 
 class LockLost(RequestError):
-    """A running attempt no longer holds a lock that it needs: it was taken away by force."""
+    """A running attempt no longer holds a lock that it needs: the lock was released by force."""
 
     def __init__(self, task: Task) -> None:
         super().__init__("a lock that the attempt needs was taken away; it should stop")
@@ -126,7 +126,7 @@ class LockLost(RequestError):
 
 
 class LockNotFound(RequestError):
-    """There is no such lock: no task has taken it lately."""
+    """The lock does not exist: no task has used it recently."""
 
     def __init__(self, key: str) -> None:
         super().__init__(f"there is no lock {key!r}")
@@ -134,7 +134,7 @@ class LockNotFound(RequestError):
 
 
 class AttemptOverdue(RequestError):
-    """A running attempt has taken longer than it may: its lease is not renewed any more."""
+    """A running attempt has exceeded its time limit: its lease is no longer renewed."""
 
     def __init__(self, task: Task) -> None:
         super().__init__(f"the attempt has exceeded its {task.timeout_seconds} s; its lease is not renewed")
@@ -142,14 +142,14 @@ class AttemptOverdue(RequestError):
 
 
 class LeaseNotFound(RequestError):
-    """There is no such lease: this deployment has not handed it out, or its task is gone."""
+    """The lease does not exist: this deployment has not granted it, or its task was removed."""
 
     def __init__(self) -> None:
         super().__init__("there is no such lease")
 
 
 class TypeNotPulled(RequestError):
-    """The settings do not let the caller pull a type; nobody learns whether they let others."""
+    """The settings do not allow the caller to pull a type; whether other callers may is not revealed."""
 
     def __init__(self, task_type: str) -> None:
         super().__init__(f"the settings do not declare {task_type!r} as a type that this caller may pull")
@@ -157,7 +157,7 @@ class TypeNotPulled(RequestError):
 
 
 class NotifiedOtherwise(RequestError):
-    """The attempt has ended already, and differently."""
+    """The attempt has already ended with another outcome."""
 
     def __init__(self, task: Task) -> None:
         super().__init__(f"the attempt ended differently before: the task is {task.state}")
@@ -165,21 +165,21 @@ class NotifiedOtherwise(RequestError):
 
 
 class OperatorRequired(RequestError):
-    """What was asked concerns all owners, and only operators may ask it."""
+    """The request concerns all owners, so only operators may send it."""
 
     def __init__(self) -> None:
         super().__init__("only an operator of this deployment may do this: it concerns other owners too")
 
 
 class SummaryOff(RequestError):
-    """The settings have no tasks counted."""
+    """Counting tasks is turned off in the settings."""
 
     def __init__(self) -> None:
         super().__init__("this deployment does not count tasks: its setting `summary_spread` is 0")
 
 
 class QueryNotOffered(RequestError):
-    """The task's target does not say that it answers what was requested."""
+    """The task's target does not declare support for the query."""
 
     def __init__(self, query: Query) -> None:
         super().__init__(f"the task's target does not offer {query.value!r}; an HTTP target says so in its `queries`")
@@ -187,11 +187,11 @@ class QueryNotOffered(RequestError):
 
 
 class TargetUnreachable(RequestError):
-    """The task's endpoint may not be called, cannot be reached, or gives no answer that can be passed on."""
+    """The task's endpoint may not be called, cannot be reached, or returns a response that cannot be passed on."""
 
 
 class TargetSilent(RequestError):
-    """The task's endpoint did not answer in time."""
+    """The task's endpoint did not respond in time."""
 
 
 class KeyReused(RequestError):
@@ -202,7 +202,7 @@ class KeyReused(RequestError):
 
 
 class UniqueKeyHeld(RequestError):
-    """Another task holds the unique key of a task that was to be created, or opened again after its end.
+    """Another task holds the unique key of a task to be created, or to be reopened after its end.
 
     Attributes:
         holder: the task that holds it.
@@ -216,7 +216,7 @@ class UniqueKeyHeld(RequestError):
 
 
 class ContentExpired(RequestError):
-    """A payload, result or checkpoint that lies outside its record was removed before the record."""
+    """A payload, result or checkpoint outside its record was removed before the record."""
 
     def __init__(self, task_id: TaskId, name: str) -> None:
         super().__init__(f"the {name.partition('.')[0]} of {task_id} was kept outside its record and has expired")
@@ -225,18 +225,18 @@ class ContentExpired(RequestError):
 
 
 class Unavailable(Exception):
-    """A service that duetime stands on throttles or fails; the request may be repeated."""
+    """A service that duetime depends on throttles or fails; the request may be retried."""
 
 
 class MinutesUnread(Exception):
-    """A tick could not read or serve all that it should have; the next one goes on there."""
+    """A tick could not read or process everything that it should have; the next one continues there."""
 
     def __init__(self, group: int, failures: int, first: str) -> None:
         super().__init__(f"group {group}: {failures} readings of minutes failed; the first one: {first}")
 
 
 class ClockWrong(Exception):
-    """This process's clock differs so much from the database's that nothing should be decided by it."""
+    """This process's clock differs too much from the database's to be used."""
 
     def __init__(self, ahead: int) -> None:
         super().__init__(f"this process's clock is {ahead / 1000:+.0f} s off")
@@ -251,7 +251,7 @@ class RecordUnreadable(Exception):
 
 
 class SwitchNotFound(RequestError):
-    """There is no such switch: nothing is stopped or capped by it."""
+    """The switch is not set."""
 
     def __init__(self, key: SwitchKey) -> None:
         super().__init__(f"there is no switch for {key}")
@@ -259,7 +259,7 @@ class SwitchNotFound(RequestError):
 
 
 class SwitchesFull(RequestError):
-    """There are as many switches as there may be."""
+    """The maximum number of switches is reached."""
 
     def __init__(self, most: int) -> None:
         super().__init__(f"there are {most} switches already; remove one first")

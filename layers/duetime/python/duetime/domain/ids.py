@@ -1,9 +1,9 @@
 """Task ids: ULIDs that carry the minute, the shard and the due time of their task.
 
-A ULID is 48 bits of milliseconds and 80 random bits, written as 26 characters of Crockford's base 32
-(Source: the ULID specification). Here the milliseconds are the task's home, `max(due, now)` at its creation, and
-the first 16 random bits are its shard, literally. So the id alone gives the record's key, ids sort by due
-time, and a later change of the number of shards moves nothing.
+A ULID is 48 bits of milliseconds and 80 random bits, written as 26 characters of Crockford's base 32 (Source: the ULID
+specification). The milliseconds are the task's home, `max(due, now)` at its creation, and the first 16 random bits are
+its shard. So the record's key follows from the id, ids sort by due time, and changing the number of shards moves no
+record.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MAX_SHARDS = 1 << 16
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _VALUES = {letter: value for value, letter in enumerate(_ALPHABET)}
 _PAIRS = tuple(first + second for first in _ALPHABET for second in _ALPHABET)
-"""Two letters at once: a plan of a large graph makes tens of thousands of ids."""
+"""Two letters at a time, for speed: creating a large graph takes tens of thousands of ids."""
 _PATTERN = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 _LENGTH = 26
 _SHIFTS = tuple(range(5 * (_LENGTH - 2), -1, -10))
@@ -28,7 +28,7 @@ _TAIL_BITS = 64
 
 
 class InvalidTaskId(ValueError):
-    """A text is not a task id."""
+    """A text is not a valid task id."""
 
     def __init__(self) -> None:
         super().__init__("is not a task id: 26 characters of Crockford's base 32 in upper case")
@@ -36,7 +36,7 @@ class InvalidTaskId(ValueError):
 
 @dataclass(frozen=True, order=True)
 class TaskId:
-    """A task's id; equal, ordered and hashed by its text."""
+    """A task's id; compared and hashed by its text."""
 
     text: str
 
@@ -45,10 +45,10 @@ class TaskId:
 
     @classmethod
     def of(cls, home: Millis, shard: int, tail: int) -> TaskId:
-        """Make an id.
+        """Creates an id.
 
         Args:
-            home: the instant that names the record's minute; not before the epoch.
+            home: determines the record's minute; not before the epoch.
             shard: 0 to 65535.
             tail: 64 random bits.
         """
@@ -57,10 +57,10 @@ class TaskId:
 
     @classmethod
     def parse(cls, text: str) -> TaskId:
-        """Read an id.
+        """Parses an id.
 
         Raises:
-            InvalidTaskId: the text is not one, or names a time beyond the calendar.
+            InvalidTaskId: the text is not an id, or its time is out of range.
         """
         if _PATTERN.fullmatch(text) is None:
             raise InvalidTaskId
@@ -78,17 +78,17 @@ class TaskId:
 
     @property
     def home(self) -> Millis:
-        """The instant the task was due when it was created, or the instant of its creation if that was later."""
+        """When the task was due at its creation, or the time of its creation if that was later."""
         return self._number >> _RANDOM_BITS
 
     @property
     def shard(self) -> int:
-        """The shard the record lives in."""
+        """The shard of the record."""
         return self._number >> _TAIL_BITS & MAX_SHARDS - 1
 
     @property
     def minute(self) -> int:
-        """The minute the record lives in."""
+        """The minute of the record."""
         return minute_of(self.home)
 
     @property

@@ -1,4 +1,4 @@
-"""Which values are kept as JSON: one rule for payloads, results and checkpoints; and texts that UTF-8 can write."""
+"""Which values are stored as JSON: one rule for payloads, results and checkpoints. Also escapes text for UTF-8."""
 
 from __future__ import annotations
 
@@ -10,55 +10,55 @@ from typing import Any, NoReturn
 from duetime.domain.limits import MAX_JSON_DEPTH, MAX_NUMBER_DIGITS, MAX_RESULT_BYTES
 
 SURROGATE = re.compile("[\ud800-\udfff]")
-"""Half of a pair that only together is a character."""
+"""Half of a surrogate pair."""
 TOO_MANY_DIGITS = f"has more than {MAX_NUMBER_DIGITS} digits"
 OUT_OF_RANGE = "is outside the range of a 64-bit floating-point number"
 REPEATED = "appears more than once"
 LONE_SURROGATE = "contains a lone surrogate"
 _VALUE_DEPTH = MAX_JSON_DEPTH - 1
-"""Levels of nesting in a value: a request's body has it in an object."""
+"""Maximum nesting of a value: in a request's body it is inside an object."""
 
 
 class ValueRefused(ValueError):
-    """A value that is not kept; its message says why, and quotes nothing of it."""
+    """A value that is not stored; the message gives the reason, and quotes nothing of the value."""
 
 
 def writable(text: str) -> str:
-    r"""A text that UTF-8 can write: a lone surrogate is escaped as Python writes it, such as `\udce9`."""
+    r"""Makes a text valid for UTF-8: lone surrogates are escaped as in Python, such as `\udce9`."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def has_too_many_digits(number: str) -> bool:
-    """Whether a number of a JSON text has more digits than are kept; an exponent's do not count."""
+    """Whether a number in JSON has more digits than are stored; those of an exponent do not count."""
     if len(number) <= MAX_NUMBER_DIGITS:
         return False
     return len(number.lower().partition("e")[0].lstrip("-").replace(".", "")) > MAX_NUMBER_DIGITS
 
 
 def is_out_of_range(number: str) -> bool:
-    """Whether a number of a JSON text, with a fraction or an exponent, becomes infinite, or zero without being it."""
+    """Whether a number in JSON with a fraction or exponent overflows to infinity or underflows to zero."""
     value = float(number)
     return isinf(value) or (value == 0 and bool(number.lower().partition("e")[0].strip("-.0")))
 
 
 def decoded(text: str) -> Any:  # noqa: ANN401 - any JSON
-    """The value of a JSON text, whose strings may have lone surrogates.
+    """Parses JSON; strings may contain lone surrogates.
 
     Raises:
-        ValueRefused: something in it is not kept.
-        ValueError: it is not JSON.
-        RecursionError: it is nested too deeply for the parser.
+        ValueRefused: a value is not stored.
+        ValueError: the text is not JSON.
+        RecursionError: it exceeds the parser's nesting limit.
     """
     return _DECODER.decode(text)
 
 
 def check_kept(text: str) -> Any:  # noqa: ANN401 - any JSON
-    """The value of a JSON text, if it is kept: without lone surrogates, and not too deep.
+    """Parses JSON that may be stored: without lone surrogates or too deep nesting.
 
     Raises:
-        ValueRefused: something in it is not kept.
-        ValueError: it is not JSON.
-        RecursionError: it is nested too deeply for the parser.
+        ValueRefused: a value is not stored.
+        ValueError: the text is not JSON.
+        RecursionError: it exceeds the parser's nesting limit.
     """
     value = decoded(text)
     if text.count("[") + text.count("{") > _VALUE_DEPTH and _is_deep(value):
@@ -69,10 +69,10 @@ def check_kept(text: str) -> Any:  # noqa: ANN401 - any JSON
 
 
 def json_of(value: object) -> bytes:
-    """A value of Python as compact JSON in UTF-8, if it is kept; one that is too large for a result is not looked into.
+    """Encodes a Python value as compact JSON in UTF-8; does not check values that exceed the size of a result.
 
     Raises:
-        ValueRefused: it is not JSON, loses something in JSON (two keys become one), or is not kept.
+        ValueRefused: the value is not JSON, is changed by JSON (two keys become one), or is not stored.
     """
     try:
         text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
@@ -86,7 +86,7 @@ def json_of(value: object) -> bytes:
 
 
 def _has_surrogates(text: str, value: object) -> bool:
-    """Whether strings of a JSON text, whose value this is, have lone surrogates, as they are or escaped."""
+    """Whether strings in a JSON text have lone surrogates, raw or escaped; `value` is the parsed text."""
     if text.isascii() and "\\u" not in text:
         return False
     return SURROGATE.search(json.dumps(value, ensure_ascii=False)) is not None
@@ -112,7 +112,7 @@ def _number(text: str) -> float:
     if has_too_many_digits(text):
         raise ValueRefused(f"a number {TOO_MANY_DIGITS}")
     value = float(text)
-    # Zero may be what is left of a number that was too small.
+    # A number that underflowed is read as zero.
     if (value == 0 or isinf(value)) and is_out_of_range(text):
         raise ValueRefused(f"a number {OUT_OF_RANGE}")
     return value

@@ -1,4 +1,4 @@
-"""All limits of duetime: the API rejects by them, the docs and the OpenAPI document show them."""
+"""All limits of duetime. The API enforces them; the docs and the OpenAPI document show them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ MAX_WATCH_MESSAGE_BYTES = 16_384
 MAX_FRAME_BYTES = 32_768
 """Size of a message to a client, in bytes: API Gateway bills each 32 KB of one (Source: API Gateway pricing)."""
 MAX_PUSHED_CHANGES = 100
-"""Changes that a connection is sent of one batch of writes; of more it is told to read again what it watches."""
+"""Changes per batch of writes that a connection receives; if there are more, it is notified to read its subjects
+again."""
 MAX_TYPE_LENGTH = 64
 MAX_NAME_LENGTH = 128
 MAX_OWNER_LENGTH = 128
@@ -77,35 +78,36 @@ MAX_TAG_KEY_LENGTH = 32
 MAX_TAG_VALUE_LENGTH = 64
 MAX_IDEMPOTENCY_KEY_LENGTH = 255
 IDEMPOTENCY_KEY_LIFE = DAY
-"""How long an idempotency key is remembered, unless the request says; always less than the retention of ended tasks."""
+"""How long an idempotency key is stored by default; always less than the retention of ended tasks."""
 MIN_KEY_SECONDS = 60
-"""Shortest time that a request can have its idempotency key remembered; the longest is the retention of ended tasks."""
+"""Shortest time for which a request can have its idempotency key stored; the longest is the retention of ended
+tasks."""
 MAX_UNIQUE_KEY_LENGTH = 128
-"""Characters of a unique key, which the record keeps."""
+"""Characters of a unique key, which is stored in the record."""
 MAX_DEBOUNCE_SECONDS = 2_592_000
-"""Longest time for which further creations put a task off, and longest time in all."""
+"""Longest time by which each further creation can delay a task, and longest delay in total."""
 MAX_ATTEMPTS = 100
 """Attempts in a retry policy."""
 MAX_RETRY_WAIT_SECONDS = 86_400
 """Longest wait between two attempts in a retry policy."""
 MAX_RETRY_MULTIPLIER = 100
-"""Largest multiplier of a retry policy; its powers must stay within a float."""
+"""Largest multiplier of a retry policy; its powers must fit into a float."""
 WORKER_FUNCTION_SECONDS = 900
 """How long an invocation of the worker may take: the longest that Lambda allows (Source: AWS Lambda quotas)."""
 MAX_TIMEOUT_SECONDS = 840
 """Longest attempt that a worker function makes, with all its phases: the time of the function, less the time to wait,
 claim and finish."""
 MAX_PULLED_TIMEOUT_SECONDS = 1_209_600
-"""Longest attempt of a pull worker: fourteen days. Its lease, which its heartbeats renew, says whether it lives."""
+"""Longest attempt of a pull worker: fourteen days. The worker is alive as long as its heartbeats renew the lease."""
 MAX_DEADLINE_SECONDS = 2_592_000
 """Longest time limit of an asynchronous attempt: thirty days."""
 MAX_WAIT_SECONDS = 25
-"""Longest time that a request waits for the end of a task; API Gateway waits thirty seconds."""
+"""Longest time for which a request can wait for the end of a task; API Gateway waits thirty seconds."""
 MAX_CHECKPOINT_BYTES = 4_096
-"""Size of the checkpoint that a paused attempt leaves for the next one, in bytes of JSON."""
+"""Size of the checkpoint of a paused attempt, in bytes of JSON."""
 MAX_LOCK_KEY_LENGTH = 64
 MAX_LOCK_HOLDERS = 100
-"""Largest `max_holders` of a lock; each holder is some 50 bytes of the lock's one item."""
+"""Largest `max_holders` of a lock; each holder takes about 50 bytes of the lock's item."""
 MAX_RATE_LIMIT = 10_000
 """Largest `limit` of a rate, and largest `burst`."""
 MAX_RATE_SECONDS = 86_400
@@ -113,7 +115,7 @@ MAX_RATE_SECONDS = 86_400
 MAX_EXPLAINED_LINE = 100
 """Tasks of a lock's line that an explanation reads to find a task's place in it."""
 MAX_EXPLAINED_TASKS = 100
-"""Tasks that an explanation reads because another one waits for them: holders of a lock, parents, nodes."""
+"""Tasks that an explanation reads because another task waits for them: holders of a lock, parents, nodes."""
 MAX_EXPRESSION_LENGTH = 256
 """Characters of a cron expression, a rate or an interval."""
 MAX_ZONE_LENGTH = 64
@@ -138,11 +140,11 @@ MAX_NOTE_LENGTH = 256
 MAX_BACKFILL_PER_MINUTE = 6_000
 """Fastest pace of a backfill, in occurrences a minute."""
 MAX_BACKFILLS = 5
-"""Backfills of one schedule in progress at once; the latest that have finished can be read, too."""
+"""Backfills of one schedule that can run at once; the latest ended ones can also be read."""
 MAX_WAITING_RUNS = 100
-"""Occurrences of one schedule that wait at once for its running one, with `overlap: buffer_all`."""
+"""Occurrences of one schedule that can wait for the running one, with `overlap: buffer_all`."""
 MAX_CHANGED_OCCURRENCES = 100
-"""Occurrences of one schedule that are skipped or moved by themselves, without those that were due a day ago."""
+"""Occurrences of one schedule that can be skipped or moved individually, except those that were due a day ago."""
 MAX_CALENDARS = 8
 """Calendars that one schedule can use."""
 MAX_CALENDAR_DATES = 5_000
@@ -160,30 +162,31 @@ MAX_TOPOLOGY_LEVELS = 4
 MAX_EDGES = 50_000
 """Dependencies among the nodes of one topology; each is a write of its own."""
 MAX_GRAPH_BYTES = 2_097_152
-"""Bytes of a graph as JSON: with the states of its nodes, a response has 6 MB at most (Source: AWS Lambda quotas)."""
+"""Bytes of a graph as JSON: together with the states of its nodes, it must fit into a response of 6 MB (Source: AWS
+Lambda quotas)."""
 MAX_NODE_KEY_LENGTH = 128
 MAX_RERUN_NODES = 20
-"""Nodes that a retry of a topology can name; what depends on them runs again without being named."""
+"""Nodes that a retry of a topology can name; nodes that depend on them run again without being named."""
 MAX_EXPECTED_SECONDS = 2_592_000
 """Longest expected duration of a node: thirty days, as long as an asynchronous attempt can take."""
 MAX_DEFINITION_BYTES = 300_000
-"""Size of a topology definition after compression: it is one item, and those have 400 KB (Source: DynamoDB quotas)."""
+"""Size of a compressed topology definition: it is one item of at most 400 KB (Source: DynamoDB quotas)."""
 MAX_DEFINITION_VERSIONS = 100
-"""Versions of a topology definition that can be read and run: the latest ones."""
+"""Versions of a topology definition that can be read and run: only the latest ones."""
 MAX_PARAMETERS = 50
 """Parameters of a topology definition."""
 MAX_PARAMETERS_BYTES = 4_096
-"""Size of the parameters of a run, in bytes of JSON in UTF-8: the record of the run keeps them."""
+"""Size of the parameters of a run, in bytes of JSON in UTF-8: they are stored in the record of the run."""
 MAX_PARAMETER_VALUES = 100
 """Values in the `enum` of a parameter."""
 MAX_DESCRIPTION_LENGTH = 1_000
 """Characters of the description of a topology definition, or of a parameter."""
 MAX_OUTPUTS = 100
-"""Nodes whose results are a part of the result of their topology."""
+"""Nodes whose results can be part of the result of their topology."""
 MAX_INPUTS_BYTES = 1_048_576
-"""Size of the results of all parents that a node receives, in bytes of UTF-8."""
+"""Size of all parents' results that a node receives, in bytes of UTF-8."""
 DEFAULT_APPROVAL_SECONDS = 604_800
-"""How long a task waits for an approval, if it does not say so: a week."""
+"""Default time for which a task waits for an approval: a week."""
 MAX_CONDITION_LENGTH = 1_000
 """Length of the condition of a node."""
 MAX_EVENT_AHEAD = 5 * MINUTE
@@ -193,7 +196,7 @@ MAX_EVENT_NAME_LENGTH = 256
 MAX_REASON_LENGTH = 1_000
 """Characters of the stored reason why an event was rejected."""
 MAX_SWITCHES = 100
-"""Switches of a deployment; they are stored in one item, which every worker reads."""
+"""Switches of a deployment; they are stored in one item that every worker reads."""
 MAX_SWITCH_REASON_LENGTH = 128
 MAX_HOST_LENGTH = 253
 """Characters of a host's name (Source: RFC 1035, 2.3.4, as text)."""
@@ -215,8 +218,8 @@ is enqueued again."""
 MAX_WORKER_NAME_LENGTH = 40
 """Characters of a pull worker's name, which is stored with the lease and with each attempt."""
 MAX_LEASED_BYTES = 1_048_576
-"""Size of all payloads and checkpoints in one response to a pull worker, unless the first alone is larger (Source: AWS
-Lambda quotas: a response has at most 6 MB, in which escaped quotation marks count twice)."""
+"""Total size of payloads and checkpoints in one response to a pull worker, unless the first alone is larger (Source:
+AWS Lambda quotas: a response has at most 6 MB, in which escaped quotation marks count twice)."""
 MAX_LEASE_TOKEN_LENGTH = 2_048
 MAX_ERROR_TYPE_LENGTH = 64
 MAX_ERROR_MESSAGE_LENGTH = 256
@@ -229,23 +232,23 @@ MAX_QUERY_ANSWER_BYTES = 65_536
 QUERY_TIMEOUT = 10 * SECOND
 """How long an endpoint can take to respond to a query."""
 MIN_LATE_SECONDS = 60
-"""Shortest time after the due time at which a late start can be told: the trigger looks once a minute."""
+"""Shortest time after the due time at which a late start can be reported: the trigger checks once a minute."""
 MAX_LATE_SECONDS = 604_800
-"""Longest time after the due time at which a late start can be told."""
+"""Longest time after the due time at which a late start can be reported."""
 MAX_EXPIRES_SECONDS = 2_592_000
-"""Longest time after the due time in which the first attempt of a task may start, if that is limited."""
+"""Longest time limit for the start of a task's first attempt, after the due time."""
 MAX_RETRY_DURATION_SECONDS = 2_592_000
-"""Longest time after the start of the first attempt in which another one may start, if that is limited."""
+"""Longest time limit for the start of further attempts, after the start of the first one."""
 MAX_LOCK_WAIT_SECONDS = 2_592_000
-"""Longest time that an attempt may wait for its lock, if that is limited."""
+"""Longest time limit for an attempt's wait for its lock."""
 SHORTEST_WORKER_LEASE_SECONDS = 15
-"""Shortest lease of the worker functions: it must leave time to renew it a second time before their process ends."""
+"""Shortest lease of the worker functions: it must allow for a second renewal before their process ends."""
 MAX_METRIC_VALUES = 20
-"""Owners, and types of tasks, that can have metrics of their own: CloudWatch bills each one."""
+"""Owners, and types of tasks, that can have their own metrics: CloudWatch bills for each one."""
 MAX_ARCHIVE_DAYS = 3_653
-"""Days for which ended tasks can be kept in the archive: ten years."""
+"""Days for which the archive can keep ended tasks: ten years."""
 MAX_SUMMARY_OWNERS = 25
-"""Owners on a page of `GET /v1/summary/owners`: the counts of each are read one after the other."""
+"""Owners on a page of `GET /v1/summary/owners`: their counts are read one owner at a time."""
 MAX_SUMMARY_TYPES = 100
 """Types in one response of `GET /v1/summary`: those with the most tasks."""
 
@@ -255,13 +258,14 @@ MAX_REMARKS = 20
 MAX_REMARK_LENGTH = 160
 """Characters of the reason in such an entry."""
 MAX_REVISION_ENDS = 200
-"""Earlier definitions of a schedule with the same timing that are told apart, of those that had an occurrence."""
+"""Earlier definitions of a schedule with the same timing that are distinguished; those without an occurrence do not
+count."""
 MAX_STOPPED_OCCURRENCES = 1_000
-"""Occurrences that their user stopped before a change of their schedule, and that no later change brings back."""
+"""Occurrences that their user stopped before a change of the schedule, and that no later change runs again."""
 MAX_WAIT_REASON_LENGTH = 80
 """Characters of the stored reason why a task waits."""
 MAX_RECORDED_WAITS = 6
-"""Stored waits of a task: the latest ones and the first one for its lock, each with when it began."""
+"""Stored waits of a task with their start times: the latest ones, and the first one for its lock."""
 MAX_RECORDED_WAIT_LENGTH = 40
 """Characters of the stored reason of such a wait."""
 ATTEMPT_ERROR_LENGTH = 96
@@ -275,9 +279,9 @@ MAX_TRACEBACK_BYTES = 900
 ATTEMPTS_INLINE = 5
 """Attempts that are stored in the record; older ones are moved to items of their own."""
 ACTIONS_INLINE = 10
-"""Actions of users that the record of a task keeps; of more, the oldest are dropped and counted."""
+"""Actions of users in the record of a task; if there are more, the oldest are dropped and counted."""
 ACTIONS_INLINE_BYTES = 1_000
-"""Bytes that the actions in a record may have together before compression; the newest is kept whatever its size."""
+"""Total size of the actions in a record before compression, in bytes; the newest is kept whatever its size."""
 INLINE_CONTENT_BYTES = 512
 """A compressed payload or result up to this size is stored in the record, which must stay below 1 KB."""
 ITEM_CONTENT_BYTES = 200_000

@@ -1,4 +1,4 @@
-"""Changes of what is watched: which of them a connection is told of."""
+"""Live updates: which changes a WebSocket connection receives."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 
 Watched: TypeAlias = TaskSnapshot | ScheduleSnapshot
-"""What can be watched."""
+"""Records that can be watched."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchedChange:
-    """One write, or several of the same record in a row.
+    """One write, or several consecutive writes, of one record.
 
     Attributes:
-        subject: the record's own topic.
-        version: of the record after it; of a removal, one more than before it.
-        before: `None` if it was created.
-        after: `None` if it is not there for its owner any more.
+        subject: the record's topic.
+        version: of the record after the change; for a removal, one more than before.
+        before: `None` if the record was created.
+        after: `None` if the record was removed for its owner.
     """
 
     owner: str
@@ -43,11 +43,11 @@ class WatchedChange:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A change that a connection is told of.
+    """A change that is sent to a connection.
 
     Attributes:
-        refs: its subscriptions that concern what is there now.
-        left: its subscriptions that concerned what was there before, and do not any more.
+        refs: subscriptions that match the record after the change.
+        left: subscriptions that matched the record only before the change.
     """
 
     change: WatchedChange
@@ -57,11 +57,11 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """What one connection is told of a batch of changes.
+    """The changes of a batch that are sent to one connection.
 
     Attributes:
-        notices: the changes; empty if they are too many.
-        stale: subscriptions whose subjects should be read again in place of that.
+        notices: the changes; empty if there are too many.
+        stale: subscriptions whose subjects should be read again instead.
     """
 
     connection: str
@@ -70,33 +70,33 @@ class Push:
 
     @property
     def refs(self) -> tuple[str, ...]:
-        """The subscriptions that are concerned."""
+        """All affected subscriptions."""
         return self.stale or _refs_of(self.notices)
 
 
 def watched(batch: ChangeBatch) -> list[WatchedChange]:
-    """The changes that somebody may watch: those of tasks and schedules, as their owners see them."""
+    """The changes that can be watched: those of tasks and schedules, as visible to their owners."""
     writes: list[TaskChange | ScheduleChange] = [*batch.tasks, *batch.schedules]
     found = map(_watched, writes)
     return [change for change in found if change is not None]
 
 
 def topic_of(record: Watched) -> Topic:
-    """A record's own topic."""
+    """The topic of a record."""
     if isinstance(record, ScheduleSnapshot):
         return Topic(TopicKind.SCHEDULE, record.name)
     return Topic(TopicKind.TASK, record.id.text)
 
 
 def version_of(record: Watched) -> int:
-    """What grows with every write of a record, also if its name is used again."""
+    """A number that grows with every write of a record, even if its name is reused."""
     return record.edition if isinstance(record, ScheduleSnapshot) else record.version
 
 
 def latest(changes: Iterable[WatchedChange]) -> list[WatchedChange]:
-    """One change for each record: from the state before its first to that after its last, in whatever order they come.
+    """Merges changes to one per record: from the state before the first to the state after the last, in any order.
 
-    A batch may hold a change twice, and records that were handled before.
+    A batch may contain duplicates, and changes that were processed before.
     """
     merged: dict[Topic, WatchedChange] = {}
     first: dict[Topic, int] = {}
@@ -113,7 +113,7 @@ def latest(changes: Iterable[WatchedChange]) -> list[WatchedChange]:
 
 
 def pushes(subscriptions: Iterable[Subscription], changes: Sequence[WatchedChange]) -> list[Push]:
-    """What each connection is told.
+    """The changes that each connection receives.
 
     Args:
         subscriptions: of one owner.
@@ -127,7 +127,7 @@ def pushes(subscriptions: Iterable[Subscription], changes: Sequence[WatchedChang
 
 
 def by_owner(changes: Iterable[WatchedChange]) -> Mapping[str, list[WatchedChange]]:
-    """The changes of each owner, one for each record."""
+    """Groups changes by owner, one per record."""
     found: dict[str, list[WatchedChange]] = defaultdict(list)
     for change in changes:
         found[change.owner].append(change)
@@ -135,7 +135,7 @@ def by_owner(changes: Iterable[WatchedChange]) -> Mapping[str, list[WatchedChang
 
 
 def concerns(subscription: Subscription, record: Watched | None) -> bool:
-    """Whether a subscription is about a record as it is, or was, at one moment."""
+    """Whether a subscription matches one state of a record."""
     topic = subscription.topic
     if record is None:
         return False
@@ -163,7 +163,7 @@ def _watched(change: TaskChange | ScheduleChange) -> WatchedChange | None:
 
 
 def _visible(record: Watched | None) -> Watched | None:
-    """What an owner sees: a task that was erased stays in the table for a while."""
+    """The record as visible to its owner: erased tasks stay in the table for a while, but are hidden."""
     return None if isinstance(record, TaskSnapshot) and record.erased else record
 
 
@@ -192,7 +192,7 @@ TICKET_BITS = 256
 
 
 class TopicKind(StrEnum):
-    """What a subscription is about.
+    """The kind of a subscription's topic.
 
     Attributes:
         TASK: one task.
@@ -209,7 +209,7 @@ class TopicKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What is watched.
+    """The topic of a subscription.
 
     Attributes:
         name: the id of the task or topology, the name of the schedule; empty for all tasks of the owner.
@@ -219,17 +219,17 @@ class Topic:
     name: str = ""
 
     def __str__(self) -> str:
-        """As messages have it, such as `task:01K...`."""
+        """The form in messages, such as `task:01K...`."""
         return f"{self.kind}:{self.name}" if self.name else self.kind.value
 
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """Opens one connection, once.
+    """A ticket that opens one connection, once.
 
     Attributes:
-        digest: of the ticket's text, which is not stored: who can read the table cannot connect.
-        owner: on whose behalf the connection is opened.
+        digest: of the ticket's text. The text is not stored: who can read the table cannot connect.
+        owner: for whom the connection is opened.
     """
 
     digest: str
@@ -244,7 +244,7 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """An open connection; what it may see is its owner's."""
+    """An open connection. It receives only its owner's changes."""
 
     id: str
     owner: str
@@ -258,13 +258,13 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What one connection wants to be told of.
+    """A subscription of a connection.
 
     Attributes:
-        connection: which also says whose changes: those of other owners are never looked at.
-        ref: the connection's own name for it; a second subscription of this name replaces it.
-        task_filter: of `mine`: which tasks.
-        slot: its place among those of the connection, which are few.
+        connection: also determines the owner whose changes are sent.
+        ref: the connection's name for it; a second subscription with this name replaces it.
+        task_filter: for `mine`, selects the tasks.
+        slot: its index among the connection's subscriptions.
     """
 
     connection: Connection
@@ -275,5 +275,5 @@ class Subscription:
 
 
 def digest_of(ticket: str) -> str:
-    """By which a ticket is known."""
+    """The digest under which a ticket is stored."""
     return sha256(ticket.encode("utf-8", "surrogatepass")).hexdigest()

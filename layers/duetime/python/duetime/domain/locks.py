@@ -1,4 +1,4 @@
-"""Locks: named resources that at most so many running tasks hold at once. Decisions as values."""
+"""Locks: named resources with a limited number of concurrent holders. Decisions as values."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 RESERVED = 0
-"""Fence of a holder that has been let in but has not come yet; a claim's fence is never 0."""
+"""Fence of a holder that was admitted but has not claimed yet; a claim's fence is never 0."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class LockName:
-    """Which lock: keys are an owner's own."""
+    """Name of a lock; keys are unique per owner."""
 
     owner: str
     key: str
@@ -29,11 +29,11 @@ class LockName:
 
 @dataclass(frozen=True, slots=True)
 class LockClaim:
-    """What a task asks for.
+    """A task's request for a lock.
 
     Attributes:
-        limit: most holders at once; where tasks disagree, each goes by its own.
-        scope: for how much of an attempt.
+        limit: maximum number of holders; if tasks disagree, each uses its own.
+        scope: the part of an attempt during which it is held.
     """
 
     name: LockName
@@ -46,8 +46,8 @@ class Holder:
     """A task that holds a lock.
 
     Attributes:
-        fence: of the attempt; `RESERVED` while the lock waits for the task.
-        expires_at: when the hold ends by itself, unless a heartbeat renews it.
+        fence: of the attempt; `RESERVED` while the lock is reserved for the task.
+        expires_at: when the hold expires unless a heartbeat renews it.
     """
 
     task_id: TaskId
@@ -57,10 +57,10 @@ class Holder:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Waiter:
-    """A task in a lock's line: the earliest due comes first.
+    """A task that waits for a lock. Lines are ordered by due time.
 
     Attributes:
-        generation: the task's generation while it waits; at another one it waits no more.
+        generation: of the task while it waits; at another generation it no longer waits.
     """
 
     due_at: Millis
@@ -70,10 +70,10 @@ class Waiter:
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """Who holds a lock.
+    """The holders and waiters of a lock.
 
     Attributes:
-        version: grows with every change but renewals' own; 0 while nothing is stored.
+        version: incremented by every change except a renewal alone; 0 if nothing is stored.
     """
 
     name: LockName
@@ -81,63 +81,63 @@ class Lock:
     version: int = 0
 
     def holder(self, task_id: TaskId) -> Holder | None:
-        """How a task holds the lock, if it does."""
+        """The hold of a task, if it has one."""
         return next((holder for holder in self.holders if holder.task_id == task_id), None)
 
     def room(self, limit: int) -> int:
-        """How many more may hold it."""
+        """Number of free places under a limit."""
         return limit - len(self.holders)
 
     def living(self, now: Millis) -> Lock:
-        """The lock without those whose hold is over by every clock."""
+        """The lock without holders that have expired by every clock."""
         return replace(self, holders=tuple(h for h in self.holders if h.expires_at + MAX_CLOCK_DIFFERENCE > now))
 
     def is_held_by_later(self, holder: Holder) -> bool:
-        """Whether a later attempt of the same task holds it: then the lease of this one is over."""
+        """Whether a later attempt of the same task holds it, which means that this attempt's lease has ended."""
         held = self.holder(holder.task_id)
         return held is not None and held.fence > holder.fence
 
     def held_by(self, holder: Holder) -> Lock:
-        """The lock with one more holder, or with the task's hold replaced, unless that is a later attempt's."""
+        """The lock with another holder. It replaces the task's earlier hold, but not one of a later attempt."""
         if self.is_held_by_later(holder):
             return self
         return replace(self, holders=(*self.without(holder.task_id, holder.fence).holders, holder))
 
     def without(self, task_id: TaskId, fence: int) -> Lock:
-        """The lock without what a task holds by this fence or an earlier one."""
+        """The lock without a task's hold with this fence or an earlier one."""
         kept = tuple(h for h in self.holders if h.task_id != task_id or h.fence > fence)
         return replace(self, holders=kept)
 
     def expires_at(self, now: Millis) -> Millis:
-        """When the lock may be forgotten, if nobody touches it any more."""
+        """When the lock can be removed if it is not used any more."""
         return (
             max(now, *(holder.expires_at for holder in self.holders)) + LOCK_LIFE if self.holders else now + LOCK_LIFE
         )
 
     @staticmethod
     def renewal_expires_at(now: Millis, until: Millis) -> Millis:
-        """When a lock may be forgotten of which only the hold that is renewed now is known.
+        """When a lock can be removed if only the renewed hold is known.
 
-        Others may share it, and hold it as long as anything can be held: it must not be forgotten before any of them.
-        The next who takes it or gives it back knows all its holders, and sets an earlier time.
+        Other tasks may share the lock, and it must not be removed before any hold can end. The next acquisition or
+        release reads all holders, and sets an earlier time.
         """
         return max(until, now + LONGEST_LOCK_HOLD) + LOCK_LIFE
 
     def frees_at(self, limit: int) -> Millis:
-        """When the next place is free if nobody renews; the past if one is free now."""
+        """When the next place becomes free without renewals; in the past if one is free."""
         ends = sorted(holder.expires_at for holder in self.holders)
         return ends[len(ends) - limit] + MAX_CLOCK_DIFFERENCE if len(ends) >= limit else 0
 
 
 def claims_of(task: Task) -> tuple[LockClaim, ...]:
-    """The locks that a task asks for itself."""
+    """The locks that a task requests itself."""
     if task.lock is None:
         return ()
     return (LockClaim(LockName(task.owner, task.lock.key), task.lock.max_holders, task.lock.scope),)
 
 
 class WaiterStatus(Enum):
-    """How a task stands to the place that it took in a line."""
+    """Status of a task's place in a line."""
 
     WAITS = "it may be let in"
     COMING = "it has joined, but its worker has not put it back yet, and will look again when it has"
@@ -145,7 +145,7 @@ class WaiterStatus(Enum):
 
 
 def waiter_status(waiter: Waiter, task: Task | None) -> WaiterStatus:
-    """How a task stands to its place in a line."""
+    """Status of a task's place in a line."""
     if task is None or task.generation > waiter.generation:
         return WaiterStatus.GONE
     if task.generation < waiter.generation:
@@ -157,25 +157,25 @@ def waiter_status(waiter: Waiter, task: Task | None) -> WaiterStatus:
 
 
 def is_dead(holder: Holder, task: Task | None) -> bool:
-    """Whether a holder's attempt is over, although its hold is not: it was deferred, and ended by a notification."""
+    """Whether a holder's attempt has ended while its hold has not: it was deferred, and ended by a notification."""
     if holder.fence == RESERVED:
         return False
     if task is None or task.fence > holder.fence:
         return True
-    # As long as there is a lease the attempt's process may not be gone yet.
+    # While a lease exists, the process of the attempt may still be running.
     is_over = task.state in STARTABLE or task.state is State.PAUSED or task.finished_at is not None
     return is_over and task.lease_expires_at is None
 
 
 @dataclass(frozen=True, slots=True)
 class HandOver:
-    """One round of letting waiting tasks in, as far as it has come.
+    """Progress of admitting waiting tasks to a lock.
 
     Attributes:
-        lock: with a reservation for each task that is let in.
-        admitted: the waiters that are let in, each with its task.
-        departed: the waiters that wait no more.
-        is_full: whether no more can be let in.
+        lock: with a reservation for each admitted task.
+        admitted: the admitted waiters and their tasks.
+        departed: waiters that no longer wait.
+        is_full: whether no more tasks can be admitted.
     """
 
     lock: Lock
@@ -184,7 +184,7 @@ class HandOver:
     is_full: bool = False
 
     def admit(self, waiter: Waiter, task: Task, limit: int, until: Millis) -> HandOver:
-        """With a place reserved for a waiting task until then, if there is one under its limit."""
+        """A copy with a place reserved until `until` for a waiting task, if its limit allows."""
         lock = self.lock
         if lock.holder(task.id) is None:
             if lock.room(limit) <= 0:
@@ -193,6 +193,6 @@ class HandOver:
         return replace(self, lock=lock, admitted=(*self.admitted, (waiter, task)))
 
     def dismiss(self, waiter: Waiter) -> HandOver:
-        """Without a waiter that waits no more, nor what is reserved for it."""
+        """A copy without a waiter that no longer waits, and without its reservation."""
         lock = self.lock.without(waiter.task_id, RESERVED)
         return replace(self, lock=lock, departed=(*self.departed, waiter))

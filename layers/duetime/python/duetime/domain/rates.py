@@ -1,16 +1,16 @@
-"""Rates: how often attempts of the tasks with one key may start. Decisions as values.
+"""Rates: how often attempts of tasks with the same key may start. Decisions as values.
 
-Starts are counted by the generic cell rate algorithm (GCRA; Source: ITU-T Recommendation I.371, annex A): one number
-says when the next start would be due if all came evenly, and a start may be ahead of it by as much as the burst.
-Beside that number each priority has a line: the time of its last place. A task that cannot start takes the next place,
-and comes back at that time; whether it may start is decided by the count alone, whatever the lines say.
+Starts are counted by the generic cell rate algorithm (GCRA; Source: ITU-T Recommendation I.371, annex A): one number is
+the time of the next start if all starts were evenly spaced, and a start may be ahead of it by the burst. In addition,
+each priority has a line, stored as the time of its last place. A task that cannot start takes the next place, and is
+checked again at that time; only the count decides whether it may start.
 
-The line of a priority is shifted by each start and each place of a higher one. So that nobody has to rewrite places,
-they are kept in the line's own time, which stands still while higher ones are served: `displaced` is how much it lags.
+Each start and each place of a higher priority shifts the line of a lower one. To avoid rewriting places, they are
+stored in the line's own time, which stops while higher priorities are served: `displaced` is its lag.
 
-The interval by which the count goes is stored with it. A request at a shorter one, because the rate was raised, first
-converts the count: as many starts stay counted, each for the shorter interval, so no window of the new rate has more
-than it may. The lines begin anew, since their places are as far apart as the old rate wanted; whoever finds its place
+The interval of the count is stored with it. If the rate was raised, the first request with a shorter interval converts
+the count: the same number of starts stays counted, each for the shorter interval, so no window of the new rate exceeds
+its limit. The lines start anew, because the old rate determined the distance of their places; a task whose place is
 beyond the end of its line takes another one.
 
 All times here are in microseconds: at 250 starts a second, a millisecond would be a quarter of an interval.
@@ -39,26 +39,26 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 MICROS = 1_000
-"""In a millisecond."""
+"""Microseconds per millisecond."""
 STARTS = "starts"
-"""The field that counts starts: when the next one would be due if all came evenly."""
+"""Field that counts starts: the time of the next start if all were evenly spaced."""
 INTERVAL = "interval"
-"""The field that says what one start adds to the count, at least: of several rates of a key, the fastest one's."""
+"""Field for the amount that one start adds to the count, at least: that of the fastest rate with this key."""
 _PRIORITIES = tuple(Priority)
 LINES = tuple(f"line_{priority}" for priority in _PRIORITIES)
-"""The fields that say where the line of each priority ends, the highest first; no line ends before a higher one."""
+"""Fields for the end of each priority's line, highest priority first; no line ends before a higher one."""
 DISPLACED = tuple(f"displaced_{priority}" for priority in _PRIORITIES)
-"""The fields that say how much higher priorities have shifted the line of each."""
+"""Fields for the shift of each line by higher priorities."""
 FIELDS = (STARTS, INTERVAL, *LINES, *DISPLACED[1:])
-"""All that is stored of a part; what is absent is 0, which is long ago."""
+"""All stored fields of a part; an absent field means 0, a time in the distant past."""
 _HOLD = RATE_HOLD * MICROS
 _SLACK_SHARE = 20
-"""The slack is one in so many parts of a window, at most."""
+"""The slack is at most this fraction (1 divided by this) of a window."""
 
 
 @dataclass(frozen=True, slots=True)
 class RateName:
-    """One part of a rate: keys are an owner's own. A rate that is too fast for one item has several parts."""
+    """Name of a part of a rate; keys are unique per owner. A rate that is too fast for one item has several parts."""
 
     owner: str
     key: str
@@ -69,14 +69,14 @@ class RateName:
 class Pace:
     """How fast attempts may start under one part of a rate.
 
-    In any window of `per_seconds`, no more start than the part's limit and burst: the counted times of starts are
-    `interval` apart at least, each attempt begins no more than `burst` intervals before its counted time and no more
-    than `slack` after it, and so many intervals as the limit fill the window and the slack.
+    No window of `per_seconds` has more starts than the part's limit plus burst: counted times of starts are at least
+    `interval` apart, each attempt starts at most `burst` intervals before and at most `slack` after its counted time,
+    and the window plus the slack has as many intervals as the limit.
 
     Attributes:
-        interval: between two starts that come evenly, in microseconds.
-        burst: starts beyond that at once.
-        slack: how long after its counted time an attempt may begin, in microseconds.
+        interval: between evenly spaced starts, in microseconds.
+        burst: additional starts allowed at once.
+        slack: how long after its counted time an attempt may start, in microseconds.
     """
 
     interval: int
@@ -85,24 +85,24 @@ class Pace:
 
     @property
     def lead(self) -> int:
-        """How far the count may be ahead of a start."""
+        """How far ahead of the start the count may be, in microseconds."""
         return self.burst * self.interval
 
 
 def parts_of(rate: Rate) -> int:
-    """Among how many items a rate is divided, so that none is written more often than one can be."""
+    """Number of items of a rate, so that none exceeds the write rate of an item."""
     return max(1, -(-rate.limit // (rate.per_seconds * MAX_STARTS_PER_RATE_PART)))
 
 
 def part_of(rate: Rate, owner: str, task_id: TaskId) -> tuple[RateName, Pace]:
-    """The part of a rate by which a task goes, always the same one, and its pace."""
+    """The part of a rate for a task, always the same one, and its pace."""
     parts = parts_of(rate)
     part = crc32(task_id.text.encode()) % parts
     return RateName(owner, rate.key, part), pace_of(rate, part)
 
 
 def pace_of(rate: Rate, part: int) -> Pace:
-    """The pace of one part: the limits and the bursts of all parts sum to those of the rate."""
+    """The pace of one part: limits and bursts of all parts add up to those of the rate."""
     parts = parts_of(rate)
     limit, burst = ((whole + parts - 1 - part) // parts for whole in (rate.limit, rate.burst))
     window = rate.per_seconds * 1_000 * MICROS
@@ -112,7 +112,7 @@ def pace_of(rate: Rate, part: int) -> Pace:
 
 @dataclass(frozen=True, slots=True)
 class RateState:
-    """What is stored of one part of a rate."""
+    """The stored state of one part of a rate."""
 
     values: Mapping[str, int] = field(default_factory=dict)
 
@@ -123,11 +123,11 @@ class RateState:
 
 @dataclass(frozen=True, slots=True)
 class RateUpdate:
-    """One conditional write: what it sets, adds and requires, by field.
+    """One conditional write: fields to set, to add to, and conditions.
 
     Attributes:
-        at_most: an absent field is below any value.
-        needed_until: the item may be forgotten some time after that.
+        at_most: upper bounds of fields; absent fields are below any bound.
+        needed_until: the item can be removed some time after this.
     """
 
     sets: Mapping[str, int]
@@ -139,39 +139,39 @@ class RateUpdate:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The attempt may be granted its start: this update does it, if nothing has changed."""
+    """The attempt may start: this update grants it, if nothing has changed."""
 
     update: RateUpdate
 
 
 @dataclass(frozen=True, slots=True)
 class Convert:
-    """The part is counted by a slower rate: this update converts it to the present one, if nothing has changed."""
+    """The part is counted at a slower rate: this update converts it to the present one, if nothing has changed."""
 
     update: RateUpdate
 
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """It must wait, and takes the next place in its line by this update, if nothing has changed."""
+    """The attempt must wait: this update takes the next place in its line, if nothing has changed."""
 
     update: RateUpdate
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """It has a place, whose time has not come: until then, in milliseconds."""
+    """The attempt has a place in line, and must wait until this time, in milliseconds."""
 
     until: Millis
 
 
 @dataclass(frozen=True, slots=True)
 class StartRequest:
-    """An attempt that asks to start.
+    """A request of an attempt to start.
 
     Attributes:
-        at: when it would start, in microseconds.
-        place: the place that it has in its line, in the line's own time; `None` if it has none.
+        at: the time of the start, in microseconds.
+        place: its place in the line, in the line's own time; `None` if it has none.
     """
 
     pace: Pace
@@ -184,11 +184,11 @@ class StartRequest:
         return _PRIORITIES.index(self.priority)
 
     def next_step(self, state: RateState, *, is_fresh: bool) -> Start | Convert | Join | Wait:
-        """What to do by this state.
+        """Decides the next step from the state.
 
         Args:
-            state: what is known of the part.
-            is_fresh: whether it was learnt for this request; else it may be old, and whoever has a place tries.
+            state: the known state of the part.
+            is_fresh: whether it was read for this request; a stale state only allows tasks with a place to try a start.
         """
         if state.of(INTERVAL) > self.pace.interval:
             return self._convert(state)
@@ -202,7 +202,7 @@ class StartRequest:
         if own > self.at + _HOLD:
             if own < state.of(LINES[rank]):
                 return Wait(_millis(own))
-            # Behind the end of its line it has no place: the line has begun anew since it took it.
+            # A place beyond the end of the line is invalid: the line has started anew since.
             return replace(self, place=None).next_step(state, is_fresh=True)
         if slot <= self.at + _HOLD:
             return self._start(state)
@@ -210,23 +210,23 @@ class StartRequest:
         return self.join(state) if is_late else Wait(_millis(slot))
 
     def granted(self, after: RateState) -> tuple[int, int]:
-        """From when and until when the attempt may begin, in microseconds, given the state after its `Start`."""
+        """The interval in which the attempt may start, in microseconds, given the state after its `Start`."""
         counted = after.of(STARTS) - self.pace.interval
         return counted - self.pace.lead, counted + self.pace.slack
 
     def joined(self, after: RateState) -> tuple[Millis, int]:
-        """When the attempt's turn comes, in milliseconds, and its place, given the state after its `Join`."""
+        """The time of the attempt's turn, in milliseconds, and its place, given the state after its `Join`."""
         turn = after.of(LINES[self._rank]) - self.pace.interval
         return _millis(turn), turn - after.of(DISPLACED[self._rank])
 
     def given_back(self, after: RateState) -> RateUpdate:
-        """The update that takes a `Start` back which is not used, given the state after it, if none has come since."""
+        """The update that undoes an unused `Start`, given the state after it, if no other start has followed."""
         interval, counted = self.pace.interval, after.of(STARTS)
         adds = {STARTS: -interval} | {name: -shift for name, shift in self._shifts().items()}
         return RateUpdate({}, adds, {STARTS: counted}, {STARTS: counted}, self._needed(after, counted))
 
     def _shifts(self) -> dict[str, int]:
-        """By how much a start shifts the lines of lower priorities; one that has a place did so when it took it."""
+        """Shifts of lower priorities' lines by a start; 0 for a task with a place, which shifted them before."""
         if self.place is not None:
             return {}
         below = self._rank + 1
@@ -234,7 +234,7 @@ class StartRequest:
 
     def _convert(self, state: RateState) -> Convert:
         counted, interval = state.of(STARTS), state.of(INTERVAL)
-        # By the clock that is the furthest ahead: no other may find that fewer starts are counted than are.
+        # Uses the latest possible clock, so that no process counts too few starts.
         now = min(counted, self.at + MAX_CLOCK_DIFFERENCE * MICROS)
         starts = now - (-(counted - now) * self.pace.interval // interval)
         sets = {STARTS: starts, INTERVAL: self.pace.interval, **dict.fromkeys(LINES, 0)}
@@ -242,11 +242,11 @@ class StartRequest:
         return Convert(RateUpdate(sets, {}, same, same, self._needed(state, counted)))
 
     def _slot(self, state: RateState) -> int:
-        """When the next start may be."""
+        """The time of the next possible start."""
         return max(self.at, state.of(STARTS) - self.pace.lead)
 
     def _start(self, state: RateState, *, is_in_step: bool = False) -> Start:
-        """Count a start: one interval after the one before, if starts come in step, else from now on."""
+        """Counts a start: one interval after the previous one if starts are in step, else from now."""
         rank, interval = self._rank, self.pace.interval
         at_most: dict[str, int] = {INTERVAL: interval}
         shifts = self._shifts()
@@ -256,7 +256,7 @@ class StartRequest:
             at_most[DISPLACED[rank]] = self.at + _HOLD - self.place
         latest = self.at + _HOLD + self.pace.lead
         needed = self._needed(state, latest + interval)
-        # Half of the slack is for those who come a moment late: the next ones need not be late because of them.
+        # Half of the slack is for slightly late starts, so that they do not delay the next ones.
         in_step = self.at - self.pace.slack // 2
         if is_in_step or state.of(STARTS) >= in_step:
             adds = {STARTS: interval, **shifts}
@@ -265,7 +265,7 @@ class StartRequest:
         return Start(RateUpdate(sets, shifts, {}, {**at_most, STARTS: self.at}, needed))
 
     def join(self, state: RateState) -> Join:
-        """Take the next place in its line, at the time of the request at the earliest."""
+        """Takes the next place in the line, at the time of the request at the earliest."""
         rank, interval = self._rank, self.pace.interval
         begins = max(self._slot(state), *(state.of(line) for line in LINES[:rank]), 0)
         sets: dict[str, int] = {}
@@ -278,7 +278,7 @@ class StartRequest:
         own = LINES[rank]
         has_line = own in adds
         needed = max(state.of(STARTS), begins, state.of(own)) + interval
-        # The count is not written, and must not be forgotten.
+        # The count is not written, but must not expire.
         at_most = {STARTS: needed} if has_line else {STARTS: needed, own: begins}
         return Join(RateUpdate(sets, adds, {own: begins} if has_line else {}, at_most, self._needed(state, needed)))
 

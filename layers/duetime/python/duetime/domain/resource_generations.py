@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Incarnation:
-    """What is under a name, as it was read: a write names it, and is rejected if that is no longer so.
+    """The resource under a name, as it was read. Writes name it, and are rejected if it has changed.
 
     Attributes:
-        number: grows with every write, deletions included; 0 for a name that nothing has had lately.
-        created: the number of the write that created what is there; 0 if the name is vacant.
+        number: incremented by every write, including deletions; 0 if nothing is stored under the name.
+        created: the number of the write that created the resource; 0 if there is none.
     """
 
     number: int = 0
@@ -19,5 +19,5 @@ class Incarnation:
 
     @property
     def next(self) -> Incarnation:
-        """After a write that leaves something under the name."""
+        """The value after a write that leaves a resource under the name."""
         return Incarnation(self.number + 1, self.created or self.number + 1)

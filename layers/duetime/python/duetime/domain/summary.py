@@ -1,7 +1,7 @@
-"""What the writes of tasks mean for the counts of tasks.
+"""The counts of tasks, kept from the writes of tasks.
 
-A write takes a task out of one group and puts it into another. Counts are sums of such steps, so they may be added in
-any order; each step must be added once, though the stream may tell of it again.
+A write moves a task from one group to another. Counts are sums of such steps, so steps may be added in any order. Each
+step must be added once, even if the stream delivers it again.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 
 MARK_BYTES = 8
-"""Of what a step is known again by: few enough to keep, enough that no two of one minute are alike."""
+"""Size of a step's mark in bytes: small enough to store, and large enough that no two marks of a minute are equal."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Group:
-    """Tasks that are counted together."""
+    """A group of tasks that are counted together."""
 
     type: str
     state: State
@@ -48,13 +48,13 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one write means for the counts.
+    """The effect of one write on the counts.
 
     Attributes:
-        mark: the same each time the stream tells of the write.
-        left: the group that the task was in; `None` if it was in none.
-        entered: the group that it is in now; `None` if it is in none.
-        at: when the write was made: a whole second, the same each time the stream delivers it.
+        mark: of the write, the same for each delivery.
+        left: the group before the write; `None` if there was none.
+        entered: the group after the write; `None` if there is none.
+        at: when the write was made, in whole seconds; the same for each delivery.
     """
 
     mark: bytes
@@ -64,23 +64,23 @@ class Step:
 
     @property
     def types(self) -> set[str]:
-        """The types whose counts it is about."""
+        """The types whose counts it affects."""
         return {group.type for group in (self.left, self.entered) if group is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class StepSet:
-    """Steps that are counted, and remembered, together: those of one owner's part, written in the same span of time.
+    """Steps that are counted and stored together: steps of one owner's part, written in the same span of time.
 
-    The time is that of the writes, not of the count: a step that is delivered again belongs to the same sets. It is
-    remembered in the widest one that was not full when it was counted. A full set does not change any more, so whoever
-    finds a step in none of the full sets, and neither in the first that is not, knows that it is not counted.
+    The span is determined by the time of the writes, so a redelivered step belongs to the same sets. It is stored in
+    the widest set that was not full when it was counted. A full set does not change any more. So a step is not counted
+    if neither the full sets nor the first set that is not full contain it.
 
     Attributes:
-        part: of the owner's counts; see `part_of`.
-        begins_at: when the span begins.
+        part: of the owner's counts, as returned by `part_of`.
+        begins_at: start of the span.
         span: its length, one of `SUMMARY_SPANS`.
-        generation: of the counts that they are added to.
+        generation: of the counts.
     """
 
     owner: str
@@ -91,11 +91,11 @@ class StepSet:
 
     @property
     def ends_at(self) -> Millis:
-        """When the span ends."""
+        """End of the span."""
         return self.begins_at + self.span
 
     def narrowed(self, steps: Iterable[Step]) -> dict[StepSet, list[Step]]:
-        """The sets of the next shorter span that steps of this one belong to; none if there is no shorter one."""
+        """The sets of the next shorter span for steps of this one; empty if there is no shorter one."""
         found: dict[StepSet, list[Step]] = defaultdict(list)
         for span in [each for each in SUMMARY_SPANS if each < self.span][:1]:
             for step in steps:
@@ -105,27 +105,27 @@ class StepSet:
 
 @dataclass(frozen=True, slots=True)
 class CountedSteps:
-    """Which steps of a set are in the counts.
+    """The steps of a set that are counted.
 
     Attributes:
         marks: of the steps.
-        version: of this value; 0 if none is stored.
+        version: of this value; 0 if nothing is stored.
     """
 
     marks: frozenset[bytes] = frozenset()
     version: int = 0
 
     def missing(self, steps: Iterable[Step]) -> list[Step]:
-        """Those that are not counted yet, each once."""
+        """The steps that are not counted yet, without repeats."""
         return list({step.mark: step for step in steps if step.mark not in self.marks}.values())
 
     @property
     def is_full(self) -> bool:
-        """Whether further steps are remembered in sets of a shorter span, if there are any."""
+        """Whether further steps are stored in sets of a shorter span, if there is one."""
         return len(self.marks) >= SUMMARY_STEPS_TOGETHER
 
     def followed_by(self, steps: Iterable[Step]) -> CountedSteps:
-        """The value after these were counted, too."""
+        """The value after counting these steps."""
         return CountedSteps(self.marks | {step.mark for step in steps}, self.version + 1)
 
 
@@ -134,12 +134,12 @@ class Summary:
     """An owner's counts.
 
     Attributes:
-        counts: the number of tasks in each group that has some.
-        as_of: when the latest write was made that is counted; `None` if none is.
-        is_complete: whether all tasks are in it: there may be more types than are read, and older tasks that are not
+        counts: number of tasks in each group that is not empty.
+        as_of: time of the latest counted write; `None` if there is none.
+        is_complete: whether all tasks are included: there may be more types than are read, and older tasks that are not
             recounted yet.
-        counted_since: tasks that were created before are counted by reading the table; `None` if none are.
-        recounted_at: when they were last; `None` if they were not.
+        counted_since: tasks created before this time are counted by reading the table; `None` if there are none.
+        recounted_at: time of the latest recount; `None` if there was none.
     """
 
     counts: Mapping[Group, int] = field(default_factory=dict)
@@ -150,20 +150,20 @@ class Summary:
 
 
 def part_of(task: TaskSnapshot, spread: int) -> int:
-    """In which part of its owner's counts a task is: all of one shard are in the same."""
+    """The part of its owner's counts for a task; tasks of the same shard are in the same part."""
     return task.id.shard % spread
 
 
 def steps_of(
     changes: Iterable[TaskChange], spread: int, generation: int = 0, since: Millis = 0
 ) -> dict[StepSet, list[Step]]:
-    """The steps that writes mean, by the sets of the longest span; most writes of a task mean none.
+    """The steps of writes, by the sets of the longest span; most writes of a task have none.
 
     Args:
         changes: the writes.
-        spread: into how many parts each owner's counts are split.
+        spread: number of parts of each owner's counts.
         generation: of the counts.
-        since: writes of tasks that were created before are left out.
+        since: writes of tasks that were created earlier are ignored.
     """
     found: dict[StepSet, list[Step]] = defaultdict(list)
     for change in changes:
@@ -176,7 +176,7 @@ def steps_of(
 
 
 def sums(steps: Iterable[Step]) -> dict[Group, int]:
-    """By how much the count of each group changes; groups whose count stays are left out."""
+    """The change of each group's count; groups without a change are left out."""
     found: Counter[Group] = Counter()
     for step in steps:
         if step.left is not None:
@@ -187,7 +187,7 @@ def sums(steps: Iterable[Step]) -> dict[Group, int]:
 
 
 def first_of_types(steps: Sequence[Step], most: int) -> list[Step]:
-    """As many of the steps, from the first, as are about no more types than that."""
+    """The longest prefix of the steps that affects at most this many types."""
     types: set[str] = set()
     for number, step in enumerate(steps):
         types |= step.types
@@ -197,7 +197,7 @@ def first_of_types(steps: Sequence[Step], most: int) -> list[Step]:
 
 
 def added(parts: Iterable[Summary]) -> Summary:
-    """The counts of an owner's parts in one."""
+    """Adds up the counts of an owner's parts."""
     counts: Counter[Group] = Counter()
     as_of: Millis | None = None
     is_complete = True
@@ -209,7 +209,7 @@ def added(parts: Iterable[Summary]) -> Summary:
 
 
 def _group(task: TaskSnapshot | None) -> Group | None:
-    """The group that a task is in; to users, one that was erased is not there."""
+    """The group of a task; erased tasks have none."""
     return None if task is None or task.erased else Group(task.type, task.state, task.priority)
 
 
@@ -218,21 +218,21 @@ def _mark(change_id: str) -> bytes:
 
 
 def are_old(steps: Iterable[Step], now: Millis) -> bool:
-    """Whether some of the changes are so old that others may be lost."""
+    """Whether any change is so old that others may be lost."""
     return any(now - step.at > SUMMARY_GAP for step in steps)
 
 
 @dataclass(frozen=True, slots=True)
 class Recount:
-    """One reading of the table.
+    """One recount, which reads the whole table.
 
     Attributes:
-        number: of this recount; a later one has a greater number.
+        number: later recounts have greater numbers.
         started_at: when it started.
-        found: how many older tasks it has found so far.
-        part: how many parts of it are counted.
-        cursor: where its next part begins; empty for the beginning of the table.
-        busy_since: when the part that is being counted was begun; `None` between parts.
+        found: number of older tasks found so far.
+        part: number of parts counted so far.
+        cursor: start of its next part; empty for the start of the table.
+        busy_since: when counting of the current part started; `None` between parts.
     """
 
     number: int
@@ -245,11 +245,11 @@ class Recount:
 
 @dataclass(frozen=True, slots=True)
 class OlderTasks:
-    """Older tasks that were read from a part of the table.
+    """Older tasks that were read from one part of the table.
 
     Attributes:
         counts: their number, by owner and group.
-        cursor: where the next part begins; empty if there is none.
+        cursor: start of the next part; empty if there is none.
     """
 
     counts: Mapping[tuple[str, Group], int]
@@ -258,11 +258,11 @@ class OlderTasks:
 
 @dataclass(frozen=True, slots=True)
 class EndedCounts:
-    """How far the counts of ended generations were given a time to live.
+    """Progress of setting the TTL of ended generations' counts.
 
     Attributes:
-        before: the counts of all generations before this one were.
-        owner: the last owner whose counts of later ones were; empty for none.
+        before: the counts of all generations before this one have a TTL.
+        owner: the last owner whose counts of later generations have one; empty for none.
     """
 
     before: int = 0
@@ -274,13 +274,13 @@ class Generation:
     """A generation of counts.
 
     Attributes:
-        number: from 0; a later one has a greater number.
-        since: tasks that were created at or after this are counted by their changes; 0: all are.
-        seen_at: when it was last known that changes are read.
-        recounting: the recount that is going on; `None` for none.
+        number: from 0; later generations have greater numbers.
+        since: tasks created at or after this time are counted by their changes; 0 for all tasks.
+        seen_at: the latest stored time at which changes were read.
+        recounting: the current recount; `None` for none.
         recounted: the last complete one; `None` for none.
-        ended_counts: those of generations that have ended.
-        version: of this value; 0 if it is not stored.
+        ended_counts: progress for the counts of ended generations.
+        version: of this value; 0 if nothing is stored.
     """
 
     number: int
@@ -292,12 +292,12 @@ class Generation:
     version: int = 0
 
     def was_unread(self, now: Millis) -> bool:
-        """Whether nobody may have read changes for so long that some are lost."""
+        """Whether changes may not have been read for so long that some are lost."""
         return now - self.seen_at > SUMMARY_GAP
 
     def next(self, now: Millis) -> Generation:
-        """The next generation. It begins a little later, when every process knows of it."""
-        # Owners before the one that was reached have counts of this generation, too.
+        """The next generation. It starts somewhat later, when every process knows it."""
+        # Owners before the last processed one also have counts of this generation.
         ended = EndedCounts(self.ended_counts.before)
         return Generation(self.number + 1, now + SUMMARY_RESTART_DELAY, now, ended_counts=ended, version=self.version)
 
@@ -308,14 +308,14 @@ class Generation:
         return self.recounted is not None and now - self.recounted.started_at < SUMMARY_RECOUNT_KEPT
 
     def advanced(self, now: Millis) -> Generation | None:
-        """The value to store before a part is counted, or only to say that changes are read; `None` for none."""
+        """The value to store before a part is counted, or to record that changes are read; `None` for no change."""
         recount = self._next_part(now)
         if recount is not None:
             return replace(self, seen_at=now, recounting=replace(recount, busy_since=now))
         return replace(self, seen_at=now) if now - self.seen_at >= SUMMARY_SEEN_EVERY else None
 
     def after_part(self, read: OlderTasks) -> Generation:
-        """The value to store after the part was counted."""
+        """The value to store after a part was counted."""
         assert self.recounting is not None  # noqa: S101 - whoever counts a part has begun it
         found = self.recounting.found + sum(read.counts.values())
         done = replace(self.recounting, found=found, part=self.recounting.part + 1, cursor=read.cursor, busy_since=None)
@@ -324,11 +324,11 @@ class Generation:
         return replace(self, recounting=None, recounted=done)
 
     def lets_counts_expire(self, now: Millis) -> bool:
-        """Whether counts of ended generations have no time to live, and nobody uses them any more."""
+        """Whether counts of ended generations without a TTL are no longer used."""
         return self.ended_counts.before < self.number and now >= self.since + SUMMARY_ENDED_KEPT
 
     def after_ended_counts(self, owner: str) -> Generation:
-        """The value to store after counts were given a time to live, up to those of an owner; empty: all of them."""
+        """The value after setting the TTL of counts up to those of an owner; empty for all of them."""
         return replace(
             self, ended_counts=EndedCounts(self.ended_counts.before, owner) if owner else EndedCounts(self.number)
         )
@@ -343,16 +343,16 @@ class Generation:
             return self.recounting
         if now - self.recounting.busy_since < SUMMARY_RECOUNT_LEASE:
             return None
-        # Nobody knows how much of the part was counted: all begins again, under another number.
+        # It is unknown how much of the part was counted: the recount restarts under another number.
         return Recount(self.recounting.number + 1, now)
 
     def _next_recount_at(self) -> Millis | None:
-        """When the next recount should start; `None` if no task is left for it."""
+        """When the next recount should start; `None` if no older tasks are left."""
         last = self.recounted
         if not self.since or (last is not None and not last.found):
             return None
         if last is None:
-            # By then, no request is left that creates an older task.
+            # From then on, no request can create an older task.
             return self.since + SUMMARY_RESTART_DELAY
         age = last.started_at - self.since
         return last.started_at + min(max(age, SUMMARY_RECOUNT_AGAIN), SUMMARY_RECOUNT_AT_LEAST)

@@ -1,4 +1,4 @@
-"""Switches: what is stopped, and how much of it may run at once, without a deployment. Decisions as values."""
+"""Switches stop tasks, or limit their concurrency, without a deployment. Decisions as values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 SYSTEM = ""
-"""Owner of the locks that keep caps, and of the rates of switches: no caller can be called so."""
+"""Owner of the locks and rates that enforce limits of switches: no caller can have this name."""
 
 
 class SwitchScope(StrEnum):
@@ -39,10 +39,10 @@ class SwitchScope(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class SwitchKey:
-    """Which switch.
+    """Name of a switch.
 
     Attributes:
-        name: of the type or the owner; of the one switch for all tasks it is `all`.
+        name: of the type or the owner; `all` for the switch of all tasks.
     """
 
     scope: SwitchScope
@@ -50,11 +50,11 @@ class SwitchKey:
 
     @property
     def resource(self) -> str:
-        """Key of the lock or the rate by which its limits are kept; no lock or rate of a task has a slash."""
+        """Key of the lock or the rate that enforces its limits; keys of tasks contain no slash."""
         return f"{self.scope}/{self.name}"
 
     def __str__(self) -> str:
-        """In words that a user understands."""
+        """Describes it for users."""
         return "everything" if self.scope is SwitchScope.ALL else f"{self.scope} {self.name}"
 
 
@@ -64,15 +64,15 @@ ALL_TASKS = SwitchKey(SwitchScope.ALL, "all")
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """What an operator has decided about some tasks.
+    """An operator's decision about some tasks.
 
     Attributes:
-        stopped: none of them begins.
-        max_concurrent: most of them that run at once; `None` for no limit.
-        reason: why, for those who wonder.
+        stopped: whether none of them may start.
+        max_concurrent: maximum number that run concurrently; `None` for no limit.
+        reason: for people.
         updated_at: when it was set.
         updated_by: who set it.
-        rate: how often attempts at them may start; `None` for no limit.
+        rate: limit of starts of their attempts; `None` for no limit.
     """
 
     key: SwitchKey
@@ -85,7 +85,7 @@ class Switch:
 
     @property
     def is_idle(self) -> bool:
-        """Whether it changes nothing."""
+        """Whether it has no effect."""
         return not self.stopped and self.max_concurrent is None and self.rate is None
 
 
@@ -94,14 +94,14 @@ class Switches:
     """All switches of a deployment.
 
     Attributes:
-        version: grows with every change; 0 while nothing is stored.
+        version: incremented by every change; 0 if nothing is stored.
     """
 
     by_key: Mapping[SwitchKey, Switch] = field(default_factory=dict)
     version: int = 0
 
     def of(self, task: Task) -> tuple[Switch, ...]:
-        """The switches that concern a task, the widest first."""
+        """The switches that apply to a task, widest scope first."""
         keys = (
             ALL_TASKS,
             SwitchKey(SwitchScope.TYPE, task.type),
@@ -110,14 +110,14 @@ class Switches:
         return tuple(self.by_key[key] for key in keys if key in self.by_key)
 
     def verdict(self, task: Task) -> str | None:
-        """Why a task may not begin, in words; `None` if it may."""
+        """Why a task may not start, in words; `None` if it may."""
         stopped = next((switch for switch in self.of(task) if switch.stopped), None)
         if stopped is None:
             return None
         return f"{stopped.key} is stopped" + (f": {stopped.reason}" if stopped.reason else "")
 
     def caps(self, task: Task) -> tuple[LockClaim, ...]:
-        """What a task needs to begin because its type or its owner is capped: a lock of so many holders each."""
+        """The locks that a task needs because the concurrency of its type or its owner is limited."""
         return tuple(
             LockClaim(LockName(SYSTEM, switch.key.resource), switch.max_concurrent, LockScope.TASK)
             for switch in self.of(task)
@@ -125,14 +125,14 @@ class Switches:
         )
 
     def rates(self, task: Task) -> tuple[Rate, ...]:
-        """The rates that a task has because its type or its owner has one; their keys are those of no task's own."""
+        """The rates of a task that come from switches; their keys differ from all keys of tasks."""
         return tuple(switch.rate for switch in self.of(task) if switch.rate is not None)
 
     def with_switch(self, switch: Switch) -> Switches:
-        """With a switch set; one that changes nothing is taken away."""
+        """A copy with a switch set; a switch without effect is removed."""
         others = {key: other for key, other in self.by_key.items() if key != switch.key}
         return replace(self, by_key=others if switch.is_idle else {**others, switch.key: switch})
 
     def without(self, key: SwitchKey) -> Switches:
-        """Without one switch."""
+        """A copy without a switch."""
         return self.with_switch(Switch(key))

@@ -1,7 +1,7 @@
 """Instants and minutes.
 
-Every instant in the domain is a whole number of milliseconds since the Unix epoch (`Millis`): it compares,
-adds and stores exactly, and it is the resolution that duetime promises.
+Every instant in the domain is a whole number of milliseconds since the Unix epoch (`Millis`): comparisons, additions
+and storage are exact, and it is the resolution that duetime promises.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
 Millis: TypeAlias = int
-"""Milliseconds since the Unix epoch, or a length of time in milliseconds."""
+"""Milliseconds since the Unix epoch, or a duration in milliseconds."""
 
 SECOND: Millis = 1_000
 MINUTE: Millis = 60_000
@@ -18,13 +18,13 @@ HOUR: Millis = 3_600_000
 DAY: Millis = 86_400_000
 
 LAST_INSTANT: Millis = 253_402_300_799_999
-"""The end of the year 9999: calendars go no further (Source: RFC 3339)."""
+"""The end of the year 9999, the maximum of RFC 3339."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 
 
 def minute_of(at: Millis) -> int:
-    """The number of the minute (since the epoch) that an instant lies in."""
+    """The number of the minute (since the epoch) that contains an instant."""
     return at // MINUTE
 
 
@@ -34,20 +34,20 @@ def start_of(minute: int) -> Millis:
 
 
 def label_of(minute: int) -> str:
-    """A minute as people read it in the table: `2026-11-21T02:33`, in UTC."""
+    """A minute as shown in the table: `2026-11-21T02:33`, in UTC."""
     return to_datetime(start_of(minute)).strftime("%Y-%m-%dT%H:%M")
 
 
 def to_datetime(at: Millis) -> datetime:
-    """An instant as an aware datetime in UTC."""
+    """Converts an instant to an aware datetime in UTC."""
     return _EPOCH + at * _MILLISECOND
 
 
 def from_datetime(moment: datetime) -> Millis:
-    """An aware datetime as an instant, rounded up to the millisecond so that nothing runs early."""
+    """Converts an aware datetime to an instant, rounded up to the millisecond so that nothing runs early."""
     return -((_EPOCH - moment) // _MILLISECOND)
 
 
 def to_iso(at: Millis) -> str:
-    """An instant as RFC 3339 with milliseconds: `2026-11-21T02:33:07.250Z`."""
+    """Formats an instant as RFC 3339 with milliseconds: `2026-11-21T02:33:07.250Z`."""
     return to_datetime(at).isoformat(timespec="milliseconds").replace("+00:00", "Z")

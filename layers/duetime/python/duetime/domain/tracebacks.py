@@ -1,6 +1,6 @@
-"""What a log may say of an error: of a defect of our own, where it was; of a handler's, its traceback.
+"""What may be logged about an error: its location for our own defects, the traceback for a handler's errors.
 
-An error may be of a class that a user wrote: none of these functions raises, whatever that class does when it is asked.
+The class of an error may be a user's: none of these functions raises, whatever the class does.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from duetime.domain.json_values import writable
 from duetime.domain.limits import MAX_LOGGED_TRACEBACK_LENGTH
 
 _CLASS_NAME = type.__dict__["__name__"]
-"""The name that Python itself has of a class: a metaclass may answer anything."""
+"""Python's own name of a class, because a metaclass may override it."""
 _LONGEST_SECRET = 40_000
-"""Characters that a secret and its name have at most, as the patterns below find it."""
+"""Maximum length of a secret with its name, as matched by the patterns below."""
 _PLACES = 8
 _CAUSES = 3
 _CUT = "[cut] "
@@ -33,9 +33,9 @@ _SECRETS = (
         rf"\1{_GONE}",
     ),
     (re.compile(r"\b(bearer|basic)\s{1,4}[\w.~+/=-]{8,4096}", re.IGNORECASE), rf"\1 {_GONE}"),
-    # Password in a URL.
+    # Passwords in URLs.
     (re.compile(r"(://[^\s/:@]{0,256}:)[^\s/@]{1,1024}@"), rf"\1{_GONE}@"),
-    # Access keys of AWS, JSON web tokens, secrets of Standard Webhooks, private keys.
+    # AWS access keys, JSON web tokens, Standard Webhooks secrets, private keys.
     (re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"), _GONE),
     (re.compile(r"\beyJ[\w-]{8,4096}\.[\w-]{4,8192}\.[\w-]{0,4096}"), _GONE),
     (re.compile(r"\bwhsec_[\w+/=]{8,512}"), _GONE),
@@ -44,16 +44,16 @@ _SECRETS = (
         _GONE,
     ),
 )
-"""What looks like a secret; every repetition is bounded, so that no text takes long."""
+"""Patterns of secrets; every repetition is bounded, so that matching is fast for any text."""
 
 
 def class_name(error: BaseException) -> str:
-    """The name of an error's class."""
+    """Name of an error's class."""
     return str(_CLASS_NAME.__get__(type(error)))
 
 
 def message_of(error: BaseException) -> str:
-    """What an error says of itself, whatever that is."""
+    """Text of an error's message, even if the class is broken."""
     try:
         return writable(str(error))
     except BaseException as defect:  # noqa: BLE001 - a message is its author's code, too
@@ -61,10 +61,10 @@ def message_of(error: BaseException) -> str:
 
 
 def places_of(error: BaseException) -> str:
-    """The class of an error and where it was raised, innermost first; then the same of its causes.
+    """The class of an error and where it was raised, innermost first; then the same for its causes.
 
-    Its message is left out, because it may quote what it could not digest; not that of an error of AWS, which says
-    what was called and why it was refused.
+    Messages are left out because they may quote user data, except those of AWS errors, which contain the call and the
+    reason of the rejection.
     """
     told: list[str] = []
     cause: BaseException | None = error
@@ -86,11 +86,11 @@ def _places(error: BaseException) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AttemptTraceback:
-    """The traceback of an attempt that failed.
+    """The traceback of a failed attempt.
 
     Attributes:
-        fence: the attempt's.
-        text: the traceback, cut and without secrets.
+        fence: of the attempt.
+        text: the traceback, truncated and without secrets.
     """
 
     fence: int
@@ -98,26 +98,26 @@ class AttemptTraceback:
 
 
 def traceback_of(error: BaseException) -> str:
-    """The traceback of what a handler raised, causes included, without the frame that called the handler.
+    """The traceback of a handler's error, including causes, without the frame that called the handler.
 
-    What looks like a secret is replaced; of a text that no log takes, the end is left, which says what was raised.
+    Secrets are replaced. If the text is too long for a log, only its end is kept, which contains the error.
     """
     try:
         frames = error.__traceback__.tb_next if error.__traceback__ else None
         text = writable("".join(traceback.TracebackException(type(error), error, frames).format()))
     except BaseException as defect:  # noqa: BLE001 - a class of errors may break whatever reads its attributes
         text = f"{places_of(error)}\nits traceback cannot be read: {class_name(defect)}\n"
-    # So much more than is left that no secret loses its name before it is found.
+    # Keeps enough additional text that no secret is cut off from its name before it is found.
     return last_part(redacted(text[-MAX_LOGGED_TRACEBACK_LENGTH - _LONGEST_SECRET :]), MAX_LOGGED_TRACEBACK_LENGTH)
 
 
 def redacted(text: str) -> str:
-    """A text without what looks like a secret: values of tell-tale names, tokens, keys, passwords in URLs."""
+    """Replaces secrets in a text: values of suspicious names, tokens, keys, passwords in URLs."""
     for pattern, replacement in _SECRETS:
         text = pattern.sub(replacement, text)
     return text
 
 
 def last_part(text: str, length: int) -> str:
-    """The end of a text that is longer, and says so."""
+    """The end of a text with a note, if it is longer."""
     return text if len(text) <= length else _CUT + text[len(text) - length + len(_CUT) :]

@@ -1,4 +1,4 @@
-"""The columns of the archive: the fields of a task as the API answers it, and those that its lines add."""
+"""The columns of the archive: the fields of a task in API responses, and additional fields."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 
 class Kind(StrEnum):
-    """What the values of a column are."""
+    """The type of a column's values."""
 
     TEXT = "text"
     INTEGER = "integer"
     BOOLEAN = "boolean"
     INSTANT = "instant"
-    """A text such as `2026-11-22T20:43:08.123Z`."""
+    """Text such as `2026-11-22T20:43:08.123Z`."""
     JSON = "json"
-    """Any JSON, objects and lists included."""
+    """Any JSON, including objects and lists."""
 
 
 def kind_of(hint: Any) -> Kind:  # noqa: ANN401 - a type hint
-    """The kind of a field's values, by its type; a field that may be null is of the same kind."""
+    """The kind of a field by its type; fields that may be null have the same kind."""
     arguments = get_args(hint)
     match get_origin(hint):
         case origin if origin is Annotated:
@@ -46,4 +46,4 @@ COLUMNS: Mapping[str, Kind] = {
     "events_dropped": Kind.INTEGER,
     "archive_format": Kind.INTEGER,
 }
-"""Every field of a line."""
+"""All fields of a line."""

@@ -1,4 +1,4 @@
-"""The lines of the archive: a task as the API answers it, with its owner, its attempts and its events."""
+"""The lines of the archive: a task as in API responses, with its owner, attempts and events."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
 
 FORMAT = 1
-"""Version of the lines' form, in each line: fields may be added, none is renamed or removed, or changes its type."""
+"""Version of the format, stored in each line: fields may be added, but not renamed or removed, and keep their types."""
 
 
 class JsonLines:
     """`duetime.ports.change_consumers.ArchiveEncoder`: lines of JSON."""
 
     def line(self, task: Task, older: Sequence[AttemptRecord]) -> str:
-        """A task as one line.
+        """Encodes a task as one line.
 
         Raises:
-            ValueError: a content is not the JSON that it should be.
+            ValueError: the task's content is not valid JSON.
         """
         history = task_events(task, older)
         more = {
@@ -36,17 +36,17 @@ class JsonLines:
             "events_dropped": history["dropped"],
             "archive_format": FORMAT,
         }
-        # A payload is its creator's own JSON, in which line breaks can only stand between its parts.
+        # A payload is its creator's JSON, in which line breaks can occur only between tokens.
         line = f"{task_text(task)[:-1]},{json_text(more)[1:]}".replace("\n", " ").replace("\r", " ")
         _require_json(line)
         return line
 
 
 def _require_json(text: str) -> None:
-    """Reject what would make an object unreadable to whoever queries it: one bad line may spoil all others.
+    """Rejects invalid JSON: one bad line could make a whole object unreadable for queries.
 
     Raises:
-        ValueError: it is not JSON.
+        ValueError: the text is not JSON.
     """
     try:
         json.loads(text, parse_constant=_reject_constant, parse_int=str, parse_float=str)
@@ -55,5 +55,5 @@ def _require_json(text: str) -> None:
 
 
 def _reject_constant(name: str) -> None:
-    """Reject what Python takes for JSON, and others do not."""
+    """Rejects constants that Python accepts as JSON, but others do not."""
     raise ValueError(f"{name} is not JSON")

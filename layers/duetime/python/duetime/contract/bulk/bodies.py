@@ -1,4 +1,4 @@
-"""Cancelling, updating and retrying by a filter: the bodies of requests, and what they mean."""
+"""Request bodies of cancelling, updating and retrying by filter, and their decoding."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ S = TypeVar("S", bound="FilterActionBody")
 
 
 class FilterActionBody(Body):
-    """Which of one's tasks are meant, and how fast it goes."""
+    """Selects the caller's tasks, and limits the pace."""
 
     filter: Annotated[Conditions, Field(description="Which tasks; an empty filter needs `all: true`.")]
     all: Annotated[bool, Field(description="Confirms that an empty filter is meant: it matches every task.")] = False
@@ -64,14 +64,14 @@ class FilterActionBody(Body):
     confirmation_token: Annotated[
         str | None,
         Field(
-            description="Of a dry run, whose filter and action are as they were: only tasks that had been created by "
-            "then, and had not ended since, are meant. Null for all that the filter matches."
+            description="Token of a dry run with the same filter and action: excludes tasks that were created or ended "
+            "after the dry run. Null for all tasks that match the filter."
         ),
     ] = None
 
 
 class OpenTasksActionBody(FilterActionBody):
-    """Which of one's tasks that have not ended are meant."""
+    """Selects the caller's open tasks."""
 
     filter: Annotated[OpenTaskFilter, Field(description="Which tasks; an empty filter needs `all: true`.")]
 
@@ -95,10 +95,10 @@ class BulkRetry(FilterActionBody):
 
 
 def read_filter_action(model: type[S], document: Document) -> S:
-    """The body of a request.
+    """Decodes the body of a request.
 
     Raises:
-        FieldsInvalid: some fields cannot be accepted.
+        FieldsInvalid: some fields are invalid.
     """
     body = read_body(model, document)
     _reject_unclear(body)
@@ -106,40 +106,40 @@ def read_filter_action(model: type[S], document: Document) -> S:
 
 
 def request_of(body: FilterActionBody, scope: str, text: bytes, until: Millis | None) -> BulkRequest:
-    """What a body asks for.
+    """Converts a body to a request.
 
     Args:
         body: the request.
-        scope: of its token, from `scope_of`.
-        text: the body as it came.
-        until: tasks that came later are not meant.
+        scope: of its token, as returned by `scope_of`.
+        text: the original body.
+        until: exclude tasks that were created or ended later.
 
     Raises:
-        FieldsInvalid: its token is another request's, or its change contradicts itself.
+        FieldsInvalid: its token belongs to another request, or its update contradicts itself.
     """
     return _request_of(body, _after(body.next_token, scope), text, until)
 
 
 def read_stored(kind: BulkKind, text: bytes) -> BulkRequest:
-    """What a body asks for that was accepted before, and is carried out later."""
+    """Decodes the stored body of an accepted request."""
     body = read_filter_action(_MODELS[kind], request_json.read(text.decode(), depth=MAX_JSON_DEPTH + WRAPPED))
-    # It was checked when the request was accepted.
+    # The body was validated when the request was accepted.
     until = None if body.confirmation_token is None else int(page_tokens.unchecked_text(body.confirmation_token))
     return _request_of(body, None, text, until)
 
 
 def kind_of(body: FilterActionBody) -> BulkKind:
-    """What is to be done."""
+    """The kind of operation."""
     return next(kind for kind, model in _MODELS.items() if isinstance(body, model))
 
 
 def is_forced(body: FilterActionBody) -> bool:
-    """Whether tasks that run are asked to stop."""
+    """Whether a stop of running tasks is requested."""
     return isinstance(body, BulkCancel) and body.force
 
 
 def is_piece(body: FilterActionBody) -> bool:
-    """Whether one piece is to be done, or counted, and nothing later."""
+    """Whether only one piece is processed or counted, without a bulk operation."""
     return body.dry_run or body.limit is not None
 
 
@@ -166,14 +166,14 @@ _MODELS: Mapping[BulkKind, type[FilterActionBody]] = {
 
 
 def scope_of(body: FilterActionBody, owner: str) -> str:
-    """Which bulk operation a token is good for: one of this kind, owner, order and filter."""
+    """The scope of a token: an operation of this kind, owner, order and filter."""
     return repr((owner, type(body).__name__, body.order, body.filter.task_filter))
 
 
 def _reject_unclear(body: FilterActionBody) -> None:
-    """Nobody means all of their tasks by mistake."""
+    """Rejects empty filters without confirmation, and contradictory fields."""
     if "tags" in body.filter.model_fields_set and not body.filter.tags:
-        # A client that has lost its tags would mean more tasks than its user does.
+        # Empty tags may be a client's mistake, and would match more tasks than intended.
         raise _refused("filter.tags", "is empty: give a tag, or leave it out", FaultCode.TOO_SHORT)
     is_empty = body.filter.is_empty
     if is_empty and not body.all:

@@ -1,4 +1,4 @@
-"""Which tasks a bulk operation is about."""
+"""Filters of bulk operations."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from duetime.domain.tasks.filters import Range, TaskFilter
 from duetime.domain.tasks.states import State
 
 WRAPPED = 1
-"""Levels of nesting that a body puts around what is changed."""
+"""Levels of nesting around the update in a body."""
 
 
 def _as_filter(schema: dict[str, Any]) -> None:
-    """No time is written as one that is left out, not as null."""
+    """Writes omitted times as optional, not as nullable."""
     for field in schema["properties"].values():
         if field.get("format") == "date-time":
             field.pop("default", None)
 
 
 class Conditions(TaskConditions):
-    """Conditions that a task meets, all of them, as the parameters of a list."""
+    """Conditions of a filter, as in the parameters of a list."""
 
     model_config = ConfigDict(json_schema_extra=_as_filter)
 
@@ -43,12 +43,12 @@ class Conditions(TaskConditions):
 
     @property
     def task_filter(self) -> TaskFilter:
-        """The conditions by themselves."""
+        """The filter of the conditions."""
         return replace(self.conditions, tags=self.tags, error_type=self.error_type, schedule=self.schedule)
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no condition."""
+        """Whether there are no conditions."""
         return self.task_filter == TaskFilter()
 
 
@@ -59,7 +59,7 @@ class OpenTaskFilter(Conditions):
 
     @property
     def task_filter(self) -> TaskFilter:
-        """The conditions by themselves."""
+        """The filter of the conditions."""
         return replace(super().task_filter, states=self.state)
 
 
@@ -71,11 +71,11 @@ class FailedTaskFilter(Conditions):
 
     @property
     def task_filter(self) -> TaskFilter:
-        """The conditions by themselves; failed tasks are meant in any case."""
+        """The filter of the conditions, always limited to failed tasks."""
         finished = Range(self.finished_after, self.finished_before)
         return replace(super().task_filter, states=(State.FAILED,), finished=finished)
 
     @property
     def is_empty(self) -> bool:
-        """Whether every failed task is meant."""
+        """Whether the filter matches every failed task."""
         return self.task_filter == TaskFilter(states=(State.FAILED,))

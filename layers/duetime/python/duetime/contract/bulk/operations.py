@@ -1,4 +1,4 @@
-"""The operations that cancel, update and retry tasks by a filter, and those on bulk operations."""
+"""Operations that cancel, update and retry tasks by filter, and operations on bulk operations."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ PIECES = "If all of it can be done within about a second, the response is 200 wi
 "and a bulk operation does the rest in the background; it survives crashes. Repeating the request with the same "
 f"idempotency key returns the same operation. With `limit` or `dry_run`, one piece of at most {MAX_EXAMINED} tasks "
 "is processed or counted: repeat the request with the `next_token` of the response until that is null."
-"""How requests that name tasks by a filter go on."""
+"""Describes how requests with a filter are processed."""
 _OPEN_TASKS = f"{PIECES} Repeating a piece does no harm. Tasks that have ended are skipped."
 
 
 def filter_action(id_: str, route: str, summary: str, description: str, body: type[Body]) -> Operation:
-    """What is done with all tasks, or schedules, that a filter names."""
+    """Declares an operation on all tasks, or schedules, that match a filter."""
     return Operation(
         id_,
         route,

@@ -1,4 +1,4 @@
-"""What bulk operations, and actions by a filter, look like in responses."""
+"""Responses of bulk operations, and of actions by filter."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
-from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
+from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
 
 from duetime.contract.http import page_tokens
 from duetime.contract.http.problems import KINDS, code_of
@@ -27,8 +27,8 @@ class BulkOperationResponse(TypedDict):
     kind: Annotated[
         BulkKind,
         Field(
-            description="What is done with each task, or, without a topology, with each schedule: `pause`, `resume`. "
-            "`end` finishes what is left of a topology, `delete` deletes the nodes of a deleted one."
+            description="The action on each task, or without a topology on each schedule: `pause`, `resume`. "
+            "`end` finishes the rest of a topology, `delete` deletes the nodes of a deleted one."
         ),
     ]
     state: BulkState
@@ -54,7 +54,7 @@ class BulkOperationList(TypedDict):
 
 
 def bulk_response(operation: BulkOperation) -> BulkOperationResponse:
-    """An operation as it stands."""
+    """The response for an operation."""
     progress = operation.progress
     refused: dict[str, int] = {}
     for name, count in progress.refused.items():
@@ -86,14 +86,14 @@ class FilterActionResult(TypedDict):
     confirmation_token: Annotated[
         str | None,
         Field(
-            description="Of a dry run: with it, the request acts on what was counted, and not on tasks that were "
-            "created later. The further pieces of a dry run carry it as well. Null if nothing was counted by it."
+            description="Returned by a dry run: a request with it acts only on counted tasks, not on tasks that "
+            "were created later. Further pieces of the dry run need it, too. Null if nothing was counted."
         ),
     ]
 
 
 def filter_action_response(swept: FilterResult, scope: str, confirmation: str | None = None) -> FilterActionResult:
-    """What a piece came to, with the token of the next; of a dry run with the token of what it counted."""
+    """The response for one piece, with the token of the next one, and for a dry run the confirmation token."""
     return FilterActionResult(
         examined=swept.examined,
         matched=swept.matched,
@@ -105,7 +105,7 @@ def filter_action_response(swept: FilterResult, scope: str, confirmation: str | 
 
 
 def done_response(operation: BulkOperation) -> FilterActionResult:
-    """What an operation came to that has ended."""
+    """The response for an ended operation."""
     answer = bulk_response(operation)
     return FilterActionResult(
         examined=answer["examined"],

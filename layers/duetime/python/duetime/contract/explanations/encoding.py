@@ -1,4 +1,4 @@
-"""From explanations to the API's answers."""
+"""Converts explanations to responses."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def task_explanation(explanation: TaskExplanation) -> TaskExplanationResponse:
-    """Why a task has not run yet, or where its time went."""
+    """The response for the explanation of a task."""
     return TaskExplanationResponse(
         task_id=explanation.task.id.text,
         state=explanation.task.state,
@@ -54,7 +54,7 @@ def task_explanation(explanation: TaskExplanation) -> TaskExplanationResponse:
 
 
 def schedule_explanation(explanation: ScheduleExplanation) -> ScheduleExplanationResponse:
-    """Why a schedule did, or did not, run at a time."""
+    """The response for the explanation of a schedule."""
     occurrence, task = explanation.occurrence, explanation.task
     return ScheduleExplanationResponse(
         schedule=explanation.schedule,

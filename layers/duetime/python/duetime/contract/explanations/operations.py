@@ -1,4 +1,4 @@
-"""The operations that explain."""
+"""Operations that explain tasks and schedules."""
 
 from __future__ import annotations
 

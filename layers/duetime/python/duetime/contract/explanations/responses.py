@@ -1,4 +1,4 @@
-"""The responses: gates of tasks, and the result of an occurrence of a schedule."""
+"""Responses of explanations: gates of tasks, and the result of an occurrence of a schedule."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import Field
-from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
+from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
 
 from duetime.contract.tasks.responses import Instant, TaskErrorResponse
 from duetime.domain.explanations.gate import GateName, GateState
@@ -17,7 +17,7 @@ from duetime.domain.tasks.states import State
 
 
 class WaitedTaskResponse(TypedDict):
-    """Another task, which a task waits for."""
+    """Another task that a task waits for."""
 
     task_id: str
     state: State
@@ -33,7 +33,7 @@ class WaitedTaskResponse(TypedDict):
 
 
 class WaitedLockResponse(TypedDict):
-    """A lock that others hold."""
+    """A lock that other tasks hold."""
 
     key: str
     max_holders: Annotated[int, Field(description="Most tasks that may hold it at once.")]
@@ -66,11 +66,11 @@ class WaitedCircuitResponse(TypedDict):
     host: str
     opened_at: Annotated[Instant, Field(description="Since when it is not called.")]
     open_until: Annotated[Instant, Field(description="When one call finds out whether it is well again.")]
-    reason: Annotated[str | None, Field(description="What it failed with last.")]
+    reason: Annotated[str | None, Field(description="The latest failure.")]
 
 
 class WaitedScheduleResponse(TypedDict):
-    """The schedule of a run, which does not want it any more."""
+    """The schedule of a run, which no longer wants it to run."""
 
     name: Annotated[str, Field(description="Name of the schedule.")]
     state: ScheduleState
@@ -79,7 +79,7 @@ class WaitedScheduleResponse(TypedDict):
 
 
 class WaitedLeaseResponse(TypedDict):
-    """The lease of the worker that has the task, or had it."""
+    """The lease of the task's present or last worker."""
 
     worker: str
     expires_at: Instant
@@ -89,7 +89,7 @@ class WaitedLeaseResponse(TypedDict):
 
 
 class WaitedRetryResponse(TypedDict):
-    """The attempt that comes after a failed one."""
+    """The next attempt after a failed one."""
 
     attempt: Annotated[int, Field(description="Number of the attempt that is to come.")]
     max_attempts: Annotated[int, Field(description="Attempts that the retry policy allows.")]
@@ -107,7 +107,7 @@ class WaitedQueueResponse(TypedDict):
 
 
 class WaitsForResponse(TypedDict):
-    """What holds a task at a gate, as data: at most one field is not null."""
+    """What blocks a task at a gate, as structured data: at most one field is not null."""
 
     lock: Annotated[WaitedLockResponse | None, Field(description="The lock that others hold.")]
     switch: Annotated[WaitedSwitchResponse | None, Field(description="The switch that stops it or limits it.")]
@@ -123,11 +123,11 @@ class WaitsForResponse(TypedDict):
 
 
 class GateResponse(TypedDict):
-    """One thing that a task waits for on its way to its end."""
+    """One stage in a task's life, at which it may wait."""
 
     name: GateName
     state: GateState
-    text: Annotated[str, Field(description="What it is about, in words.")]
+    text: Annotated[str, Field(description="Description in words.")]
     since: Annotated[Instant | None, Field(description="When the task came to it; null if it has not yet.")]
     until: Annotated[
         Instant | None,
@@ -140,7 +140,7 @@ class GateResponse(TypedDict):
         int | None, Field(description="How long the task has been there; null if it has not come to it.")
     ]
     waits_for: Annotated[
-        WaitsForResponse | None, Field(description="What holds it there, as data; null for nothing in particular.")
+        WaitsForResponse | None, Field(description="What blocks the task there; null for nothing in particular.")
     ]
 
 
@@ -168,7 +168,7 @@ class TaskExplanationResponse(TypedDict):
 
 
 class ScheduleExplanationResponse(TypedDict):
-    """Why a schedule did, or did not, run at a time."""
+    """Why a schedule did or did not run at a time."""
 
     schedule: Annotated[str, Field(description="Name of the schedule.")]
     at: Annotated[Instant, Field(description="The time in question; the latest past occurrence if none was named.")]

@@ -1,1 +1,1 @@
-"""What all requests and answers share: JSON, errors, page tokens, the OpenAPI document."""
+"""Common parts of all requests and responses: JSON, errors, page tokens, the OpenAPI document."""

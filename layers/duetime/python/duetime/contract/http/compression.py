@@ -1,4 +1,4 @@
-"""Bodies packed by gzip. Imported when there is one, and not before."""
+"""Compression of bodies by gzip. Imported only when a body is compressed."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from duetime.contract.http.request_errors import BodyTooLarge, BodyUnreadable, E
 
 _GZIP = 16 + zlib.MAX_WBITS
 _QUICK = 1
-"""Level 1 takes a third of the time of the usual level 6, and makes a page of tasks hardly larger."""
+"""Level 1 takes a third of the time of the default level 6, and pages of tasks become hardly larger."""
 
 
 def unpack(data: bytes, encoding: str, limit: int) -> bytes:
-    """A body without its `Content-Encoding`.
+    """Decompresses a body.
 
     Args:
-        data: the packed body.
-        encoding: `gzip`, the one that is supported, or `identity`.
-        limit: most bytes that may come out; no more are ever held in memory.
+        data: the compressed body.
+        encoding: `Content-Encoding`: `gzip`, the only supported one, or `identity`.
+        limit: maximum decompressed size in bytes; no more is held in memory.
 
     Raises:
-        EncodingUnsupported: it is another one, or there are several.
-        BodyTooLarge: more comes out.
-        BodyUnreadable: it is not packed so, or not whole.
+        EncodingUnsupported: it is another encoding, or several.
+        BodyTooLarge: the decompressed body exceeds the limit.
+        BodyUnreadable: the body is not valid gzip, or incomplete.
     """
     match encoding.strip().lower():
         case "gzip" | "x-gzip":
@@ -34,7 +34,7 @@ def unpack(data: bytes, encoding: str, limit: int) -> bytes:
 
 
 def pack(data: bytes) -> bytes:
-    """Bytes packed by gzip, quickly."""
+    """Compresses bytes by gzip, optimized for speed."""
     packing = zlib.compressobj(_QUICK, zlib.DEFLATED, _GZIP)
     return packing.compress(data) + packing.flush()
 

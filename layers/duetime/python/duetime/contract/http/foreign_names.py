@@ -1,6 +1,6 @@
-"""What other schedulers, and the first designs, call the fields of requests: for hints and for the reference.
+"""Names of request fields in other schedulers and in the first designs, for hints and for the reference.
 
-Imported when a request has a field that is not known, and not before.
+Imported only when a request has an unknown field.
 
 Sources: the design's own field list; Celery 5.4 "Calling Tasks" and "Tasks"; EventBridge Scheduler API Reference,
 CreateSchedule; Temporal Python SDK 1.8 (`start_workflow`, `ScheduleSpec`, `RetryPolicy`); Airflow 2.10 (`DAG`,
@@ -23,11 +23,11 @@ _BRACKETS = re.compile(r"\[.*\]$")
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a name is here.
+    """The meaning of a foreign name in duetime.
 
     Attributes:
-        fields: what it may be called here, the likeliest first; with a dot before a field of a field.
-        text: what is said where none of these fields can stand.
+        fields: equivalent fields, most likely first; nested fields with a dot.
+        text: the hint if none of these fields is allowed in that place.
     """
 
     fields: tuple[str, ...] = ()
@@ -257,7 +257,7 @@ SYSTEMS: Mapping[str, Mapping[str, Meaning]] = {
     "Airflow": AIRFLOW,
     "QStash": QSTASH,
 }
-"""By system, the names that are not duetime's own."""
+"""By system, names that duetime does not use."""
 _DUE_ALSO = _is("due_at", "start_at", "scheduled_at")
 USUAL: Mapping[str, Meaning] = {
     **dict.fromkeys(("at", "run_at", "scheduled_for", "schedule_at", "when", "execute_at", "time"), _DUE_ALSO),
@@ -293,16 +293,16 @@ USUAL: Mapping[str, Meaning] = {
     **dict.fromkeys(("from", "since", "due_from"), _is("due_after", "scheduled_after")),
     **dict.fromkeys(("to", "until", "due_to"), _is("due_before", "scheduled_before")),
 }
-"""Names that are usual elsewhere, of no system in particular: suggested only where a field of ours can stand."""
+"""Common names of no particular system: suggested only if a field of duetime fits."""
 
 
 def plain_name(name: str) -> str:
-    """A name in small letters with underscores, however it is written."""
+    """Converts a name to lower case with underscores."""
     return _CAPITAL.sub("_", _BRACKETS.sub("", name)).replace("-", "_").lower()
 
 
 def meanings_of(plain: str) -> Sequence[Meaning]:
-    """What a name is here, given in its plain form: as each system has it."""
+    """The meanings of a name, given in plain form, one for each system."""
     return _by_plain_name().get(plain, ())
 
 

@@ -1,4 +1,4 @@
-"""What a body is declared to be: JSON in UTF-8, or why not. Imported for any declaration but the plain one."""
+"""Validates the declared media type of a body. Imported for all declarations except the plain one."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _MOST_SHOWN = 64
 
 
 def reject_unless_json(declared: str, accepted: Sequence[str]) -> None:
-    """Refuse a `Content-Type` that is not JSON in UTF-8.
+    """Rejects a `Content-Type` that is not JSON in UTF-8.
 
     Args:
         declared: the header.
-        accepted: the media types that the operation takes.
+        accepted: media types that the operation accepts.
 
     Raises:
-        MediaTypeUnsupported: says which part of it cannot be accepted.
+        MediaTypeUnsupported: names the invalid part.
     """
     media_type, *parameters = (part.strip() for part in declared.split(";"))
     if media_type.lower() not in (JSON, MERGE_PATCH) or media_type.lower() not in accepted:

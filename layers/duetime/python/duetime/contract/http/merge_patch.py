@@ -1,4 +1,4 @@
-"""JSON Merge Patch (RFC 7396), as updates apply it."""
+"""JSON Merge Patch (RFC 7396) for updates."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ _BODY = "body"
 
 
 def merged(before: Mapping[str, Any], patch: Mapping[str, Any], opaque: Sequence[str] = ()) -> dict[str, Any]:
-    """An object after a merge patch: null removes a field, an object is merged, anything else replaces.
+    """Applies a merge patch to an object: null removes a field, objects are merged, other values replace.
 
-    An object with a `kind` is replaced by one of another kind, for the fields of the two have nothing in common. The
-    `body` of such an object holds any JSON, and is replaced as a whole.
+    An object with a `kind` is replaced by one of another kind, because the two have no fields in common. The `body` of
+    such an object can be any JSON, and is replaced as a whole.
 
     Args:
-        before: the object as it is.
-        patch: what to change of it.
-        opaque: fields whose values are replaced as a whole, null included.
+        before: the present object.
+        patch: the changes.
+        opaque: fields whose values are replaced as a whole, including null.
     """
     after = dict(before)
     for name, value in patch.items():

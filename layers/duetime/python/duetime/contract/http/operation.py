@@ -1,4 +1,4 @@
-"""What is declared of an operation, once: routing, `Allow`, the OpenAPI document and the docs follow from it."""
+"""Declarations of operations: routing, `Allow`, the OpenAPI document and the docs are derived from them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Q = TypeVar("Q", bound="Parameters", default=Any)
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A header that a request may carry."""
+    """A request header."""
 
     name: str
     description: str
@@ -74,13 +74,13 @@ IF_NONE_MATCH = Header(
 )
 
 REPLAYED = "Idempotent-Replayed"
-"""Header of a response that an earlier request with the same idempotency key got as well."""
+"""Response header: an earlier request with the same idempotency key received the same response."""
 
 ON_CONFLICT = "Duetime-On-Conflict"
-"""Header of a response that is a task which holds the unique key of the one that was to be created."""
+"""Response header: the task in the response holds the unique key of the task that was to be created."""
 
 CONDITIONS = (IF_MATCH.name, IF_NONE_MATCH.name, "If-Unmodified-Since", KEY.name, KEY_LIFE.name)
-"""Headers on which it depends whether a request takes effect: none is ever ignored by what changes something."""
+"""Headers that decide whether a request takes effect: operations that change something never ignore them."""
 
 _ALWAYS = (request_errors.ParametersInvalid,)
 _OF_A_CALLER = (request_errors.CallerUnknown, request_errors.CallerForbidden, errors.Unavailable)
@@ -102,12 +102,12 @@ _NOT_FOUND: Mapping[str, tuple[type[Exception], ...]] = {
     "/calendars/{name}": (for_schedules.CalendarNotFound,),
     "/{backfill_id}": (for_schedules.BackfillNotFound,),
 }
-"""What a part of a path names may not exist."""
+"""Errors by path parameter: the named resource may not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Returns:
-    """One way in which an operation succeeds.
+    """One successful response of an operation.
 
     Attributes:
         model: of the response's body; `dict` for any object, `None` for no body.
@@ -120,12 +120,12 @@ class Returns:
     status: int = 200
 
     def found(self, description: str) -> Returns:
-        """The same response with status 200, for what was there already, and what that means."""
+        """The same response with status 200 and another description, for something that already existed."""
         headers = {**self.headers, ON_CONFLICT: "What was done with the task that holds the key: `keep` or `replace`."}
         return replace(self, status=200, description=description, headers=headers)
 
     def but(self, description: str) -> Returns:
-        """The same response in other words."""
+        """The same response with another description."""
         return replace(self, description=description)
 
     def created(self, location: str) -> Returns:
@@ -133,31 +133,31 @@ class Returns:
         return replace(self, status=201, headers={**self.headers, "Location": location})
 
     def accepted(self, description: str) -> Returns:
-        """The same response with status 202, and what that means."""
+        """The same response with status 202 and another description."""
         return replace(self, status=202, description=description)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Operation(Generic[Q]):
-    """One method of one path.
+    """A method of a path.
 
     Attributes:
-        id: its name in generated clients.
-        route: its method and its path.
-        returns: how it succeeds.
-        accepted: how it succeeds with status 202, if it does that besides.
-        kept: how it succeeds with status 200 if another task holds the unique key of the one to be created.
-        query: model of its parameters; none are taken without it.
-        body: model of its request's body; `EmptyRequest` for a body that may be left out and says nothing.
-        body_types: media types that its body may have besides JSON.
-        nesting: levels that the body puts around a task.
-        headers: that it takes besides the owner's, and `If-None-Match` on a GET.
-        errors: that it may answer, besides those that follow from its body, its path and its caller.
-        has_open_path: the last parameter of its path may hold slashes: the gateway hands paths on decoded.
-        is_public: it answers callers without an identity.
-        is_question: it changes nothing, although its method is not GET.
-        deprecated: the day since which another operation should be used instead, which its description names.
-        sunset: the day on which it goes.
+        id: name in generated clients.
+        route: method and path.
+        returns: successful response.
+        accepted: response with status 202, if there is one.
+        kept: response with status 200 if another task holds the unique key of the task to be created.
+        query: model of the query parameters; `None` for no parameters.
+        body: model of the request's body; `EmptyRequest` for an optional empty body.
+        body_types: accepted media types besides JSON.
+        nesting: levels that the body adds around a task.
+        headers: request headers, besides the owner's, and `If-None-Match` on a GET.
+        errors: possible errors, besides those implied by its body, its path and its caller.
+        has_open_path: whether the last path parameter may contain slashes: the gateway passes paths on decoded.
+        is_public: whether unauthenticated callers are accepted.
+        is_question: whether it is safe although its method is not GET.
+        deprecated: since which day another operation should be used, which the description names.
+        sunset: the day of its removal.
     """
 
     id: str
@@ -186,7 +186,7 @@ class Operation(Generic[Q]):
 
     @property
     def path(self) -> str:
-        """Its path, with its parameters in braces."""
+        """Its path, with parameters in braces."""
         return self.route.partition(" ")[2]
 
     @property
@@ -196,12 +196,12 @@ class Operation(Generic[Q]):
 
     @property
     def media_types(self) -> tuple[str, ...]:
-        """What its body may be declared to be."""
+        """The accepted media types."""
         return (JSON, *((MERGE_PATCH,) if self.method == "PATCH" else ()), *self.body_types)
 
     @property
     def successes(self) -> tuple[Returns, ...]:
-        """All ways in which it succeeds, with the headers that every such answer has."""
+        """All successful responses, including headers common to all."""
         declared = (each for each in (self.returns, self.accepted, self.kept) if each is not None)
         return tuple(replace(each, headers={**each.headers, **self._derived(each)}) for each in declared)
 
@@ -218,17 +218,17 @@ class Operation(Generic[Q]):
 
     @property
     def all_headers(self) -> tuple[Header, ...]:
-        """Every header that it takes."""
+        """All request headers."""
         of_reading = (IF_NONE_MATCH,) if self.method == "GET" else ()
         return (*self.headers, *of_reading, *(() if self.is_public else (OWNER,)))
 
     @property
     def all_errors(self) -> tuple[type[Exception], ...]:
-        """Every error that it may answer besides an unforeseen one."""
+        """All possible errors except unexpected ones."""
         return (
             *_ALWAYS,
             *(() if self.is_public else _OF_A_CALLER),
-            # What takes no body refuses one, so that nothing in it is overlooked.
+            # An operation without a body rejects one, so that no content is silently ignored.
             *(() if self.body is None and self.method == "GET" else _OF_A_BODY),
             *(error for part, found in _NOT_FOUND.items() if part in self.path for error in found),
             *self.errors,
@@ -236,7 +236,7 @@ class Operation(Generic[Q]):
 
     @property
     def deprecation_headers(self) -> Mapping[str, str]:
-        """What each of its responses says of its end, if that is near (Source: RFC 9745, RFC 8594)."""
+        """Response headers about deprecation and removal (Source: RFC 9745, RFC 8594)."""
         found: dict[str, str] = {}
         if self.deprecated is not None:
             found["Deprecation"] = f"@{int(_beginning(self.deprecated).timestamp())}"
@@ -245,7 +245,7 @@ class Operation(Generic[Q]):
         return found
 
     def url(self, **parameters: object) -> str:
-        """Its path with values for its parameters."""
+        """Its path with parameters replaced by values."""
         return self.path.format(**parameters)
 
 

@@ -1,4 +1,4 @@
-"""Every operation of the API, for what is about all of them: the OpenAPI document, the docs, the tests."""
+"""All operations of the API, for the OpenAPI document, the docs and the tests."""
 
 from __future__ import annotations
 

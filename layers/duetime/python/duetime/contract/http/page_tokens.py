@@ -1,7 +1,7 @@
-"""Page tokens: opaque to clients, good for the one list they were handed out for.
+"""Page tokens: opaque to clients, and valid only for the list that returned them.
 
-A token grants nothing, since a list is always read as its caller. It carries a check so that one that was cut,
-altered or taken from another list is refused, rather than answered with a page from somewhere else.
+A token grants nothing, because lists are always read on behalf of the caller. It contains a checksum, so a token that
+was truncated, changed or taken from another list is rejected, instead of returning an unrelated page.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ PARAMETER = "next_token"
 _VERSION = "1"
 _CHECK_BYTES = 9
 _CHECK_LENGTH = 12
-"""Of the check's bytes in base 64."""
+"""Length of the checksum in base64."""
 _ALPHABET = re.compile(r"[A-Za-z0-9_-]+")
 _LONGEST = 256
 
 
 def token_of(after: TaskId, scope: str) -> str:
-    """The token that goes on behind an id.
+    """The token that continues after an id.
 
     Args:
         after: the last id of a page.
-        scope: which list it is a page of: the owner, the order and the filters.
+        scope: identifies the list: owner, order and filters.
     """
     return text_token(after.text, scope)
 
 
 def text_token(after: str, scope: str) -> str:
-    """The token that goes on behind the last entry of a page, in a list that is sorted by a text of ASCII."""
+    """The token that continues after the last entry of a page, in a list sorted by ASCII text."""
     text = f"{_VERSION}{after}{_check(after, scope)}"
     return base64.urlsafe_b64encode(text.encode()).rstrip(b"=").decode()
 
 
 def text_after(token: str, scope: str) -> str:
-    """The text that a token goes on behind.
+    """The text after which a token continues.
 
     Raises:
         ParametersInvalid: the token does not belong to this list.
@@ -52,12 +52,12 @@ def text_after(token: str, scope: str) -> str:
 
 
 def unchecked_text(token: str) -> str:
-    """The text of a token that was checked before."""
+    """The text of a token that was already validated."""
     return _decoded(token)[1:-_CHECK_LENGTH]
 
 
 def after_of(token: str, scope: str) -> TaskId:
-    """The id that a token goes on behind.
+    """The id after which a token continues.
 
     Raises:
         ParametersInvalid: the token does not belong to this list.
@@ -69,7 +69,7 @@ def after_of(token: str, scope: str) -> TaskId:
 
 
 def _decoded(token: str) -> str:
-    """The text in a token; nothing if it is none."""
+    """The text in a token; empty if the token is invalid."""
     if len(token) > _LONGEST or _ALPHABET.fullmatch(token) is None:
         return ""
     try:

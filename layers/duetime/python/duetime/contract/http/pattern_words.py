@@ -1,4 +1,4 @@
-"""What the patterns of the contract allow, in words: for errors, which people read."""
+"""Descriptions in words of the contract's patterns, for errors."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _WORDS: Mapping[str, str] = {
     cluster_pattern(): "should be the ARN of a cluster, such as arn:aws:ecs:eu-west-1:123456789012:cluster/orders",
     job_queue_pattern(): "should be the ARN of a job queue, such as "
     "arn:aws:batch:eu-west-1:123456789012:job-queue/orders",
-    # Of modules that no error of another one should wait for: a test compares them with the OpenAPI document.
+    # Patterns of modules that would slow down errors of others: a test compares them with the OpenAPI document.
     "^[0-7][0-9A-HJKMNP-TV-Z]{25}$": "should be the id of a task: 26 digits and capital letters",
     "^[A-Za-z0-9_-]{1,2048}$": "should be the id of a lease, as the lease was handed out",
     "^([01][0-9]|2[0-3]):[0-5][0-9]$": "should be a time of day such as 09:30",
@@ -75,5 +75,5 @@ _WORDS: Mapping[str, str] = {
 
 
 def words_of(pattern: str) -> str | None:
-    """What a text should be that has to match a pattern; nothing if the pattern is not known."""
+    """Describes the texts that match a pattern; `None` for an unknown pattern."""
     return _WORDS.get(pattern)

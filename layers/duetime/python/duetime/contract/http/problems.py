@@ -1,4 +1,4 @@
-"""Every refusal as a problem of RFC 9457, and the one table of their codes."""
+"""Problems of RFC 9457 for all errors, and the table of their codes."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class Problem(TypedDict):
 
 
 def problem_of(error: Exception, instance: str) -> Problem:
-    """An error as a problem. An unexpected one says nothing about the implementation.
+    """Converts an error to a problem. An unexpected error reveals nothing about the implementation.
 
     Args:
-        error: what happened.
-        instance: names the request.
+        error: the error.
+        instance: identifies the request.
     """
     kind = kind_of(error)
     return Problem(
@@ -63,7 +63,7 @@ def problem_of(error: Exception, instance: str) -> Problem:
 
 
 def faults_of(error: Exception) -> tuple[Fault, ...]:
-    """What an error finds fault with, by name."""
+    """The faults of an error, by field."""
     if isinstance(error, FaultyRequest):
         return error.faults
     if isinstance(error, errors.FieldInvalid):
@@ -86,12 +86,12 @@ def faults_of(error: Exception) -> tuple[Fault, ...]:
 
 
 def _detail(error: Exception, kind: Kind) -> str:
-    # The message of an unavailable service is for the log: it may name what we stand on.
+    # The message of an unavailable service is only logged, because it may name internal services.
     return str(error) if isinstance(error, errors.RequestError) else kind.title
 
 
 class ProblemCode(StrEnum):
-    """The kind of problem, for programs: a code is never renamed."""
+    """Code of a problem, for programs: codes are never renamed."""
 
     INTERNAL = "internal"
     BODY_UNREADABLE = "body_unreadable"
@@ -142,7 +142,7 @@ class ProblemCode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What all problems of one code have in common."""
+    """Common properties of all problems with one code."""
 
     status: HTTPStatus
     code: ProblemCode
@@ -276,11 +276,11 @@ KINDS: Mapping[type[Exception], Kind] = {
 
 
 def code_of(name: str) -> str:
-    """The code of an error whose class is called so, as a stored bulk operation counts it."""
+    """The code of an error class by its name, as counted in a stored bulk operation."""
     named = {error.__name__: kind.code for error, kind in KINDS.items()}
     return named.get(name, "refused")
 
 
 def kind_of(error: Exception) -> Kind:
-    """What kind of problem an error is."""
+    """The kind of problem for an error."""
     return next((KINDS[base] for base in type(error).__mro__ if base in KINDS), INTERNAL)

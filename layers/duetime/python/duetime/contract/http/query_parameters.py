@@ -1,4 +1,4 @@
-"""Query parameters as a request has them: each known, none twice, decoded once."""
+"""Query parameters: rejects unknown and repeated ones, and decodes them once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FLAGS = {"1": True, "true": True, "0": False, "false": False}
 
 
 def whole_number(text: object, least: int, most: int) -> int:
-    """A whole number in a query, within its limits."""
+    """Parses a whole number within limits."""
     number = int(text) if isinstance(text, str) and _WHOLE.fullmatch(text) else -1
     if not least <= number <= most:
         raise ValueError(f"should be a whole number from {least} to {most}")
@@ -40,28 +40,28 @@ def _flag(text: object) -> bool:
 
 
 Flag = Annotated[bool, BeforeValidator(_flag), WithJsonSchema({"type": "boolean"})]
-"""Whether something is asked for: `1` or `true`, `0` or `false`."""
+"""A boolean: `1` or `true`, `0` or `false`."""
 
 
 class Parameters(Body):
-    """The parameters of a request's query.
+    """The query parameters of a request.
 
     Attributes:
-        repeatable: those that may be given more than once.
+        repeatable: parameters that may be repeated.
     """
 
     repeatable: ClassVar[frozenset[str]] = frozenset()
 
     def contradictions(self) -> Sequence[Fault]:
-        """What is wrong with them together, though each by itself is right."""
+        """Faults of combinations of valid parameters."""
         return ()
 
 
 def read_query(model: type[P], raw: str) -> P:
-    """Read a query.
+    """Parses a query.
 
     Raises:
-        ParametersInvalid: a parameter is unknown, repeated, or has no acceptable value.
+        ParametersInvalid: a parameter is unknown, repeated, or has an invalid value.
     """
     pairs = _pairs(raw, model.repeatable)
     values: dict[str, object] = dict(pairs)
@@ -76,10 +76,10 @@ def read_query(model: type[P], raw: str) -> P:
 
 
 def no_query(raw: str) -> None:
-    """Refuse every parameter, by name.
+    """Rejects all parameters by name.
 
     Raises:
-        ParametersInvalid: there is one.
+        ParametersInvalid: there is a parameter.
     """
     if pairs := _pairs(raw):
         raise ParametersInvalid(

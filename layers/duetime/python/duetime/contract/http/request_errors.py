@@ -1,4 +1,4 @@
-"""Requests that are refused before any use case sees them, named for what happened."""
+"""Errors of requests that are rejected before they reach a service."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 MOST_FAULTS = 20
-"""A problem lists no more faults than this: whoever sends thousands is not helped by reading them all."""
+"""Maximum number of faults in a problem: longer lists would not help."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One field of a request, and why it cannot be accepted. `body` stands for the body as a whole."""
+    """A field of a request and the reason of its rejection. `body` represents the whole body."""
 
     field: str
     reason: str
@@ -25,7 +25,7 @@ class Fault:
 
 
 class FaultyRequest(RequestError):
-    """A request with faults that can be named."""
+    """A request with faults in fields."""
 
     def __init__(self, faults: Iterable[Fault]) -> None:
         self.faults = tuple(faults)[:MOST_FAULTS]
@@ -40,30 +40,30 @@ class BodyUnreadable(FaultyRequest):
 
 
 class BodyTooLarge(FaultyRequest):
-    """The body has more bytes than a request may have."""
+    """The body exceeds the maximum size of a request."""
 
     def __init__(self, limit: int) -> None:
         super().__init__([Fault("body", f"is larger than {limit} bytes", FaultCode.TOO_LONG)])
 
 
 class FieldsInvalid(FaultyRequest):
-    """The body is JSON, but some of its fields cannot be accepted."""
+    """The body is JSON, but some of its fields are invalid."""
 
 
 class ParametersInvalid(FaultyRequest):
-    """Query parameters or headers that cannot be accepted."""
+    """Some query parameters or headers are invalid."""
 
     @classmethod
     def of(cls, name: str, reason: str, code: FaultCode = FaultCode.INVALID) -> ParametersInvalid:
-        """One parameter or header, and why it is refused."""
+        """An error about a single parameter or header."""
         return cls([Fault(name, reason, code)])
 
 
 class MediaTypeUnsupported(FaultyRequest):
-    """The body is declared to be something other than what the operation takes.
+    """The operation does not accept the declared media type of the body.
 
     Attributes:
-        accepted: the media types that it takes.
+        accepted: the accepted media types.
     """
 
     def __init__(self, reason: str = "", accepted: Sequence[str] = ("application/json",)) -> None:
@@ -74,7 +74,7 @@ class MediaTypeUnsupported(FaultyRequest):
 
 
 class EncodingUnsupported(FaultyRequest):
-    """The body is packed in a way that nobody here can unpack."""
+    """The body has an unsupported `Content-Encoding`."""
 
     def __init__(self, encoding: str) -> None:
         reason = f"{encoding!r} is not supported: send the body as it is, or packed by gzip"
@@ -82,14 +82,14 @@ class EncodingUnsupported(FaultyRequest):
 
 
 class PathNotFound(RequestError):
-    """Nothing is found at this path."""
+    """There is no resource at this path."""
 
     def __init__(self) -> None:
         super().__init__("there is nothing at this path; GET /v1 says where the API is described")
 
 
 def allowed(declared: Sequence[str]) -> tuple[str, ...]:
-    """The methods of a path with those that follow from them: whatever answers GET answers HEAD (RFC 9110, 9.1)."""
+    """The methods of a path including implied ones: paths with GET also accept HEAD (RFC 9110, 9.1)."""
     found = [each for method in declared for each in (("GET", "HEAD") if method == "GET" else (method,))]
     return (*found, "OPTIONS")
 
@@ -98,7 +98,7 @@ class MethodUnsupported(RequestError):
     """The path exists, but not with this method.
 
     Attributes:
-        allowed: the methods that it takes.
+        allowed: the accepted methods.
     """
 
     def __init__(self, declared: Sequence[str]) -> None:
@@ -108,7 +108,7 @@ class MethodUnsupported(RequestError):
 
 
 class CallerUnknown(RequestError):
-    """The request does not say on whose behalf it comes."""
+    """The request does not identify its caller."""
 
     def __init__(self) -> None:
         super().__init__("the request carries no identity that this deployment accepts")

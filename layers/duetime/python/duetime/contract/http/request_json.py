@@ -1,8 +1,8 @@
-"""Reads a request's body before anything else does, so that no text can hurt what comes after.
+"""Parses request bodies safely, before any other code uses them.
 
-Parsers raise on deep nesting and endless integers, accept NaN and repeated keys, and hand on lone surrogates that
-no encoder takes. Here such a value is replaced by a mark while it is parsed, and only a body in which something
-was marked is walked through again to name the place.
+JSON parsers raise on deep nesting and very long integers, accept NaN and repeated keys, and return lone surrogates that
+encoders reject. Here, such values are replaced by marks during parsing, and only a body with marks is searched again
+for their paths.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
 
 _GZIP = b"\x1f\x8b"
 _GZIP_REPLACED = "\x1f\ufffd"
-"""How a gzip body begins that somebody has read as UTF-8."""
+"""Start of a gzip body that was decoded as UTF-8."""
 _REPLACEMENT = "\ufffd"
-"""What stands where bytes were that are no character."""
+"""The replacement for bytes that are not valid characters."""
 _PACKED = "is packed by gzip: say so by 'Content-Encoding: gzip'"
 _PACKED_AS_TEXT = (
     "is packed, but the gateway handed it on as text: send a packed body without 'Content-Type', then it comes through"
@@ -55,19 +55,19 @@ _UTF_16 = "is UTF-16 or UTF-32: send UTF-8"
 _NOT_UTF_8 = "is not UTF-8: bytes that are no character were replaced on its way"
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 _STEPS = [(byte in b"[{") - (byte in b"]}") for byte in range(256)]
-"""By how much each byte of a text outside its strings nests what follows."""
+"""Change of the nesting depth by each byte of a text outside its strings."""
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b'[]{}"')
-# Possessive, so that no text makes it go back over what it has read.
+# Possessive quantifiers prevent backtracking for any text.
 _NESTING = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A body as it was read.
+    """A parsed body.
 
     Attributes:
         value: the parsed JSON.
-        marked: something in it may be unacceptable; `faults_in` names the places.
+        marked: whether any value may be invalid; `faults_in` returns the paths.
     """
 
     value: object
@@ -75,10 +75,10 @@ class Document:
 
 
 def read(body: str | None, *, is_base64: bool = False, depth: int = MAX_JSON_DEPTH) -> Document:
-    """Read a body.
+    """Parses a body.
 
     Raises:
-        BodyTooLarge: it has more bytes than a request may have.
+        BodyTooLarge: it exceeds the maximum size.
         BodyUnreadable: it is not JSON in UTF-8.
         FieldsInvalid: it is nested too deeply.
     """
@@ -86,7 +86,7 @@ def read(body: str | None, *, is_base64: bool = False, depth: int = MAX_JSON_DEP
 
 
 def document_of(text: str, depth: int = MAX_JSON_DEPTH) -> Document:
-    """Parse the text of a body.
+    """Parses the text of a body.
 
     Raises:
         BodyUnreadable: it is not JSON.
@@ -102,33 +102,33 @@ def document_of(text: str, depth: int = MAX_JSON_DEPTH) -> Document:
 
 
 def _may_have_surrogates(text: str) -> bool:
-    """Whether any stand in a text; what is asked first takes no time."""
+    """Whether a text may contain surrogates; starts with a fast check."""
     if "\\u" in text and _SURROGATE_ESCAPE.search(text):
         return True
     return not text.isascii() and SURROGATE.search(text) is not None
 
 
 def reject_invalid_values(value: object, document: Document, place: tuple[str | int, ...] = ()) -> None:
-    """Refuse a part of a document in which the guard has marked something."""
+    """Rejects a part of a document that contains marks."""
     if document.marked and (faults := faults_in(value, path_of(place) if place else "")):
         raise FieldsInvalid(faults)
 
 
 def text_of(body: str, *, is_base64: bool = False, encoding: str = "", length: str | None = None) -> str:
-    """The text of a body, whatever it is.
+    """The text of a body, which may be invalid JSON.
 
     Args:
-        body: as the gateway hands it on.
+        body: as passed on by the gateway.
         is_base64: whether the gateway has encoded it.
-        encoding: its `Content-Encoding`, if it has one.
-        length: its `Content-Length`, if that is known.
+        encoding: its `Content-Encoding`, if there is one.
+        length: its `Content-Length`, if known.
 
     Raises:
-        BodyTooLarge: it has more bytes than a request may have, packed or unpacked.
-        BodyUnreadable: it is not base64 or UTF-8, as it should be, or not packed as it says.
-        EncodingUnsupported: it is packed otherwise than by gzip.
+        BodyTooLarge: it exceeds the maximum size, compressed or decompressed.
+        BodyUnreadable: it is not valid base64, UTF-8 or gzip.
+        EncodingUnsupported: its encoding is not gzip.
     """
-    # Base64 has four characters for three bytes: too long a text is refused before it is decoded.
+    # Base64 has four characters for three bytes: too long a text is rejected before it is decoded.
     if len(body) > (MAX_BODY_BYTES * 4 // 3 + 4 if is_base64 else MAX_BODY_BYTES):
         raise BodyTooLarge(MAX_BODY_BYTES)
     if is_base64:
@@ -145,8 +145,8 @@ def text_of(body: str, *, is_base64: bool = False, encoding: str = "", length: s
 
 
 def unpacked(data: bytes, encoding: str) -> bytes:
-    """The bytes of a body without its `Content-Encoding`; see `contract.http.compression`."""
-    # Bodies are seldom packed: most functions never need it.
+    """Decompresses a body; see `contract.http.compression`."""
+    # Bodies are rarely compressed: most processes never need this module.
     from duetime.contract.http.compression import unpack  # noqa: PLC0415 - see the line above
 
     return unpack(data, encoding, MAX_BODY_BYTES)
@@ -168,14 +168,14 @@ def _decoded(body: str, encoding: str) -> str:
 
 
 def _unlike_utf_8(data: bytes) -> str | None:
-    """What bytes are that are not UTF-8, if that can be seen."""
+    """The likely format of bytes that are not UTF-8, if it is recognized."""
     if data.startswith(_GZIP):
         return _PACKED
     return _UTF_16 if data.startswith((b"\xff\xfe", b"\xfe\xff")) else None
 
 
 def _not_json(text: str) -> str | None:
-    """What a text is that begins like something other than JSON."""
+    """The likely format of a text that does not start like JSON."""
     if text.startswith("\ufeff"):
         return "begins with a byte order mark (U+FEFF): leave it out"
     if text.startswith(_GZIP_REPLACED):
@@ -184,14 +184,14 @@ def _not_json(text: str) -> str | None:
 
 
 def _bracket_depth(text: str) -> float:
-    """How deeply a text is nested; infinite if strings hold brackets, of which this does not tell which they are.
+    """The nesting depth of a text; infinite if strings contain brackets, which this cannot distinguish.
 
-    It takes a tenth of the time in which the tokens of a text are told apart.
+    Takes a tenth of the time of tokenizing the text.
     """
     data = text.encode("utf-8", "surrogatepass")
     if b"\\" in data:
         data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
-    # What is left of a string without brackets is its two quotation marks.
+    # A string without brackets is reduced to its two quotation marks.
     brackets = data.translate(None, _NO_BRACKETS).replace(b'""', b"")
     return inf if b'"' in brackets else max(accumulate(map(_STEPS.__getitem__, brackets)), default=0)
 
@@ -221,17 +221,17 @@ def _reject_deep(text: str, limit: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """Stands where a value was that cannot be accepted."""
+    """Replaces an invalid value."""
 
     reason: str
     code: FaultCode
 
 
 def parse(text: str) -> tuple[object, bool]:
-    """A text's value, with marks in place of what cannot be accepted, and whether there is any.
+    """Parses a text, with marks in place of invalid values; also returns whether there are any.
 
     Raises:
-        BodyUnreadable: it is not JSON.
+        BodyUnreadable: the text is not JSON.
     """
     try:
         return decoded(text), False
@@ -244,17 +244,17 @@ class Reader:
     """Parses one text.
 
     Attributes:
-        marked: something in it was marked.
+        marked: whether any value was replaced.
     """
 
     def __init__(self) -> None:
         self.marked = False
 
     def parse(self, text: str) -> object:
-        """The text's value, with marks in place of what cannot be accepted.
+        """Parses the text, with marks in place of invalid values.
 
         Raises:
-            BodyUnreadable: it is not JSON.
+            BodyUnreadable: the text is not JSON.
         """
         try:
             return json.loads(
@@ -269,7 +269,7 @@ class Reader:
                 f"is not JSON: {error.msg.lower().removesuffix(' at')} at line {error.lineno}, column {error.colno}"
             ) from None
         except RecursionError:
-            # The depth was counted before; a smaller stack than expected must still not be the caller's 500.
+            # The depth was checked before; if the stack is still too small, the response must not be a 500.
             _reject_unparsable()
 
     def _integer(self, text: str) -> object:
@@ -302,12 +302,12 @@ def _reject_unparsable() -> NoReturn:
 
 
 def faults_in(value: object, path: str = "") -> tuple[Fault, ...]:
-    """The first places in a document, or in the part of it at a path, that cannot be accepted."""
+    """The first invalid values in a document, or in a part of it at a path."""
     return tuple(islice(_faults(value, path), MOST_FAULTS))
 
 
 def _faults(value: object, path: str) -> Iterator[Fault]:
-    """The places of all marks and lone surrogates in a value that is known not to be deep."""
+    """The paths of all marks and lone surrogates in a value with limited depth."""
     if isinstance(value, _Mark):
         yield Fault(path or BODY, value.reason, value.code)
     elif isinstance(value, str):

@@ -1,4 +1,4 @@
-"""What the model of every body and query has in common."""
+"""The base model of all bodies and queries."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Body(BaseModel):
-    """Unknown fields are refused by name, and no value is taken for one of another type."""
+    """Rejects unknown fields by name, and does not convert values of other types."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)

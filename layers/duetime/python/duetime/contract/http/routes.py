@@ -1,10 +1,10 @@
-"""Which operation of the API a request asks for, and how its answer refers to others.
+"""Routing: finds the operation of a request, and builds references between responses.
 
-The API does not know under which path it is reached: an API stage, a custom domain with a base path, the local stack or
-a proxy may put a prefix before it. So a prefix of a request's path is passed over, and references are relative to it.
+The API does not know the path prefix under which it is reached: an API stage, a custom domain with a base path, the
+local stack or a proxy may add one. So prefixes of request paths are ignored, and references are relative.
 
-The module that declares an operation is imported when a request first needs it: no task should wait for the models of
-schedules, graphs and bulk operations.
+Modules that declare operations are imported when a request first needs them: requests for tasks should not wait for the
+models of schedules, graphs and bulk operations.
 """
 
 from __future__ import annotations
@@ -43,26 +43,26 @@ DECLARED_IN: Mapping[str, Sequence[str]] = {
     "health": (_HEALTH,),
     "openapi.json": (_HEALTH,),
 }
-"""The modules that declare the operations whose paths begin with `/v1/` and this part; the most used come first, but
-those with a fixed path before those with a pattern that it would match too."""
+"""The modules that declare the operations whose paths start with `/v1/` and this part. Modules in frequent use come
+first, but fixed paths come before patterns that match them too."""
 _VERSION = "v1"
 _ALLOW_ORDER = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
 def operations_of(module: str) -> Sequence[Operation[Any]]:
-    """The operations that a module declares: whatever it has is one of the API, and none can be left out of a list."""
+    """All operations that a module declares, so that no list of operations can be incomplete."""
     return tuple(value for value in vars(import_module(module)).values() if isinstance(value, Operation))
 
 
 def subject_of(path: str) -> str:
-    """What a path is about: its part after the version, by which `DECLARED_IN` has it."""
+    """The part of a path after the version, which is a key of `DECLARED_IN`."""
     return path.partition("/v1")[2].removeprefix("/").partition("/")[0]
 
 
 def path_within(path: str) -> str:
-    """The part of a request's path that is the API's own, without what stands before its version.
+    """The part of a request's path from the API's version on.
 
-    An API stage stands there, and the base path of a custom domain (Source: API Gateway Developer Guide, "Create AWS
+    An API stage and the base path of a custom domain precede it (Source: API Gateway Developer Guide, "Create AWS
     Lambda proxy integrations for HTTP APIs").
     """
     parts = path.split("/")
@@ -73,10 +73,10 @@ def path_within(path: str) -> str:
 
 
 def reference_to(path: str, request_path: str) -> str:
-    """A path of the API relative to that of the request, as an answer refers to it, whatever the prefix.
+    """A path relative to the path of the request, for responses; works with any prefix.
 
     Args:
-        path: where the answer refers to, such as `/v1/tasks/ID`.
+        path: the path to refer to, such as `/v1/tasks/ID`.
         request_path: the path of the request.
 
     Source: RFC 3986, 4.2 and 5.2; RFC 9110, 10.2.2.
@@ -86,16 +86,16 @@ def reference_to(path: str, request_path: str) -> str:
     while same < min(len(here), len(there) - 1) and here[same] == there[same]:
         same += 1
     reference = "/".join([".."] * (len(here) - same) + there[same:])
-    # What stands before a colon would be taken for a scheme.
+    # Text before a colon would be interpreted as a scheme.
     return f"./{reference}" if ":" in reference.partition("/")[0] else reference
 
 
 def operation_at(method: str, path: str) -> tuple[Operation[Any], Mapping[str, str]]:
-    """The operation that a request asks for, with the parameters in its path.
+    """The operation of a request, with its path parameters.
 
     Raises:
-        PathNotFound: there is nothing at the path.
-        MethodUnsupported: the path does not take the method.
+        PathNotFound: the path does not exist.
+        MethodUnsupported: the path does not support the method.
     """
     found: set[str] = set()
     for pattern, operations, parameters in _matches(path):
@@ -106,12 +106,12 @@ def operation_at(method: str, path: str) -> tuple[Operation[Any], Mapping[str, s
 
 
 def methods_at(path: str) -> Sequence[str]:
-    """The methods that are declared for a path, in the usual order.
+    """The declared methods of a path, in the usual order.
 
     Raises:
-        PathNotFound: there is nothing at the path.
+        PathNotFound: the path does not exist.
     """
-    # A fixed path counts before a pattern that it would match too.
+    # Fixed paths take precedence over patterns that match them too.
     found = sorted(_matches(path), key=lambda match: len(match[2]))
     if not found:
         raise PathNotFound
@@ -119,7 +119,7 @@ def methods_at(path: str) -> Sequence[str]:
 
 
 def _is_fixed_where(one: str, other: str) -> bool:
-    """Whether a pattern has a word at the first place where another has a parameter: no word is taken for a name."""
+    """Whether a pattern has a fixed part where another first has a parameter: fixed parts are not taken for names."""
     places = zip(one.split("/"), other.split("/"), strict=False)
     differing = next(
         ((mine, others) for mine, others in places if mine.startswith("{") != others.startswith("{")), None
@@ -129,7 +129,7 @@ def _is_fixed_where(one: str, other: str) -> bool:
 
 @cache
 def _by_path(module: str) -> Mapping[str, Mapping[str, Operation[Any]]]:
-    """The operations of each path by their methods; fixed paths come before patterns that they would match too."""
+    """The operations of each path by method; fixed paths come before patterns that match them too."""
     found: dict[str, dict[str, Operation[Any]]] = {}
     for operation in sorted(operations_of(module), key=lambda one: "{" in one.path):
         found.setdefault(operation.path, {})[operation.method] = operation
@@ -140,7 +140,8 @@ def _matches(path: str) -> Iterator[tuple[str, Mapping[str, Operation[Any]], Map
     for module in DECLARED_IN.get(subject_of(path), ()):
         for pattern, operations in _by_path(module).items():
             wanted = pattern.split("/")
-            # A slash at the end is taken: it cannot mean anything else, but in a name that may have slashes.
+            # A trailing slash is accepted, except in a name that may contain slashes, where it could be part of the
+            # name.
             is_open = any(each.has_open_path for each in operations.values())
             parts = path.split("/", len(wanted) - 1) if is_open else path.removesuffix("/").split("/")
             parameters = _parameters(wanted, parts)
@@ -149,7 +150,7 @@ def _matches(path: str) -> Iterator[tuple[str, Mapping[str, Operation[Any]], Map
 
 
 def _parameters(pattern: Sequence[str], parts: Sequence[str]) -> Mapping[str, str] | None:
-    """What stands in the place of a pattern's parameters; none if a path does not match it."""
+    """The path parameters; `None` if the path does not match."""
     if len(pattern) != len(parts):
         return None
     found: dict[str, str] = {}

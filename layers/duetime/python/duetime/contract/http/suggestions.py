@@ -1,4 +1,4 @@
-"""What a client probably meant by a name that is not known. Imported when there is such a name, and not before."""
+"""Suggestions for unknown names. Imported only when a request has one."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 _LIKENESS = 0.75
-"""From this on two names are taken for the same one misspelt (Source: `difflib`, a ratio from 0 to 1)."""
+"""Minimum similarity of a misspelt name (Source: `difflib`, a ratio from 0 to 1)."""
 _LONGEST = 64
 
 
 def hint(name: str, known: Collection[str]) -> str:
-    """What is said of a name that is not known, behind that: the name that was meant, or where its like is found."""
+    """The hint after an unknown name: the name that was probably meant, or where to find the equivalent."""
     if meant := _usual(name, known):
         return f"; did you mean {meant!r}?"
     if len(name) <= _LONGEST and (said := next((each.text for each in meanings_of(plain_name(name)) if each.text), "")):
@@ -26,14 +26,14 @@ def hint(name: str, known: Collection[str]) -> str:
 
 
 def suggestion(name: str, known: Collection[str]) -> str | None:
-    """The known name that was probably meant, with a dot before a field of a field; nothing if none is near."""
+    """The known name that was probably meant, with a dot for a nested field; `None` if none is similar."""
     if len(name) > _LONGEST:
         return None
     return _usual(name, known) or next(iter(get_close_matches(plain_name(name), known, 1, _LIKENESS)), None)
 
 
 def _usual(name: str, known: Collection[str]) -> str | None:
-    """The known name of what is written otherwise, or has another name elsewhere."""
+    """The known name for another spelling, or for a name used in other systems."""
     if len(name) > _LONGEST:
         return None
     if (plain := plain_name(name)) in known:

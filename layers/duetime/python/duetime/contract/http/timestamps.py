@@ -1,4 +1,4 @@
-"""Instants as requests write them: RFC 3339 with an offset."""
+"""Instants in requests: RFC 3339 with an offset."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from pydantic import ValidationInfo
 
 RANGE_REVERSED = "range_reversed"
-"""Type of pydantic's error for the end of a range of time that is not after its start."""
+"""Error type in pydantic for a range of time whose end is not after its start."""
 _LONGEST = 64
 _RFC_3339 = re.compile(
     r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})[Tt](?P<minute>[0-9]{2}:[0-9]{2}):(?P<second>[0-9]{2})"
     r"(?:\.(?P<fraction>[0-9]+))?(?P<offset>[Zz]|[+-][0-9]{2}:[0-9]{2})?"
 )
-# As nearly everybody writes it: without a leap second, and no finer than Python's own type.
+# The common forms: without leap seconds, and not finer than Python's own type.
 _USUAL = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-5][0-9]([.][0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})")
 _FIRST_INSTANT = from_datetime(datetime.min.replace(tzinfo=UTC))
 _DATE, _TIME = "[0-9]{4}-[0-9]{2}-[0-9]{2}", r"[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?"
@@ -35,17 +35,17 @@ _NEARLY = (
     (f"{_DATE}[Tt]{_TIME}[+-][0-9]{{4}}", "its offset needs a colon"),
     ("[0-9]+([.][0-9]+)?", "it is not a number of seconds"),
 )
-"""What is often written instead, and what is wrong with it; compiled only when something is wrong."""
+"""Common mistakes with their explanations; compiled only when needed."""
 _LEAP = 60
 _LAST_MINUTE_OF_DAY = 23 * 60 + 59
 _MINUTES_A_DAY = 24 * 60
 
 
 def instant_of(text: object) -> Millis:
-    """Read an instant; a part of a millisecond is rounded up, so that nothing runs early.
+    """Parses an instant; rounds up to the millisecond, so that nothing runs early.
 
     Raises:
-        ValueError: it is not RFC 3339 with an offset, or there is no such instant; says why.
+        ValueError: it is not RFC 3339 with an offset, or does not exist; gives the reason.
     """
     if isinstance(text, str) and _USUAL.fullmatch(text):
         return _representable(_existing(text))
@@ -64,10 +64,10 @@ def instant_of(text: object) -> Millis:
 
 
 def ends_after(start: str) -> AfterValidator:
-    """Refuse the end of a range of time that is not after its start: no instant is in it.
+    """Rejects a range of time whose end is not after its start, because it contains no instant.
 
     Args:
-        start: the field that has its first instant; the model declares it before the end.
+        start: field with the start of the range; the model declares it before the end.
     """
 
     def check(end: Millis | None, info: ValidationInfo) -> Millis | None:
@@ -80,7 +80,7 @@ def ends_after(start: str) -> AfterValidator:
 
 
 def _hint(text: object) -> str:
-    """What is probably wrong with what is not RFC 3339."""
+    """The probable mistake in a text that is not RFC 3339."""
     if isinstance(text, int | float) and not isinstance(text, bool):
         return ": it is not a number of seconds"
     if not isinstance(text, str) or len(text) > _LONGEST:

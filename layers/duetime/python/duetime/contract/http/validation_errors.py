@@ -1,7 +1,7 @@
-"""Bodies as models, and pydantic's errors as faults: the same names of places, in plain words.
+"""Validates bodies by models, and converts pydantic's errors to faults with our paths and words.
 
-A model may say which names it knows but does not take: `READ_ONLY`, those that only answers have, and `FIXED`, those
-that are chosen at creation and cannot change. Both are class variables, sets of names.
+A model may list names that it knows but rejects: `READ_ONLY` for fields that only responses have, and `FIXED` for
+fields that cannot change after creation. Both are class variables, sets of names.
 """
 
 from __future__ import annotations
@@ -58,24 +58,24 @@ _CODES = {
 }
 _SUBJECT = re.compile(r"^(Input|String|Dictionary|List|Value error,|Value) | after validation")
 _MOST_EXACT = 2**53
-"""Up to here a floating-point number is the whole number that was written."""
+"""Up to this number, a floating-point number is exactly the whole number that was written."""
 
 
 def validated(model: type[M], value: object, place: Place = ()) -> M:
-    """Parsed JSON as a model.
+    """Validates parsed JSON by a model.
 
     Args:
-        model: what it should be.
+        model: the expected model.
         value: the parsed JSON.
-        place: the steps that lead to it in the request's body.
+        place: the path in the request's body, as steps.
 
     Raises:
-        FieldsInvalid: some fields cannot be accepted.
+        FieldsInvalid: some fields are invalid.
     """
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        # No address of documentation belongs into an answer; of the input, only its type is told.
+        # Responses contain no URLs of pydantic's documentation; of the input, only its type is shown.
         found = error.errors(include_url=False)
     whole = [each["loc"] for each in found if each["type"] == "int_type" and _is_whole(each["input"])]
     if whole:
@@ -86,10 +86,10 @@ def validated(model: type[M], value: object, place: Place = ()) -> M:
 
 
 def read_body(model: type[M], document: Document) -> M:
-    """A body as its model has it.
+    """Validates a body by its model.
 
     Raises:
-        FieldsInvalid: some fields cannot be accepted.
+        FieldsInvalid: some fields are invalid.
     """
     reject_invalid_values(document.value, document)
     return validated(model, document.value)
@@ -100,7 +100,7 @@ def _is_whole(value: object) -> bool:
 
 
 def _with_integer(value: Any, location: Sequence[str | int]) -> Any:  # noqa: ANN401 - any JSON
-    """A copy in which the number at a place is an integer: to JSON Schema, 30.0 is the same as 30."""
+    """A copy with an integer in place of a number: in JSON Schema, 30.0 equals 30."""
     if not location:
         return int(value) if isinstance(value, float) else value
     step, *rest = location
@@ -139,7 +139,7 @@ def _type_of(value: object) -> str:
 
 
 def _steps(location: Place) -> Iterable[str | int]:
-    """The steps of a place as a client sees it: pydantic adds the kind of a union, and marks a key."""
+    """The steps of a path from the view of a client: pydantic adds the kind of a union, and marks a key."""
     for index, step in enumerate(location):
         is_kind = index > 0 and location[index - 1] == "target" and step in _TARGET_KINDS
         if step != "[key]" and not is_kind:
@@ -147,12 +147,12 @@ def _steps(location: Place) -> Iterable[str | int]:
 
 
 def _unknown(models: Sequence[type[BaseModel]], name: str, field: str) -> Fault:
-    """The fault of a name that the models of its place do not take."""
+    """The fault of a name that the models in its place do not accept."""
     if any(name in getattr(each, "READ_ONLY", ()) for each in models):
         return Fault(field, "is read-only: leave it out", FaultCode.READ_ONLY)
     if any(name in getattr(each, "FIXED", ()) for each in models):
         return Fault(field, "cannot be changed after creation: leave it out", FaultCode.CANNOT_CHANGE)
-    # Only who misspells a name waits for it.
+    # Imported only for misspelt names.
     from duetime.contract.http.suggestions import hint  # noqa: PLC0415 - see the line above
 
     known = {field.alias or key for each in models for key, field in each.model_fields.items()}
@@ -160,7 +160,7 @@ def _unknown(models: Sequence[type[BaseModel]], name: str, field: str) -> Fault:
 
 
 def _models_at(model: type[BaseModel], location: Place) -> list[type[BaseModel]]:
-    """The models that the object at a place may have; of a target, the one of its kind."""
+    """The possible models of the object in a place; for a target, the model of its kind."""
     models = [model]
     for step in location:
         fields = [each.model_fields[step] for each in models if isinstance(step, str) and step in each.model_fields]

@@ -1,4 +1,4 @@
-"""The version of the contract, which moves by itself: the package may change while the contract does not."""
+"""Version of the contract, independent of the package's: the package may change while the contract does not."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Live updates: the ticket over REST, and the messages of the WebSocket."""
+"""Live updates: the ticket over REST, and the messages over the WebSocket."""

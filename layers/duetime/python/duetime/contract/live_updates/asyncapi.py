@@ -1,4 +1,4 @@
-"""The AsyncAPI document of the WebSocket, made of the models by which messages are read and written."""
+"""The AsyncAPI document of the WebSocket, generated from the models of its messages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SCHEMAS = "#/components/schemas/{model}"
 
 
 def document() -> Schema:
-    """The whole document, of no deployment in particular."""
+    """The whole document, independent of a deployment."""
     sent = list(MESSAGES.values())
     models: list[tuple[str, Mode, TypeAdapter[Any]]] = [
         *((model.__name__, "validation", TypeAdapter(model)) for model in sent),
@@ -67,7 +67,7 @@ def document() -> Schema:
 
 
 def _operation(action: str, summary: str, names: Iterable[str]) -> Schema:
-    """What the deployment does with some messages: AsyncAPI describes its side."""
+    """An operation of the deployment on some messages: AsyncAPI takes the view of the server."""
     return {
         "action": action,
         "summary": summary,

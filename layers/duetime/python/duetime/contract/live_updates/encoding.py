@@ -1,6 +1,6 @@
-"""What the WebSocket sends to a client, as text.
+"""Encodes messages to WebSocket clients as text.
 
-The models of `frames` are for the type checker only: the function that pushes changes starts without pydantic.
+The models of messages are imported only for type checking: the function that pushes changes starts without pydantic.
 """
 
 from __future__ import annotations
@@ -29,29 +29,29 @@ class JsonEncoder:
     """`duetime.ports.stores.MessageEncoder`: messages as JSON text."""
 
     def snapshot(self, ref: str, record: Watched | None) -> str:
-        """What a subscription begins with."""
+        """The first message of a subscription."""
         version = 0 if record is None else version_of(record)
         item = None if record is None else item_of(record)
         frame: messages.SnapshotFrame = {"kind": "snapshot", "ref": ref, "version": version, "item": item}
         return _text(frame)
 
     def unsubscribed(self, ref: str) -> str:
-        """That a subscription has ended."""
+        """Confirms the end of a subscription."""
         frame: messages.UnsubscribedFrame = {"kind": "unsubscribed", "ref": ref}
         return _text(frame)
 
     def pong(self, ref: str | None) -> str:
-        """The answer to a sign of life."""
+        """The response to a ping."""
         frame: messages.PongFrame = {"kind": "pong", "ref": ref}
         return _text(frame)
 
     def stale(self, refs: Sequence[str]) -> str:
-        """That what some subscriptions are about should be read again."""
+        """Notifies that the subjects of some subscriptions should be read again."""
         frame: messages.StaleFrame = {"kind": "stale", "refs": list(refs)}
         return _text(frame)
 
     def error(self, ref: str | None, error: Exception) -> str:
-        """Why a message was refused."""
+        """The rejection of a message."""
         problem = problem_of(error, "")
         frame: messages.ErrorFrame = {
             "kind": "error",
@@ -63,12 +63,12 @@ class JsonEncoder:
         return _text(frame)
 
     def changes(self, notices: Sequence[Notice]) -> list[str]:
-        """Changes, in as few messages as hold them."""
+        """Packs changes into as few messages as possible."""
         room = MAX_FRAME_BYTES - len(_START) - len(_END)
         found: list[list[str]] = []
         free = 0
         for entry in map(_entry, notices):
-            # With the comma before it. JSON text is ASCII here: a character is a byte.
+            # Includes the comma before it. JSON text is ASCII here: a character is a byte.
             if len(entry) + 1 > free:
                 found.append([])
                 free = room
@@ -78,7 +78,7 @@ class JsonEncoder:
 
 
 def item_of(record: Watched) -> messages.WatchedTask | messages.WatchedSchedule:
-    """A record as clients see it."""
+    """A record as shown to clients."""
     return _schedule(record) if isinstance(record, ScheduleSnapshot) else _task(record)
 
 

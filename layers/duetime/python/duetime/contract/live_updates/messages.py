@@ -1,4 +1,4 @@
-"""The messages of live updates over WebSocket connections: what clients send, and what they receive."""
+"""Messages of live updates over the WebSocket: those from clients, and those to clients."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Ref = Annotated[
 
 
 def _without_null_times(schema: dict[str, Any]) -> None:
-    """No time is written as one that is left out, not as null."""
+    """Writes omitted times as optional, not as nullable."""
     for field in schema["properties"].values():
         if field.get("format") == "date-time":
             field.pop("default", None)
@@ -61,7 +61,7 @@ class WatchFilter(TaskConditions):
 
     @property
     def task_filter(self) -> TaskFilter:
-        """The conditions by themselves."""
+        """The filter of the conditions."""
         return replace(
             self.conditions, states=self.state, tags=self.tags, error_type=self.error_type, schedule=self.schedule
         )
@@ -107,7 +107,7 @@ MESSAGES: Mapping[str, type[Body]] = {
 
 @dataclass(frozen=True, slots=True)
 class Subscribe:
-    """A client wants to be told of changes."""
+    """A client subscribes to changes."""
 
     ref: str
     topic: Topic
@@ -116,14 +116,14 @@ class Subscribe:
 
 @dataclass(frozen=True, slots=True)
 class Unsubscribe:
-    """A client does not want to be told any more."""
+    """A client ends a subscription."""
 
     ref: str
 
 
 @dataclass(frozen=True, slots=True)
 class Ping:
-    """A client is there."""
+    """A client keeps its connection alive."""
 
     ref: str | None
 
@@ -132,11 +132,11 @@ Message: TypeAlias = Subscribe | Unsubscribe | Ping
 
 
 class MessageRefused(Exception):
-    """A message that cannot be accepted.
+    """An invalid message.
 
     Attributes:
-        ref: what it called its subscription, if that can be read.
-        error: why.
+        ref: the name of its subscription, if it can be parsed.
+        error: the reason.
     """
 
     def __init__(self, ref: str | None, error: Exception) -> None:
@@ -146,10 +146,10 @@ class MessageRefused(Exception):
 
 
 def read_message(text: str) -> Message:
-    """A message as it came.
+    """Parses a message.
 
     Raises:
-        MessageRefused: it cannot be accepted.
+        MessageRefused: the message is invalid.
     """
     ref = None
     try:
@@ -168,7 +168,7 @@ def _reject_large(text: str) -> None:
 
 
 def _ref_in(value: object) -> str | None:
-    """The name of the subscription that a message is about, however wrong the rest is."""
+    """The subscription named in a message, even if the rest is invalid."""
     ref = value.get("ref") if isinstance(value, dict) else None
     return ref if isinstance(ref, str) and len(ref) <= MAX_WATCH_REF_LENGTH and not faults_in(ref) else None
 
@@ -271,14 +271,14 @@ class ChangeEntry(TypedDict):
 
 
 class ChangeFrame(TypedDict):
-    """Changes, one for each record: of several in a short time, the last."""
+    """Changes, one per record: the last of several in a short time."""
 
     kind: Literal["change"]
     changes: Annotated[Sequence[ChangeEntry], Field(description="The changes.")]
 
 
 class StaleFrame(TypedDict):
-    """There were too many changes to send them all: read what these subscriptions are about again."""
+    """Too many changes to send: read the subjects of these subscriptions again."""
 
     kind: Literal["stale"]
     refs: _Refs
@@ -299,7 +299,7 @@ class PongFrame(TypedDict):
 
 
 class ErrorFrame(TypedDict):
-    """A message was rejected; the connection and its other subscriptions are as before."""
+    """A message was rejected; the connection and its other subscriptions are unchanged."""
 
     kind: Literal["error"]
     ref: Annotated[str | None, Field(description="Of the rejected message; null if it has none that can be read.")]

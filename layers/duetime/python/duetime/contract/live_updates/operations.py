@@ -1,11 +1,11 @@
-"""The ticket over REST that a WebSocket connection is opened with."""
+"""The operation that creates a ticket for a WebSocket connection."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 from pydantic import Field
-from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
+from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
 
 from duetime.contract.http.operation import Operation, Returns
 from duetime.contract.tasks.action_bodies import EmptyRequest
@@ -25,7 +25,7 @@ class WatchTicketResponse(TypedDict):
 
 
 def ticket_response(ticket: str, url: str) -> WatchTicketResponse:
-    """A ticket as answers have it."""
+    """The response for a ticket."""
     return WatchTicketResponse(ticket=ticket, url=url, expires_in=WATCH_TICKET_LIFE // SECOND)
 
 

@@ -1,1 +1,1 @@
-"""The OpenAPI document, made of what the operations declare and of the models that requests are read by."""
+"""The OpenAPI document, generated from the declared operations and the models of requests and responses."""

@@ -1,4 +1,4 @@
-"""What the document says of one deployment: who may call it, and where."""
+"""The parts of the document that depend on the deployment: authentication and servers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 Schema = dict[str, Any]
 ANY = "any"
-"""Of no deployment in particular: all ways to authenticate that there are."""
+"""Independent of a deployment: includes all ways to authenticate."""
 _SCHEMES: Mapping[str, Schema] = {
     "sigv4": {
         "type": "apiKey",
@@ -26,17 +26,17 @@ _SCHEMES: Mapping[str, Schema] = {
     },
 }
 _ACCEPTED: Mapping[str, tuple[str, ...]] = {ANY: tuple(_SCHEMES), "iam": ("sigv4",), "jwt": ("bearer",), "none": ()}
-# The document lies at /v1/openapi.json behind whatever prefix there is, and the paths begin with /v1.
+# The document is at /v1/openapi.json behind any prefix, and its paths start with /v1.
 SERVERS: list[Schema] = [{"url": "..", "description": "The deployment that serves this document."}]
 
 
 def names_owner(authentication: str) -> bool:
-    """Whether requests name their owner by a header, because nobody is authenticated."""
+    """Whether requests name their owner in a header, because there is no authentication."""
     return authentication in (ANY, "none")
 
 
 def security(authentication: str) -> list[Schema]:
-    """What a request needs, one of several; nothing where nobody is authenticated."""
+    """The alternatives of authentication for a request; empty without authentication."""
     return [{scheme: []} for scheme in _ACCEPTED[authentication]]
 
 

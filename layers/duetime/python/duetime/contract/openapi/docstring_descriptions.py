@@ -1,4 +1,4 @@
-"""Makes descriptions for the API's users of docstrings, which are written for the code's readers."""
+"""Converts docstrings, which are written for readers of the code, to descriptions for users of the API."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GROWS = "Later versions may add values."
 
 
 def described(schema: Schema) -> Schema:
-    """A model's schema whose description is a text, and whose fields have what the docstring says of them."""
+    """A model's schema with a plain description, and with fields described as in the docstring."""
     summary, attributes = parts_of(schema.get("description", ""))
     if "enum" in schema:
         return {**schema, "description": _with_values(summary, schema["enum"], attributes)}
@@ -31,7 +31,7 @@ def described(schema: Schema) -> Schema:
 
 
 def parts_of(docstring: str) -> tuple[str, dict[str, str]]:
-    """The text of a docstring, and what it says of each attribute."""
+    """The text of a docstring, and its description of each attribute."""
     section = _SECTION.search(docstring)
     entries = _ENTRY.finditer(section["lines"]) if section else ()
     text = docstring[: section.start()] if section else docstring
@@ -39,7 +39,7 @@ def parts_of(docstring: str) -> tuple[str, dict[str, str]]:
 
 
 def default_in(description: str) -> tuple[str, str]:
-    """A description without the sentence that states a default, and that default; empty if it states none."""
+    """A description without the sentence about a default, and the default; empty if there is none."""
     found = _DEFAULT.search(description)
     return (description[: found.start()], found["text"]) if found else (description, "")
 

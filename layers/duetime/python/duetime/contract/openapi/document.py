@@ -1,4 +1,4 @@
-"""The whole document, of the API in general or of one deployment."""
+"""The complete OpenAPI document, in general or for one deployment."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _INFO: Schema = {
 
 @cache
 def document(authentication: str = ANY) -> Schema:
-    """The whole document; it is built once and shared, so nobody may change it.
+    """The complete document; it is built once and shared, so it must not be changed.
 
     Args:
-        authentication: how the deployment knows its callers; without it, all ways that there are.
+        authentication: of the deployment; by default, all supported ones.
     """
     examples = recorded()
     paths: dict[str, Schema] = {}
@@ -78,7 +78,7 @@ def _operation(operation: Operation, authentication: str, examples: Mapping[str,
         content |= {media_type: {"schema": {"type": "string"}} for media_type in operation.body_types}
         described["requestBody"] = {"required": not issubclass(operation.body, OPTIONAL_BODIES), "content": content}
     if operation.is_question:
-        # For tools that may only read: the method does not tell.
+        # For read-only tools, because the method does not show whether an operation is safe.
         described["x-read-only"] = True
     if operation.is_public:
         described["security"] = []

@@ -1,4 +1,4 @@
-"""Examples of requests and responses: recorded from the API itself, and kept beside this module."""
+"""Examples of requests and responses, recorded from the API and stored in this folder."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ FILE = Path(__file__).with_name("examples.json")
 
 
 def recorded() -> dict[str, Any]:
-    """What was recorded: requests and responses of each operation, and a problem of each code."""
+    """The recorded requests and responses of each operation, and a problem of each code."""
     found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
     return found
 
 
 def problem_examples(of: Mapping[str, Any]) -> dict[str, Schema]:
-    """A problem of each code, which responses refer to; one that was never recorded has only what its kind says."""
+    """A problem of each code, for references from responses; unrecorded ones have only the values of their kind."""
     kinds = {kind.code: kind for kind in (*rest_kinds().values(), problems.INTERNAL)}
     found = {code: of["problems"].get(code) or _bare(kind) for code, kind in kinds.items()}
     return {code: {"summary": problem["title"], "value": problem} for code, problem in sorted(found.items())}
@@ -42,11 +42,11 @@ def _bare(kind: problems.Kind) -> problems.Problem:
 
 
 def add_examples(operation: Schema, examples: Mapping[str, Any]) -> None:
-    """Add its examples to a described operation.
+    """Adds examples to a described operation.
 
     Args:
-        operation: as the document describes it.
-        examples: the bodies of its `request` and `responses`, by media type and by status.
+        operation: its description in the document.
+        examples: bodies of its `request` and `responses`, by media type and by status.
     """
     for media_type, body in examples.get("request", {}).items():
         operation["requestBody"]["content"][media_type]["example"] = body

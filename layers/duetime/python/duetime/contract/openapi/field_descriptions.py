@@ -1,4 +1,4 @@
-"""Describes the fields that their models leave undescribed, because a request's model or their name says it."""
+"""Describes fields without a description in their model, by a request's model or by their name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 Schema = dict[str, Any]
 _LEAST_IN_COMMON = 3
 _NOT_WHAT_IT_IS = ("Filter", "Patch", "Update")
-"""Ends of names of requests whose fields say which tasks are wanted, or what changes: not what a field is."""
+"""Suffixes of requests whose descriptions concern filters or changes, not the meaning of fields."""
 MEANINGS: Mapping[str, str] = {
     "arn": "ARN of the AWS resource.",
     "attempts": "The attempts, oldest first.",
@@ -63,14 +63,14 @@ MEANINGS: Mapping[str, str] = {
     "waiters": "The first tasks that wait for the lock, in order.",
     "worker": "Name of the worker.",
 }
-"""Meanings of names that are the same wherever they stand."""
+"""Meanings of names that are the same in all schemas."""
 
 
 def describe_fields(schemas: dict[str, Schema], requests: Iterable[str]) -> None:
-    """Describe each field that has no description: like the field of the request that it answers, or by its name.
+    """Describes each field without a description, like the same field of the matching request, or by its name.
 
     Args:
-        schemas: all schemas, which are changed.
+        schemas: all schemas, which are modified.
         requests: names of the schemas of requests, in any order.
     """
     asked = {name: _texts(schemas[name]) for name in sorted(requests) if not name.endswith(_NOT_WHAT_IT_IS)}
@@ -84,7 +84,7 @@ def describe_fields(schemas: dict[str, Schema], requests: Iterable[str]) -> None
 
 
 def _of_its_model(field: Schema, schemas: Mapping[str, Schema]) -> str:
-    """What is said of the one model that a field refers to, if it is not null."""
+    """The description of the only model that a field refers to, besides null."""
     models = [one["$ref"].rpartition("/")[2] for one in field.get("anyOf", ()) if "$ref" in one]
     return schemas[models[0]].get("description", "") if len(models) == 1 else ""
 
@@ -96,7 +96,7 @@ def _texts(schema: Schema) -> Mapping[str, str]:
 
 
 def _counterpart(schema: Schema, asked: Mapping[str, Mapping[str, str]]) -> Mapping[str, str]:
-    """The descriptions of the request that has most fields in common with a response; none if those are few."""
+    """The descriptions of the request that has most fields in common with a response; empty if those are few."""
     names = set(schema.get("properties", {}))
     best = max(asked.values(), key=lambda texts: (len(names & set(texts)), -len(texts)), default={})
     return best if len(names & set(best)) >= _LEAST_IN_COMMON else {}

@@ -1,7 +1,7 @@
-"""What the document calls the models, where that is not the name of the class.
+"""Names of the models in the document, where they differ from the names of classes.
 
-What the API answers has the plain noun: `Task`, `Schedule`, `RetryPolicy`. A part of a request is `...Input`, because
-it may leave out what an answer always has; the whole body of a request says what is done: `TaskCreate`, `TaskUpdate`.
+Responses have plain nouns: `Task`, `Schedule`, `RetryPolicy`. Parts of requests are named `...Input`, because they may
+omit fields that responses always have; bodies of requests name the action: `TaskCreate`, `TaskUpdate`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PREFIX = "#/components/schemas/"
 _RESPONSE = "Response"
 _REFERENCE = re.compile(rf"{PREFIX}(\w+)")
 NAMES: Mapping[str, str] = {
-    # Bodies of requests whose plain names are taken by other classes.
+    # Bodies of requests whose plain names belong to other classes.
     "CalendarFields": "CalendarPut",
     "LeaseRequest": "LeaseAcquire",
     "SchedulePatch": "ScheduleUpdate",
@@ -54,7 +54,7 @@ NAMES: Mapping[str, str] = {
     "TopologyNode": "TopologyNodeInput",
     "TopologyTarget": "TopologyTargetInput",
     "Unique": "UniqueKeyInput",
-    # Parts of answers.
+    # Parts of responses.
     "DebounceResponse": "TaskDebounce",
     "DefinitionDiff": "TopologyDefinitionDiff",
     "DefinitionPage": "TopologyDefinitionPage",
@@ -75,7 +75,7 @@ NAMES: Mapping[str, str] = {
     "ResponseOptionsResponse": "HttpResponseOptions",
     "RetryResponse": "RetryPolicy",
     "UniqueResponse": "UniqueKey",
-    # Enumerations of the domain, where the module says which is meant.
+    # Enumerations of the domain whose meaning depends on the module.
     "BulkKind": "BulkOperationKind",
     "BulkState": "BulkOperationState",
     "Cause": "ScheduleCause",
@@ -95,16 +95,16 @@ NAMES: Mapping[str, str] = {
 
 
 def name_of(model: type | str) -> str:
-    """What the document calls a model."""
+    """The name of a model in the document."""
     name = model if isinstance(model, str) else model.__name__
     return NAMES.get(name, name.removesuffix(_RESPONSE))
 
 
 def renamed(schemas: Mapping[str, Schema]) -> dict[str, Schema]:
-    """Schemas under the document's names, each of which is one model's.
+    """Renames schemas to the document's names, which must be unique.
 
     Args:
-        schemas: by the names of the models' classes, which they refer to each other by.
+        schemas: by the names of the models' classes, which are also used in references.
 
     Raises:
         ValueError: two models would have the same name.

@@ -1,4 +1,4 @@
-"""The parameters of operations: in their path, their query and their headers."""
+"""Parameters of operations: in paths, queries and headers."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def parameters(operation: Operation, *, names_owner: bool) -> list[Schema]:
     """All parameters of an operation.
 
     Args:
-        operation: whose they are.
-        names_owner: whether the deployment takes the owner from a header.
+        operation: the operation.
+        names_owner: whether the deployment reads the owner from a header.
     """
     headers = [_header(header) for header in operation.all_headers if names_owner or header is not OWNER]
     return [*_in_path(operation), *_in_query(operation), *headers]
@@ -81,11 +81,11 @@ def _in_query(operation: Operation) -> list[Schema]:
 
 def _query_parameter(name: str, schema: Schema, *, is_required: bool) -> Schema:
     description = schema.pop("description", "")
-    # A parameter that is not given is left out: it is never null.
+    # Omitted parameters are absent, never null.
     schema = schema["anyOf"][0] if "anyOf" in schema else schema
     parameter: Schema = {"name": name, "in": "query", "description": description, "schema": described(schema)}
     if schema.get("type") == "array":
-        # What every generator does by itself; commas are taken besides, where the description says so.
+        # The default of all generators; commas are also accepted if the description says so.
         parameter |= {"style": "form", "explode": True}
     return parameter | ({"required": True} if is_required else {})
 
@@ -94,6 +94,6 @@ def _header(header: Header) -> Schema:
     described_by = portable({"type": "string", **header.schema, "description": header.description})
     description = described_by.pop("description")
     if "const" in described_by:
-        # openapi-python-client leaves out an operation whose header has one value only.
+        # openapi-python-client omits operations with a header that has only one possible value.
         described_by["pattern"] = f"^{re.escape(described_by.pop('const'))}$"
     return {"name": header.name, "in": "header", "description": description, "schema": described_by}

@@ -1,7 +1,7 @@
-"""Writes schemas in the constructs that generators of clients understand.
+"""Converts schemas to constructs that client generators support.
 
-What JSON Schema can say and generated clients cannot express is said in the description instead: the API refuses
-by its own models, so that the document may be wider than they are, but never narrower.
+Constraints that generated clients cannot express are moved to the description: the API validates by its own models, so
+the document may be more permissive than they are, but never stricter.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 Schema = dict[str, Any]
 DEFAULT = "Default: "
 _NOTHING: tuple[object, ...] = (None, "", [], {})
-"""Defaults that need no word: what is left out is not there."""
+"""Defaults that are not mentioned: an omitted field is absent."""
 _CONDITIONS = ("oneOf", "anyOf", "allOf", "not", "if", "then", "else")
 _CONDITION_KEYS = frozenset({"required", "properties", *_CONDITIONS})
 
 
 def portable(schema: Schema) -> Schema:
-    """A schema, and all those within it, in portable constructs."""
+    """Converts a schema, including nested ones."""
     within = {name: _portable_value(name, value) for name, value in schema.items()}
     for rewrite in _REWRITES:
         within = rewrite(within)
@@ -40,18 +40,18 @@ def _portable_value(name: str, value: object) -> object:
 
 
 def with_sentence(schema: Schema, sentence: str) -> Schema:
-    """A schema whose description ends with a sentence more."""
+    """Adds a sentence to a schema's description."""
     description = schema.get("description", "")
     return {**schema, "description": f"{description} {sentence}".strip()}
 
 
 def _without_title(schema: Schema) -> Schema:
-    """Titles that repeat a field's name; a field may itself be called title."""
+    """Removes titles that repeat a field's name; a field may itself be named title."""
     return {name: value for name, value in schema.items() if name != "title" or not isinstance(value, str)}
 
 
 def _with_map(schema: Schema) -> Schema:
-    """A map says what its keys are by `propertyNames`: generators take `patternProperties` for an empty object."""
+    """Describes a map's keys by `propertyNames`: generators interpret `patternProperties` as an empty object."""
     patterns: Mapping[str, Schema] = schema.get("patternProperties", {})
     if len(patterns) != 1 or schema.get("additionalProperties") is not False:
         return schema
@@ -61,14 +61,14 @@ def _with_map(schema: Schema) -> Schema:
 
 
 def _with_default_in_words(schema: Schema) -> Schema:
-    """A default is a sentence: clients send a declared one, and some of them then require the field."""
+    """Describes a default in words: clients send a declared default, and some then require the field."""
     if "default" not in schema:
         return schema
     kept = {name: value for name, value in schema.items() if name != "default"}
     default = schema["default"]
     if default in _NOTHING:
         return kept
-    # 5.0 is 5 to everybody but Python.
+    # Only Python distinguishes 5.0 from 5.
     text = json.dumps(default).replace(".0,", ",").replace(".0}", "}") if isinstance(default, dict) else _text(default)
     return with_sentence(kept, f"{DEFAULT}{text}.")
 
@@ -80,7 +80,7 @@ def _text(default: object) -> str:
 
 
 def _with_description_outside(schema: Schema) -> Schema:
-    """What describes the only choice besides null describes the field."""
+    """Moves the description of a nullable field's only other choice to the field itself."""
     choices = [each for each in schema.get("anyOf", []) if each != {"type": "null"}]
     if len(choices) != 1 or "description" in schema or "description" not in choices[0]:
         return schema
@@ -90,7 +90,7 @@ def _with_description_outside(schema: Schema) -> Schema:
 
 
 def _with_conditions_in_words(schema: Schema) -> Schema:
-    """Which fields may stand together is a sentence: a choice of bare `required` makes an untyped body of an object."""
+    """Describes allowed combinations in words: a choice of bare `required` makes generators produce an untyped body."""
     if "properties" not in schema:
         return schema
     conditions = {name: schema[name] for name in _CONDITIONS if name in schema and _is_bare(schema[name])}
@@ -102,7 +102,7 @@ def _with_conditions_in_words(schema: Schema) -> Schema:
 
 
 def _is_bare(condition: object) -> bool:
-    """Whether a condition says nothing but which fields are there, and what is true of them then."""
+    """Whether a condition contains only the presence of fields and its consequences."""
     if isinstance(condition, list):
         return all(_is_bare(each) for each in condition)
     return isinstance(condition, dict) and set(condition) <= _CONDITION_KEYS
@@ -114,7 +114,7 @@ def _sentences(name: str, value: Any) -> Iterator[str]:  # noqa: ANN401 - a sche
     elif name == "not":
         groups = [each["required"] for each in value.get("anyOf", [value]) if "required" in each]
         yield from _exclusions(groups)
-    # What a condition with `if` says is written in the description by whoever declares it.
+    # Conditions with `if` are described by their declaration.
 
 
 def _exclusions(groups: list[list[str]]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The responses of operations: how they succeed, and how the API and the gateway before it refuse."""
+"""Responses of operations: successes, and errors of the API and of the gateway before it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OF_THE_GATEWAY = {
     "503": "The API did not respond; the request can be repeated.",
     "504": "The API did not respond in time; the request may have taken effect.",
 }
-"""Statuses that the gateway answers by itself, too: see `ApiError`."""
+"""Statuses that the gateway also returns by itself: see `ApiError`."""
 _OF_A_CALLER = ("401", "403")
 _OF_ITS_END = {
     "Deprecation": "Since when the operation is deprecated.",
@@ -42,13 +42,13 @@ _SHARED = {"429": "TooManyRequests", "500": "InternalError", "default": "OtherRe
 
 
 def shared_responses() -> dict[str, Schema]:
-    """The responses that all operations have in common."""
+    """The responses that are common to all operations."""
     kinds = {"500": [problems.INTERNAL], "default": _of_no_operation()}
     return {name: _refusal(status, kinds.get(status, [])) for status, name in _SHARED.items()}
 
 
 def _of_no_operation() -> list[problems.Kind]:
-    """The problems of requests that ask for no operation: of a wrong path, for example."""
+    """The problems of requests that match no operation, for example with an unknown path."""
     codes = {problems.KINDS[error].code for operation in OPERATIONS for error in operation.all_errors}
     return [kind for kind in rest_kinds().values() if kind.code not in codes]
 
@@ -105,10 +105,10 @@ def _refusal(status: str, kinds: list[problems.Kind]) -> Schema:
 
 
 def _content(by_code: Mapping[str, problems.Kind], *, may_be_the_gateways: bool) -> Schema:
-    """The forms of a refusal.
+    """The content of an error response.
 
-    Where the gateway answers, too, both media types name both forms: generated clients read what they get by the
-    first media type of the document, whatever the response says that it is.
+    If the gateway may also respond, both media types have both schemas: generated clients parse responses by the first
+    media type of the document, whatever the `Content-Type` is.
     """
     examples = {code: {"$ref": f"#/components/examples/{code}"} for code in by_code}
     problem: Schema = {"schema": reference("ApiError" if may_be_the_gateways else "Problem")}

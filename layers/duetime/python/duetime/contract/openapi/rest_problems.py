@@ -1,4 +1,4 @@
-"""The kinds of problems of the REST API."""
+"""The problems of the REST API."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from duetime.contract.http.problems import Kind
 
 _OF_LIVE_UPDATES = frozenset({SubscriptionsFull})
-"""Errors that only messages over a WebSocket connection are answered with: the AsyncAPI document describes them."""
+"""Errors that occur only over a WebSocket connection: the AsyncAPI document describes them."""
 
 
 def rest_kinds() -> Mapping[type[Exception], Kind]:
-    """What requests may be refused with, by the error."""
+    """The problems of REST requests, by error."""
     return {error: kind for error, kind in KINDS.items() if error not in _OF_LIVE_UPDATES}
 
 
 def rest_codes() -> frozenset[str]:
-    """The codes of all problems that the REST API answers."""
+    """The codes of all problems of the REST API."""
     return frozenset({*(kind.code for kind in rest_kinds().values()), INTERNAL.code})

@@ -1,4 +1,4 @@
-"""The schemas of all bodies, made of the very models that requests are read by."""
+"""The schemas of all bodies, generated from the models that parse and build them."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ _REFUSAL: Schema = {
 
 
 def reference(model: type | str) -> Schema:
-    """Refers to a model's schema."""
+    """A reference to a model's schema."""
     return {"$ref": REFERENCE.format(model=name_of(model))}
 
 
 @cache
 def schemas() -> dict[str, Schema]:
-    """The schemas of all models, by name; they are built once and shared, so nobody may change them."""
+    """The schemas of all models by name; they are built once and shared, so they must not be changed."""
     models = list(dict.fromkeys(_models()))
     adapters: list[tuple[str, Mode, TypeAdapter[Any]]] = [
         (model.__name__, mode, TypeAdapter(model)) for model, mode in models
@@ -64,7 +64,7 @@ def schemas() -> dict[str, Schema]:
 
 
 def _models() -> Iterator[tuple[type, Mode]]:
-    """The models of all bodies, of requests, of responses and of what the API itself sends."""
+    """The models of all bodies: of requests, of responses and of requests that the scheduler sends."""
     yield problems.Problem, "serialization"
     for model in webhook_bodies.MODELS:
         yield model, "serialization"
@@ -77,20 +77,20 @@ def _models() -> Iterator[tuple[type, Mode]]:
 
 
 def _describe_references(schema: Schema, found: dict[str, Schema]) -> None:
-    """A field that only states its default is described by what it refers to, which it would hide otherwise."""
+    """Describes fields that only have a default by the schema they refer to, which would be hidden otherwise."""
     for field in schema.get("properties", {}).values():
         if "$ref" in field and field.get("description", "").startswith(DEFAULT):
             field["description"] = f"{found[field['$ref'].rpartition('/')[2]]['description']} {field['description']}"
 
 
 def _name_codes(found: dict[str, Schema]) -> None:
-    """The code of a problem is one of those that the REST API answers."""
+    """Limits the codes of problems to those of the REST API."""
     codes = found["ProblemCode"]
     codes["enum"] = [code for code in codes["enum"] if code in rest_codes()]
 
 
 def _reachable(found: dict[str, Schema], roots: Iterable[str]) -> set[str]:
-    """The names of all schemas that some refer to, themselves included."""
+    """The names of all schemas that are reachable from the given ones, including these."""
     reached: set[str] = set()
     ahead = [name for name in roots if name in found]
     while ahead:

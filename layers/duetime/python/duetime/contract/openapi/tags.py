@@ -1,4 +1,4 @@
-"""What operations are about: a tag each, with a sentence."""
+"""Tags of operations, each with a sentence."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _OF_ANOTHER = {
 
 
 def tag_of(operation: Operation) -> str:
-    """What an operation is about: the first part of its path behind the version, if that is not another's."""
+    """The tag of an operation: the first part of its path after the version, unless it belongs to another tag."""
     subject = [*operation.path.split("/")[2:], ""][0]
     name = _OF_ANOTHER.get(subject, subject.replace("-", " "))
     return name if name in TAGS else "service"

@@ -1,11 +1,11 @@
-"""The bodies of the requests that the scheduler itself makes: of callbacks, and to HTTP targets."""
+"""Bodies of requests that the scheduler sends: callbacks, and requests to HTTP targets."""
 
 from __future__ import annotations
 
 from typing import (
     Annotated,
     Any,
-    NotRequired,  # pydantic describes no other before Python 3.12
+    NotRequired,  # pydantic requires it before Python 3.12
 )
 
 from pydantic import Field
@@ -16,7 +16,7 @@ from duetime.domain.tasks.parent_references import Cause
 
 
 class TaskEvent(TypedDict):
-    """The outcome of a task, as it is posted to its callback URL; the form is that of Standard Webhooks."""
+    """The outcome of a task, as posted to its callback URL, in the format of Standard Webhooks."""
 
     type: Annotated[
         str,
@@ -41,7 +41,7 @@ class RunSchedule(TypedDict):
     """The schedule that a task, or its topology, is a run of."""
 
     name: Annotated[str, Field(description="Name of the schedule.")]
-    scheduled_at: Annotated[Instant, Field(description="The time that this run stands for.")]
+    scheduled_at: Annotated[Instant, Field(description="The nominal time of this run.")]
     previous_at: Annotated[Instant | None, Field(description="The schedule's time before that one; null for none.")]
     next_at: Annotated[Instant | None, Field(description="The schedule's time after that one; null for none.")]
     cause: Annotated[Cause, Field(description="Why the schedule created the task.")]
@@ -56,7 +56,7 @@ class RunTopology(TypedDict):
 
 
 class TargetRequest(TypedDict):
-    """The task that an HTTP target is called with."""
+    """The task in a request to an HTTP target."""
 
     task_id: Annotated[str, Field(description="The task's id: the same for every attempt.")]
     type: Annotated[str, Field(description="The task's type.")]

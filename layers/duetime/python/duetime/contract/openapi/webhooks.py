@@ -1,4 +1,4 @@
-"""The requests that the scheduler makes: to callback URLs, and to HTTP targets."""
+"""Requests that the scheduler sends: to callback URLs, and to HTTP targets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _RESULT: Schema = {"application/json": {"schema": {}, "examples": {"done": {"val
 
 
 def webhooks() -> dict[str, Schema]:
-    """Each request by its name."""
+    """The requests by name."""
     return {
         "taskEnded": {"post": _task_ended()},
         "targetWork": {"put": _target_work()},

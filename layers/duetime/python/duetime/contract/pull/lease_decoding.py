@@ -1,4 +1,4 @@
-"""From the requests of pull workers to what use cases take, and from leases to answers."""
+"""Decodes the requests of pull workers, and encodes leases as responses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def lease_request(document: Document, caller: str) -> LeaseRequest:
-    """What a worker asks for; one without a name goes by its caller's."""
+    """A worker's request for leases; without a name, the worker has the name of its caller."""
     body = read_body(leases.LeaseRequest, document)
     within = body.acknowledge_within_seconds
     if within is not None and within > body.lease_seconds:
@@ -46,7 +46,7 @@ def lease_request(document: Document, caller: str) -> LeaseRequest:
 
 
 def lease_progress(document: Document) -> Progress | None:
-    """The progress that a sign of life tells; none if it only says that the worker lives."""
+    """The progress in a heartbeat; `None` for a heartbeat without progress."""
     body = read_body(leases.LeaseHeartbeat, document)
     if body.percent is None:
         if body.message:
@@ -56,7 +56,7 @@ def lease_progress(document: Document) -> Progress | None:
 
 
 def completion(document: Document) -> Ending:
-    """The success that a body tells."""
+    """Decodes a success."""
     result = compact(read_body(leases.LeaseComplete, document).result)
     if len(result) > MAX_RESULT_BYTES:
         raise FieldsInvalid([Fault("result", f"is larger than {MAX_RESULT_BYTES} bytes", FaultCode.TOO_LONG)])
@@ -64,14 +64,14 @@ def completion(document: Document) -> Ending:
 
 
 def lease_failure(document: Document) -> Ending:
-    """The failure that a body tells."""
+    """Decodes a failure."""
     body = read_body(leases.LeaseFail, document)
     failed = failure(body.error.type, body.error.message, retriable=body.retriable)
     return replace(failed, traceback=redacted(body.traceback))
 
 
 def lease_pause(document: Document) -> Ending:
-    """The pause that a body tells, with what it leaves for the attempt that goes on."""
+    """Decodes a pause, with the checkpoint for the next attempt."""
     body = read_body(leases.LeasePause, document)
     if "checkpoint" not in body.model_fields_set:
         return Yielded(None)
@@ -82,12 +82,12 @@ def lease_pause(document: Document) -> Ending:
 
 
 def leases_text(leased: Iterable[tuple[LeaseKey, Task, bytes | None, bytes | None]]) -> str:
-    """Leases as JSON text. Payloads, checkpoints and inputs are JSON already, and stay as they are."""
+    """Encodes leases as JSON text. Payloads, checkpoints and inputs are JSON already, and are inserted unchanged."""
     return f'{{"leases":[{",".join(_lease_text(*each) for each in leased)}]}}'
 
 
 def lease_state(task: Task) -> str:
-    """What became of a lease, as JSON text."""
+    """The status of a lease, as JSON text."""
     is_live = task.state is State.RUNNING
     return json_text(
         LeaseStatus(

@@ -1,7 +1,7 @@
-"""Lease ids: opaque to workers, and good for one lease.
+"""Lease ids: opaque to workers, and valid for one lease.
 
-An id grants nothing: its caller must be allowed to pull the type that it names, and the fence decides the rest. One
-that was cut or altered is a lease that nobody has.
+An id grants nothing: its caller must be allowed to pull its type, and the fence is checked. A truncated or changed id
+does not exist.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TOKEN = re.compile(TOKEN_PATTERN.strip("^$"))
 _RECEIPT = re.compile(r"[!-~]{1,1500}")
 _VERSION = 1
 _MOST_DIGITS = 12
-"""Of a fence; a number with more is none of ours."""
+"""Maximum number of digits of a fence; ids with larger numbers are invalid."""
 
 
 def token_of(key: LeaseKey) -> str:
@@ -33,10 +33,10 @@ def token_of(key: LeaseKey) -> str:
 
 
 def key_of(token: str) -> LeaseKey:
-    """The lease of an id.
+    """The lease with an id.
 
     Raises:
-        LeaseNotFound: no lease can have it.
+        LeaseNotFound: the id is invalid.
     """
     match _decoded(token):
         case [1, str(task_id), int(fence), str(pull_queue), int(seconds), str(receipt)]:

@@ -1,4 +1,4 @@
-"""Leases over REST: the bodies of requests and of responses."""
+"""Bodies of requests and responses for leases."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
-from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
+from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
 
 from duetime.contract.http.request_model import Body
 from duetime.contract.tasks.action_bodies import ReportedError

@@ -38,7 +38,7 @@ def _report(
     body: type[Body] = EmptyRequest,
     refusals: tuple[type[Exception], ...] = _ENDING,
 ) -> Operation:
-    """What a worker says of a lease."""
+    """Declares a worker's report on a lease."""
     return Operation(
         id_,
         f"POST /v1/leases/{{lease_id}}/{name}",

@@ -1,4 +1,4 @@
-"""The bodies that say what a schedule is. What they say here of each field is what the OpenAPI document says."""
+"""Request bodies of schedules. The descriptions of fields are also those of the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ if TYPE_CHECKING:
 
 
 PREVIEWED = 10
-"""Occurrences in a preview that does not say how many."""
+"""Default number of occurrences in a preview."""
 TIME_OF_DAY = "^([01][0-9]|2[0-3]):[0-5][0-9]$"
 _TASK_EXAMPLE = {"type": "report"}
 
 
 def _without_timing_defaults(schema: dict[str, Any]) -> None:
-    """No timing is written as one that is left out."""
+    """Writes omitted timings as optional, without defaults."""
     for name in TIMINGS:
         schema["properties"][name].pop("default", None)
 
@@ -77,7 +77,7 @@ def _as_creation(schema: dict[str, Any]) -> None:
 
 
 def _as_update(schema: dict[str, Any]) -> None:
-    """What an update leaves out stays as it is: no default applies, and something must be there."""
+    """In an update, omitted fields are unchanged: defaults do not apply, and at least one field is required."""
     for field in schema["properties"].values():
         field.pop("default", None)
     schema |= {"minProperties": 1, "examples": [{"cron": "0 2 * * *", "task": {"timeout_seconds": 120}}]}
@@ -91,7 +91,7 @@ def _as_preview(schema: dict[str, Any]) -> None:
 
 
 def _as_template(schema: dict[str, Any]) -> None:
-    """The schedule says when."""
+    """Removes the due time, which the schedule determines."""
     for name in ("due_at", "delay_seconds"):
         schema["properties"].pop(name)
     if "unique" in schema["properties"]:
@@ -106,7 +106,7 @@ def _as_template_update(schema: dict[str, Any]) -> None:
 
 
 RESERVED_NAMES = ("pause", "preview", "resume")
-"""Words that paths have in the place of a schedule's name."""
+"""Words with a meaning of their own in the place of a schedule's name in paths."""
 
 
 def _not_reserved(name: str) -> str:
@@ -143,7 +143,7 @@ class TaskTemplateUpdate(TaskPatch):
 
 
 class ScheduleFields(TimingFields):
-    """All that a client may say of a schedule, its name and its task apart."""
+    """All fields of a schedule except its name and its task."""
 
     READ_ONLY: ClassVar[frozenset[str]] = frozenset(ScheduleResponse.__annotations__) - {"name"}
 
@@ -201,7 +201,7 @@ class SchedulePatch(ScheduleFields):
     model_config = ConfigDict(json_schema_extra=_as_update)
     FIXED: ClassVar[frozenset[str]] = frozenset(ScheduleCreate.model_fields) - {*ScheduleFields.model_fields, "task"}
 
-    # What is left out is never looked at: the fields that are given are known by name.
+    # Omitted fields are never read: the fields that are set are known by name.
     task: TaskTemplateUpdate = TaskTemplateUpdate()
 
 
@@ -321,20 +321,20 @@ class SchedulesByTag(Body):
 
 
 def read_schedules_by_tag(document: Document) -> SchedulesByTag:
-    """The body of a request.
+    """Decodes the body of a request.
 
     Raises:
-        FieldsInvalid: some fields cannot be accepted.
+        FieldsInvalid: some fields are invalid.
     """
     return read_body(SchedulesByTag, document)
 
 
 def request_of(body: SchedulesByTag, kind: BulkKind, text: bytes) -> BulkRequest:
-    """What a body asks for."""
+    """Converts a body to a request."""
     action = FilterAction(wanted=TaskFilter(tags=body.filter.tags))
     return BulkRequest(kind, action, text, by=Attribution(reason=body.reason))
 
 
 def read_stored(kind: BulkKind, text: bytes) -> BulkRequest:
-    """What a body asks for that was accepted before, and is carried out later."""
+    """Decodes the stored body of an accepted request."""
     return request_of(read_schedules_by_tag(request_json.read(text.decode(), depth=MAX_JSON_DEPTH)), kind, text)

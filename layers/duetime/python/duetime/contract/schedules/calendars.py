@@ -1,4 +1,4 @@
-"""Requests about calendars: the body, what it means, and the queries."""
+"""Calendars over REST: bodies, queries and responses."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _Weekdays = Annotated[list[Weekday], Field(json_schema_extra={"uniqueItems": Tru
 
 
 def _labelled(value: object) -> object:
-    """A list of dates as dates without labels."""
+    """Converts a list of dates to dates without labels."""
     return dict.fromkeys(value, "") if isinstance(value, list) and all(isinstance(x, str) for x in value) else value
 
 
@@ -160,10 +160,10 @@ class ICalendarQuery(Parameters):
     ] = None
 
     def reject(self) -> None:
-        """Refuse every parameter of a body that is JSON.
+        """Rejects all parameters, for a JSON body.
 
         Raises:
-            ParametersInvalid: there is one.
+            ParametersInvalid: there is a parameter.
         """
         if given := sorted(self.model_fields_set):
             reason = "goes with an iCalendar file; a calendar as JSON says it in its body"
@@ -171,10 +171,10 @@ class ICalendarQuery(Parameters):
 
 
 def calendar_name(text: str) -> str:
-    """The name in a path.
+    """Parses the name in a path.
 
     Raises:
-        CalendarNotFound: no calendar can have it.
+        CalendarNotFound: the text cannot be a name.
     """
     if _NAME.fullmatch(text) is None:
         raise CalendarNotFound(text)
@@ -182,10 +182,10 @@ def calendar_name(text: str) -> str:
 
 
 def new_calendar_name(text: str) -> str:
-    """The name in the path of a calendar that is put.
+    """Parses the name in the path of a calendar to be stored.
 
     Raises:
-        ParametersInvalid: no calendar can have it.
+        ParametersInvalid: the text cannot be a name.
     """
     if _NAME.fullmatch(text) is None:
         reason = words_of(SCHEDULE_NAME_PATTERN) or "is no name"
@@ -194,11 +194,11 @@ def new_calendar_name(text: str) -> str:
 
 
 def calendar_of(document: Document, name: str) -> Calendar:
-    """The calendar that a body asks for.
+    """Decodes a calendar.
 
     Raises:
-        FieldsInvalid: some fields cannot be accepted.
-        FieldInvalid: one of them cannot.
+        FieldsInvalid: some fields are invalid.
+        FieldInvalid: a field is invalid.
     """
     body = read_body(CalendarFields, document)
     if body.name not in {None, name}:
@@ -286,7 +286,7 @@ class CalendarPage(TypedDict):
 
 
 def calendar_response(calendar: Calendar) -> CalendarResponse:
-    """A calendar."""
+    """The response for a calendar."""
     return CalendarResponse(
         name=calendar.name,
         mode=calendar.mode,
@@ -313,7 +313,7 @@ def _names(weekdays: frozenset[int]) -> list[Weekday]:
 
 
 def _clock(since_midnight: Millis) -> str:
-    """A time of day, its seconds only where there are any."""
+    """Formats a time of day, with seconds only if they are not zero."""
     if since_midnight == DAY:
         return "24:00"
     minutes, rest = divmod(since_midnight, MINUTE)

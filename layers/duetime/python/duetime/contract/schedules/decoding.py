@@ -1,4 +1,4 @@
-"""From the bodies of requests about schedules to what use cases take."""
+"""Decodes request bodies of schedules."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ PLAIN_FIELDS = tuple(each.name for each in fields(ScheduleSpec) if each.name not
 
 @dataclass(frozen=True, slots=True)
 class PreviewSpec:
-    """A preview that is asked for.
+    """A decoded request for a preview.
 
     Attributes:
-        schedule: the timing as a schedule that is nowhere stored, without its calendars.
-        calendars: the names of those.
-        after: the instant before the first one.
-        count: how many occurrences.
+        schedule: an unstored schedule with the timing, without its calendars.
+        calendars: names of the calendars.
+        after: the instant before the first occurrence.
+        count: number of occurrences.
     """
 
     schedule: Schedule
@@ -71,7 +71,7 @@ class PreviewSpec:
     count: int
 
     def occurrences(self, calendars: tuple[Calendar, ...]) -> Sequence[Occurrence]:
-        """What comes, its calendars given. Of a permanent schedule only the first run has a time."""
+        """The occurrences, given the calendars. For a permanent schedule, only the time of the first run is known."""
         schedule = replace(self.schedule, calendars=calendars)
         timing = schedule.timing
         if not isinstance(timing, Permanent):
@@ -82,10 +82,10 @@ class PreviewSpec:
 
 
 def schedule_name(text: str) -> str:
-    """The name in a path.
+    """Parses the name in a path.
 
     Raises:
-        ScheduleNotFound: no schedule can have it.
+        ScheduleNotFound: the text cannot be a name.
     """
     if _NAME.fullmatch(text) is None:
         raise ScheduleNotFound(text)
@@ -93,11 +93,11 @@ def schedule_name(text: str) -> str:
 
 
 def schedule_spec(document: Document) -> ScheduleSpec:
-    """The schedule that a body asks for.
+    """Decodes a schedule.
 
     Raises:
-        FieldsInvalid: some fields cannot be accepted.
-        FieldInvalid: one of them cannot.
+        FieldsInvalid: some fields are invalid.
+        FieldInvalid: a field is invalid.
     """
     body = read_body(ScheduleCreate, document)
     return ScheduleSpec(
@@ -113,11 +113,11 @@ def schedule_spec(document: Document) -> ScheduleSpec:
 
 
 def preview_request(document: Document, now: Millis) -> PreviewSpec:
-    """The preview that a body asks for; a rate without a start is counted from its first moment.
+    """Decodes a preview; rates without a start are counted from its first moment.
 
     Raises:
-        FieldsInvalid: some fields cannot be accepted.
-        FieldInvalid: one of them cannot.
+        FieldsInvalid: some fields are invalid.
+        FieldInvalid: a field is invalid.
     """
     body = read_body(PreviewRequest, document)
     start = now if body.start is None else body.start
@@ -139,28 +139,28 @@ def preview_request(document: Document, now: Millis) -> PreviewSpec:
 
 
 def pause_reason(document: Document) -> str:
-    """Why a schedule is paused.
+    """Decodes the reason of a pause.
 
     Raises:
-        FieldsInvalid: some fields cannot be accepted.
+        FieldsInvalid: some fields are invalid.
     """
     return read_body(SchedulePause, document).reason
 
 
 def action_reason(document: Document) -> str:
-    """Why something is done to a schedule.
+    """Decodes the reason of an action on a schedule.
 
     Raises:
-        FieldsInvalid: some fields cannot be accepted.
+        FieldsInvalid: some fields are invalid.
     """
     return read_body(ScheduleActionRequest, document).reason
 
 
 def occurrence_request(document: Document) -> tuple[OccurrenceRequest, str]:
-    """What is to be done to one occurrence, and why.
+    """Decodes the action on one occurrence and its reason.
 
     Raises:
-        FieldsInvalid: some fields cannot be accepted.
+        FieldsInvalid: some fields are invalid.
     """
     body = read_body(OccurrenceUpdate, document)
     if (body.due_at is not None) is not (body.action is OccurrenceAction.MOVE):
@@ -171,19 +171,19 @@ def occurrence_request(document: Document) -> tuple[OccurrenceRequest, str]:
 
 
 def backfill_request(document: Document) -> BackfillCreate:
-    """The period and the pace of a backfill.
+    """Decodes the period and the pace of a backfill.
 
     Raises:
-        FieldsInvalid: some fields cannot be accepted.
+        FieldsInvalid: some fields are invalid.
     """
     return read_body(BackfillCreate, document)
 
 
 def written_of(body: TimingFields) -> Written:
-    """The one timing that a body gives, which can be read.
+    """The timing of a body, which must be exactly one and valid.
 
     Raises:
-        FieldInvalid: there is none, or more than one, or it cannot be accepted; says why.
+        FieldInvalid: there is none or more than one, or it is invalid; gives the reason.
     """
     given: dict[str, Any] = {name: value for name in TIMINGS if (value := getattr(body, name)) is not None}
     if body.permanent is not None:
@@ -192,7 +192,7 @@ def written_of(body: TimingFields) -> Written:
 
 
 def lists_of(body: TimingFields | SingleTiming) -> dict[str, Any]:
-    """The timings that a body gives as lists, as they are kept."""
+    """The timings of a body that are lists, in stored form."""
     lists: dict[str, Any] = {}
     if body.dates is not None:
         lists["dates"] = tuple(body.dates)
@@ -205,22 +205,22 @@ def lists_of(body: TimingFields | SingleTiming) -> dict[str, Any]:
 
 
 def readable(written: Written) -> Written:
-    """A timing that can be read: any other is refused here, and never stored.
+    """Validates a timing before it is stored.
 
     Raises:
-        FieldInvalid: there is none, or more than one, or it cannot be accepted; says why.
+        FieldInvalid: there is none or more than one, or it is invalid; gives the reason.
     """
     _ = written.timing
     return written
 
 
 def clock_of(body: TimingFields) -> Clock:
-    """In whose zone a timing is, and what becomes of times that its clock leaves out or repeats."""
+    """The time zone of a timing, and its rules for clock changes."""
     return Clock(zone_named(body.timezone), body.dst_gap, body.dst_fold)
 
 
 def template_of(task: TaskTemplate) -> TaskSpec:
-    """The task of each occurrence; the schedule says when it is due."""
+    """The template of an occurrence's task; the schedule determines its due time."""
     if given := [name for name in _SAYS_WHEN if name in task.model_fields_set]:
         raise FieldsInvalid(
             Fault(f"task.{name}", "belongs to no schedule's task: the schedule says when", FaultCode.NOT_ALLOWED)
@@ -232,20 +232,20 @@ def template_of(task: TaskTemplate) -> TaskSpec:
 
 _PAYLOAD, _TASK, _TOPOLOGY = "payload", "task", "topology"
 _BY_GRAPH = ("notify_within_seconds",)
-"""Fields of a task that follow from the graph of a topology, unless they are given."""
+"""Fields of a task that the graph of a topology determines, unless they are set."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimingPatch:
-    """What an update says of a timing; another timing replaces the one before."""
+    """The update of a timing; another timing replaces the previous one."""
 
     body: SchedulePatch
 
     def of(self, before: Written) -> Written:
-        """The timing with the update.
+        """Returns the updated timing.
 
         Raises:
-            FieldInvalid: there is none left, or more than one, or it cannot be accepted; says why.
+            FieldInvalid: no timing is left, or more than one, or it is invalid; gives the reason.
         """
         body, given = self.body, self.body.model_fields_set
         fields: dict[str, Any] = {name: getattr(body, name) for name in TIMINGS if name in given}
@@ -264,36 +264,36 @@ class TimingPatch:
 
 @dataclass(frozen=True, slots=True)
 class TaskPatch:
-    """What an update says of the task of a schedule, merged; its payload is replaced as a whole."""
+    """The update of a schedule's task, which is merged; its payload is replaced as a whole."""
 
     patch: Mapping[str, Any]
 
     @property
     def has_payload(self) -> bool:
-        """Whether it gives another payload."""
+        """Whether it sets another payload."""
         return _PAYLOAD in self.patch
 
     def of(self, before: TaskSpec) -> TaskSpec:
-        """The task with the update.
+        """Returns the updated task.
 
         Raises:
-            FieldsInvalid: some fields cannot be accepted.
+            FieldsInvalid: some fields are invalid.
         """
         fields = merged(template_fields(before), self.patch, opaque=(_PAYLOAD,))
         if self.patch.keys() & {_PAYLOAD, "target"} and fields.get("target", {}).get("kind") == _TOPOLOGY:
             fields = {name: value for name, value in fields.items() if name not in _BY_GRAPH or name in self.patch}
         after = template_of(validated(TaskTemplate, fields, (_TASK,)))
-        # A type that was accepted once is not refused by an update of something else.
+        # A type that was accepted before is not rejected by an update of other fields.
         is_same = (after.type, after.target) == (before.type, before.target)
         return replace(after, allow_unknown_type=after.allow_unknown_type or is_same)
 
 
 def schedule_update(document: Document, name: str) -> ScheduleUpdate:
-    """The update that a body asks for, of the schedule of a name.
+    """Decodes the update of a schedule.
 
     Raises:
-        FieldsInvalid: some fields cannot be accepted, or there are none.
-        FieldInvalid: one of them cannot.
+        FieldsInvalid: some fields are invalid, or there are none.
+        FieldInvalid: a field is invalid.
     """
     value = document.value
     task: object = {}
@@ -302,7 +302,7 @@ def schedule_update(document: Document, name: str) -> ScheduleUpdate:
             raise FieldsInvalid([Fault(BODY, "names no field to change", FaultCode.REQUIRED)])
         reject_invalid_values(value, document)
         task = value.get(_TASK, {})
-        # Its task is read once it is merged; its own name changes nothing.
+        # The task is read after it is merged; the unchanged name is ignored.
         value = {key: each for key, each in value.items() if key != _TASK and (key, each) != ("name", name)}
         document = replace(document, value=value)
     body = read_body(SchedulePatch, document)

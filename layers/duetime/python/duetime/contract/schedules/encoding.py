@@ -1,4 +1,4 @@
-"""From schedules and their occurrences to the bodies of answers."""
+"""Encodes schedules and occurrences as responses."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task_spec import TaskSpec
 
 UPCOMING = 5
-"""Occurrences that a schedule shows of what comes."""
+"""Number of future occurrences in a schedule's response."""
 
 
 def schedule_entry(status: ScheduleStatus) -> ScheduleSummary:
-    """A schedule as lists show it."""
+    """A schedule in a list."""
     stored = status.stored
     spec, timing = stored.spec, stored.spec.written
     return ScheduleSummary(
@@ -96,7 +96,7 @@ def _single(timing: Written) -> TimingResponse:
 
 
 def schedule_response(status: ScheduleStatus, upcoming: Sequence[Occurrence]) -> ScheduleResponse:
-    """A schedule, whole."""
+    """The complete response for a schedule."""
     stored = status.stored
     return ScheduleResponse(
         **schedule_entry(status),  # type: ignore[typeddict-item]  # a summary has no estimate
@@ -114,7 +114,7 @@ def schedule_response(status: ScheduleStatus, upcoming: Sequence[Occurrence]) ->
 
 
 def previewed(occurrence: Occurrence) -> PreviewOccurrence:
-    """One time of a timing."""
+    """An occurrence in a preview."""
     return PreviewOccurrence(
         scheduled_at=to_iso(occurrence.nominal),
         local_time=occurrence.key,
@@ -127,7 +127,7 @@ def previewed(occurrence: Occurrence) -> PreviewOccurrence:
 def occurrence_response(
     occurrence: Occurrence, task_id: TaskId | None, task: Task | None, note: str
 ) -> OccurrenceResponse:
-    """One time of a schedule, with its task, and what became of it in words."""
+    """An occurrence of a schedule, with its task and its result in words."""
     shown = previewed(occurrence)
     shown["note"] = note or shown["note"]
     return OccurrenceResponse(
@@ -136,7 +136,7 @@ def occurrence_response(
 
 
 def template_fields(task: TaskSpec) -> dict[str, Any]:
-    """The task of a schedule as a request would have it; what has no value is left out."""
+    """The task of a schedule in the form of a request; fields without a value are omitted."""
     fields = {"type": task.type, **request_fields(task.target, task)}
     if task.payload:
         fields["payload"] = json.loads(task.payload)
@@ -144,7 +144,7 @@ def template_fields(task: TaskSpec) -> dict[str, Any]:
 
 
 def backfill_response(run: BackfillRun) -> BackfillResponse:
-    """A backfill."""
+    """The response for a backfill."""
     wanted, cursor = run.backfill, run.cursor
     return BackfillResponse(
         id=run.id,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
-from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
+from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
 
 from duetime.contract.http.operation import Operation, Returns
 from duetime.contract.tasks.responses import Instant
@@ -72,7 +72,7 @@ class ForecastResponse(TypedDict):
 
 
 def forecast_response(found: Forecast) -> ForecastResponse:
-    """A forecast."""
+    """The response for a forecast."""
     return ForecastResponse(
         period_seconds=FORECAST_PERIOD // SECOND,
         periods=[

@@ -1,4 +1,4 @@
-"""The operations on schedules and calendars."""
+"""Operations on schedules and calendars."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ RESUME_BY_TAG = filter_action(
     "resumeSchedulesByTag",
     "POST /v1/schedules/resume",
     "Resume all paused schedules with some tags",
-    "Like `pauseSchedulesByTag`, whoever paused them.",
+    "Like `pauseSchedulesByTag`, regardless of who paused them.",
     bodies.SchedulesByTag,
 )
 RUN = Operation(

@@ -1,4 +1,4 @@
-"""What may be asked of lists of schedules and of their occurrences."""
+"""Query parameters for lists of schedules, occurrences and runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.times import LAST_INSTANT, Millis
 
 LISTED = 20
-"""Occurrences in a list that does not say how many."""
+"""Default number of occurrences in a list."""
 _WHOLE = re.compile(r"[0-9]{1,4}")
 
 
@@ -52,7 +52,7 @@ class ScheduleListQuery(Parameters):
     ] = None
 
     def scope(self, owner: str) -> str:
-        """Which list this is, whatever the page: what a token must have been handed out for."""
+        """Scope of the list's page tokens."""
         return repr((owner, "schedules", self.state))
 
 
@@ -73,10 +73,10 @@ class OccurrencesQuery(Parameters):
     ] = LISTED
 
     def bounds(self, now: Millis) -> tuple[Millis, Millis]:
-        """The first and the last moment.
+        """The first and the last moment of the list.
 
         Raises:
-            ParametersInvalid: the last one is past, and the list begins now.
+            ParametersInvalid: the last moment is past, and the list starts now.
         """
         start = now if self.scheduled_after is None else self.scheduled_after
         end = LAST_INSTANT if self.scheduled_before is None else self.scheduled_before - 1
@@ -118,7 +118,7 @@ class RunListQuery(Parameters):
     ] = None
 
     def scope(self, owner: str, name: str) -> str:
-        """Which list this is, whatever the page: what a token must have been handed out for."""
+        """Scope of the list's page tokens."""
         return repr((owner, "runs", name, self.scheduled_after, self.scheduled_before, self.status))
 
 

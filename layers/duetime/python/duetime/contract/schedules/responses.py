@@ -1,4 +1,4 @@
-"""The bodies of answers about schedules. A field that has no value is null."""
+"""Responses about schedules. Fields without a value are null."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class TaskTemplateResponse(TaskOptionsResponse):
 
     type: str
     payload: NotRequired[Annotated[Any, Field(description="Any JSON; in a list, a large one is left out.")]]
-    target: Annotated[TargetResponse | None, Field(description="What is called; null for the default of the type.")]
+    target: Annotated[TargetResponse | None, Field(description="The target; null for the default of the type.")]
 
 
 class PermanentResponse(TypedDict):
@@ -152,7 +152,7 @@ class BackfillList(TypedDict):
 
 
 class ExpectationResponse(TypedDict):
-    """Whether a schedule achieves what is expected of it, as of the last deadline that was looked into."""
+    """Whether a schedule meets its expectations, as of the last deadline that was checked."""
 
     missed_at: Annotated[Instant | None, Field(description="The latest deadline that was missed; null for none.")]
     met_at: Annotated[
@@ -235,8 +235,8 @@ class ScheduleSummary(TypedDict):
     revision: Annotated[
         int,
         Field(
-            description="Grows with every update; occurrences of an older revision are dropped unless their time had "
-            "come by then and the timing still has it."
+            description="Grows with every update; occurrences of an older revision are dropped unless they were due "
+            "before the update and the timing still includes them."
         ),
     ]
     tzdata: Annotated[str, Field(description="Version of the time zone data that it was last computed with.")]
@@ -276,11 +276,11 @@ class SchedulePage(TypedDict):
 
 
 class ScheduleRunResponse(TypedDict):
-    """An occurrence of a schedule, and what became of it."""
+    """An occurrence of a schedule and its status."""
 
     scheduled_at: Annotated[Instant, Field(description="The time that it was scheduled for.")]
     local_time: Annotated[str, Field(description="The same in the schedule's time zone, with its offset.")]
-    status: Annotated[RunStatus, Field(description="What became of it.")]
+    status: Annotated[RunStatus, Field(description="Its status.")]
     reason: Annotated[str | None, Field(description="Why it did not run, or did not succeed; null if there is none.")]
     cause: Annotated[Cause, Field(description="Why there is, or would be, a task.")]
     task_id: Annotated[str | None, Field(description="Id of its task; null if it has none, or none yet.")]
@@ -326,7 +326,7 @@ class ScheduleRunPage(TypedDict):
 
 
 def run_page(page: RunPage, query: RunListQuery, next_token: str | None) -> ScheduleRunPage:
-    """A page of runs of a schedule."""
+    """The response for a page of runs."""
     return ScheduleRunPage(
         runs=[_run(each, page.stored) for each in page.runs],
         applied=AppliedRunsWindow(
@@ -364,7 +364,7 @@ ScheduleEventType: TypeAlias = Literal[
 
 
 class ScheduleEventResponse(TypedDict):
-    """Something that was done to a schedule."""
+    """An action on a schedule, or another event."""
 
     type: Annotated[ScheduleEventType, Field(description="What happened.")]
     at: Annotated[Instant, Field(description="When it happened.")]
@@ -373,12 +373,10 @@ class ScheduleEventResponse(TypedDict):
     version: Annotated[int | None, Field(description="Version of the schedule after it; null for its creation.")]
     fields: Annotated[
         Sequence[str],
-        Field(
-            description="Of an update: the names of the fields that were changed; those of the task begin with `task.`."
-        ),
+        Field(description="For an update, the names of the changed fields; those of the task start with `task.`."),
     ]
-    task_id: Annotated[str | None, Field(description="Of a run that was requested: its task.")]
-    backfill_id: Annotated[str | None, Field(description="Of a backfill: its id.")]
+    task_id: Annotated[str | None, Field(description="For a requested run, its task.")]
+    backfill_id: Annotated[str | None, Field(description="For a backfill, its id.")]
 
 
 class ScheduleEventList(TypedDict):
@@ -391,7 +389,7 @@ class ScheduleEventList(TypedDict):
 
 
 def schedule_events(stored: StoredSchedule) -> ScheduleEventList:
-    """The events of a schedule."""
+    """The response with a schedule's events."""
     created = ScheduleEventResponse(
         type=CREATED,
         at=to_iso(stored.created_at),

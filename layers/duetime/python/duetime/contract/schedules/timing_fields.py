@@ -1,4 +1,4 @@
-"""The fields by which a request says when work is due, and how that is read."""
+"""The timing fields of requests, and their validation."""
 
 from __future__ import annotations
 

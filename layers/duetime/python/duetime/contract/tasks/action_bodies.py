@@ -1,4 +1,4 @@
-"""The bodies of requests about a task that exists already: by its user, and by whoever works on it."""
+"""Request bodies for an existing task, from its user and from workers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OF_A_SUCCESS = {"not": {"anyOf": [{"required": ["error"]}, {"required": ["retri
 
 
 def _as_notification(schema: dict[str, Any]) -> None:
-    """An error belongs to a failure, and a result to a success; what is left out is not null."""
+    """An error belongs to a failure, and a result to a success; omitted fields are absent, not null."""
     error = schema["properties"]["error"]
     schema["properties"]["error"] = {**error["anyOf"][0], "description": error["description"]}
     schema |= {"if": _FAILED, "then": _OF_A_FAILURE, "else": _OF_A_SUCCESS}
@@ -53,7 +53,7 @@ class TaskSignal(Body):
     payload: Annotated[
         Any,
         Field(
-            description=f"Of an approval: the result of the task: any JSON, at most {MAX_RESULT_BYTES} bytes.",
+            description=f"For an approval, the result of the task: any JSON, at most {MAX_RESULT_BYTES} bytes.",
             examples=[{"limit": 500}],
         ),
     ] = None
@@ -61,7 +61,7 @@ class TaskSignal(Body):
 
 
 OPTIONAL_BODIES = (EmptyRequest, TaskAction)
-"""Bodies that may be left out, and those that are made of them."""
+"""Optional bodies, including subclasses."""
 
 
 class TaskQueryBody(Body):

@@ -1,4 +1,4 @@
-"""From the bodies of requests about an existing task to what a use case takes."""
+"""Decodes request bodies for an existing task."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _OF_A_FAILURE = ("error", "retriable")
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What an attempt says of itself.
+    """A report of an attempt.
 
     Attributes:
-        fence: which attempt says it.
-        progress: how far it has come; `None` if it only lives.
+        fence: of the attempt.
+        progress: the progress; `None` for a heartbeat.
     """
 
     fence: int
@@ -45,10 +45,10 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """How an attempt ended, by its own word.
+    """A report of an attempt's end.
 
     Attributes:
-        fence: which attempt.
+        fence: of the attempt.
     """
 
     fence: int
@@ -56,65 +56,65 @@ class Notice:
 
 
 def reject_fields(document: Document) -> None:
-    """Refuse every field, by name.
+    """Rejects all fields by name.
 
     Raises:
-        FieldsInvalid: there is one, or the body is no object.
+        FieldsInvalid: there is a field, or the body is not an object.
     """
     read_body(EmptyRequest, document)
 
 
 def action_reason(document: Document) -> str:
-    """Why an action is asked for; empty for no reason.
+    """The reason of an action; empty for no reason.
 
     Raises:
-        FieldsInvalid: some fields cannot be accepted.
+        FieldsInvalid: some fields are invalid.
     """
     return read_body(TaskAction, document).reason
 
 
 def cancellation(document: Document) -> TaskCancel:
-    """What the body of a cancel asks for.
+    """Decodes a cancel.
 
     Raises:
-        FieldsInvalid: some fields cannot be accepted.
+        FieldsInvalid: some fields are invalid.
     """
     return read_body(TaskCancel, document)
 
 
 def query(document: Document) -> Query:
-    """What an endpoint is asked for.
+    """Decodes a query to an endpoint.
 
     Raises:
-        FieldsInvalid: some fields cannot be accepted.
+        FieldsInvalid: some fields are invalid.
     """
     return Query(read_body(TaskQueryBody, document).action)
 
 
 def heartbeat(document: Document) -> Report:
-    """The sign of life that a body holds.
+    """Decodes a heartbeat.
 
     Raises:
-        FieldsInvalid: some fields cannot be accepted.
+        FieldsInvalid: some fields are invalid.
     """
     return Report(read_body(HeartbeatReport, document).fence)
 
 
 def progress(document: Document) -> Report:
-    """The progress that a body tells.
+    """Decodes a report of progress.
 
     Raises:
-        FieldsInvalid: some fields cannot be accepted.
+        FieldsInvalid: some fields are invalid.
     """
     body = read_body(ProgressReport, document)
     return Report(body.fence, Progress(body.percent, body.message))
 
 
 def notice(document: Document) -> Notice:
-    """The end of an attempt that a body tells.
+    """Decodes a report of an attempt's end.
 
     Raises:
-        FieldsInvalid: some fields cannot be accepted, or do not belong to the outcome.
+        FieldsInvalid: some fields are invalid, or do not belong to the outcome.
     """
     body = read_body(OutcomeReport, document)
     return Notice(body.fence, _success(body) if body.outcome == "succeeded" else _failure(body))
@@ -122,7 +122,7 @@ def notice(document: Document) -> Notice:
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """What a person has decided.
+    """A person's decision.
 
     Attributes:
         payload: JSON text in UTF-8.
@@ -134,10 +134,10 @@ class Signal:
 
 
 def signal(document: Document) -> Signal:
-    """The decision that a body tells.
+    """Decodes a decision.
 
     Raises:
-        FieldsInvalid: some fields cannot be accepted, or do not belong to the decision.
+        FieldsInvalid: some fields are invalid, or do not belong to the decision.
     """
     body = read_body(TaskSignal, document)
     if not body.approve and "payload" in body.model_fields_set:

@@ -1,4 +1,4 @@
-"""From the attempt history of a task to the answer that lists its attempts."""
+"""Encodes the attempt history of a task as a response."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def attempts(task: Task, older: Iterable[AttemptRecord], traceback: AttemptTraceback | None = None) -> AttemptList:
-    """The attempts of a task that have ended, oldest first.
+    """The ended attempts of a task, oldest first.
 
     Args:
-        task: the record, which holds the last lines.
-        older: the lines that the record had no more room for; one that it still has is not repeated here.
-        traceback: that of the last attempt that left one.
+        task: the record, which contains the latest attempts.
+        older: attempts that did not fit into the record; those that are still in it are ignored.
+        traceback: of the last attempt that has one.
     """
     return AttemptList(attempts=[_attempt(line, task, traceback) for line in ended_attempts(task, older)])
 

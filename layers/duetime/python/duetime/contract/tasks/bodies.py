@@ -1,4 +1,4 @@
-"""The bodies of requests. What they say here about each field is also what the OpenAPI document says."""
+"""Request bodies of tasks. The descriptions of fields are also those of the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ DebounceSeconds = Annotated[int, Field(ge=1, le=MAX_DEBOUNCE_SECONDS)]
 
 
 class Unique(Body):
-    """That a task shall be the only one of its key: of an owner's tasks, one at a time holds a key."""
+    """Makes a task the only one with its key among its owner's tasks."""
 
     key: UniqueKey
     until: Annotated[
@@ -96,7 +96,7 @@ class Unique(Body):
 
 
 class Debounce(Body):
-    """That further creations with the key put the task off, and replace its fields, until it starts."""
+    """Lets further creations with the key delay the task, and replace its fields, until it starts."""
 
     key: UniqueKey
     seconds: Annotated[DebounceSeconds, Field(description="It is due this many seconds after the latest creation.")]
@@ -113,7 +113,7 @@ class Debounce(Body):
 
 
 class TaskUniqueness(Body):
-    """What a creation may say of other tasks with the same key."""
+    """Fields of a creation about other tasks with the same key."""
 
     unique: Annotated[Unique | None, Field(description="Makes it the only task of a key; null for none.")] = None
     debounce: Annotated[
@@ -123,7 +123,7 @@ class TaskUniqueness(Body):
 
 
 def without_uniqueness(schema: dict[str, Any]) -> None:
-    """What is a part of a schedule or a topology has no key: what is given all the same is refused with the reason."""
+    """Parts of schedules and topologies have no unique key; the field is accepted only to reject it with a reason."""
     for name in TaskUniqueness.model_fields:
         schema["properties"].pop(name)
 
@@ -148,13 +148,13 @@ NoticeAddress = Annotated[
     ),
     AfterValidator(_notice_address),
 ]
-NotifiesFailure = Annotated[bool, Field(description="Whether it is told that the task has failed for good.")]
+NotifiesFailure = Annotated[bool, Field(description="Whether a notice is sent when the task has failed for good.")]
 LateSeconds = Annotated[
     int,
     Field(
         ge=MIN_LATE_SECONDS,
         le=MAX_LATE_SECONDS,
-        description="How many seconds after its due time it is told that the task has not started; null for never.",
+        description="How many seconds after its due time a notice is sent if the task has not started; null for never.",
     ),
 ]
 
@@ -166,15 +166,15 @@ ONE_DUE_TIME: dict[str, Any] = {"not": {"required": ["due_at", "delay_seconds"]}
 
 
 def _as_creation(schema: dict[str, Any]) -> None:
-    """No due time is written as one that is left out, not as null."""
+    """Writes omitted due times as optional, not as nullable."""
     schema["properties"]["due_at"].pop("default")
-    # It depends on the type.
+    # The default depends on the type.
     schema["properties"]["target"].pop("default")
     schema |= ONE_DUE_TIME
 
 
 def _or_empty(text: str | None) -> str:
-    """What answers show as null, written back, is no text."""
+    """Converts null, as in responses, to an empty text."""
     return text or ""
 
 
@@ -222,7 +222,7 @@ class Rate(Body):
 
 
 class NotifyOn(Body):
-    """Who is told of a failure for good (`failed`) or a late start (`late_seconds`); one of the two is required."""
+    """Notices about a final failure (`failed`) or a late start (`late_seconds`); one of the two is required."""
 
     to: NoticeAddress
     failed: NotifiesFailure = False
@@ -231,12 +231,12 @@ class NotifyOn(Body):
     @model_validator(mode="after")
     def _wants_something(self) -> Self:
         if not self.failed and self.late_seconds is None:
-            raise ValueError("needs `failed` or `late_seconds`, or nothing is ever told")
+            raise ValueError("needs `failed` or `late_seconds`, or no notice is ever sent")
         return self
 
 
 class _NullAsDefault(Body):
-    """Null stands for what is left out, wherever a client can mean only that."""
+    """Null has the meaning of an omitted field, where a client cannot mean anything else."""
 
     NULLABLE: ClassVar[frozenset[str]] = frozenset({"tags", "retry", "due_at", "delay_seconds", "target"})
 
@@ -260,7 +260,7 @@ Payload = Annotated[
 
 
 class TaskLabels(_NullAsDefault):
-    """What a client may say of a task, and of a topology alike."""
+    """Fields that tasks and topologies have in common."""
 
     READ_ONLY: ClassVar[frozenset[str]] = frozenset(TaskResponse.__annotations__)
 
@@ -269,7 +269,7 @@ class TaskLabels(_NullAsDefault):
         CallbackUrl | None, Field(description="URL that the outcome is posted to; null for none.")
     ] = None
     notify_on: Annotated[
-        NotifyOn | None, Field(description="Who is told of a failure or of a late start; null for nobody.")
+        NotifyOn | None, Field(description="Notices about a failure or a late start; null for none.")
     ] = None
     name: Annotated[
         TaskName | None,
@@ -281,7 +281,7 @@ class TaskLabels(_NullAsDefault):
 
 
 class TaskWork(_NullAsDefault):
-    """What a client may say of the work that a task is."""
+    """Fields that describe the work of a task."""
 
     payload: Payload = None
     due_at: Annotated[
@@ -300,7 +300,7 @@ class TaskWork(_NullAsDefault):
 
 
 class TaskFields(TaskLabels, TaskWork):
-    """All that a client may say of a task, its type apart."""
+    """All fields of a task except its type."""
 
 
 class TaskCreate(TaskFields, TaskUniqueness):
@@ -313,7 +313,7 @@ class TaskCreate(TaskFields, TaskUniqueness):
 
 
 class BatchEnvelope(Body):
-    """A batch whose tasks are still to be read, each for itself."""
+    """A batch whose tasks are validated individually later."""
 
     tasks: Annotated[list[Any], Field(min_length=1, max_length=MAX_BATCH)]
 
@@ -325,10 +325,10 @@ class TaskBatchCreate(Body):
 
 
 def _as_update(schema: dict[str, Any]) -> None:
-    """What an update leaves out stays as it is: no default applies, and something must be there."""
+    """In an update, omitted fields are unchanged: defaults do not apply, and at least one field is required."""
     for field in schema["properties"].values():
         field.pop("default", None)
-    # Generators name the type of a map that cannot be null; nobody needs to send null to remove all tags.
+    # Generators only type maps that cannot be null; null is not needed to remove all tags.
     schema["properties"]["tags"] = _not_null(schema["properties"]["tags"])
     schema |= {"minProperties": 1, **ONE_DUE_TIME}
 
@@ -339,13 +339,13 @@ def _not_null(field: dict[str, Any]) -> dict[str, Any]:
 
 
 def _as_part(schema: dict[str, Any]) -> None:
-    """What a part leaves out stays as it is."""
+    """Omitted fields of a part are unchanged."""
     for field in schema["properties"].values():
         field.pop("default", None)
 
 
 class RetryPatch(Body):
-    """What to change of how a task is tried again; null gives a field its default."""
+    """Update of a retry policy; null sets a field to its default."""
 
     model_config = ConfigDict(json_schema_extra=_as_part)
 
@@ -363,7 +363,7 @@ class RetryPatch(Body):
 
 
 class LockPatch(Body):
-    """What to change of the lock that a task needs; one that had none needs a `key`."""
+    """Update of a task's lock; a task without a lock needs a `key`."""
 
     model_config = ConfigDict(json_schema_extra=_as_part)
 
@@ -377,7 +377,7 @@ class LockPatch(Body):
 
 
 class RatePatch(Body):
-    """What to change of the rate of a task; one that had none needs a `key` and a `limit`."""
+    """Update of a task's rate; a task without a rate needs a `key` and a `limit`."""
 
     model_config = ConfigDict(json_schema_extra=_as_part)
 
@@ -388,19 +388,19 @@ class RatePatch(Body):
 
 
 class NotifyOnPatch(Body):
-    """What to change of who is told of a task; one that told nobody needs a `to`."""
+    """Update of a task's notices; a task without notices needs a `to`."""
 
     model_config = ConfigDict(json_schema_extra=_as_part)
 
     to: Annotated[NoticeAddress | None, Field(description="Where notices are sent.")] = None
     failed: Annotated[NotifiesFailure | None, Field(description="Whether a final failure is notified.")] = None
     late_seconds: Annotated[
-        LateSeconds | None, Field(description="After how many seconds a late start is told; null for never.")
+        LateSeconds | None, Field(description="After how many seconds a late start is reported; null for never.")
     ] = None
 
 
 class TargetPatch(Body):
-    """What to change of what a task calls; with another `kind`, the whole target, as in a creation."""
+    """Update of a task's target; with another `kind`, the whole target as in a creation."""
 
     model_config = ConfigDict(json_schema_extra=_as_part)
 
@@ -422,9 +422,9 @@ class TargetPatch(Body):
         dict[str, Any] | None, Field(description="Its body, replaced as a whole; null for the payload.")
     ] = None
     success: Annotated[SuccessStatuses | None, Field(description="Statuses of an HTTP endpoint's success.")] = None
-    auth: Annotated[dict[str, str | None] | None, Field(description="What it proves its sender with.")] = None
+    auth: Annotated[dict[str, str | None] | None, Field(description="Authentication of the request.")] = None
     response: Annotated[
-        dict[str, str | int | None] | None, Field(description="What of an HTTP endpoint's response is kept.")
+        dict[str, str | int | None] | None, Field(description="The part of an HTTP endpoint's response to keep.")
     ] = None
     definition: Annotated[
         dict[str, Any] | None, Field(description="The topology definition that is run; null for a graph of its own.")
@@ -444,7 +444,7 @@ class TargetPatch(Body):
 
 
 class TaskPatch(Body):
-    """What to change of a task that has not started, merged (RFC 7396); `payload` is replaced as a whole."""
+    """Update of a task that has not started, merged (RFC 7396); `payload` is replaced as a whole."""
 
     model_config = ConfigDict(json_schema_extra=_as_update)
     READ_ONLY: ClassVar[frozenset[str]] = TaskFields.READ_ONLY - set(TaskCreate.model_fields)
@@ -455,7 +455,7 @@ class TaskPatch(Body):
         None
     )
     notify_on: Annotated[
-        NotifyOnPatch | None, Field(description="Who is told of a failure or of a late start; null for nobody.")
+        NotifyOnPatch | None, Field(description="Notices about a failure or a late start; null for none.")
     ] = None
     expires_seconds: ExpiresSeconds | None = None
     name: Annotated[TaskName | None, Field(description="A name for people; null removes it.")] = None
@@ -471,14 +471,12 @@ class TaskPatch(Body):
         Moment | None, Field(description="When it is due. Excludes `delay_seconds`; null is as if left out.")
     ] = None
     delay_seconds: DelaySeconds | None = None
-    target: Annotated[TargetPatch | None, Field(description="What is called; null for what its type says.")] = None
-    retry: Annotated[RetryPatch | None, Field(description="How it is tried again; null for the default.")] = None
+    target: Annotated[TargetPatch | None, Field(description="The target; null for the default of the type.")] = None
+    retry: Annotated[RetryPatch | None, Field(description="The retry policy; null for the default.")] = None
     timeout_seconds: TimeoutSeconds | None = None
     notify_within_seconds: NotifyWithinSeconds | None = None
     rollback_on_failure: RollbackOnFailure | None = None
     rate: Annotated[
         RatePatch | None, Field(description="How often attempts of its key can start; null for no limit.")
     ] = None
-    lock: Annotated[LockPatch | None, Field(description="What it needs for itself while it runs; null for none.")] = (
-        None
-    )
+    lock: Annotated[LockPatch | None, Field(description="The lock that it needs while it runs; null for none.")] = None

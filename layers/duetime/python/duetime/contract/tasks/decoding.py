@@ -1,4 +1,4 @@
-"""From the body of a request to what a use case takes."""
+"""Decodes request bodies of tasks."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _CONTAINERS = (dict, list)
 
 @dataclass(frozen=True, slots=True)
 class BatchItem:
-    """One task of a batch: what is asked for, or why it is refused.
+    """One task of a batch: the decoded request, or the error.
 
     Attributes:
-        value: its JSON, for the hash of an idempotency key.
+        value: its JSON, from which the hash for an idempotency key is computed.
     """
 
     value: object
@@ -37,20 +37,20 @@ class BatchItem:
 
 
 def task_spec(document: Document) -> TaskSpec:
-    """The task that a body asks for.
+    """Decodes a task.
 
     Raises:
-        FieldsInvalid: some fields cannot be accepted.
+        FieldsInvalid: some fields are invalid.
     """
     reject_invalid_values(document.value, document)
     return _spec(document.value, ROOT)
 
 
 def task_spec_at(value: object, place: tuple[str | int, ...], document: Document) -> TaskSpec:
-    """The task that a part of a body asks for.
+    """Decodes a task in a part of a body.
 
     Raises:
-        FieldsInvalid: it is nested too deeply, or some fields cannot be accepted.
+        FieldsInvalid: it is nested too deeply, or some fields are invalid.
     """
     _reject_deep(value, place)
     reject_invalid_values(value, document, place)
@@ -58,10 +58,10 @@ def task_spec_at(value: object, place: tuple[str | int, ...], document: Document
 
 
 def batch_items(document: Document) -> list[BatchItem]:
-    """The tasks that a body asks for, each read for itself.
+    """Decodes the tasks of a batch, each individually.
 
     Raises:
-        FieldsInvalid: the body is no list of as many tasks as a batch may have.
+        FieldsInvalid: the body does not contain a list, or exceeds the size of a batch.
     """
     reject_invalid_values(_around_tasks(document.value), document)
     envelope = validated(BatchEnvelope, document.value)
@@ -69,7 +69,7 @@ def batch_items(document: Document) -> list[BatchItem]:
 
 
 def _around_tasks(value: object) -> object:
-    """What a batch's body holds besides its tasks."""
+    """The body of a batch without its tasks."""
     if not isinstance(value, dict):
         return value
     return {key: part for key, part in value.items() if key != "tasks" or not isinstance(part, list)}
@@ -83,7 +83,7 @@ def _item(value: object, place: Place, document: Document) -> TaskSpec | FieldsI
 
 
 def _reject_deep(value: object, place: Place) -> None:
-    """Refuse one task of a batch that is nested too deeply; the guard has bounded the batch as a whole."""
+    """Rejects a task of a batch that is nested too deeply; the parser limits only the batch as a whole."""
     level = [value]
     for _ in range(MAX_JSON_DEPTH):
         level = [part for whole in level for part in _parts(whole) if isinstance(part, _CONTAINERS)]
@@ -93,7 +93,7 @@ def _reject_deep(value: object, place: Place) -> None:
 
 
 def _parts(value: object) -> Iterable[object]:
-    """What a list or an object holds."""
+    """The elements of a list or the values of an object."""
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()
@@ -104,14 +104,15 @@ def _spec(value: object, place: Place) -> TaskSpec:
 
 
 def spec_of(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
-    """The task that a body, or the part of one at a place, asks for.
+    """Converts a body, or a part of one, to a task.
 
     Raises:
-        FieldsInvalid: it contradicts itself, its payload is too large, or it is no graph although it should be one.
+        FieldsInvalid: it contradicts itself, its payload is too large, or its payload is not a valid graph although
+            required.
     """
     if not isinstance(body.target, TopologyTarget):
         return fields_spec(body, place)
-    # Imported when it is needed: few tasks are topologies, and functions that create tasks start without it.
+    # Imported only when needed: few tasks are topologies, and this keeps the start of functions fast.
     from duetime.contract.topologies.decoding import topology_spec  # noqa: PLC0415 - see the line above
 
     return topology_spec(body, place)

@@ -1,4 +1,4 @@
-"""From tasks to the bodies of answers."""
+"""Encodes tasks as responses."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _ANSWERED: tuple[Literal["status", "progress", "summary"], ...] = ("status", "pr
 
 
 def entry(task: Task) -> TaskSummary:
-    """A task as lists show it."""
+    """A task in a list."""
     return TaskSummary(
         id=str(task.id),
         state=task.state,
@@ -99,7 +99,7 @@ def entry(task: Task) -> TaskSummary:
 
 
 def request_fields(target: targets.Target | None, options: task_options.TaskOptions) -> dict[str, Any]:
-    """What a task calls and what was chosen of it, as a request would have it: what has no value is left out."""
+    """The target and options of a task in the form of a request; fields without a value are omitted."""
     shown = {"target": None if target is None else target_response(target), **options_response(options)}
     fields: dict[str, Any] = json.loads(json_text(_without_nulls(shown)))
     return {**fields, "target": _without_nulls(fields["target"])} if "target" in fields else fields
@@ -110,17 +110,17 @@ def _without_nulls(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def task_text(task: Task) -> str:
-    """A task, whole, as JSON text. Its payload and result are JSON already, and stay as they are."""
+    """A complete task as JSON text. Its payload and result are JSON already, and are inserted unchanged."""
     return _with_contents(task, ("payload", "result"))
 
 
 def page_text(tasks: Sequence[Task], expand: Collection[str], rest: Mapping[str, object]) -> str:
-    """A page of tasks as JSON text.
+    """Encodes a page of tasks as JSON text.
 
     Args:
-        tasks: the tasks, with the contents that are shown.
-        expand: which contents those are.
-        rest: what else the page says.
+        tasks: the tasks, including the content to show.
+        expand: the names of the content to show.
+        rest: other fields of the page.
     """
     entries = ",".join(_with_contents(task, expand) if expand else json_text(entry(task)) for task in tasks)
     return f'{{"tasks":[{entries}],{json_text(rest)[1:]}'
@@ -138,12 +138,12 @@ def _is_lacking(content: Content | None) -> bool:
 
 
 def target_reply_text(status: int, body: bytes) -> str:
-    """What an endpoint answered, as JSON text. Its body is JSON already, and stays as it is."""
+    """The response of an endpoint, as JSON text. Its body is JSON already, and is inserted unchanged."""
     return f'{{"status":{status},"body":{body.decode()}}}'
 
 
 def json_text(value: Mapping[str, object]) -> str:
-    """An answer as JSON text without spaces."""
+    """Encodes a response as JSON text without spaces."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
@@ -153,19 +153,19 @@ def json_of(content: Content | None) -> str:
 
 
 def instant(at: Millis | None) -> str | None:
-    """An instant as answers write it; null if there is none."""
+    """Formats an instant; null if there is none."""
     return None if at is None else to_iso(at)
 
 
 def _lease(task: Task) -> LeaseResponse | None:
-    """The lease of an attempt. A worker that does what follows an outcome holds one, but works no more."""
+    """The lease of an attempt. A worker that only runs follow-ups has one too, but it is not shown."""
     if task.state not in LEASED or task.lease_expires_at is None:
         return None
     return LeaseResponse(worker=task.lease_worker or "", expires_at=to_iso(task.lease_expires_at))
 
 
 def _waiting_for(task: Task) -> WaitingForResponse | None:
-    """Why the last check of a task that waits began no attempt."""
+    """Why the last check of a waiting task did not start an attempt."""
     if task.state not in STARTABLE or task.waiting_for is None:
         return None
     return WaitingForResponse(reason=wait_reason(task.waiting_for), text=task.waiting_for)
@@ -176,12 +176,12 @@ def _progress(progress: domain.Progress | None) -> TaskProgressResponse | None:
 
 
 def error_response(error: TaskError | None) -> TaskErrorResponse | None:
-    """Why an attempt failed."""
+    """The response for an error."""
     return None if error is None else TaskErrorResponse(type=error.type, message=error.message)
 
 
 def target_response(target: targets.Target) -> TargetResponse:
-    """What a task calls."""
+    """The response for a target."""
     if isinstance(target, targets.AwsTarget):
         return _aws_target(target)
     if isinstance(target, targets.PullTarget):
@@ -212,7 +212,7 @@ def _topology_target(ref: targets.DefinitionRef | None) -> TopologyTargetRespons
 
 
 def definition_run_response(ref: targets.DefinitionRef) -> DefinitionRunResponse:
-    """The definition that a topology is a run of."""
+    """The response for the definition of a topology."""
     return DefinitionRunResponse(name=ref.name, version=ref.version, parameters=json.loads(ref.parameters))
 
 
@@ -252,7 +252,7 @@ def _job_target(
 
 
 def options_response(options: task_options.TaskOptions) -> TaskOptionsResponse:
-    """What was chosen of a task."""
+    """The response for a task's options."""
     return TaskOptionsResponse(
         name=options.name or None,
         tags=options.tags,
@@ -270,7 +270,7 @@ def options_response(options: task_options.TaskOptions) -> TaskOptionsResponse:
 
 
 def _lock(lock: task_options.LockSpec | None) -> TaskLockResponse | None:
-    """What a task needs for itself while it runs."""
+    """The response for a task's lock."""
     if lock is None:
         return None
     return TaskLockResponse(
@@ -279,21 +279,21 @@ def _lock(lock: task_options.LockSpec | None) -> TaskLockResponse | None:
 
 
 def _rate(rate: task_options.Rate | None) -> TaskRateResponse | None:
-    """How often attempts of the task's key may start."""
+    """The response for a task's rate."""
     if rate is None:
         return None
     return TaskRateResponse(key=rate.key, limit=rate.limit, per_seconds=rate.per_seconds, burst=rate.burst)
 
 
 def unique_response(unique: task_options.Unique | None) -> UniqueResponse | None:
-    """That a task is the only one of its key."""
+    """The response for a task's unique key."""
     if unique is None:
         return None
     return UniqueResponse(key=unique.key, until=unique.until, on_conflict=unique.on_conflict)
 
 
 def debounce_response(debounce: task_options.Debounce | None) -> DebounceResponse | None:
-    """How further creations put a task off."""
+    """The response for a task's debounce option."""
     if debounce is None:
         return None
     return DebounceResponse(key=debounce.key, seconds=debounce.seconds, max_seconds=debounce.max_seconds)
@@ -306,7 +306,7 @@ def _notify_on(notify_on: task_options.NotifyOn | None) -> NotifyOnResponse | No
 
 
 def _retry(policy: RetryPolicy) -> RetryResponse:
-    """How often and how patiently a task is tried."""
+    """The response for a retry policy."""
     return RetryResponse(
         max_attempts=policy.max_attempts,
         initial_seconds=policy.initial_seconds,
@@ -317,7 +317,7 @@ def _retry(policy: RetryPolicy) -> RetryResponse:
 
 
 def schedule_response(schedule_ref: ScheduleRef | None) -> ScheduleReferenceResponse | None:
-    """The schedule's occurrence that a task is."""
+    """The response for the schedule that created a task."""
     if schedule_ref is None:
         return None
     return ScheduleReferenceResponse(
@@ -331,7 +331,7 @@ def schedule_response(schedule_ref: ScheduleRef | None) -> ScheduleReferenceResp
 
 
 def topology_response(node_ref: NodeRef | None) -> TopologyReferenceResponse | None:
-    """The node of a topology that a task is."""
+    """The response for the topology of a node."""
     if node_ref is None:
         return None
     return TopologyReferenceResponse(

@@ -1,4 +1,4 @@
-"""What the events of a task look like in responses."""
+"""Responses with the events of a task."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
-from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
+from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
 
 from duetime.contract.tasks.encoding import error_response, instant
 from duetime.contract.tasks.responses import Instant, TaskErrorResponse
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 class ActorResponse(TypedDict):
-    """Who did something to a task."""
+    """Who performed an action on a task."""
 
-    kind: Annotated[ActorType, Field(description="What kind of actor.")]
+    kind: Annotated[ActorType, Field(description="The kind of actor.")]
     name: Annotated[
         str | None,
         Field(
@@ -39,19 +39,19 @@ class ActorResponse(TypedDict):
 
 
 class TaskHistoryEventResponse(TypedDict):
-    """An event in the life of a task. Fields that say nothing about its type are null."""
+    """An event in the life of a task. Fields that do not apply to its type are null."""
 
     type: Annotated[EventType, Field(description="What happened.")]
     at: Annotated[
         Instant | None, Field(description="When it happened; null for an attempt that was lost with its worker.")
     ]
-    actor: Annotated[ActorResponse | None, Field(description="Who did it; null for what an attempt did.")]
+    actor: Annotated[ActorResponse | None, Field(description="The actor; null for events of an attempt.")]
     reason: Annotated[str | None, Field(description="Why, as the actor said; null if nothing was said.")]
     version: Annotated[int | None, Field(description="Version of the task after it, where that is known.")]
-    fields: Annotated[Sequence[str], Field(description="Of an update: the names of the fields that were changed.")]
+    fields: Annotated[Sequence[str], Field(description="For an update, the names of the changed fields.")]
     nodes: Annotated[
         Sequence[str],
-        Field(description="Of a retry of a topology: the names of the nodes that were chosen to run again."),
+        Field(description="For a retry of a topology, the names of the nodes that were chosen to run again."),
     ]
     bulk_operation_id: Annotated[
         str | None,
@@ -76,11 +76,11 @@ class TaskEventList(TypedDict):
 
 
 def task_events(task: Task, older: Iterable[AttemptRecord]) -> TaskEventList:
-    """The events of a task.
+    """The response with a task's events.
 
     Args:
         task: the record.
-        older: attempts that the record had no more room for.
+        older: attempts that did not fit into the record.
     """
     events = events_of(task, ended_attempts(task, older))
     return TaskEventList(events=[_event(each, task) for each in events], dropped=task.actions.dropped)
@@ -112,7 +112,7 @@ def _worker(part: AttemptPart | None) -> str | None:
 
 
 def _actor(by: Attribution, task: Task) -> ActorResponse:
-    """An actor by its name; a record does not repeat those names that it has already."""
+    """An actor with its name; names that the record has elsewhere are not stored twice."""
     match by.actor:
         case ActorType.USER:
             name: str | None = by.name or task.owner

@@ -1,4 +1,4 @@
-"""The fields of a task's body as the domain has them."""
+"""Converts fields of a task's body to domain values."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ _KEPT_AS_IT_IS = tuple(name for name in task_options.TASK_OPTIONS if name not in
 
 
 def compact(value: object) -> bytes:
-    """JSON in UTF-8 without spaces; the value is of a document, whose depth is limited and which has no NaN."""
+    """Encodes JSON in UTF-8 without spaces; the value comes from a document, so it has limited depth and no NaN."""
     return to_json(value)
 
 
 def fields_spec(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
-    """The task that the fields of a body ask for; the graph of a topology is not read.
+    """Converts the fields of a task; the graph of a topology is not read.
 
     Raises:
-        FieldsInvalid: it contradicts itself, or its payload is too large.
+        FieldsInvalid: they contradict each other, or the payload is too large.
     """
     _reject_contradictions(body, place)
     _reject_contradicting_keys(body, place)
@@ -71,7 +71,7 @@ def fields_spec(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
 
 
 def plain_fields(body: TaskFields) -> dict[str, Any]:
-    """The fields that a task has under the same name."""
+    """The fields that have the same name in the domain."""
     return {
         **{name: getattr(body, name) for name in _KEPT_AS_IT_IS},
         "target": _target(body.target) if "target" in body.model_fields_set else None,
@@ -83,7 +83,7 @@ def plain_fields(body: TaskFields) -> dict[str, Any]:
 
 
 def reject_two_due_times(body: TaskFields | TaskPatch, place: Place) -> None:
-    """Refuse two due times, naming both.
+    """Rejects a body with two due times.
 
     Raises:
         FieldsInvalid: there are two.
@@ -99,7 +99,7 @@ def reject_two_due_times(body: TaskFields | TaskPatch, place: Place) -> None:
 
 
 def _reject_contradictions(body: TaskFields, place: Place) -> None:
-    """Refuse what cannot hold together: two due times, and a rollback that the target named does not offer."""
+    """Rejects contradictions: two due times, or a rollback that the target does not support."""
     reject_two_due_times(body, place)
     if body.rollback_on_failure and isinstance(body.target, HttpTarget) and "rollback" not in body.target.phases:
         reason = "needs 'rollback' among the phases of the target"
@@ -107,7 +107,7 @@ def _reject_contradictions(body: TaskFields, place: Place) -> None:
 
 
 def _reject_contradicting_keys(body: TaskCreate, place: Place) -> None:
-    """Refuse what cannot be given with `debounce`, which says itself when the task is due and whose key it has."""
+    """Rejects fields that `debounce` excludes, because it determines the due time and the unique key."""
     if body.debounce is None:
         return
     given = {"due_at", "delay_seconds"} & body.model_fields_set | ({"unique"} if body.unique is not None else set())
@@ -117,10 +117,10 @@ def _reject_contradicting_keys(body: TaskCreate, place: Place) -> None:
 
 
 def reject_uniqueness(body: TaskCreate, place: Place, reason: str) -> None:
-    """Refuse a unique key where there is none.
+    """Rejects a unique key where none is allowed.
 
     Raises:
-        FieldsInvalid: the body asks for one.
+        FieldsInvalid: the body has one.
     """
     given = [name for name in ("unique", "debounce") if getattr(body, name) is not None]
     if given:
@@ -128,16 +128,16 @@ def reject_uniqueness(body: TaskCreate, place: Place, reason: str) -> None:
 
 
 def payload_bytes(body: TaskFields | TaskPatch, place: Place) -> bytes:
-    """The payload as it is stored.
+    """The payload in stored form.
 
     Raises:
-        FieldsInvalid: it is too large, or a text in it holds a placeholder that there is none of.
+        FieldsInvalid: it is too large, or contains an unknown placeholder.
     """
     payload = compact(body.payload)
     if len(payload) > MAX_PAYLOAD_BYTES:
         reason = f"is larger than {MAX_PAYLOAD_BYTES} bytes"
         raise FieldsInvalid([Fault(path_of((*place, "payload")), reason, FaultCode.TOO_LONG)])
-    # Those in a graph are of its nodes, which are read by themselves.
+    # Placeholders in a graph belong to its nodes, which are validated individually.
     if placeholders.holds_any(payload) and not isinstance(body.target, TopologyTarget):
         _reject_bad_placeholders(body.payload, (*place, "payload"))
     return payload
@@ -154,10 +154,10 @@ def _reject_bad_placeholders(value: object, place: Place) -> None:
 
 
 def delay_of(body: TaskFields | TaskPatch) -> Millis | None:
-    """How long after its acceptance a task is due; `None` if the body does not say so."""
+    """How long after its acceptance a task is due; `None` if not given."""
     if "delay_seconds" not in body.model_fields_set or body.delay_seconds is None:
         return None
-    # The decimal that was written, rounded up: binary fractions would make 0.29 s a millisecond more or less.
+    # Computes with the written decimal, rounded up: binary fractions could add or lose a millisecond, as for 0.29 s.
     return int((Decimal(str(body.delay_seconds)) * SECOND).to_integral_value(ROUND_CEILING))
 
 

@@ -1,4 +1,4 @@
-"""The kinds of field that requests are made of: their limits, their form, and how they are described."""
+"""Types of request fields with their limits, formats and descriptions."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ TAG_KEY_PATTERN = rf"^[A-Za-z0-9_][A-Za-z0-9_./-]{{0,{MAX_TAG_KEY_LENGTH - 1}}}$
 
 
 def printable(text: str) -> str:
-    """Refuse control characters."""
-    # What is printable has none; asking takes no time.
+    """Rejects control characters."""
+    # Printable text has none; this check is fast.
     if not text.isprintable() and any(letter < " " or "\x7f" <= letter < "\xa0" for letter in text):
         raise ValueError("contains a control character")
     return text
 
 
 def each_once(items: list[str]) -> list[str]:
-    """A list that names nothing twice."""
+    """Rejects duplicates in a list."""
     if len(set(items)) != len(items):
         raise ValueError("names something more than once")
     return items
@@ -98,9 +98,9 @@ Reason = Annotated[
     ),
     AfterValidator(printable),
 ]
-"""Why something is done; empty for no reason."""
+"""The reason of an action; empty for no reason."""
 WantedName = Annotated[TaskName, Field(min_length=1)]
-"""The name of tasks that are looked for: an empty one is a variable that was not set, not all tasks without a name."""
+"""The name in a filter: an empty one is probably an unset variable, rather than all tasks without a name."""
 TagKey = Annotated[str, Field(pattern=TAG_KEY_PATTERN)]
 TagValue = Annotated[str, Field(max_length=MAX_TAG_VALUE_LENGTH), AfterValidator(printable)]
 Tags = Annotated[
@@ -114,7 +114,7 @@ Tags = Annotated[
 ]
 TaskPriority = Annotated[
     Priority,
-    # JSON has no enumerations: the text is accepted for the member, nothing else is.
+    # JSON has no enumerations: only the exact text of a member is accepted.
     Field(strict=False, description="Orders tasks that are due at the same time; it makes none run early."),
 ]
 At = Annotated[Millis | None, BeforeValidator(instant_of), WithJsonSchema(TIME_SCHEMA)]

@@ -1,4 +1,4 @@
-"""What a task says of the request that its HTTP endpoint is sent: fields and their rules."""
+"""Fields of a custom request to an HTTP target, and their rules."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from typing import Self
 
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-"""A header's name (Source: RFC 9110, 5.6.2)."""
+"""The name of a header (Source: RFC 9110, 5.6.2)."""
 _VISIBLE = re.compile(r"[!-~]([ -~]*[!-~])?")
-"""A header's value, without what another header could begin with (Source: RFC 9110, 5.5)."""
+"""The value of a header, without characters that could start another header (Source: RFC 9110, 5.5)."""
 _CONNECTION = frozenset(
     {"connection", "content-length", "expect", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"}
 )
-"""Headers of the connection, which are those of whoever opens it (Source: RFC 9110, 7.6.1)."""
+"""Connection headers, which belong to the HTTP client (Source: RFC 9110, 7.6.1)."""
 _SECRET = frozenset({"authorization", "cookie"})
 _OURS = frozenset({"idempotency-key", "traceparent", "tracestate"})
 _OUR_PREFIXES = ("duetime-", "webhook-")
@@ -39,7 +39,7 @@ _FORMS = ("json", "form", "text", "base64")
 
 
 def header_name(name: str) -> str:
-    """Refuse what is no name of a header, or that of one which is not the user's to set."""
+    """Rejects invalid names of headers, and headers that users may not set."""
     lower = name.lower()
     if _TOKEN.fullmatch(name) is None:
         raise ValueError("should be the name of a header: letters, digits and -")
@@ -53,7 +53,7 @@ def header_name(name: str) -> str:
 
 
 def _header_value(text: str) -> str:
-    """Refuse what could end a header, and unknown placeholders."""
+    """Rejects characters that could end a header, and unknown placeholders."""
     if _VISIBLE.fullmatch(text) is None:
         raise ValueError("should be visible ASCII characters, with spaces between them only")
     return _with_placeholders(text)
@@ -129,7 +129,7 @@ SuccessStatuses = Annotated[
 
 
 class RequestBody(Body):
-    """The body of a request, in one of four forms; texts may hold placeholders."""
+    """The body of a request, in one of four forms; texts may contain placeholders."""
 
     json_: Annotated[
         Any, Field(alias="json", description="Any JSON.", examples=[{"text": "done"}]), AfterValidator(_texts_known)
@@ -156,7 +156,7 @@ class RequestBody(Body):
 
 
 class RequestAuth(Body):
-    """What the request proves its sender with."""
+    """Authentication of the request."""
 
     secret: Annotated[
         str,
@@ -184,7 +184,7 @@ class RequestAuth(Body):
 
 
 class ResponseOptions(Body):
-    """What of the response is kept as the task's result."""
+    """The part of the response that becomes the task's result."""
 
     keep: Annotated[
         Literal["body", "all", "none"],

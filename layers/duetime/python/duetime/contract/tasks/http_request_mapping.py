@@ -1,4 +1,4 @@
-"""Between the fields of an HTTP target and the request that it describes."""
+"""Converts between the fields of an HTTP target and its request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STRUCTURED = frozenset({BodyKind.JSON, BodyKind.FORM})
 
 
 def request_of(body: HttpTarget) -> HttpRequest:
-    """The request that the fields of a target describe."""
+    """The request described by the fields of a target."""
     auth, response = body.auth, body.response
     return HttpRequest(
         method=body.method or "",
@@ -48,7 +48,7 @@ def _body(body: fields.RequestBody) -> RequestBody:
 
 
 def fields_of(request: HttpRequest) -> dict[str, Any]:
-    """The fields of a target that describe a request; those with their defaults are left out."""
+    """The fields of a target for a request; fields with default values are omitted."""
     auth, response = request.auth, request.response
     found: dict[str, Any] = {
         "method": request.method,

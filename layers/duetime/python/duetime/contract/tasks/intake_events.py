@@ -1,4 +1,4 @@
-"""Events that ask for tasks: a task as the API takes it, bare, or as the detail of an event of EventBridge's form."""
+"""Events that create tasks: a bare task as in the API, or a task as the detail of an event in EventBridge's format."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Name = Annotated[str, Field(min_length=1, max_length=MAX_EVENT_NAME_LENGTH)]
 
 
 class Event(BaseModel):
-    """What is read of an event besides its detail; it has other fields, which say nothing about the task.
+    """The relevant fields of an event besides its detail; other fields are ignored.
 
     Source: EventBridge User Guide, "Events".
     """
@@ -36,14 +36,14 @@ class Event(BaseModel):
 
 
 def task_of_event(body: str, delivered: Origin) -> tuple[TaskSpec, Origin]:
-    """The task that a message asks for, and the event it is made of.
+    """Decodes the task in a message, and the event from which it is created.
 
     Args:
         body: of the message.
-        delivered: the message itself, which is the event if the body is a bare task.
+        delivered: the message itself, which is the event for a bare task.
 
     Raises:
-        FaultyRequest: the body is unreadable, or some fields cannot be accepted.
+        FaultyRequest: the body is unreadable, or some fields are invalid.
     """
     document = request_json.read(body, depth=MAX_JSON_DEPTH + 1)
     value = document.value

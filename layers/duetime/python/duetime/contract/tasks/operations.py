@@ -1,4 +1,4 @@
-"""The operations on tasks: by their users, and by whoever works on them."""
+"""Operations on tasks, for their users and for workers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CHANGED = (errors.StateConflict, errors.VersionMismatch)
 _CACHED = {
     **TASK.headers,
     "Cache-Control": "`no-store` until the task has ended; then `no-cache`, so that a copy is revalidated by its ETag.",
-    "Retry-After": "Seconds after which it is worth to read the task again; absent once it has an outcome.",
+    "Retry-After": "Seconds after which to read the task again; absent once it has an outcome.",
 }
 
 CREATE = Operation(
@@ -49,7 +49,7 @@ CREATE_MANY = Operation(
     "others. The idempotency key applies to each task together with its position in the list.",
     query=queries.EstimateQuery,
     body=bodies.TaskBatchCreate,
-    # More than any good batch has: a task in it that is nested too deeply is refused by itself.
+    # More levels than any valid batch: a task that is nested too deeply is rejected individually.
     nesting=2 * MAX_JSON_DEPTH,
     headers=(KEY, KEY_LIFE, TRACEPARENT),
 )
@@ -60,7 +60,7 @@ LIST = Operation(
     Returns(
         responses.TaskPage,
         "A page of tasks.",
-        {"Retry-After": "With `ids`: seconds after which it is worth to read them again, if one has no outcome yet."},
+        {"Retry-After": "With `ids`: seconds after which to read them again, if one has no outcome yet."},
     ),
     description="Your tasks, ordered by due time. A page can be short or empty and still have a next page. Tasks "
     "that have failed for good are those with `state=failed`.",
@@ -123,7 +123,7 @@ def _action(
     accepted: Returns | None = None,
     also: tuple[type[Exception], ...] = (),
 ) -> Operation:
-    """What a user may have done with a task: no more is to be said of it than which."""
+    """Declares an action of a user on a task, without fields except the reason."""
     return Operation(
         id_,
         f"POST /v1/tasks/{{task_id}}/{name}",

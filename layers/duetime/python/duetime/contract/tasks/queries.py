@@ -1,4 +1,4 @@
-"""The query of a list: which of one's tasks, in which order, from where on."""
+"""Query parameters for lists of tasks: filters, order and page."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 def states_of(given: object) -> tuple[State, ...]:
-    """The states that texts name, each once.
+    """Parses the names of states, without repeats.
 
     Raises:
-        ValueError: one of them names none, or there is none.
+        ValueError: a name is invalid, or there is none.
     """
     texts: list[Any] = given if isinstance(given, list) else [given]
     try:
@@ -44,7 +44,7 @@ STATES_SCHEMA: dict[str, Any] = {"type": "array", "items": _STATE_SCHEMA, "minIt
 States = Annotated[
     tuple[State, ...], BeforeValidator(states_of), WithJsonSchema({"anyOf": [_STATE_SCHEMA, STATES_SCHEMA]})
 ]
-"""A state, or several."""
+"""One or several states."""
 WantedErrorType = Annotated[
     ErrorType | None, Field(description="Only tasks whose last failed attempt ended with an error of this type.")
 ]
@@ -67,7 +67,7 @@ class TaskConditions(Body):
 
     @property
     def conditions(self) -> TaskFilter:
-        """These conditions by themselves."""
+        """The filter of the conditions."""
         return TaskFilter(
             type=self.type,
             name=self.name,
@@ -83,7 +83,7 @@ def _page_size(text: object) -> int:
 PageSize = Annotated[
     int, BeforeValidator(_page_size), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MAX_PAGE})
 ]
-"""How many entries a page may have."""
+"""Maximum number of entries on a page."""
 
 
 def _wait_seconds(text: object) -> int:
@@ -91,7 +91,7 @@ def _wait_seconds(text: object) -> int:
 
 
 def parts_of(texts: object) -> list[str]:
-    """What a parameter names that may be repeated, and may name several with commas."""
+    """Parses a parameter that may be repeated, and may contain several values with commas."""
     return [part for text in texts for part in str(text).split(",")] if isinstance(texts, list) else []
 
 
@@ -110,7 +110,7 @@ def _ids(given: object) -> tuple[TaskId, ...]:
 
 
 def _parsed(text: str) -> TaskId:
-    """An id, in capitals or not: Crockford's base 32 means the same by both, as it does in a path."""
+    """Parses an id in upper or lower case: Crockford's base 32 is case-insensitive."""
     return TaskId.parse(text.upper() if text.isascii() else text)
 
 
@@ -144,11 +144,11 @@ _IDS_SCHEMA: dict[str, Any] = {"type": "array", "items": {"type": "string"}, "mi
 _TAGS_SCHEMA: dict[str, Any] = {"type": "array", "items": {"type": "string", "pattern": ":"}, "maxItems": MAX_TAGS}
 Expandable = Literal["payload", "result"]
 _NO_FILTERS = {"expand", "limit", "next_token", "order"}
-"""Parameters that narrow no list."""
+"""Parameters that are not filters."""
 
 
 def _texts(value: object) -> list[str]:
-    """The value of a filter as texts, in the form in which the parameter takes it."""
+    """The value of a filter as texts, in the format of the parameter."""
     match value:
         case int():
             return [to_iso(value)]
@@ -189,25 +189,25 @@ class ListedQuery(Parameters, TaskConditions):
 
     @property
     def filter(self) -> TaskFilter:
-        """The conditions that the listed tasks meet."""
+        """The filter of the conditions."""
         finished = Range(self.finished_after, self.finished_before)
         return replace(self.conditions, states=self.state, tags=self.tag, finished=finished)
 
     def scope(self, owner: str) -> str:
-        """Which list this is, whatever the page: what a token must have been handed out for."""
+        """Scope of the list's page tokens."""
         return repr((owner, self.order, self.filter))
 
     @property
     def page_size(self) -> int:
-        """How many tasks a page may have."""
+        """Maximum number of tasks on a page."""
         return self.limit
 
     def applied(self, examined: int, after: TaskId | None) -> AppliedList:
-        """What the list was narrowed by, and how much of it was read.
+        """The filters of the list, and how much of it was read.
 
         Args:
-            examined: how many tasks were read for the page.
-            after: the last of them; none if there are no more.
+            examined: number of tasks that were read for the page.
+            after: the last of them; `None` if there are no more.
         """
         names = sorted(self.model_fields_set - _NO_FILTERS)
         filters = {name: _texts(getattr(self, name)) for name in names}
@@ -254,16 +254,16 @@ class TaskListQuery(ListedQuery):
 
     @property
     def filter(self) -> TaskFilter:
-        """The conditions that the listed tasks meet."""
+        """The filter of the conditions."""
         return replace(super().filter, error_type=self.error_type, schedule=self.schedule, parent=self.parent)
 
     @property
     def page_size(self) -> int:
-        """How many tasks a page may have: fewer with their contents."""
+        """Maximum number of tasks on a page: fewer if content is shown."""
         return min(self.limit, MAX_EXPANDED_PAGE) if self.expand else self.limit
 
     def contradictions(self) -> Sequence[Fault]:
-        """Tasks that are named by their ids are not filtered too; contents are shown of few tasks at once."""
+        """Tasks by ids cannot be filtered; content is shown only for short pages."""
         faults = []
         if self.ids and len(self.model_fields_set) > 1:
             faults.append(Fault("ids", "cannot be given together with other parameters", FaultCode.CONFLICT))

@@ -1,4 +1,4 @@
-"""The bodies of answers. A field that has no value yet is null; list entries carry no payload and no result."""
+"""Responses about tasks. Fields without a value are null; entries of lists have no payload and no result."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class TaskRateResponse(TypedDict):
 
 
 class UniqueResponse(TypedDict):
-    """That a task is the only one of its key."""
+    """The unique key of a task, and what happens to further creations with it."""
 
     key: str
     until: Until
@@ -58,7 +58,7 @@ class UniqueResponse(TypedDict):
 
 
 class DebounceResponse(TypedDict):
-    """That further creations with the key put a task off."""
+    """Further creations with the key delay a task."""
 
     key: str
     seconds: int
@@ -66,17 +66,17 @@ class DebounceResponse(TypedDict):
 
 
 class NotifyOnResponse(TypedDict):
-    """Who is told of a failure for good, or of a late start."""
+    """Notices about a final failure, or a late start."""
 
     to: Annotated[str, Field(description="Where notices are sent: a URL, or an ARN.")]
     failed: bool
     late_seconds: Annotated[
-        int | None, Field(description="After how many seconds a late start is told; null for never.")
+        int | None, Field(description="After how many seconds a late start is reported; null for never.")
     ]
 
 
 class TaskOptionsResponse(TypedDict):
-    """What was chosen of a task."""
+    """The options of a task."""
 
     name: str | None
     tags: Mapping[str, str]
@@ -98,22 +98,22 @@ Instant = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"
 
 
 class CostLineResponse(TypedDict):
-    """A part of an estimate."""
+    """A line of an estimate."""
 
-    part: Annotated[str, Field(description="What is paid for.")]
+    part: Annotated[str, Field(description="The billed item.")]
     quantity: Annotated[float, Field(description="How much of it is used.")]
     unit: Annotated[str, Field(description="Of the quantity.")]
-    dollars: Annotated[float, Field(description="What that costs, in US dollars.")]
+    dollars: Annotated[float, Field(description="Its cost, in US dollars.")]
 
 
 class CostEstimateResponse(TypedDict):
-    """What tasks will cost if each succeeds at its first attempt, by assumed public prices."""
+    """The cost of tasks if each succeeds at its first attempt, at assumed public prices."""
 
     dollars: Annotated[float, Field(description="The sum of the lines, in US dollars.")]
     tasks: Annotated[int, Field(description="How many tasks are counted, callbacks and nodes of topologies included.")]
-    days: Annotated[int | None, Field(description="Of a schedule, how many days are counted; null for all there is.")]
-    lines: Annotated[Sequence[CostLineResponse], Field(description="What is paid for, part by part.")]
-    left_out: Annotated[Sequence[str], Field(description="What the request does not say enough of to be counted.")]
+    days: Annotated[int | None, Field(description="For a schedule, the number of counted days; otherwise null.")]
+    lines: Annotated[Sequence[CostLineResponse], Field(description="The costs, item by item.")]
+    left_out: Annotated[Sequence[str], Field(description="Parts of the request that cannot be estimated.")]
     region: Annotated[str, Field(description="The region of the prices: `us-east-1` where the table lacks another.")]
     prices_as_of: Annotated[str, Field(description="The day that the prices are of.")]
 
@@ -161,7 +161,7 @@ class LeaseResponse(TypedDict):
 
 
 class WaitingForResponse(TypedDict):
-    """What a task waits for besides its time."""
+    """What a task waits for, apart from its due time."""
 
     reason: WaitReason
     text: Annotated[str, Field(description="A description for people, such as `lock db-17`.")]
@@ -193,7 +193,7 @@ class TaskSummary(_Identity, TaskOptionsResponse):
 
     target: TargetResponse
     unique: Annotated[UniqueResponse | None, Field(description="Its unique key; null for none, or with `debounce`.")]
-    debounce: Annotated[DebounceResponse | None, Field(description="How it is put off; null if it is not.")]
+    debounce: Annotated[DebounceResponse | None, Field(description="How further creations delay it; null for never.")]
     due_at: Annotated[Instant, Field(description="When it is due.")]
     expires_at: Annotated[
         Instant | None,
@@ -277,7 +277,7 @@ class TaskQueryResult(TypedDict):
 
 
 class ListedTask(TaskSummary):
-    """A task in a list; contents are there if the list was asked to `expand` them."""
+    """A task in a list; content is included if the list was requested with `expand`."""
 
     payload: NotRequired[Annotated[Any, Field(description="Its payload, with `expand=payload`.")]]
     result: NotRequired[
@@ -292,7 +292,7 @@ class ListedTask(TaskSummary):
 
 
 class AppliedList(TypedDict):
-    """What a list was narrowed by. There are no filters besides these, and no implied range of time."""
+    """The filters of a list. There are no others, and no implied range of time."""
 
     filters: Annotated[
         Mapping[str, Sequence[str]], Field(description="The filters of the request, by the names of their parameters.")
@@ -310,7 +310,7 @@ class TaskPage(TypedDict):
     """A page of tasks."""
 
     tasks: Sequence[ListedTask]
-    applied: Annotated[AppliedList, Field(description="What the list was narrowed by.")]
+    applied: Annotated[AppliedList, Field(description="The filters of the list.")]
     next_token: Annotated[
         str | None, Field(description="Token of the next page; null on the last one. A page can be short or empty.")
     ]
@@ -329,7 +329,7 @@ class AttemptErrorResponse(TaskErrorResponse):
 
 
 class AttemptResponse(TypedDict):
-    """An attempt of a task. Most fields of an attempt whose worker was lost are null."""
+    """An attempt of a task. Most fields are null if its worker was lost."""
 
     attempt: Annotated[
         int,
@@ -360,7 +360,7 @@ class AttemptResponse(TypedDict):
 
 
 class AttemptList(TypedDict):
-    """The attempts of a task that have ended, oldest first."""
+    """The ended attempts of a task, oldest first."""
 
     attempts: Sequence[AttemptResponse]
 
@@ -380,7 +380,7 @@ class TaskBatchRejected(TypedDict):
 
 
 class TaskBatchResult(TypedDict):
-    """The result of each task of a batch, in its order."""
+    """The result of each task of a batch, in order."""
 
     results: Sequence[TaskBatchAccepted | TaskBatchRejected]
     estimate: NotRequired[Estimate]

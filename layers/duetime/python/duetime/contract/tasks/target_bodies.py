@@ -1,4 +1,4 @@
-"""Targets, as requests describe them."""
+"""Targets in requests."""
 
 from __future__ import annotations
 
@@ -73,9 +73,9 @@ class HttpTarget(Body):
     success: Annotated[
         SuccessStatuses | None, Field(description="Statuses that mean success; null for all from 200 to 299.")
     ] = None
-    auth: Annotated[RequestAuth | None, Field(description="What the request proves its sender with.")] = None
+    auth: Annotated[RequestAuth | None, Field(description="Authentication of the request.")] = None
     response: Annotated[
-        ResponseOptions | None, Field(description="What of the response is kept; null for the whole body.")
+        ResponseOptions | None, Field(description="The part of the response to keep; null for the whole body.")
     ] = None
 
 
@@ -94,7 +94,7 @@ class DefinitionRun(Body):
 
 
 class TopologyTarget(Body):
-    """A topology: the payload is its graph, with `nodes`, `on_failure` and so on, or the graph is of a definition."""
+    """A topology: its graph is the payload, with `nodes`, `on_failure` and so on, or comes from a definition."""
 
     kind: Literal["topology"]
     definition: Annotated[
@@ -104,13 +104,13 @@ class TopologyTarget(Body):
 
 
 class ApprovalTarget(Body):
-    """A person, who approves or rejects the task: nothing is called."""
+    """A person who approves or rejects the task; nothing is called."""
 
     kind: Literal["approval"]
     timeout_seconds: ApprovalSeconds = DEFAULT_APPROVAL_SECONDS
     on_timeout: Annotated[
         Literal["fail", "reject", "approve"],
-        Field(description="What happens if nobody has decided by then: the task fails, is rejected or is approved."),
+        Field(description="What happens without a decision in time: the task fails, is rejected or is approved."),
     ] = "fail"
 
 
@@ -124,7 +124,7 @@ class LambdaTarget(Body):
     @field_validator("mode")
     @classmethod
     def _names_a_version(cls, mode: str, info: ValidationInfo) -> str:
-        """Refuse a durable execution of no certain version: Lambda does."""
+        """Rejects a durable execution without a fixed version, as Lambda does."""
         if mode == "durable" and not is_qualified(info.data.get("arn", _ANY_VERSION)):
             raise ValueError("`durable` needs an ARN with a version or an alias")
         return mode
@@ -196,13 +196,13 @@ class GlueTarget(Body):
 
 
 JobTarget = EcsTarget | BatchTarget | CodeBuildTarget | GlueTarget
-"""What is always waited for."""
+"""Targets whose end is always waited for."""
 AwsTarget = LambdaTarget | SqsTarget | SnsTarget | EventBridgeTarget | StepFunctionsTarget | JobTarget
 Target = Annotated[
     HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget | ApprovalTarget,
     Field(
         discriminator="kind",
-        description="What is called. If left out: pull workers if the type is declared as pulled, otherwise the "
-        "handler of the type.",
+        description="The target. By default, pull workers if the type is declared as pulled, otherwise the handler of "
+        "the type.",
     ),
 ]

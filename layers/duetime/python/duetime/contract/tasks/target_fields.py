@@ -1,4 +1,4 @@
-"""The fields of targets: addresses, ARNs, and what goes with them."""
+"""Fields of targets: URLs, ARNs and options."""
 
 from __future__ import annotations
 
@@ -40,12 +40,13 @@ TargetKind = Literal[
 ApprovalSeconds = Annotated[
     int, Field(ge=1, le=MAX_DEADLINE_SECONDS, description="How long after it is due it waits for a decision.")
 ]
-# The characters of RFC 3986, all ASCII: no spaces, no controls, and no backslash, which parsers read differently.
+# The characters of RFC 3986, all ASCII: no spaces, control characters or backslashes, which parsers interpret
+# differently.
 _URI = re.compile(r"[A-Za-z0-9:/?#\[\]@!$&'()*+,;=._~%-]+")
 
 
 def http_url(text: str) -> str:
-    """Refuse what is no URL of HTTP, or has credentials."""
+    """Rejects texts that are not HTTP URLs, or contain credentials."""
     if _URI.fullmatch(text) is None:
         raise ValueError("contains a character that no URL has; percent-encode it")
     try:
@@ -61,7 +62,7 @@ def http_url(text: str) -> str:
 
 
 def target_url(text: str) -> str:
-    """Refuse what is no URL of HTTP once its placeholders are replaced; no placeholder says where a call leads."""
+    """Rejects texts that are not HTTP URLs after replacing placeholders; placeholders are not allowed in the host."""
     if why := placeholders.refusal(text):
         raise ValueError(why)
     http_url(placeholders.sample_url(text))
@@ -207,7 +208,7 @@ def _of_request(request: str, example: dict[str, Any]) -> Any:  # noqa: ANN401 -
 
 def _without(*ours: str) -> Any:  # noqa: ANN401 - same
     def check(value: dict[str, Any]) -> dict[str, Any]:
-        """Refuse what the request has from elsewhere, and what is too large for a record."""
+        """Rejects parameters that the scheduler sets itself, and objects that are too large for a record."""
         if given := sorted(value.keys() & ours):
             raise ValueError(f"cannot have {given[0]!r}, which duetime sets")
         if len(json.dumps(value).encode()) > MAX_REQUEST_BYTES:

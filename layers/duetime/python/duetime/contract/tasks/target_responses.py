@@ -1,4 +1,4 @@
-"""What a task calls, in responses."""
+"""Targets in responses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import Field
-from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
+from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
 
 LambdaMode = Literal["sync", "async", "durable"]
 
@@ -27,7 +27,7 @@ class RequestBodyResponse(TypedDict, total=False):
 
 
 class RequestAuthResponse(TypedDict):
-    """What a request proves its sender with."""
+    """Authentication of a request."""
 
     secret: Annotated[str, Field(description="Name of the secret in the deployment's settings.")]
     scheme: Annotated[Literal["bearer", "basic", "header", "oauth_client"], Field(description="How it is sent.")]
@@ -35,7 +35,7 @@ class RequestAuthResponse(TypedDict):
 
 
 class ResponseOptionsResponse(TypedDict):
-    """What of a response is kept as the task's result."""
+    """The part of the response that becomes the task's result."""
 
     keep: Annotated[Literal["body", "all", "none"], Field(description="Which parts of it.")]
     max_bytes: Annotated[int, Field(description="Size of the body, in bytes.")]
@@ -43,7 +43,7 @@ class ResponseOptionsResponse(TypedDict):
 
 
 class HttpTargetResponse(TypedDict):
-    """An HTTP endpoint. Fields of the request are there if they were given."""
+    """An HTTP endpoint. Fields of the request are present if they were set."""
 
     kind: Literal["http"]
     url: str
@@ -59,12 +59,12 @@ class HttpTargetResponse(TypedDict):
     query: Annotated[NotRequired[dict[str, str]], Field(description="Parameters that the URL's query has besides.")]
     body: Annotated[NotRequired[RequestBodyResponse], Field(description="Body of the request.")]
     success: Annotated[NotRequired[Sequence[int]], Field(description="Statuses that mean success.")]
-    auth: Annotated[NotRequired[RequestAuthResponse], Field(description="What it proves its sender with.")]
+    auth: Annotated[NotRequired[RequestAuthResponse], Field(description="Authentication of the request.")]
     response: Annotated[NotRequired[ResponseOptionsResponse], Field(description="What of the response is kept.")]
 
 
 class CallbackTargetResponse(TypedDict):
-    """The callback URL of another task, which is the name of this one."""
+    """The callback URL of another task, whose id is the name of this one."""
 
     kind: Literal["callback"]
     url: Annotated[str, Field(description="Where the outcome is posted.")]
@@ -96,7 +96,7 @@ class TopologyTargetResponse(TypedDict):
 
 
 class ApprovalTargetResponse(TypedDict):
-    """A person, who approves or rejects the task."""
+    """A person who approves or rejects the task."""
 
     kind: Literal["approval"]
     timeout_seconds: Annotated[int, Field(description="How long after it is due it waits.")]

@@ -1,4 +1,4 @@
-"""From the body of an update of a task to what it makes of one: a merge patch (RFC 7396)."""
+"""Decodes updates of tasks: merge patches (RFC 7396)."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ if TYPE_CHECKING:
 
 _WHEN = frozenset({"due_at", "delay_seconds"})
 _BY_GRAPH = "notify_within_seconds"
-"""What follows from the graph of a topology, unless it is given."""
+"""A field that the graph of a topology determines, unless it is set."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskFieldMerge:
-    """What an update says of the fields that are merged.
+    """The updates of fields that are merged.
 
     Attributes:
-        patch: the fields that it names, as JSON.
+        patch: the given fields, as JSON.
     """
 
     patch: Mapping[str, Any]
 
     def of(self, before: Task, default_target: Target) -> TaskChanges:
-        """The new values of the fields that it names.
+        """The new values of the given fields.
 
         Raises:
-            FieldInvalid: one of them cannot be accepted.
+            FieldInvalid: a value is invalid.
         """
         known = request_fields(before.target, before)
         fields = merged({name: known[name] for name in self.patch if name in known}, self.patch)
@@ -68,19 +68,19 @@ class TaskFieldMerge:
 
 
 def task_change(document: Document) -> TaskChange:
-    """The change that a body asks for.
+    """Decodes an update.
 
     Raises:
-        FieldsInvalid: some fields cannot be accepted, or there are none.
+        FieldsInvalid: some fields are invalid, or there are none.
     """
     return change_of(read_body(TaskPatch, document))
 
 
 def change_of(body: TaskPatch, place: Place = ROOT) -> TaskChange:
-    """The change that a body, or the part of one at a place, asks for.
+    """Converts a body, or a part of one, to an update.
 
     Raises:
-        FieldsInvalid: it contradicts itself, or names no field.
+        FieldsInvalid: it contradicts itself, or has no fields.
     """
     reject_two_due_times(body, place)
     has_payload = "payload" in body.model_fields_set

@@ -1,4 +1,4 @@
-"""What requests say of topologies: their bodies, and the query of the list."""
+"""Request bodies and queries of topologies."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _NODE_EXAMPLE = {"fetch": {"type": "fetch"}, "report": {"type": "report", "depen
 
 
 def _as_node(schema: dict[str, Any]) -> None:
-    """A node has no due time: what is given all the same is refused with the reason."""
+    """A node has no due time; the field is accepted only to reject it with a reason."""
     for name in ("at", "due_at"):
         schema["properties"].pop(name, None)
     without_uniqueness(schema)
 
 
 class NodeMap(Body):
-    """The list for each item of which a node is run."""
+    """A list for whose items a node is run."""
 
     over: Annotated[
         str,
@@ -116,7 +116,7 @@ class TopologyNode(TaskCreate):
 
 
 class TopologyGraph(Body):
-    """A graph: what the payload of a topology's task holds."""
+    """A graph: the payload of a topology's task."""
 
     nodes: Annotated[dict[str, TopologyNode], Field(description="The nodes by name.", examples=[_NODE_EXAMPLE])]
     on_failure: Annotated[
@@ -143,7 +143,7 @@ class TopologyGraph(Body):
 
 
 def as_creation(schema: dict[str, Any]) -> None:
-    """No due time is written as one that is left out, not as null."""
+    """Writes omitted due times as optional, not as nullable."""
     schema["properties"]["due_at"].pop("default", None)
 
 
@@ -181,7 +181,7 @@ class NodeListQuery(Parameters):
     next_token: Annotated[str | None, Field(description="`next_token` of the previous page.")] = None
 
     def scope(self, owner: str, topology: TaskId) -> str:
-        """Which list this is, whatever the page: what a token must have been handed out for."""
+        """Scope of the list's page tokens."""
         return repr((owner, "nodes", topology.text))
 
 
@@ -192,5 +192,5 @@ class TopologyListQuery(ListedQuery):
 
     @property
     def filter(self) -> TaskFilter:
-        """The conditions that the listed tasks meet: that they are topologies, in any case."""
+        """The filter of the conditions, always limited to topologies."""
         return replace(super().filter, is_topology=True, definition=self.definition)

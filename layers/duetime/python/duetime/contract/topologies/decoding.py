@@ -1,4 +1,4 @@
-"""Bodies of requests, and stored payloads, as the graphs that they describe."""
+"""Decodes graphs from request bodies and stored payloads."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TopologyRequest:
-    """A topology that is asked for: its task, and its graph."""
+    """A decoded request for a topology: its task, and its graph."""
 
     spec: TaskSpec
     graph: Graph
 
 
 def topology_request(document: Document) -> TopologyRequest:
-    """The topology that a body asks for.
+    """Decodes a topology.
 
     Raises:
-        FieldsInvalid: some fields cannot be accepted.
-        FieldInvalid: one of them cannot.
+        FieldsInvalid: some fields are invalid.
+        FieldInvalid: a field is invalid.
     """
     body = read_body(TopologyCreate, replace(document, value=with_sample_items(document.value)))
     graph = graph_from(body)
@@ -54,32 +54,32 @@ def topology_request(document: Document) -> TopologyRequest:
 
 
 def retry_request(document: Document) -> TopologyRetry:
-    """What the body of a retry asks for.
+    """Decodes a retry.
 
     Raises:
-        FieldsInvalid: some fields cannot be accepted.
+        FieldsInvalid: some fields are invalid.
     """
     return read_body(TopologyRetry, document)
 
 
 def read_graph(payload: bytes, parameters: Collection[str] = ()) -> Graph:
-    """The graph that a payload holds which is to become a topology's, with those of the definitions that it names.
+    """Decodes the graph in a new topology's payload, including the graphs of definitions that it names.
 
     Args:
         payload: JSON in UTF-8.
-        parameters: the names of the run's, if it is of a definition.
+        parameters: names of the run's parameters, if it is a run of a definition.
 
     Raises:
-        FieldInvalid: it holds none.
+        FieldInvalid: the payload does not contain a valid graph.
     """
     return _read(payload, parameters)
 
 
 def read_stored_graph(payload: bytes) -> Graph:
-    """Read the graph of a stored topology, whose parameters were checked when it was accepted.
+    """Decodes the graph of a stored topology, whose parameters were checked when it was accepted.
 
     Raises:
-        FieldInvalid: it holds none.
+        FieldInvalid: the payload does not contain a valid graph.
     """
     return _read(payload, None)
 
@@ -96,37 +96,37 @@ def _read(payload: bytes, parameters: Collection[str] | None) -> Graph:
 
 
 def graph_of(value: object, parameters: Collection[str] | None = ()) -> Graph:
-    """The graph that parsed JSON describes.
+    """Decodes a graph from parsed JSON.
 
     Raises:
-        FieldsInvalid: some fields cannot be accepted.
-        FieldInvalid: one of them cannot.
+        FieldsInvalid: some fields are invalid.
+        FieldInvalid: a field is invalid.
     """
     return graph_from(validated(TopologyGraph, with_sample_items(value)), parameters)
 
 
 def _with_graphs(value: object, parameters: Collection[str] | None) -> Graph:
-    """The graph that JSON describes in which each definition that is named has its graph beside its name."""
+    """Decodes a graph from JSON in which each named definition already has its graph."""
     return graph_from(validated(TopologyGraph, with_sample_items(value)), parameters, has_graphs=True)
 
 
 def _map_graph(value: Any, parameters: Collection[str] | None) -> Graph:  # noqa: ANN401 - as a map's payload has it
-    """The graph of a map's run; of one whose items are not known yet, or that has none, it has no nodes."""
+    """The graph of a map's run; without nodes if the items are unknown, or if there are none."""
     graph = _with_graphs(graph_of_map(value), parameters) if value[ITEMS] else Graph(())
     return replace(graph, is_map=True, tolerated_failures=value["tolerated_failures"])
 
 
 def graph_from(body: TopologyGraph, parameters: Collection[str] | None = (), *, has_graphs: bool = False) -> Graph:
-    """The graph that a body describes.
+    """Converts a body to a graph.
 
     Args:
         body: the fields of a graph.
-        parameters: the names of those that its conditions can ask; `None` if that was checked before.
-        has_graphs: whether each definition that is named has its graph beside its name; a request has none.
+        parameters: names of the parameters that its conditions may use; `None` if they were checked before.
+        has_graphs: whether each named definition already has its graph; not the case in requests.
 
     Raises:
-        FieldsInvalid: some fields cannot be accepted.
-        FieldInvalid: one of them cannot.
+        FieldsInvalid: some fields are invalid.
+        FieldInvalid: a field is invalid.
     """
     nodes = [_node(key, node, parameters, has_graphs=has_graphs) for key, node in body.nodes.items()]
     return checked(nodes, body.on_failure, body.timeout_seconds, tuple(body.outputs), parameters)
@@ -149,10 +149,10 @@ def _node(key: str, body: TopologyNode, parameters: Collection[str] | None, *, h
 
 
 def topology_spec(body: TaskCreate, place: Place) -> TaskSpec:
-    """The topology that a body, or the part of one at a place, asks for by the target of its task.
+    """Converts a body, or a part of one, with the target `topology`.
 
     Raises:
-        FieldsInvalid: it contradicts itself, or its payload is no graph that can be run.
+        FieldsInvalid: it contradicts itself, or its payload is not a valid graph.
     """
     is_definition = isinstance(body.target, TopologyTarget) and body.target.definition is not None
     return definition_spec(body, place) if is_definition else graph_spec(body, place, graph_of)[0]
@@ -161,7 +161,7 @@ def topology_spec(body: TaskCreate, place: Place) -> TaskSpec:
 def _spec(
     body: TopologyNode, place: Place, parameters: Collection[str] | None, *, has_graphs: bool
 ) -> tuple[TaskSpec, Graph | None]:
-    """The task of a node; of one that is a topology itself also its graph, unless that is still to be read."""
+    """The task of a node; for a sub-topology also its graph, unless that is read later."""
     if not isinstance(body.target, TopologyTarget):
         return fields_spec(body, place), None
     if body.target.definition is not None:
@@ -169,27 +169,27 @@ def _spec(
             return definition_spec(body, place), None
         names: Collection[str] | None = body.target.definition.parameters.keys()
     else:
-        # A run of its own, without parameters.
+        # A run without parameters.
         names = None if parameters is None else ()
     read = _with_graphs if has_graphs else graph_of
     return graph_spec(body, place, lambda payload: read(payload, names))
 
 
 def graph_spec(body: TaskCreate, place: Place, read: Callable[[object], Graph]) -> tuple[TaskSpec, Graph]:
-    """The topology that a body with a graph for its payload asks for, and the graph.
+    """Converts a body whose payload is a graph to a task and the graph.
 
     Raises:
-        FieldsInvalid: it contradicts itself, or its payload is too large, or is no graph.
+        FieldsInvalid: it contradicts itself, or its payload is too large or not a graph.
     """
     spec, graph = fields_spec(body, place), _graph(body.payload, (*place, "payload"), read)
     if "notify_within_seconds" in body.model_fields_set:
-        # A time that is asked for by name is the client's own.
+        # An explicitly requested time limit is kept.
         return spec, graph
     return replace(spec, notify_within_seconds=graph.lasts_seconds), graph
 
 
 def definition_spec(body: TaskCreate, place: Place) -> TaskSpec:
-    """The run of a definition, whose graph is still to be read: it says how long the attempt lasts.
+    """The run of a definition whose graph is read later, when it determines the time limit.
 
     Raises:
         FieldsInvalid: it contradicts itself, or has a payload.
@@ -204,7 +204,7 @@ def definition_spec(body: TaskCreate, place: Place) -> TaskSpec:
 
 
 def _graph(payload: object, place: Place, read: Callable[[object], Graph]) -> Graph:
-    """The graph that is a topology's payload; one that cannot be run is refused."""
+    """Decodes the graph in a topology's payload; rejects invalid ones."""
     try:
         return read(payload)
     except FieldInvalid as refusal:

@@ -1,4 +1,4 @@
-"""What requests say of topology definitions: their bodies and queries."""
+"""Request bodies and queries of topology definitions."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ _Version = Annotated[int, BeforeValidator(_number), WithJsonSchema({"type": "int
 
 
 def _as_declared(schema: dict[str, Any]) -> None:
-    """No default is one that is left out, not null, which is a value."""
+    """Writes an omitted default as optional, not as null, which is a valid value."""
     schema["properties"]["default"].pop("default")
 
 
 class DefinitionParameter(Body):
-    """A parameter that each run gives a value, unless it has a default."""
+    """A parameter. Each run must set it, unless it has a default."""
 
     model_config = ConfigDict(json_schema_extra=_as_declared)
 
@@ -71,7 +71,7 @@ class DefinitionParameter(Body):
 
     @property
     def written(self) -> dict[str, Any]:
-        """The fields that are given."""
+        """The fields that are set."""
         return {name: getattr(self, name) for name in self.model_fields_set}
 
 
@@ -130,10 +130,10 @@ class DefinitionDiffQuery(Parameters):
 
 
 def definition_name(text: str) -> str:
-    """The name in a path.
+    """Parses the name in a path.
 
     Raises:
-        DefinitionNotFound: no definition can have it.
+        DefinitionNotFound: the text cannot be a name.
     """
     if _NAME.fullmatch(text) is None:
         raise DefinitionNotFound(text)
@@ -141,10 +141,10 @@ def definition_name(text: str) -> str:
 
 
 def new_definition_name(text: str) -> str:
-    """The name in the path of a definition that is put.
+    """Parses the name in the path of a definition to be stored.
 
     Raises:
-        ParametersInvalid: no definition can have it.
+        ParametersInvalid: the text cannot be a name.
     """
     if _NAME.fullmatch(text) is None:
         reason = "should be letters, digits and _ . : -, and begin with a letter, a digit or _"

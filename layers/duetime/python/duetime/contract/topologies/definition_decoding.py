@@ -1,4 +1,4 @@
-"""Bodies of requests about topology definitions, as what use cases take."""
+"""Decodes request bodies of topology definitions."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _OF_THE_DEFINITION = ("version", "parameters")
 
 
 def definition_content(document: Document, name: str) -> tuple[bytes, Graph]:
-    """What a body says of a definition, to be stored, and the graph of a run with sample values.
+    """The content of a definition to store, and the graph of a run with sample values.
 
-    The graph is checked with the defaults of its parameters, and with a value of its type for each that has none: each
-    run is checked again with its own.
+    The graph is validated with the defaults of its parameters, and with a sample of the type for each parameter without
+    one. Each run is validated again with its own values.
 
     Raises:
-        FieldsInvalid: some fields cannot be accepted.
-        FieldInvalid: one of them cannot.
+        FieldsInvalid: some fields are invalid.
+        FieldInvalid: a field is invalid.
     """
     value = document.value
     if isinstance(value, dict) and isinstance(nodes := value.get("nodes"), dict):
@@ -58,10 +58,10 @@ def definition_content(document: Document, name: str) -> tuple[bytes, Graph]:
 
 
 def run_spec(document: Document, name: str) -> TaskSpec:
-    """The run of a definition that a body asks for; its graph is still to be read.
+    """Decodes a run of a definition; its graph is read later.
 
     Raises:
-        FieldsInvalid: some fields cannot be accepted.
+        FieldsInvalid: some fields are invalid.
     """
     body = read_body(TopologyRunCreate, document)
     own = {field: each for field, each in _written(document).items() if field not in _OF_THE_DEFINITION}
@@ -71,7 +71,7 @@ def run_spec(document: Document, name: str) -> TaskSpec:
 
 
 def _declared(value: Mapping[str, object]) -> Mapping[str, Parameter]:
-    """The parameters that a definition declares; none if they cannot be read, which is told with all else."""
+    """The parameters that a definition declares; empty if they are invalid, which is reported with other faults."""
     written = value.get("parameters")
     if not isinstance(written, dict):
         return {}
@@ -86,7 +86,7 @@ def _with_samples(nodes: Mapping[str, object], declared: Mapping[str, Parameter]
     """Nodes with sample values for their parameters.
 
     Raises:
-        FieldsInvalid: they name an unknown one, or name one where it is not replaced.
+        FieldsInvalid: a node uses an unknown parameter, or uses one where it is not replaced.
     """
     faults = [Fault(path_of(place), reason) for place, reason in misplaced(nodes, declared)]
     if faults:

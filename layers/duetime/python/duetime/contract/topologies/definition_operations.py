@@ -1,4 +1,4 @@
-"""The operations on topology definitions."""
+"""Operations on topology definitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What topology definitions look like in answers."""
+"""Responses about topology definitions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired
 
 from pydantic import Field
-from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
+from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
 
 from duetime.contract.http.json_paths import path_of
 from duetime.contract.tasks.responses import Instant
@@ -29,7 +29,7 @@ class VersionResponse(TypedDict):
 
 
 class DefinitionSummary(VersionResponse):
-    """A topology definition as lists show it: its latest version."""
+    """The latest version of a topology definition, in a list."""
 
     name: Annotated[str, Field(description="Name of the definition.")]
     description: Annotated[str, Field(description="Its description for people.")]
@@ -92,17 +92,17 @@ DefinitionDiff.__doc__ = "What differs between two versions of a topology defini
 
 
 def version_response(info: VersionInfo) -> VersionResponse:
-    """A version."""
+    """The response for a version."""
     return VersionResponse(version=info.version, created_at=to_iso(info.created_at), created_by=info.created_by or None)
 
 
 def definition_entry(definition: Definition) -> DefinitionSummary:
-    """A definition as lists show it."""
+    """A definition in a list."""
     return _entry(definition, definition.document)
 
 
 def definition_response(definition: Definition) -> DefinitionResponse:
-    """A version of a definition."""
+    """The response for a version of a definition."""
     document = definition.document
     return DefinitionResponse(
         **_entry(definition, document),
@@ -115,7 +115,7 @@ def definition_response(definition: Definition) -> DefinitionResponse:
 
 
 def diff_response(before: Definition, after: Definition, found: Iterable[Difference]) -> DefinitionDiff:
-    """What differs between two versions."""
+    """The differences between two versions."""
     changes = [
         DifferenceResponse(
             path=path_of(each.path),

@@ -1,4 +1,4 @@
-"""The operations on topologies."""
+"""Operations on topologies."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ LIST_NODES = Operation(
 def _action(
     name: str, summary: str, description: str, accepted: str = "", also: tuple[type[Exception], ...] = ()
 ) -> Operation:
-    """What a user may have done with a topology; with many nodes it goes on after the answer."""
+    """Declares an action of a user on a topology; with many nodes, it continues after the response."""
     done = TASK.but("The topology's task.")
     goes_on = replace(
         done.accepted(accepted),

@@ -1,4 +1,4 @@
-"""What topologies look like in answers."""
+"""Responses about topologies."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
-from typing_extensions import TypedDict  # pydantic describes no other before Python 3.12
+from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
 
 from duetime.contract.bulk.responses import BulkOperationResponse, bulk_response
 from duetime.contract.tasks import encoding
@@ -113,7 +113,7 @@ class TopologyPage(TypedDict):
     """A page of topologies."""
 
     topologies: Sequence[TopologySummary]
-    applied: Annotated[AppliedList, Field(description="What the list was narrowed by.")]
+    applied: Annotated[AppliedList, Field(description="The filters of the list.")]
     next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]
 
 
@@ -137,7 +137,7 @@ class TopologyResponse(TopologySummary):
 
 
 def topology_entry(task: Task) -> TopologySummary:
-    """A topology as lists show it."""
+    """A topology in a list."""
     return TopologySummary(
         id=task.id.text,
         state=task.state,
@@ -157,7 +157,7 @@ def topology_entry(task: Task) -> TopologySummary:
 
 
 def topology_response(view: View, now: Millis) -> TopologyResponse:
-    """A topology as it stands now."""
+    """The response for a topology in its present state."""
     task, graph, run_state, statuses = view.task, view.graph, view.run_state, view.statuses
     path = critical_path(graph, durations(graph, statuses, now))
     return TopologyResponse(
@@ -175,10 +175,10 @@ def topology_response(view: View, now: Millis) -> TopologyResponse:
 
 
 def node_page(view: View, token: str | None) -> TopologyNodePage:
-    """Some nodes of a topology as they stand now.
+    """The response for a page of a topology's nodes.
 
     Args:
-        view: the topology, with the nodes that are shown.
+        view: the topology, with the nodes to show.
         token: of the next page.
     """
     nodes = [

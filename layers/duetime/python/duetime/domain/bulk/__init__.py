@@ -1,1 +1,1 @@
-"""Bulk operations: one request that concerns many tasks."""
+"""Bulk operations: one request for many tasks."""

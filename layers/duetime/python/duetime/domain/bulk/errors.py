@@ -1,4 +1,4 @@
-"""Why a request on a bulk operation is refused."""
+"""Errors of requests for a bulk operation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class BulkNotFound(RequestError):
-    """There is no such bulk operation, or it belongs to another owner, or it ended long ago."""
+    """The bulk operation does not exist, belongs to another owner, or ended before the retention time."""
 
     def __init__(self, operation_id: TaskId) -> None:
         super().__init__(f"there is no bulk operation {operation_id}")
@@ -19,7 +19,7 @@ class BulkNotFound(RequestError):
 
 
 class BulkEnded(RequestError):
-    """The bulk operation has ended by itself."""
+    """The bulk operation has already ended, without being cancelled."""
 
     def __init__(self, operation_id: TaskId) -> None:
         super().__init__(f"the bulk operation {operation_id} has succeeded and cannot be cancelled")
@@ -27,7 +27,7 @@ class BulkEnded(RequestError):
 
 
 class BulkOfTopology(RequestError):
-    """The bulk operation does what was requested of a topology."""
+    """The bulk operation executes a request to a topology."""
 
     def __init__(self, operation_id: TaskId) -> None:
         super().__init__(f"the operation {operation_id} is of a topology: pause, resume or cancel that instead")

@@ -1,4 +1,4 @@
-"""An action on all tasks of an owner that match a filter, in bounded pieces."""
+"""An action on all tasks of an owner that match a filter, executed in bounded pieces."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FilterAction:
-    """Which of an owner's tasks are meant, and how many of them at once.
+    """Selects tasks of an owner, and limits how many are processed in one piece.
 
     Attributes:
-        after: the last id that was examined before; the bulk operation goes on behind it.
-        after_name: the last schedule that was examined before, where schedules are meant.
-        limit: most tasks that are cancelled or changed, or that reject it.
-        per_second: most of them a second; `None` for as fast as it goes.
-        is_dry: nothing is done, only counted.
-        until: tasks that were created later, or ended later, are not meant; `None` for no such limit.
-        budget: how long a piece goes on.
+        after: id of the last examined task; the bulk operation continues after it.
+        after_name: name of the last examined schedule, if the operation is on schedules.
+        limit: maximum number of tasks that are cancelled or changed, or that reject it.
+        per_second: maximum number of those per second; `None` for no limit.
+        is_dry: only count, change nothing.
+        until: exclude tasks that were created or ended after this time; `None` for no such limit.
+        budget: maximum duration of one piece.
     """
 
     wanted: TaskFilter
@@ -47,12 +47,12 @@ class FilterAction:
     after_name: str = ""
 
     def means(self, task: Task) -> bool:
-        """Whether it means a task: what has ended only if its end is requested by name."""
+        """Whether a task matches; ended tasks match only if the filter names their state."""
         is_asked_for = not task.is_terminal or task.state in self.wanted.states
         return is_asked_for and self.wanted.matches(task) and self._was_there(task)
 
     def _was_there(self, task: Task) -> bool:
-        """Whether a dry run at that moment may have counted it: it existed, and if it has ended, it had."""
+        """Whether a dry run at `until` could have counted the task: it existed, and any end it has came before."""
         if self.until is None:
             return True
         return task.created_at <= self.until and (task.finished_at is None or task.finished_at <= self.until)
@@ -60,13 +60,13 @@ class FilterAction:
 
 @dataclass(frozen=True, slots=True)
 class BulkRequest:
-    """What a user asks for.
+    """A user's request.
 
     Attributes:
-        text: the body as it came, in UTF-8: what goes on later is read from it.
-        force: of a cancel: whether a stop of running tasks is requested.
-        change: of a change: what is changed.
-        by: who asks for it, and why.
+        text: the original body in UTF-8; later pieces are decoded from it.
+        force: for a cancel, whether to stop running tasks.
+        change: for an update, the changes.
+        by: who requested it, and why.
     """
 
     kind: BulkKind
@@ -79,15 +79,15 @@ class BulkRequest:
 
 @dataclass(frozen=True, slots=True)
 class FilterResult:
-    """What one piece of a bulk operation came to.
+    """The result of one piece of a bulk operation.
 
     Attributes:
         examined: tasks that were checked.
-        matched: of those, tasks that the filter means and that have not ended, or that failed if it means those.
-        affected: of those, tasks that were cancelled, asked to stop, updated, or retried.
-        rejected: of those, tasks that could not be, by what rejected them.
-        after: the id to go on behind; `None` if there are no more.
-        after_name: the name of the schedule to go on behind; empty if there are no more, or tasks are meant.
+        matched: examined tasks that match the filter and are open, or failed if the filter asks for failed tasks.
+        affected: matched tasks that were cancelled, asked to stop, updated, or retried.
+        rejected: matched tasks that could not be changed, by error.
+        after: the id after which to continue; `None` if there are no more.
+        after_name: the name of the schedule after which to continue; empty if there are no more, or for tasks.
     """
 
     examined: int

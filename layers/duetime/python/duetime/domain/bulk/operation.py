@@ -1,4 +1,4 @@
-"""Bulk operations: one request that concerns many tasks, run page by page by whoever holds its lease."""
+"""Bulk operations: one request for many tasks, processed page by page by the holder of a lease."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 
 OPERATION = "operation"
-"""In the event of the function that carries them out: the operation's id."""
+"""Field of the function's event with the operation's id."""
 
 
 class BulkKind(StrEnum):
-    """What is done with each task.
+    """The action on each task.
 
     Attributes:
-        END: what is left of a topology that has failed or ended is cancelled, stopped or rolled back.
-        DELETE: the nodes of a topology that was deleted are erased.
+        END: cancels, stops or rolls back the open nodes of a topology that has failed or ended.
+        DELETE: erases the nodes of a deleted topology.
     """
 
     CANCEL = "cancel"
@@ -40,7 +40,7 @@ class BulkKind(StrEnum):
 
     @property
     def is_of_schedules(self) -> bool:
-        """Whether it is done with schedules where a filter says with which; of tasks, a filter has no such kind."""
+        """Whether an operation of this kind with a filter acts on schedules; filters of tasks do not support it."""
         return self in {BulkKind.PAUSE, BulkKind.RESUME}
 
 
@@ -54,17 +54,17 @@ class BulkState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BulkProgress:
-    """How far an operation has come.
+    """Progress of an operation.
 
     Attributes:
-        after: the last task that was examined; it goes on behind it.
-        after_name: the last schedule that was examined, where schedules are.
+        after: the last examined task; processing continues after it.
+        after_name: the last examined schedule, for operations on schedules.
         examined: tasks that were read.
-        matched: of those, tasks that are meant.
-        affected: of those, tasks that were changed, cancelled, paused and so on.
-        rejected: of those, tasks that could not be, by the name of what rejected them.
-        next_at: when its pace allows the next task.
-        is_complete: whether there is nothing left.
+        matched: examined tasks that match.
+        affected: matched tasks that were changed, cancelled, paused and so on.
+        rejected: matched tasks that could not be changed, by name of the error.
+        next_at: the earliest time of the next task at the requested pace.
+        is_complete: whether all tasks are processed.
     """
 
     after: TaskId | None = None
@@ -77,7 +77,7 @@ class BulkProgress:
     after_name: str = ""
 
     def plus(self, *, examined: int = 0, matched: int = 0, affected: int = 0, refused: list[str]) -> BulkProgress:
-        """The same with more tasks counted."""
+        """Adds to the counts."""
         return replace(
             self,
             examined=self.examined + examined,
@@ -89,21 +89,21 @@ class BulkProgress:
 
 @dataclass(frozen=True, slots=True)
 class BulkOperation:
-    """A bulk operation as it is stored.
+    """A bulk operation as stored.
 
     Attributes:
-        id: made as a task's id is; its shard says where its timers lie.
-        topology: whose nodes are meant; `None` if a filter says which tasks are.
-        request: what its user requested, as it was sent; of a topology there is none.
-        holder: who carries it out; empty while nobody has begun.
-        epoch: counts the holders.
-        leased_until: when the holder's lease ends, if it saves nothing before.
-        not_complete_before: an operation that this one replaces may still change tasks until then.
+        id: has the form of a task id; its shard is that of the operation's timers.
+        topology: the topology whose nodes are processed; `None` for an operation with a filter.
+        request: the original request; `None` for a topology.
+        holder: the process that runs it; empty before the first one.
+        epoch: number of holders so far.
+        leased_until: when the holder's lease ends unless it saves progress before.
+        not_complete_before: an operation that this one replaces may still change tasks until this time.
         reason: why it was cancelled, if not by its user.
-        actor: the name of who requested it, if that is another than the owner.
-        until: tasks that were created, or ended, later are not meant; `None` for no such limit. A request that is
-            repeated by its key before anything of it was stored means what it meant when it came first.
-        version: counts its writes; 0 while it is not stored.
+        actor: name of the requester, if that is not the owner.
+        until: excludes tasks that were created or ended after this time; `None` for no such limit. If a request is
+            repeated with its idempotency key before anything of it was stored, the time of the first request applies.
+        version: number of writes; 0 before the first one.
     """
 
     id: TaskId
@@ -126,42 +126,42 @@ class BulkOperation:
 
     @property
     def is_running(self) -> bool:
-        """Whether it has not ended."""
+        """Whether it is still running."""
         return self.state is BulkState.RUNNING
 
     @property
     def expires_at(self) -> Millis | None:
-        """When it may be forgotten; `None` while it runs."""
+        """When it expires; `None` while it runs."""
         return None if self.finished_at is None else self.finished_at + BULK_RETENTION
 
     def is_free(self, now: Millis) -> bool:
-        """Whether somebody else may take it over: its lease is over, by whoever's clock."""
+        """Whether another process may take it over: its lease has ended by every clock."""
         return self.is_running and self.leased_until + MAX_CLOCK_DIFFERENCE <= now
 
     def taken(self, holder: str, now: Millis) -> BulkOperation:
-        """The same in the hands of a new holder."""
+        """A copy with a new holder."""
         return replace(self, holder=holder, epoch=self.epoch + 1, leased_until=now + BULK_LEASE)
 
     def renewed(self, progress: BulkProgress, now: Millis) -> BulkOperation:
-        """The same, further, with the lease begun again."""
+        """A copy with new progress and a renewed lease."""
         return replace(self, progress=progress, leased_until=now + BULK_LEASE)
 
     def released(self, now: Millis) -> BulkOperation:
-        """The same for anybody to take up at once."""
+        """A copy without a lease, which any process may take over at once."""
         return replace(self, leased_until=min(self.leased_until, now - MAX_CLOCK_DIFFERENCE))
 
     def ended(self, state: BulkState, now: Millis, reason: str = "") -> BulkOperation:
-        """The same at its end."""
+        """A copy in its final state."""
         return replace(self, state=state, finished_at=now, reason=reason)
 
 
 @dataclass(frozen=True, slots=True)
 class Latest:
-    """Which operation was started last on a topology.
+    """The latest operation that was started on a topology.
 
     Attributes:
         operation_id: `None` if there was none.
-        version: counts the writes of this; 0 while it is not stored.
+        version: number of writes of this record; 0 before the first one.
     """
 
     topology: TaskId

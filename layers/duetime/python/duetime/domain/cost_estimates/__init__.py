@@ -1,1 +1,1 @@
-"""Estimates of what tasks will cost, before they run."""
+"""Cost estimates for tasks before they run."""

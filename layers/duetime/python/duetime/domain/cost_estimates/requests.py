@@ -1,7 +1,7 @@
-"""What the tasks of a request will cost: their workload, as far as the request says what they are like.
+"""Derives workloads from requests, to estimate the cost of their tasks.
 
-Each is counted as it is in a deployment that does nothing else, and its attempt as if it took no time, unless a node
-says how long it is expected to run. `docs/reference/costs.md` lists the units that are counted here, with their tests.
+Each task is counted as in a deployment without other load, and its attempt as if it took no time, unless a node has an
+expected duration. `docs/reference/costs.md` lists the units that are counted here, with their tests.
 """
 
 from __future__ import annotations
@@ -35,34 +35,34 @@ MAP_ITEMS = "the items of a map besides the first"
 NODES = "the nodes of a topology whose graph is in a payload or a definition"
 _KILOBYTE = 1_024
 _UNIQUE, _LOCK, _RATE, _LATE_NOTICE, _PREPARE, _JOB, _APPROVAL, _PULL_EXPIRY = 4, 2, 1, 1, 2, 2, 5, 1
-"""Write units of a task besides those of any other, by what it has."""
+"""Additional write units of a task, by feature."""
 _CALLBACK = 1
-"""The same of a callback, which is a task of its own."""
+"""Additional write units of a callback, which is a task of its own."""
 _TOPOLOGY = 12 - TASK_WRITES
-"""The same of a topology's own task, which is run and watched."""
+"""Additional write units of a topology's own task, which is executed and watched."""
 _NODE, _WAITING_NODE, _LAST_NODE, _INNER_TOPOLOGY = 2, 1, 1, 1
-"""The same of any node, of one that waits for others, of one that none waits for, and of one that is a topology."""
+"""Additional write units of any node, of one with parents, of one without children, and of a sub-topology."""
 _TRANSITIONS = 6
 """State transitions of a topology; one more for each last node."""
 _EXPANSION = 2
 _EXPANSIONS_A_MONTH = MONTH_SECONDS * SECOND // HOUR
-"""A schedule is expanded once an hour, if it has occurrences then."""
+"""A schedule with occurrences is expanded once an hour."""
 _OVERLAP = {Overlap.ALLOW_ALL: 0, Overlap.SKIP: 1, Overlap.REPLACE_OTHER: 1}
 _OTHER_OVERLAP = 3
 _PAUSE_ON_FAILURE = 1
-"""Write units of an occurrence's run besides those of its task."""
+"""Additional write units of an occurrence's run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What an estimate knows of the deployment.
+    """The deployment and time for which costs are estimated.
 
     Attributes:
         now: the time.
-        soon: tasks that are due within so many milliseconds are sent by the API, others by the trigger.
+        soon: tasks that are due within this many milliseconds are sent by the API, later ones by the trigger.
         pulled_types: types that pull workers run.
-        stored_size: of a payload: its bytes, compressed.
-        workload: of one task that has nothing special: the deployment's precision, summary, traces and region.
+        stored_size: returns the compressed size of a payload, in bytes.
+        workload: of a plain task: the deployment's precision, summary, traces and region.
     """
 
     now: Millis
@@ -74,13 +74,13 @@ class Circumstances:
 
 @dataclass(frozen=True, slots=True)
 class RequestWorkload:
-    """What the tasks of a request will use.
+    """The workload of a request's tasks.
 
     Attributes:
-        parts: tasks that are alike, each.
+        parts: one workload for each group of similar tasks.
         region: of the price table.
-        days: how many days they are of; `None` for all tasks of a request.
-        left_out: what of the request is not in it, in words.
+        days: the period in days; `None` for all tasks of a request.
+        left_out: parts of the request that are not estimated, in words.
     """
 
     parts: Sequence[Workload]
@@ -91,21 +91,21 @@ class RequestWorkload:
 
 @dataclass(frozen=True, slots=True)
 class TaskWorkloads:
-    """The workloads of tasks of a deployment."""
+    """Derives workloads of tasks in a deployment."""
 
     circumstances: Circumstances
 
     def of_tasks(self, specs: Sequence[TaskSpec], *, has_key: bool) -> RequestWorkload:
-        """Of the tasks that one request creates, those with the same due time together."""
+        """Workload of the tasks in one request, grouped by due time."""
         base = replace(self.circumstances.workload, keys=has_key, per_request=len(specs) or 1)
-        # Only tasks that are due at the same time share a worker.
+        # Only tasks with the same due time share a worker.
         alike = Counter((self._of_task(spec, base), self._due_at(spec)) for spec in specs)
         parts = [_many(each, count, together=count) for (each, _), count in alike.items()]
         inner = [NODES for spec in specs if isinstance(spec.target, TopologyTarget)]
         return self._found([*parts, *self._callbacks(specs)], inner[:1])
 
     def of_topology(self, spec: TaskSpec, graph: Graph, *, has_key: bool) -> RequestWorkload:
-        """Of a topology and its nodes."""
+        """Workload of a topology and its nodes."""
         own = self._of_attempt(spec, replace(self.circumstances.workload, keys=has_key))
         nodes = Counter(self._of_graph(graph))
         specs = [spec, *(node.spec for node in _all_nodes(graph))]
@@ -113,7 +113,7 @@ class TaskWorkloads:
         return self._found(parts, _left_out(graph))
 
     def of_schedule(self, schedule: Schedule) -> RequestWorkload:
-        """Of the occurrences that a schedule has in a month from now on, as if no calendar excluded any."""
+        """Workload of a schedule's occurrences in the next month, as if no calendar excluded any."""
         spec, count = schedule.spec, _planned(schedule, self.circumstances.now)
         if not count:
             return self._found([], days=MONTH_DAYS)
@@ -130,12 +130,12 @@ class TaskWorkloads:
         return RequestWorkload(parts, self.circumstances.workload.region, days, left_out)
 
     def _of_task(self, spec: TaskSpec, base: Workload) -> Workload:
-        """Of one task, of a topology's without its nodes."""
+        """Workload of one task; nodes of a topology are not included."""
         found = self._of_attempt(spec, base)
         return _of_run(found, None) if isinstance(spec.target, TopologyTarget) else found
 
     def _of_attempt(self, spec: TaskSpec, base: Workload) -> Workload:
-        """Of one task, whatever its run does."""
+        """Workload of one task, independent of its content."""
         pulled = isinstance(spec.target, PullTarget) or (
             spec.target is None and spec.type in self.circumstances.pulled_types
         )
@@ -143,7 +143,7 @@ class TaskWorkloads:
         return replace(base, pulled=pulled, ahead=is_ahead, extra_writes=self._extra_writes(spec, pulled=pulled))
 
     def _extra_writes(self, spec: TaskSpec, *, pulled: bool) -> int:
-        """Write units besides those that every task has."""
+        """Additional write units of a task's features."""
         target, notice = spec.target, spec.notify_on
         found = _UNIQUE * (unique_of(spec.unique, spec.debounce) is not None)
         found += _LOCK * (spec.lock is not None) + _RATE * (spec.rate is not None)
@@ -154,12 +154,12 @@ class TaskWorkloads:
         return found + self._payload_writes(spec.payload)
 
     def _payload_writes(self, payload: bytes) -> int:
-        """None of a payload in the record; of another one its kilobytes three times, and one when the task ends."""
+        """Write units of a payload: 0 inside the record; else three per KB, and one when the task ends."""
         size = self.circumstances.stored_size(payload) if len(payload) > INLINE_CONTENT_BYTES else 0
         return 3 * -(-size // _KILOBYTE) + 1 if size > INLINE_CONTENT_BYTES else 0
 
     def _of_graph(self, graph: Graph) -> Iterator[Workload]:
-        """Of each node of a graph, of those within it, too."""
+        """Workloads of all nodes of a graph, including nested ones."""
         awaited = {parent for node in graph.nodes for parent in node.depends_on}
         base = replace(self.circumstances.workload, per_request=0)
         for node in graph.nodes:
@@ -178,7 +178,7 @@ class TaskWorkloads:
                 yield from self._of_graph(inner)
 
     def _callbacks(self, specs: Iterable[TaskSpec]) -> list[Workload]:
-        """Of the tasks that post outcomes."""
+        """Workload of the tasks that post outcomes."""
         count = sum(spec.callback_url is not None for spec in specs)
         one = replace(self.circumstances.workload, per_request=0, ahead=False, extra_writes=_CALLBACK)
         return [_many(one, count)] if count else []
@@ -189,7 +189,7 @@ class TaskWorkloads:
 
 
 def _planned(schedule: Schedule, now: Millis) -> int:
-    """How many times a schedule that is created now runs in a month."""
+    """How many times a schedule created now runs in a month."""
     end, most = now + MONTH_SECONDS * SECOND, schedule.spec.remaining_runs
     times = planned_times(replace(schedule, remaining_runs=most), now, end)
     count = count_between(schedule, now - 1, end - 1) if times is None else len(times)
@@ -201,7 +201,7 @@ def _many(one: Workload, count: int, together: int = 1) -> Workload:
 
 
 def _of_run(own: Workload, graph: Graph | None) -> Workload:
-    """Of a topology's own task, whose run moves from state to state."""
+    """Workload of a topology's own task, with its state transitions."""
     awaited = set() if graph is None else {parent for node in graph.nodes for parent in node.depends_on}
     last = 0 if graph is None else len(graph.nodes) - len(awaited)
     return replace(own, extra_writes=own.extra_writes + _TOPOLOGY, transitions=_TRANSITIONS + last)
@@ -213,12 +213,12 @@ def _edge_writes(node: Node) -> int:
 
 
 def _inner_graph(node: Node) -> Graph | None:
-    """The graph of a node that is a topology: of a map, one with its first item; `None` if it is not in the request."""
+    """The graph of a node that is a topology; for a map, with one item; `None` if the request does not contain it."""
     return node.subgraph if node.map is None else Graph((replace(node, depends_on=(), map=None),))
 
 
 def _all_nodes(graph: Graph) -> Iterator[Node]:
-    """The nodes of a graph, and those within them."""
+    """The nodes of a graph, including nested ones."""
     for node in graph.nodes:
         yield node
         if node.subgraph is not None:

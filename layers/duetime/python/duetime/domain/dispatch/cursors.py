@@ -1,4 +1,4 @@
-"""How far the minutes of a group of shards have been read: by each kind of reading, and for each queue that lags."""
+"""Cursors: how far each reading has read the minutes of a group of shards, and separately for lagging queues."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ FIRST_SCAN = 1
 LAST_SCAN = len(RECOVERY_SCAN_DELAYS)
 """Index of the last recovery scan."""
 ALL = ""
-"""Stands for every queue that does not lag."""
+"""Stands for all queues that do not lag."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far one reading has come. Progress of two readers can be joined: what either has done is done.
+    """How far one reading has come. Progress of two readers can be joined, to contain what either has done.
 
     Attributes:
-        upto: every minute up to this one is done, but for those that are open.
-        open: for each minute that is not done, its unfinished shards, with the sort key of the last item that is
-            done there; the empty text before the first one.
+        upto: every minute up to this one is done, except the open ones.
+        open: the unfinished shards of each unfinished minute, with the sort key of the last processed item; empty
+            before the first item.
     """
 
     upto: int
@@ -37,22 +37,22 @@ class Progress:
 
     @property
     def floor(self) -> int:
-        """The last minute before which nothing is open."""
+        """The last minute before the first open one."""
         return min(self.open, default=self.upto + 1) - 1
 
     def is_done(self, minute: int) -> bool:
-        """Whether a minute is wholly done."""
+        """Whether a minute is completely done."""
         return minute <= self.upto and minute not in self.open
 
     def begun(self, minute: int, shards: Iterable[int]) -> Progress:
-        """With all minutes up to this one open, unless they are done."""
+        """A copy with all minutes up to this one open, unless they are done."""
         if minute <= self.upto:
             return self
         unread = dict.fromkeys(shards, "")
         return Progress(minute, {**self.open, **dict.fromkeys(range(self.upto + 1, minute + 1), unread)})
 
     def moved(self, minute: int, positions: Mapping[int, str | None]) -> Progress:
-        """With what was done of an open minute: the last sort key of each shard, `None` for the end. Never back."""
+        """A copy that moves forward in an open minute: to the last sort key of each shard, `None` for the end."""
         unfinished = {}
         for shard, before in self.open.get(minute, {}).items():
             after = positions.get(shard, before)
@@ -65,7 +65,7 @@ class Progress:
         return replace(self, open={**still_open, minute: unfinished} if unfinished else still_open)
 
     def joined(self, other: Progress) -> Progress:
-        """What this reader or another one has done."""
+        """Combines the progress of two readers."""
         still_open = {}
         for minute in self.open.keys() | other.open.keys():
             mine, others = self._unfinished(minute), other._unfinished(minute)
@@ -78,15 +78,15 @@ class Progress:
         return Progress(max(self.upto, other.upto), still_open)
 
     def _unfinished(self, minute: int) -> Mapping[int, str] | None:
-        """The unfinished shards of a minute; none if it is done, `None` if it was not begun."""
+        """The unfinished shards of a minute; empty if it is done, `None` if it was not started."""
         return None if minute > self.upto else self.open.get(minute, {})
 
     def covers(self, other: Progress) -> bool:
-        """Whether all that another reader has done is done here too."""
+        """Whether it includes everything that another reader has done."""
         return self.joined(other) == self
 
     def limited(self, upto: int) -> Progress:
-        """With what lies after a minute forgotten, so that it is read again."""
+        """A copy without progress after a minute, so that later minutes are read again."""
         if self.upto <= upto:
             return self
         return Progress(upto, {minute: shards for minute, shards in self.open.items() if minute <= upto})
@@ -96,14 +96,15 @@ class Progress:
 class Cursors:
     """How far a group of shards has been read.
 
-    A queue that cannot be served, or has more to send than the others should wait for, lags: it has a progress of its
-    own until it has caught up. So no queue holds up another one.
+    A queue lags if it cannot be served, or has more to send than the other queues should wait for. It has its own
+    progress until it has caught up, so it does not delay other queues.
 
     Attributes:
         readings: the first reading's progress, then each recovery scan's.
         lagging: the progress of each queue that lags, by the index of the reading.
-        epoch: grows each time somebody takes the group, or saves beside its holder; only the newest epoch advances.
-        holder: who reads the group.
+        epoch: incremented each time the group is taken over, or saved by a process other than its holder; only the
+            newest epoch advances.
+        holder: the process that reads the group.
     """
 
     readings: tuple[Progress, ...]
@@ -113,35 +114,35 @@ class Cursors:
 
     @classmethod
     def at(cls, minutes: Iterable[int], epoch: int = 0) -> Cursors:
-        """Cursors whose readings have done everything up to these minutes, and nothing after them."""
+        """Cursors whose readings are done up to these minutes."""
         return cls(tuple(Progress(minute) for minute in minutes), epoch=epoch)
 
     @property
     def floors(self) -> tuple[int, ...]:
-        """By reading, the last minute before which nothing is left to do for any queue."""
+        """For each reading, the last minute before which no queue has anything left to do."""
         return tuple(
             min([main.floor, *(each.floor for (of, _), each in self.lagging.items() if of == reading)])
             for reading, main in enumerate(self.readings)
         )
 
     def progress(self, reading: int, queue: str = ALL) -> Progress:
-        """How far a reading has come for one queue, or for all that do not lag."""
+        """Progress of a reading for one queue, or for all that do not lag."""
         return self.lagging.get((reading, queue), self.readings[reading])
 
     def lags(self, reading: int, queue: str) -> bool:
-        """Whether a queue has a progress of its own."""
+        """Whether a queue has its own progress."""
         return (reading, queue) in self.lagging
 
     def queues(self, reading: int) -> list[str]:
-        """Whose progress a reading has: that of all queues together first, then each that lags."""
+        """The queues with their own progress in a reading: all queues that do not lag first, then each lagging one."""
         return [ALL, *sorted(queue for of, queue in self.lagging if of == reading)]
 
     def split(self, reading: int, queue: str) -> Cursors:
-        """With a progress of its own for a queue, which begins where all the others are."""
+        """A copy with separate progress for a queue, starting at the progress of the others."""
         return replace(self, lagging={(reading, queue): self.readings[reading], **self.lagging})
 
     def moved(self, reading: int, queue: str, progress: Progress) -> Cursors:
-        """With the progress of a queue, or of all that do not lag; one that has caught up lags no more."""
+        """A copy with new progress of a queue, or of all that do not lag; a queue that has caught up stops lagging."""
         if queue == ALL:
             readings = (*self.readings[:reading], progress, *self.readings[reading + 1 :])
             return replace(self, readings=readings)
@@ -151,7 +152,7 @@ class Cursors:
         return replace(self, lagging=lagging)
 
     def joined(self, other: Cursors) -> Cursors:
-        """What this reader or another one has done; the rest is the other's."""
+        """Combines the progress of two readers; the other fields are those of `other`."""
         readings = tuple(mine.joined(theirs) for mine, theirs in zip(self.readings, other.readings, strict=True))
         lagging = {}
         for reading, queue in self.lagging.keys() | other.lagging.keys():
@@ -161,7 +162,7 @@ class Cursors:
         return replace(other, readings=readings, lagging=lagging)
 
     def limited(self, minutes: Sequence[int]) -> Cursors:
-        """With what lies after these minutes forgotten, by reading."""
+        """A copy without progress after the given minute of each reading."""
         return replace(
             self,
             readings=tuple(each.limited(upto) for each, upto in zip(self.readings, minutes, strict=True)),
@@ -170,20 +171,20 @@ class Cursors:
 
 
 def first_cursors(since: Millis) -> Cursors:
-    """Cursors of a group that nobody has read yet: they begin with the minute of an instant, each scan before that."""
+    """Cursors of an unread group: dispatch starts with the minute of `since`, each scan earlier by its delay."""
     return Cursors.at(minute_of(since - delay) - 1 for delay in (0, *RECOVERY_SCAN_DELAYS))
 
 
 def horizons(now: Millis, look_ahead: Millis) -> Sequence[int]:
-    """The last minute that each reading may read now: ahead for the first, past its delay for a recovery scan."""
+    """The last minute that each reading may read now: in the future for dispatch, past its delay for a scan."""
     return (minute_of(now + look_ahead), *(minute_of(now - delay) - 1 for delay in RECOVERY_SCAN_DELAYS))
 
 
 def furthest(now: Millis, look_ahead: Millis) -> Sequence[int]:
-    """The last minute that each reading can have read by now, by whoever's clock.
+    """The last minute that each reading can have read so far, by any process's clock.
 
-    A cursor beyond it was moved by a clock that was wrong: whoever places a task in between relies on the reading that
-    is still to come.
+    A cursor beyond it was moved by a process with a wrong clock. Tasks that were placed in between still need that
+    reading.
     """
     return horizons(now + DIRECT_SLACK, look_ahead)
 
@@ -195,7 +196,7 @@ GROUP = "group"
 
 
 def groups_of(shards: int) -> range:
-    """Numbers of the groups that so many shards make."""
+    """Numbers of the groups for the given number of shards."""
     return range(-(-shards // GROUP_SIZE))
 
 
@@ -206,7 +207,7 @@ def shards_in(group: int, shards: int) -> range:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """From an instant on there may be tasks in so many shards."""
+    """The number of shards from an instant on."""
 
     shards: int
     at: Millis
@@ -214,34 +215,34 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class ShardHistory:
-    """How the number of shards has grown: whoever makes ids announces his number here, before the first id.
+    """History of the number of shards. Processes that create ids announce their number here before the first id.
 
-    So the trigger reads every shard that may hold a task, whatever the order in which functions are deployed, and
-    whether or not the number is lowered again.
+    So the trigger reads every shard that may contain a task, regardless of the order in which functions are deployed
+    and even after the number was lowered.
 
     Attributes:
-        steps: in order; each is larger than the one before.
+        steps: in order; each number is larger than the one before.
     """
 
     steps: tuple[Growth, ...] = ()
 
     @property
     def number(self) -> int:
-        """The most shards that were ever announced."""
+        """The largest number that was ever announced."""
         return self.steps[-1].shards if self.steps else 0
 
     def grown(self, shards: int, now: Millis) -> ShardHistory:
-        """With so many shards, if there were not as many before."""
+        """A copy with a number of shards, unless it is not larger than an earlier one."""
         return self if shards <= self.number else ShardHistory((*self.steps, Growth(shards, now)))
 
     def since(self, group: int) -> Millis:
-        """Since when there may be tasks in a group of shards, which must have been announced."""
+        """Since when a group of shards may contain tasks. The group must have been announced."""
         return next(step.at for step in self.steps if step.shards > group * GROUP_SIZE)
 
     def at(self, instant: Millis) -> int:
-        """How many shards a thing of that instant is spread over: the same number, whenever it is requested.
+        """The number of shards for ids of that instant: always the same result.
 
-        A new number counts a while after it was announced, when everybody knows of it.
+        A new number takes effect some time after its announcement, when every process has read it.
         """
         settled = [step.shards for step in self.steps if step.at + SHARDS_SETTLE <= instant]
         return settled[-1] if settled else self.steps[0].shards

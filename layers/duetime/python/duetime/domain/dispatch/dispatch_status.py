@@ -1,4 +1,4 @@
-"""How far dispatch has come: what operators look at when tasks of all owners are late."""
+"""Dispatch status, for operators: shows whether dispatch lags for tasks of all owners."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class QueueDepth:
-    """About how many messages a queue has.
+    """Approximate number of messages in a queue.
 
     Attributes:
-        waiting: may be received now.
-        delayed: may be received later: their tasks are not due yet, or are to be tried again.
-        in_flight: are received, and neither deleted nor given back.
+        waiting: can be received now.
+        delayed: can be received later: their tasks are not due yet, or will be retried.
+        in_flight: received, and neither deleted nor returned.
     """
 
     waiting: int
@@ -37,7 +37,7 @@ class WorkQueue:
 
     Attributes:
         priority: of its tasks.
-        pulled_type: the type whose tasks it has, for pull workers; `None` for the tasks of a priority.
+        pulled_type: the type of its tasks if pull workers lease them; `None` for the queue of a priority.
     """
 
     priority: Priority
@@ -47,12 +47,12 @@ class WorkQueue:
 
 @dataclass(frozen=True, slots=True)
 class DispatchStatus:
-    """How far dispatch has come.
+    """Dispatch status.
 
     Attributes:
-        last_tick_at: the minute in which the trigger last read all that it should have read by then; `None` if it has
-            not yet.
-        dispatched_until: what was due before, the trigger has put on queues; `None` if it has not run yet.
+        last_tick_at: the last minute in which the trigger read everything that it should have; `None` if there is none
+            yet.
+        dispatched_until: all tasks due before this time were put on queues; `None` before the first run.
         queues: the work queues.
     """
 
@@ -64,10 +64,10 @@ class DispatchStatus:
 def dispatch_status(
     groups: Sequence[Cursors | None], look_ahead: Millis, queues: Sequence[WorkQueue]
 ) -> DispatchStatus:
-    """The status of all groups of shards: that of the one which is furthest behind.
+    """The status of all groups of shards, determined by the one that is furthest behind.
 
     Args:
-        groups: the cursors of each group; `None` for one that nobody has read yet.
+        groups: the cursors of each group; `None` for a group that was never read.
         look_ahead: how far ahead of the clock minutes are read, in milliseconds.
         queues: the work queues.
     """

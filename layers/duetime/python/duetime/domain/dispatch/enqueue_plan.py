@@ -1,4 +1,4 @@
-"""From due to queue: when a task needs a timer, a message, and with which delay. Decisions as values."""
+"""From due time to queue: decides when a task needs a timer or a message, and the delay of the message."""
 
 from __future__ import annotations
 
@@ -33,46 +33,48 @@ if TYPE_CHECKING:
 
 
 class Precision(StrEnum):
-    """How a wait is shared between the queue's delay, which counts whole seconds, and the worker's hold."""
+    """How waiting is divided between the queue's delay, in whole seconds, and the worker's hold."""
 
     NORMAL = "normal"
-    """The queue delivers 0.15 s early, up to 1.15 s if it was not the trigger that sent; the worker holds the rest."""
+    """The queue delivers 0.15 s early, or up to 1.15 s if the trigger was not the sender; the worker holds the
+    message."""
     EXACT = "exact"
-    """The queue delivers one to two seconds early, so that transport never makes a task late."""
+    """The queue delivers one to two seconds early, so that transport never delays a task."""
     RELAXED = "relaxed"
-    """The queue delivers at the due time or up to a second later; nothing is held: the cheapest."""
+    """The queue delivers at the due time or up to a second later, without a hold: the cheapest option."""
 
 
 HEADROOM: dict[Precision, Millis] = {Precision.NORMAL: 150, Precision.EXACT: 1_000, Precision.RELAXED: -999}
-"""How long before the due time a message arrives at the latest, if its way takes no time. Queue and poller took 16 ms
-at the median and 105 ms at the 99th percentile where somebody measured it (Source: bitesizedserverless.com, "Serverless
+"""How long before the due time a message arrives at the latest, without transport time. One measurement of queue and
+poller found 16 ms at the median and 105 ms at the 99th percentile (Source: bitesizedserverless.com, "Serverless
 Messaging: Latency Compared", 1 024 messages in eu-west-1 in 2022)."""
 
 
 def delay_seconds(due: Millis, now: Millis, precision: Precision) -> int:
-    """Delay of a message sent now, in whole seconds from 0 to 900."""
+    """Delay in whole seconds, from 0 to 900, of a message sent now."""
     wait = due - now - HEADROOM[precision]
     return max(0, min(wait, MAX_DELAY)) // SECOND
 
 
 LATE_CHECKS = "late checks"
-"""What stands for a queue's name where it is checked whether tasks are late."""
+"""Used in place of a queue name for checks whether tasks are late."""
 SCHEDULES = "schedules"
-"""What stands for a queue's name where schedules are expanded."""
+"""Used in place of a queue name for expanding schedules."""
 BULK_OPERATIONS = "bulk operations"
-"""What stands for a queue's name where bulk operations are resumed."""
+"""Used in place of a queue name for resuming bulk operations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What a queue carries: check this task, in this generation, no earlier than `due`.
+    """A message on a queue: check this task, at this generation, no earlier than `due`.
 
     Attributes:
-        pull_queue: the pulled type on whose queue it is; empty for the queue of its priority.
-        late_at: the time by which the task has not started, if that is to be told; else the task is to be run.
-        traceparent: the task's creation context, as far as its sender knows it; no queue carries it.
-        ended_job: AWS tells that a job has ended: its name, or its service, its region and what identifies it there;
-            nothing else of the message is known then, nor is the task if there is no name.
+        pull_queue: the pulled type of its queue; empty for a priority's queue.
+        late_at: the time until which the task has not started, if a late start should be reported; otherwise the
+            message is for running the task.
+        traceparent: the task's creation context, if the sender knows it; not sent on the queue.
+        ended_job: for a report by AWS that a job has ended: its name, or its service, region and identifier. All other
+            fields are unknown then, and so is the task if there is no name.
     """
 
     task_id: TaskId
@@ -88,10 +90,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Timer:
-    """A reminder in the minute of `at` to check a task whose record lives in another minute.
+    """A timer in the minute of `at` for a task whose record is in another minute.
 
     Attributes:
-        sent: whoever placed it sends the message too, so the trigger's first reading need not.
+        sent: the process that placed it also sends the message, so dispatch need not.
         pull_queue: as of `Message`.
     """
 
@@ -106,11 +108,11 @@ class Timer:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleTimer:
-    """A reminder in the minute of `at` to check a schedule.
+    """A timer in the minute of `at` for checking a schedule.
 
     Attributes:
-        uid: the schedule's own; says the shard.
-        generation: of the schedule; another one is stale.
+        uid: of the schedule; determines the shard.
+        generation: of the schedule; timers with another generation are stale.
     """
 
     uid: TaskId
@@ -122,11 +124,11 @@ class ScheduleTimer:
 
 @dataclass(frozen=True, slots=True)
 class LateTimer:
-    """A reminder in the minute of `at` to see whether a task has started by `late_at`.
+    """A timer in the minute of `at` for checking whether a task has started by `late_at`.
 
     Attributes:
-        at: the start of its minute, which is read once `late_at` is past.
-        told: it has been told, or need not be.
+        at: the start of its minute, which is read after `late_at`.
+        told: whether it was reported, or need not be.
     """
 
     task_id: TaskId
@@ -136,12 +138,12 @@ class LateTimer:
     told: bool = False
 
     def message(self) -> Message:
-        """The message that makes a worker tell of it, ahead of the queue that its task may be stuck in."""
+        """The message that makes a worker report the late start, on a queue in which the task itself does not wait."""
         return Message(self.task_id, 0, self.at, Priority.HIGH, self.owner, late_at=self.late_at)
 
 
 def late_timer(task: Task, now: Millis, look_ahead: Millis) -> LateTimer | None:
-    """The timer that checks whether a task is late; `None` if nobody asks, or its parents may not let it start yet."""
+    """The timer for the check whether a task is late; `None` without such a notice, or if parents may block it."""
     if task.late_at is None or task.started_at is not None or task.state is State.BLOCKED:
         return None
     return LateTimer(task.id, task.owner, task.late_at, first_unread(max(task.late_at, now), look_ahead))
@@ -149,10 +151,10 @@ def late_timer(task: Task, now: Millis, look_ahead: Millis) -> LateTimer | None:
 
 @dataclass(frozen=True, slots=True)
 class BulkTimer:
-    """A reminder in the minute of `at` to see whether somebody runs a bulk operation.
+    """A timer in the minute of `at` for checking whether a bulk operation is still running.
 
     Attributes:
-        operation: its id; says the shard.
+        operation: its id; determines the shard.
     """
 
     operation: TaskId
@@ -161,11 +163,11 @@ class BulkTimer:
 
 @dataclass(frozen=True, slots=True)
 class EnqueuePlan:
-    """What it takes for a task to be checked in time.
+    """The writes and messages that make sure that a task is checked in time.
 
     Attributes:
-        timer: a timer must be written, before the record.
-        direct: a message must be sent, after the record: the trigger may have read that minute already.
+        timer: whether a timer must be written, before the record.
+        direct: whether a message must be sent, after the record, because the trigger may have read that minute already.
     """
 
     timer: bool
@@ -173,11 +175,11 @@ class EnqueuePlan:
 
 
 def enqueue_plan(task_id: TaskId, at: Millis, now: Millis, look_ahead: Millis) -> EnqueuePlan:
-    """Decide how a task is placed for a check `at`.
+    """Decides how a task is placed for a check at `at`.
 
-    A record is its own timer in its home minute. Its home also serves for a check soon after that is sent
-    directly, as long as the first recovery scan of the home minute comes after it and after the write, which may
-    be long under way: that recovery scan would find it.
+    In its home minute, a record is its own timer. The home also serves for a check soon after it that is sent directly,
+    if the first recovery scan of the home minute comes after both the check and the write (which may take long): the
+    scan would find the task.
     """
     direct = is_direct(at, now, look_ahead)
     recovered_at = start_of(task_id.minute + 1) + RECOVERY_SCAN_DELAYS[0] - 2 * MAX_CLOCK_DIFFERENCE
@@ -187,16 +189,16 @@ def enqueue_plan(task_id: TaskId, at: Millis, now: Millis, look_ahead: Millis) -
 
 
 def is_check_kept(task: Task, at: Millis, now: Millis, sets: TaskChanges) -> bool:
-    """Whether the check that a task has already serves for one at `at`, so that its messages and timers stay valid.
+    """Whether a task's existing check can serve for one at `at`, so that its messages and timers stay valid.
 
-    It does if it comes at the same time, by the same queue; and if both are due. A message of another priority than
-    the task's is as good then, beside which one is sent on the queue of the new priority.
+    It can if it is at the same time on the same queue, or if both are due. A due message of another priority is also
+    kept; another one is sent on the queue of the new priority.
 
     Args:
         task: the record as it was last seen.
-        at: when it shall be checked.
+        at: when the task should be checked.
         now: the time.
-        sets: what else is changed.
+        sets: other changes of the same write.
     """
     if task.state not in STARTABLE:
         return False
@@ -207,7 +209,7 @@ def is_check_kept(task: Task, at: Millis, now: Millis, sets: TaskChanges) -> boo
 
 
 def first_unread(now: Millis, look_ahead: Millis) -> Millis:
-    """The start of the first minute that the trigger has surely not read yet, by whoever's clock."""
+    """The start of the first minute that the trigger cannot have read yet, by any process's clock."""
     return start_of(minute_of(now + look_ahead + DIRECT_SLACK) + 1)
 
 
@@ -217,7 +219,7 @@ def is_direct(at: Millis, now: Millis, look_ahead: Millis) -> bool:
 
 
 def on_the_minute(at: Millis, now: Millis, look_ahead: Millis) -> Millis:
-    """The end of the minute of `at`, if the trigger will read it: so all the checks of one minute share one timer."""
+    """The end of the minute of `at`, if the trigger will read it, so that all checks of one minute share a timer."""
     return at if is_direct(at, now, look_ahead) else start_of(minute_of(at - 1) + 1)
 
 
@@ -226,7 +228,7 @@ class SendGroup:
     """Messages that are sent together.
 
     Attributes:
-        at: when; their delays are counted from there.
+        at: when to send; delays are relative to this time.
     """
 
     at: Millis
@@ -234,11 +236,11 @@ class SendGroup:
 
 
 def send_groups(messages: Sequence[Message], now: Millis, precision: Precision) -> list[SendGroup]:
-    """In which groups, and when within the next second, messages are sent; in the order of their times.
+    """Groups messages by when to send them within the next second, in order of time.
 
-    All of them at once, if they are so many that workers are given full batches, which share their wait; or if the
-    precision is not `normal`: `relaxed` waits for nothing, and `exact` is to be early. The last ones are not waited for
-    if the trigger's own time would cost more than their workers'.
+    All are sent at once if there are so many that workers receive full batches, which share their wait, or if the
+    precision is not `normal`: `relaxed` does not hold messages, and `exact` should be early. The trigger does not wait
+    for the last ones if its own time would cost more than the workers'.
     """
     if precision is not Precision.NORMAL or len(messages) > MOST_SENT_IN_TIME:
         return [SendGroup(now, tuple(messages))]
@@ -246,7 +248,7 @@ def send_groups(messages: Sequence[Message], now: Millis, precision: Precision) 
     last = 0
     waiting = len(messages)
     for step, message in sorted(((_step(each, now), each) for each in messages), key=lambda pair: pair[0]):
-        # As many as are left wait for as long as the trigger waits.
+        # All remaining messages wait for as long as the trigger waits.
         last = step if waiting >= FEWEST_WAITED_FOR else last
         groups.setdefault(last, []).append(message)
         waiting -= 1
@@ -254,7 +256,7 @@ def send_groups(messages: Sequence[Message], now: Millis, precision: Precision) 
 
 
 def _step(message: Message, now: Millis) -> Millis:
-    """How long until a message is best sent, in whole steps; 0 for one that cannot wait, or waits longer than SQS."""
+    """Time until a message is best sent, in whole steps; 0 if it cannot wait, or exceeds SQS's longest delay."""
     wait = message.due - now - HEADROOM[Precision.NORMAL]
     if not SHORTEST_WAIT_SENT_IN_TIME <= wait <= MAX_DELAY:
         return 0
@@ -266,9 +268,9 @@ _PULLED = "pulled:"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What the trigger reads of a record.
+    """The fields of a record that the trigger reads.
 
-    The fields are those of `Task`; `leased_until` is its `lease_expires_at`.
+    They have the names of `Task`; `leased_until` is its `lease_expires_at`.
     """
 
     task_id: TaskId
@@ -285,7 +287,7 @@ class Entry:
 
     @classmethod
     def of(cls, task: Task) -> Entry:
-        """The entry of a whole record."""
+        """The entry of a complete record."""
         return cls(
             task_id=task.id,
             owner=task.owner,
@@ -307,12 +309,12 @@ class Entry:
 
 
 def queue_of(item: Entry | Message) -> str:
-    """The name of the queue that a task waits on: that of its priority, or of its pulled type."""
+    """Name of the queue on which a task waits: that of its priority or pulled type."""
     return f"{_PULLED}{item.pull_queue}" if item.pull_queue else item.priority.value
 
 
 def at_first_reading(item: Entry | Timer, minute: int) -> Message | None:
-    """The message to send for an item that the trigger meets when it reads a minute for the first time."""
+    """The message to send for an item when dispatch reads a minute for the first time."""
     if item.sent:
         return None
     if isinstance(item, Timer):
@@ -322,30 +324,30 @@ def at_first_reading(item: Entry | Timer, minute: int) -> Message | None:
 
 
 def is_left_behind(entry: Entry, now: Millis) -> bool:
-    """Whether a recovery scan must send a task again: overdue, its lease over, or its outcome unfinished."""
+    """Whether a recovery scan must resend a task: overdue, with an ended lease, or with unfinished follow-ups."""
     if entry.state in STARTABLE:
         return entry.next_at <= now
     if entry.state not in LEASED and (entry.state not in TERMINAL or entry.finished):
         return False
-    # What follows an outcome is done under the attempt's lease too.
+    # Follow-ups of an outcome also run under the attempt's lease.
     return entry.next_at <= now and (entry.leased_until or 0) + MAX_CLOCK_DIFFERENCE <= now
 
 
 def is_open_past_due(entry: Entry, now: Millis) -> bool:
-    """Whether the last recovery scan must give a task a timer for another day: open, and with no check ahead of it."""
+    """Whether the last recovery scan must place another timer: the task is open and has no later check."""
     is_followed_up = entry.state in TERMINAL and not entry.finished
     return entry.next_at <= now and (entry.state in LEASED or is_followed_up or is_left_behind(entry, now))
 
 
 def rescan_timer(entry: Entry, now: Millis) -> Timer | None:
-    """The timer by which the first recovery scan meets an open task that is past due again: when its lease is over.
+    """The timer with which the first recovery scan checks an open overdue task again: when its lease ends.
 
-    Whoever works on it may vanish with its message at any time. It is in a minute whose scan comes a minute from now or
-    later, so that it is there by then, whoever scans.
+    The worker may vanish with its message at any time. The timer is in a minute whose scan starts a minute from now or
+    later, so that any scanner finds it.
 
     Returns:
-        `None` for a task that waits for its start so long that workers are busy or away, and for a lease that is no
-        worker's: the end of an asynchronous attempt has a timer of its own.
+        `None` for a task that has waited so long that workers must be busy or absent, and for the lease of an
+        asynchronous attempt, whose end has its own timer.
     """
     if entry.state in STARTABLE:
         overdue = now - entry.next_at

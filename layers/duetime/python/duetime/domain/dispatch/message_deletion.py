@@ -1,4 +1,4 @@
-"""When a message may be deleted: only when the task's record no longer needs it."""
+"""Decides when a message may be deleted: only when the task's record no longer needs it."""
 
 from __future__ import annotations
 
@@ -38,35 +38,35 @@ class RedeliverMessage:
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """The task has an outcome, but not all that follows it was done: take that over."""
+    """The task has an outcome, but its follow-ups are unfinished: take them over."""
 
     task: Task
 
 
 @dataclass(frozen=True, slots=True)
 class Undo:
-    """The task waits for its rollback, or was left in it: take that up."""
+    """The task waits for its rollback, or its rollback was interrupted: take it over."""
 
     task: Task
 
 
 @dataclass(frozen=True, slots=True)
 class CheckTopology:
-    """The task is a topology that runs: somebody is to see whether its execution still runs."""
+    """The task is a running topology: check whether its execution is still running."""
 
     task: Task
 
 
 @dataclass(frozen=True, slots=True)
 class CheckJob:
-    """AWS runs a job for the task: somebody is to see whether it still runs."""
+    """AWS runs a job for the task: check whether it is still running."""
 
     task: Task
 
 
 @dataclass(frozen=True, slots=True)
 class TakeOver:
-    """The task has a lease that is over and that its client never acknowledged: take it over."""
+    """The task's lease has ended without being acknowledged by its client: take it over."""
 
     task: Task
 
@@ -75,16 +75,16 @@ Redelivery = DeleteMessage | RedeliverMessage | FollowUp | Undo | CheckTopology 
 
 
 def before_due(message: Message, now: Millis) -> RedeliverMessage:
-    """What happens to a message that comes long before its time by this worker's clock.
+    """Handles a message that arrives long before its time by this worker's clock.
 
-    The queue holds messages until they are due, so this clock is behind, or its sender's was ahead. Neither must hide
-    the message for as long as that: the next worker may know the time.
+    The queue delays messages until they are due, so this clock is slow, or the sender's was fast. The message must not
+    stay invisible until then: the next worker may have the correct time.
     """
     return RedeliverMessage(min(message.due - SECOND, now + EARLY_MESSAGE_RETURN), "not due")
 
 
 def after_refusal(task: Task | None, message: Message, now: Millis) -> Redelivery:
-    """What happens to a message whose claim was rejected by this record."""
+    """Handles a message whose claim was rejected by this record."""
     if task is None:
         return DeleteMessage("unknown task")
     if task.finished_at is not None:
@@ -101,7 +101,7 @@ def after_refusal(task: Task | None, message: Message, now: Millis) -> Redeliver
 
 
 def _runs_elsewhere(task: Task) -> CheckTopology | CheckJob | None:
-    """What is to be checked of a task whose target has accepted the work, and that nothing in this system works on."""
+    """The check for a task whose target has accepted the work, and which no process of this system runs."""
     if task.state is not State.RUNNING or not task.awaiting_notification:
         return None
     if isinstance(task.target, TopologyTarget):
@@ -114,13 +114,13 @@ def _while_leased(task: Task, message: Message, now: Millis) -> Redelivery:
         if (task.lease_expires_at or 0) + MAX_CLOCK_DIFFERENCE <= now:
             return TakeOver(task)
     elif task.pull_queue and not message.pull_queue:
-        # It came to see whether the task has expired; the message of the attempt is on the queue of its type.
+        # The message was for the expiry check; the message for the attempt is on the queue of its type.
         return DeleteMessage("a pull worker has leased it")
     return RedeliverMessage((task.lease_expires_at or now) + LEASE_RETURN_MARGIN, "leased")
 
 
 def _after_the_attempt(task: Task, now: Millis) -> Redelivery:
-    """What happens to a message whose task is past its work: it has an outcome, or is to be undone."""
+    """Handles a message whose task has an outcome, or is to be rolled back."""
     over_at = (task.lease_expires_at or 0) + MAX_CLOCK_DIFFERENCE
     if over_at > now:
         return RedeliverMessage((task.lease_expires_at or 0) + LEASE_RETURN_MARGIN, "leased")
@@ -130,7 +130,7 @@ def _after_the_attempt(task: Task, now: Millis) -> Redelivery:
 
 
 def _until_due(task: Task, at: Millis, now: Millis) -> Redelivery:
-    """Not due by this worker's clock. Beyond the queue's reach the record's timer takes over."""
+    """Not due by this worker's clock. If it is too far ahead for the queue, the record's timer takes over."""
     if task.next_at - now > MAX_DELAY:
         return DeleteMessage("not due for long")
     return RedeliverMessage(max(at, now + SECOND), "not due")

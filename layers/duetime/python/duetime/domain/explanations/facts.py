@@ -1,4 +1,4 @@
-"""What an explanation is made of, besides the task's record: the state of the gates at one instant."""
+"""Facts for an explanation besides the task's record: the state of all gates at one instant."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class LockFacts:
     """A lock that a task needs.
 
     Attributes:
-        claim: what the task asks for.
-        lock: who holds it now.
-        line: the first of its line.
-        holders: its holders among the owner's tasks.
+        claim: the task's request.
+        lock: its current holders.
+        line: the first tasks waiting for it.
+        holders: its holders that are tasks of the same owner.
     """
 
     claim: LockClaim
@@ -36,15 +36,15 @@ class LockFacts:
 
     @property
     def is_cap(self) -> bool:
-        """Whether it keeps the limit of a switch."""
+        """Whether it enforces the concurrency limit of a switch."""
         return self.claim.name.owner == SYSTEM
 
     def position(self, task_id: TaskId) -> int | None:
-        """The place of a task in the line, from 1; `None` if it is not among the first."""
+        """Position of a task in the line, from 1; `None` if it is not among the first."""
         return next((place for place, waiter in enumerate(self.line, 1) if waiter.task_id == task_id), None)
 
     def is_closed_for(self, task_id: TaskId) -> bool:
-        """Whether a task would not get it now."""
+        """Whether a task would not get the lock now."""
         if self.lock.holder(task_id) is not None:
             return False
         ahead = (self.position(task_id) or len(self.line) + 1) - 1
@@ -53,20 +53,20 @@ class LockFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """The state of what a task may wait for.
+    """The state of everything that a task may wait for.
 
     Attributes:
-        now: when it was read.
+        now: when the facts were read.
         lease: length of a worker's lease, in milliseconds.
-        older: the attempts that the record had no more room for.
+        older: the attempts that no longer fit into the record.
         switches: all switches.
-        locks: the locks that it needs, its limits of running tasks among them.
-        circuit: of the host that it calls; `None` if it calls none.
-        schedule: the schedule that it is a run of; `None` if it is none, or the schedule was deleted.
-        earlier_runs: the open runs of that schedule that it must not overlap with.
+        locks: the locks that it needs, including concurrency limits.
+        circuit: of the host that it calls; `None` if there is none.
+        schedule: the schedule that created it; `None` if there is none, or it was deleted.
+        earlier_runs: open runs of that schedule with which it must not overlap.
         parents: the parents that it waits for in its topology.
-        nodes: the open nodes, of a topology that runs.
-        is_enqueued: whether its message was sent, as far as is known; `None` if that is not known.
+        nodes: the open nodes, for a running topology.
+        is_enqueued: whether its message was sent; `None` if unknown.
     """
 
     now: Millis
@@ -86,7 +86,7 @@ _UNITS = ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (SECOND, "s"))
 
 
 def span(length: Millis) -> str:
-    """A length in its two largest units, rounded to the nearest: `2 h 5 min`, `42 s`, `350 ms`."""
+    """A duration in its two largest units, rounded: `2 h 5 min`, `42 s`, `350 ms`."""
     if length < SECOND:
         return f"{length} ms"
     largest = next(index for index, (size, _) in enumerate(_UNITS) if length >= size)
@@ -94,7 +94,7 @@ def span(length: Millis) -> str:
     smallest = shown[-1][0]
     rounded = rest = (length + smallest // 2) // smallest * smallest
     if rounded != length:
-        # Rounding may have reached a larger unit: 59 min 59.6 s is 1 h.
+        # Rounding may reach the next unit: 59 min 59.6 s becomes 1 h.
         return span(rounded)
     parts = []
     for size, unit in shown:

@@ -1,4 +1,4 @@
-"""Gates: what a task passes on its way to its end, and what holds it there."""
+"""Gates: the stages of a task's life, and what blocks it there."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ if TYPE_CHECKING:
 
 
 class GateName(StrEnum):
-    """What a task waits for, or is in.
+    """What a task waits for, or its current stage.
 
     Attributes:
         CREATION: it was due before it was created.
         DUE: its due time.
         PARENTS: its parents in a topology.
-        PAUSED: its user, who has paused it.
+        PAUSED: its user has paused it.
         TRIGGER: the trigger, which has not put it on its queue yet.
         QUEUE: its queue, from which no worker has claimed it yet.
         DISPATCH: its way to a worker: the trigger, the queue and the worker.
-        SCHEDULE: its schedule, which does not want it to run.
+        SCHEDULE: its schedule does not let it run.
         OVERLAP: an earlier run of its schedule.
         SWITCH: a switch that stops its type, its owner or all tasks.
-        HANDLERS: the handlers, which cannot be imported.
+        HANDLERS: the handlers cannot be imported.
         LOCK: its lock.
-        RATE: its rate: as many attempts of its key have started as may.
-        CONCURRENCY_LIMIT: the limit of running tasks of its type or of its owner.
-        CIRCUIT: the host that it calls, which keeps failing.
+        RATE: its rate limit is used up.
+        CONCURRENCY_LIMIT: the concurrency limit of its type or of its owner.
+        CIRCUIT: the circuit of its host, which keeps failing.
         TARGET: its target, which does not accept more calls.
         WORKER: a free worker.
         APPROVAL: a person who approves or rejects it.
         TOPOLOGY: the state machine of its topology, or nodes of an earlier run.
-        OTHER: something else, which the text names.
-        RETRY: the pause before its next attempt.
-        RUN: an attempt, which runs.
+        OTHER: another reason, given in the text.
+        RETRY: the wait before its next attempt.
+        RUN: a running attempt.
         NOTIFICATION: its target, which has accepted the work and will report the outcome.
-        RECOVERY: another worker, for the one that ran it was lost.
-        FOLLOW_UP: what follows its outcome: cleaning up, creating its callback, releasing the nodes after it.
-        ENDED: nothing: it had ended, before its user had it tried again or rolled back.
-        NOT_RECORDED: the record does not tell.
+        RECOVERY: another worker, because its worker was lost.
+        FOLLOW_UP: the follow-ups of its outcome: cleanup, its callback, releasing child nodes.
+        ENDED: nothing: it had ended before its user retried it or rolled it back.
+        NOT_RECORDED: unknown, because the record does not say.
     """
 
     CREATION = "creation"
@@ -79,13 +79,13 @@ class GateName(StrEnum):
 
 
 class GateState(StrEnum):
-    """How a task stands to a gate.
+    """State of a gate for a task.
 
     Attributes:
-        PASSED: it is behind it.
-        WAITING: it waits there now, or is in it.
-        AHEAD: it has not come to it yet; it would wait there, as things are now.
-        UNKNOWN: the record does not tell.
+        PASSED: the task has passed it.
+        WAITING: the task is at it now.
+        AHEAD: the task has not reached it, and would wait there under present conditions.
+        UNKNOWN: the record does not say.
     """
 
     PASSED = "passed"
@@ -99,9 +99,9 @@ class OtherTask:
     """Another task that a task waits for.
 
     Attributes:
-        node: its name in the topology; empty for a task that is none of its nodes.
-        since: since when it holds what is waited for; `None` if that is not known.
-        expires_at: when its hold ends by itself, unless a heartbeat renews it; `None` for no hold.
+        node: its name in the topology; empty if it is not a node.
+        since: since when it holds the resource; `None` if unknown.
+        expires_at: when its hold expires unless a heartbeat renews it; `None` if it holds nothing.
     """
 
     task_id: TaskId
@@ -113,13 +113,13 @@ class OtherTask:
 
 @dataclass(frozen=True, slots=True)
 class HeldLock:
-    """A lock that is held by others.
+    """A lock held by other tasks.
 
     Attributes:
         key: of the lock.
-        max_holders: most tasks that may hold it at once.
-        holders: those who hold it now.
-        position: place in its line, from 1; `None` if it is not in it, or behind all that were read.
+        max_holders: maximum number of concurrent holders.
+        holders: the current holders.
+        position: position in its line, from 1; `None` if it is not among the entries that were read.
     """
 
     key: str
@@ -130,10 +130,10 @@ class HeldLock:
 
 @dataclass(frozen=True, slots=True)
 class SetSwitch:
-    """A switch that stops a task, or limits how many run.
+    """A switch that stops a task, or limits concurrency.
 
     Attributes:
-        running: how many tasks count towards its limit now; `None` for a switch that stops.
+        running: number of tasks that count towards its limit; `None` for a switch that stops tasks.
         position: as of `HeldLock`.
     """
 
@@ -144,14 +144,14 @@ class SetSwitch:
 
 @dataclass(frozen=True, slots=True)
 class OpenCircuit:
-    """The circuit of a host that is not called, or by one call at a time."""
+    """The circuit of a host that gets no calls, or one probe at a time."""
 
     circuit: Circuit
 
 
 @dataclass(frozen=True, slots=True)
 class HoldingSchedule:
-    """A schedule that keeps its occurrence from running.
+    """A schedule that prevents its occurrence from running.
 
     Attributes:
         reason: why it is paused.
@@ -173,10 +173,10 @@ class OtherTasks:
 
 @dataclass(frozen=True, slots=True)
 class LeasedBy:
-    """A worker that has the task.
+    """A worker that holds the task's lease.
 
     Attributes:
-        heartbeat_at: of its last heartbeat, about; `None` if that is not known.
+        heartbeat_at: approximate time of the last heartbeat; `None` if unknown.
     """
 
     worker: str
@@ -186,7 +186,7 @@ class LeasedBy:
 
 @dataclass(frozen=True, slots=True)
 class NextAttempt:
-    """An attempt that is to come after a failed one."""
+    """The next attempt after a failed one."""
 
     attempt: int
     max_attempts: int
@@ -198,9 +198,9 @@ class OnQueue:
     """The queue of a task.
 
     Attributes:
-        queue: its name: a priority, or a type that pull workers lease.
+        queue: its name: a priority, or a pulled type.
         is_pulled: whether pull workers lease from it.
-        sent_again_at: when the task's message is sent again at the latest, should it be lost.
+        sent_again_at: the latest time at which a lost message is sent again.
     """
 
     queue: str
@@ -216,14 +216,15 @@ Blocker: TypeAlias = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """One gate of a task.
+    """One gate in a task's life.
 
     Attributes:
-        since: when it came to it; `None` if it has not yet.
-        until: when it passed it; where it waits, when it will at the latest or is checked again; `None` if unknown.
-        duration: how long it has been there, in milliseconds; `None` if it has not come to it.
-        text: what holds it there, in words.
-        waits_for: the same as data.
+        since: when the task reached it; `None` if it has not yet.
+        until: when the task passed it; for the current gate, when it passes at the latest or is checked again; `None`
+            if unknown.
+        duration: time spent there, in milliseconds; `None` if it was not reached.
+        text: explanation for people.
+        waits_for: the same as structured data.
     """
 
     name: GateName

@@ -1,4 +1,4 @@
-"""Where an open task is now, and what it waits for there."""
+"""The gate where an open task is now, and what it waits for there."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ _LISTED = 5
 
 
 def present_gate(task: Task, facts: Facts, closed: Sequence[Gate]) -> Gate:
-    """The gate that an open task is at.
+    """The gate where an open task is now.
 
     Args:
         task: the record.
-        facts: the state of what it may wait for.
-        closed: the gates that would keep it from beginning now.
+        facts: the state of everything that it may wait for.
+        closed: the gates that would prevent it from starting now.
     """
     if task.is_terminal:
         text = f"It has {task.state.replace('_', ' ')}; what follows its outcome is not done yet."
@@ -68,7 +68,7 @@ def present_gate(task: Task, facts: Facts, closed: Sequence[Gate]) -> Gate:
 
 
 def _before_its_check(task: Task, facts: Facts, closed: Sequence[Gate]) -> Gate:
-    """What a task waits for that is checked again later."""
+    """The gate of a task whose next check is later."""
     away = f"{to_iso(task.next_at)}, in {span(task.next_at - facts.now)}"
     if task.waiting_for is not None:
         name = GateName(wait_reason(task.waiting_for).value)
@@ -104,7 +104,7 @@ def _before_its_check(task: Task, facts: Facts, closed: Sequence[Gate]) -> Gate:
 
 
 def _on_its_way(task: Task, facts: Facts) -> Gate:
-    """A task that is due, and that no worker has claimed yet."""
+    """The gate of a due task that no worker has claimed."""
     queue = queue_of(Entry.of(task))
     scan = _next_scan(task.next_at, facts.now)
     on_queue = OnQueue(queue.rpartition(":")[2], bool(task.pull_queue), scan)
@@ -119,7 +119,7 @@ def _on_its_way(task: Task, facts: Facts) -> Gate:
 
 
 def _leased(task: Task, facts: Facts) -> Gate:
-    """A task that a worker has, or had."""
+    """The gate of a task that is or was leased by a worker."""
     lease_end = task.lease_expires_at or 0
     worker = task.lease_worker or ""
     if lease_end + MAX_CLOCK_DIFFERENCE <= facts.now:
@@ -144,7 +144,7 @@ def _leased(task: Task, facts: Facts) -> Gate:
 
 
 def _awaiting(task: Task, facts: Facts, lease: LeasedBy) -> Gate:
-    """A task whose target has accepted the work."""
+    """The gate of a task whose target has accepted the work."""
     until = f"until {to_iso(lease.expires_at)}"
     if isinstance(task.target, TopologyTarget):
         nodes = f": {_listed(facts.nodes)}" if facts.nodes else ""
@@ -169,7 +169,7 @@ def _requested(task: Task) -> str:
 
 
 def _next_scan(at: Millis, now: Millis) -> Millis:
-    """When the next recovery scan of a minute has sent again what it finds there, at the latest."""
+    """The latest time at which the next recovery scan of a minute has resent its tasks."""
     end = start_of(minute_of(at) + 1)
     scans = [end + delay + MINUTE for delay in RECOVERY_SCAN_DELAYS]
     return next((scan for scan in scans if scan > now), scans[-1] + -(-(now - scans[-1] + 1) // DAY) * DAY)
@@ -185,7 +185,7 @@ def _at(name: GateName, text: str, until: Millis | None = None) -> Gate:
 
 
 def closed_gates(task: Task, facts: Facts) -> tuple[Gate, ...]:
-    """The gates that would keep a task from beginning now, in the order in which it comes to them."""
+    """The gates that would prevent a task from starting now, in the order in which it reaches them."""
     return tuple(_closed(task, facts))
 
 
@@ -204,7 +204,7 @@ def _closed(task: Task, facts: Facts) -> Iterator[Gate]:
 
 
 def _switches(task: Task, facts: Facts) -> Iterator[Gate]:
-    """What stops the task: the widest switch only, as for its worker."""
+    """The switch that stops the task: only the one with the widest scope, as in the worker."""
     switch = next((switch for switch in facts.switches.of(task) if switch.stopped), None)
     if switch is not None:
         why = f": {switch.reason}" if switch.reason else ""
@@ -214,7 +214,7 @@ def _switches(task: Task, facts: Facts) -> Iterator[Gate]:
 
 
 def _of_schedule(task: Task, facts: Facts) -> Iterator[Gate]:
-    """What the schedule has against a run that has not begun."""
+    """The reasons of the schedule against starting its run."""
     ref, stored = task.schedule_ref, facts.schedule
     if ref is None or task.attempt_history:
         return
@@ -242,7 +242,7 @@ def _lock(task: Task, facts: Facts, needed: LockFacts) -> Gate:
 
 
 def _limit(task: Task, facts: Facts, needed: LockFacts) -> Gate:
-    """A limit of running tasks; whose they are is not told, for they may be other owners'."""
+    """A concurrency limit; the holders are not shown, because they may be tasks of other owners."""
     name, position = needed.claim.name.key, needed.position(task.id)
     switch = next(each for each in facts.switches.of(task) if f"{each.key.scope}/{each.key.name}" == name)
     running = len(needed.lock.holders)

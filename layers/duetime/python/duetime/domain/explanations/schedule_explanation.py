@@ -1,4 +1,4 @@
-"""Why a schedule did, or did not, run at a time: its occurrence there, and what became of it."""
+"""Explains why a schedule did or did not run at a given time: its occurrence and the result."""
 
 from __future__ import annotations
 
@@ -43,22 +43,22 @@ _OWN = {
     Cause.MANUAL: "It was run by request: the task",
     Cause.BACKFILL: "A backfill ran it: the task",
 }
-"""How the task of an occurrence is named."""
+"""Names of an occurrence's task in the text, by cause."""
 _MOST_OTHERS = 3
-"""Other tasks of the same time that are named."""
+"""Maximum number of other tasks of the same time that are named."""
 _ENDS = {"succeeded": "succeeded", "failed": "failed", "cancelled": "was cancelled"}
 
 
 @dataclass(frozen=True, slots=True)
 class OccurrenceFacts:
-    """What is stored of a time of a schedule.
+    """The stored data about one time of a schedule.
 
     Attributes:
-        tasks: that it has created for that time, under whatever revision.
-        former: those of an earlier schedule that had its name.
+        tasks: tasks that it created for that time, of any revision.
+        former: tasks of an earlier schedule with the same name.
         now: the time.
-        kept_since: tasks that were due before may be kept no more.
-        is_complete: whether all tasks were examined that may be among them.
+        kept_since: tasks due before this time may have expired.
+        is_complete: whether all tasks that may match were examined.
     """
 
     tasks: Sequence[Task]
@@ -70,15 +70,15 @@ class OccurrenceFacts:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleExplanation:
-    """Why a schedule did, or did not, run at a time.
+    """Explains why a schedule did or did not run at a time.
 
     Attributes:
         at: the time in question.
-        text: the answer in words.
-        occurrence: what its timing means there, or meant; `None` for nothing.
+        text: the answer for people.
+        occurrence: the occurrence at that time, present or former; `None` if there is none.
         task: of that occurrence, if there is one.
-        previous: the last time before it that its timing means; `None` if there is none.
-        following: the first one after it.
+        previous: the last occurrence before it; `None` if there is none.
+        following: the first occurrence after it.
     """
 
     schedule: str
@@ -94,13 +94,13 @@ class ScheduleExplanation:
 def explain_occurrence(
     stored: StoredSchedule, schedule: Schedule, at: Millis, facts: OccurrenceFacts
 ) -> ScheduleExplanation:
-    """Explain a time of a schedule that a clock moves on.
+    """Explains a time of a schedule with a timing by the clock.
 
     Args:
         stored: the schedule.
-        schedule: the same, for the arithmetic, with its calendars.
+        schedule: the same in computable form, with its calendars.
         at: the time in question.
-        facts: what is stored of that time.
+        facts: the stored data about that time.
     """
     unlimited = replace(schedule, remaining_runs=None)
     occurrence = occurrence_at(unlimited, at)
@@ -126,12 +126,12 @@ def explain_occurrence(
 
 
 def explain_permanent(stored: StoredSchedule, at: Millis, facts: OccurrenceFacts) -> ScheduleExplanation:
-    """Explain a time of a schedule that runs again after its last run has ended.
+    """Explains a time of a permanent schedule, which runs again after its last run has ended.
 
     Args:
         stored: the schedule.
         at: the time in question.
-        facts: what is stored of that time.
+        facts: the stored data about that time.
     """
     kept = [task for task in facts.tasks if not task.erased]
     if (task := _chosen(kept, at)) is not None:
@@ -148,7 +148,7 @@ def explain_permanent(stored: StoredSchedule, at: Millis, facts: OccurrenceFacts
 
 
 def explain_none(stored: StoredSchedule, schedule: Schedule, now: Millis) -> ScheduleExplanation:
-    """Explain that none of a schedule's times has come yet."""
+    """Explains a schedule whose first time is still to come."""
     following = None if stored.is_permanent else next_nominal(schedule, now)
     first = "" if following is None else f" The next one is {to_iso(following)}."
     text = f"None of its times has come since it was created at {to_iso(stored.created_at)}.{first}"
@@ -156,7 +156,7 @@ def explain_none(stored: StoredSchedule, schedule: Schedule, now: Millis) -> Sch
 
 
 def _chosen(tasks: Sequence[Task], at: Millis) -> Task | None:
-    """The task of those at a time that says most about it: one that has begun, of the timing itself, the earliest."""
+    """The most informative task at a time: one that has started, of the timing itself, the earliest."""
     first, length = time_meant(at)
 
     def rank(task: Task) -> tuple[bool, bool, bool, Millis, str]:
@@ -168,7 +168,7 @@ def _chosen(tasks: Sequence[Task], at: Millis) -> Task | None:
 
 
 def _has_a_say(task: Task) -> bool:
-    """Whether a task was not just dropped for the sake of its schedule."""
+    """Whether a task was not dropped because of its schedule."""
     return task.error is None or task.error.type != SKIPPED
 
 
@@ -181,7 +181,7 @@ def _cause_of(task: Task) -> Cause:
 
 
 def _occurrence_of(stored: StoredSchedule, task: Task) -> Occurrence:
-    """What a task stands for, whatever the timing means by now."""
+    """The occurrence of a task, even if the present timing does not include it."""
     nominal = _stands_for(task)
     return Occurrence(nominal, nominal, task.due_at, stored.spec.clock.zone.text_at(nominal))
 
@@ -189,7 +189,7 @@ def _occurrence_of(stored: StoredSchedule, task: Task) -> Occurrence:
 def _of_none(
     stored: StoredSchedule, schedule: Schedule, at: Millis, occurrence: Occurrence | None, facts: OccurrenceFacts
 ) -> tuple[OccurrenceOutcome, str]:
-    """What there is to say of a time for which no task speaks."""
+    """The explanation of a time without a relevant task."""
     if any(task.erased for task in facts.tasks):
         return OccurrenceOutcome.NOT_RECORDED, "Its task was deleted."
     if occurrence is None and (rolled := rolled_at(schedule, at)):
@@ -204,7 +204,7 @@ def _of_none(
 
 
 def _of_task(task: Task, found: Sequence[Task]) -> tuple[OccurrenceOutcome, str]:
-    """What became of a task, and that it was not the only one of its time."""
+    """The result of a task; mentions other tasks of the same time."""
     others = [
         each for each in found if each is not task and _has_a_say(each) and _stands_for(each) == _stands_for(task)
     ]
@@ -234,7 +234,7 @@ def _message(task: Task) -> str:
 
 
 def _why(task: Task) -> str:
-    """With which error a task failed, or why it was cancelled."""
+    """The error of a failed task, or the reason of a cancelled one."""
     if task.error is not None:
         return f": {task.error.type}: {task.error.message}".rstrip(":. ")
     reason = "" if task.cancellation is None else task.cancellation.by.reason
@@ -244,7 +244,7 @@ def _why(task: Task) -> str:
 def _of_no_occurrence(
     stored: StoredSchedule, schedule: Schedule, at: Millis, facts: OccurrenceFacts
 ) -> tuple[OccurrenceOutcome, str]:
-    """Why the timing does not mean a time."""
+    """Why the timing does not include a time."""
     spec = stored.spec
     if at < stored.created_at:
         return _of_before_creation(stored, facts)
@@ -280,7 +280,7 @@ def _of_before_creation(stored: StoredSchedule, facts: OccurrenceFacts) -> tuple
 
 
 def _of_excluded(schedule: Schedule, occurrence: Occurrence) -> tuple[OccurrenceOutcome, str]:
-    """Why an occurrence does not run: its user, a calendar, or a change of the clock."""
+    """Why an occurrence does not run: its user, a calendar, or a clock change."""
     is_changed = changed_of(schedule.spec.changed_occurrences, occurrence.nominal) is not None
     if occurrence.nominal in schedule.stopped or is_changed:
         return OccurrenceOutcome.SKIPPED, f"It does not run at that time: {occurrence.note}."
@@ -289,7 +289,7 @@ def _of_excluded(schedule: Schedule, occurrence: Occurrence) -> tuple[Occurrence
 
 
 def _of_coming(stored: StoredSchedule, occurrence: Occurrence, now: Millis) -> tuple[OccurrenceOutcome, str]:
-    """What is to be expected of an occurrence that is still to come."""
+    """What will happen to a future occurrence."""
     if stored.state is ScheduleState.PAUSED:
         return OccurrenceOutcome.PAUSED, f"It will not run as long as the schedule {_standing(stored)}."
     if stored.state is ScheduleState.ENDED:
@@ -307,7 +307,7 @@ def _of_coming(stored: StoredSchedule, occurrence: Occurrence, now: Millis) -> t
 
 
 def _of_past(stored: StoredSchedule, occurrence: Occurrence, facts: OccurrenceFacts) -> tuple[OccurrenceOutcome, str]:
-    """Why an occurrence of the past has no task."""
+    """Why a past occurrence has no task."""
     if occurrence.nominal < stored.created_at:
         return _of_before_creation(stored, facts)
     if (remark := _remark_on(stored.log, occurrence, facts.kept_since)) is not None:
@@ -327,13 +327,13 @@ def _of_past(stored: StoredSchedule, occurrence: Occurrence, facts: OccurrenceFa
 
 
 def _limits(facts: OccurrenceFacts, at: Millis | None = None) -> str:
-    """What was not looked at, or may be gone: nothing may be concluded from that."""
+    """Mentions data that was not read or may have expired, so that nothing is concluded from its absence."""
     expired = "" if at is None or at >= facts.kept_since else " The tasks of that time have expired."
     return expired if facts.is_complete else f"{expired} Not all tasks of that time were examined: there are too many."
 
 
 def _same_timing_since(stored: StoredSchedule) -> Millis:
-    """From when on it has had its present timing for sure: what it was before is not stored."""
+    """Since when the present timing is certain; earlier ones are not stored."""
     records = stored.actions.records
     known = records[0].at if stored.actions.dropped and records else stored.created_at
     changes = [each.at for each in records if each.action is ScheduleAction.UPDATED and TIMING_FIELDS & {*each.fields}]
@@ -341,7 +341,7 @@ def _same_timing_since(stored: StoredSchedule) -> Millis:
 
 
 def _of_present_revision(stored: StoredSchedule, occurrence: Occurrence) -> tuple[OccurrenceOutcome, str]:
-    """Why an occurrence has no task that the schedule, as it is now, should have placed."""
+    """Why an occurrence has no task although the present schedule should have created one."""
     if stored.state is ScheduleState.PAUSED:
         return OccurrenceOutcome.PAUSED, f"It did not run, for the schedule {_standing(stored)}."
     if stored.state is ScheduleState.ENDED:
@@ -355,7 +355,7 @@ def _of_present_revision(stored: StoredSchedule, occurrence: Occurrence) -> tupl
 
 
 def _remark_on(log: Sequence[Remark], occurrence: Occurrence, kept_since: Millis) -> Remark | None:
-    """What the schedule remembers of an occurrence: by its time, or with others that were missed."""
+    """The schedule's remark about an occurrence: by its time, or among several missed ones."""
     by_key = next((each for each in reversed(log) if each.key == occurrence.key), None)
     if by_key is not None or occurrence.nominal < kept_since:
         return by_key
@@ -363,7 +363,7 @@ def _remark_on(log: Sequence[Remark], occurrence: Occurrence, kept_since: Millis
 
 
 def _pause_at(stored: StoredSchedule, at: Millis) -> str | None:
-    """That it was paused at a time before its last change, in words, as far as it is remembered."""
+    """Text saying that it was paused at a time before its last change, as far as recorded."""
     if at >= stored.updated_at:
         return None
     turns = [each for each in stored.actions.records if each.action in {ScheduleAction.PAUSED, ScheduleAction.RESUMED}]
@@ -374,7 +374,7 @@ def _pause_at(stored: StoredSchedule, at: Millis) -> str | None:
     if before:
         since, note = before[-1].at, f"paused: {before[-1].by.reason}".removesuffix(": ")
     elif found := [each for each in stored.log if each.at <= at and not each.key and each.note.startswith("paused")]:
-        # The action itself may have had to make room for later ones.
+        # The record of the action itself may have been dropped for later ones.
         since, note = found[-1].at, found[-1].note
     else:
         return None
@@ -382,7 +382,7 @@ def _pause_at(stored: StoredSchedule, at: Millis) -> str | None:
 
 
 def _standing(stored: StoredSchedule) -> str:
-    """That a schedule is paused or has ended, since when and why."""
+    """Text saying since when and why a schedule is paused or has ended."""
     if stored.state is ScheduleState.ENDED:
         return "has ended"
     why = f": {stored.paused_reason}" if stored.paused_reason else ""
@@ -390,14 +390,14 @@ def _standing(stored: StoredSchedule) -> str:
 
 
 _GAP = 3 * HOUR
-"""No clock is changed by more."""
+"""Upper bound of a clock change."""
 
 
 def occurrence_at(schedule: Schedule, at: Millis) -> Occurrence | None:
-    """The occurrence that somebody means who names a time: to the minute if it is a whole one, else to the second.
+    """The occurrence at a time given by a user: to the minute for whole minutes, else to the second.
 
-    A local time that a clock jumped over is found by the offset before the jump, one that jitter has moved by when it
-    is due.
+    A local time that the clock skipped is found by the offset before the change; an occurrence with jitter, by its due
+    time.
     """
     first, unit = time_meant(at)
     for found in between(schedule, first - 1, first + unit - 1, MAX_OCCURRENCES):
@@ -411,7 +411,7 @@ def occurrence_at(schedule: Schedule, at: Millis) -> Occurrence | None:
 
 
 def rolled_at(schedule: Schedule, at: Millis) -> str:
-    """What has become of a time that its calendars exclude and that runs on another day; empty for any other."""
+    """Explains an excluded time that runs on another day; empty for any other time."""
     first, unit = time_meant(at)
     if (rolled := schedule.rolled) is None or (origin := rolled.inner.after(first - 1)) is None:
         return ""
@@ -423,13 +423,13 @@ def rolled_at(schedule: Schedule, at: Millis) -> str:
 
 
 def time_meant(at: Millis) -> tuple[Millis, Millis]:
-    """The beginning and the length of the minute, or second, that somebody means who names a time."""
+    """The start and length of the minute, or second, that a user means by a time."""
     unit = MINUTE if at % MINUTE == 0 else SECOND
     return at - at % unit, unit
 
 
 def _lost_at(schedule: Schedule, first: Millis, unit: Millis) -> Occurrence | None:
-    """A time that a clock jumped over."""
+    """The occurrence of a local time that the clock skipped."""
     if count_between(schedule, first - _GAP, first + _GAP) >= MAX_OCCURRENCES:
         return None
     for found in between(schedule, first - _GAP, first + _GAP, MAX_OCCURRENCES):
@@ -439,25 +439,25 @@ def _lost_at(schedule: Schedule, first: Millis, unit: Millis) -> Occurrence | No
 
 
 class OccurrenceOutcome(StrEnum):
-    """What became of a time of a schedule.
+    """What happened to a time of a schedule.
 
     Attributes:
         RAN: its task has ended.
         OPEN: its task has not ended; its explanation says what it waits for.
         PLANNED: it will run.
         LATE: it is due, and has no task yet.
-        SKIPPED: its task was skipped before it began, for the schedule or an earlier run of it.
+        SKIPPED: its task was skipped before it started, because of the schedule or an earlier run.
         EXCLUDED: a calendar excludes it.
         CLOCK_CHANGE: the clock was set forward past it.
-        MISSED: it was found too late.
+        MISSED: it was detected too late.
         PAUSED: the schedule was paused, or is.
-        NO_RUNS_LEFT: no runs remained, or remain.
+        NO_RUNS_LEFT: no runs were left, or are left.
         ENDED: the schedule had ended, or has.
-        NOT_SCHEDULED: its timing does not mean that time.
+        NOT_SCHEDULED: the timing does not include that time.
         BEFORE_START: it lies before the start of the schedule.
         AFTER_END: it lies after the end of the schedule.
-        BEFORE_CREATION: the schedule did not exist then.
-        NOT_RECORDED: what is stored does not tell.
+        BEFORE_CREATION: the schedule did not exist yet.
+        NOT_RECORDED: stored data does not say.
     """
 
     RAN = "ran"

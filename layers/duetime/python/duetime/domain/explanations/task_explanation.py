@@ -1,4 +1,4 @@
-"""Why a task has not run yet, or where its time went: its gates in order, in words and as data."""
+"""Explains why a task has not run yet, or where its time went: its gates in order, as text and as data."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class TaskExplanation:
     """Why a task has not run yet, or where its time went.
 
     Attributes:
-        as_of: when that was found.
-        text: the answer in one sentence or two.
-        gates: what it has passed, in order, then where it waits, then what else would keep it from beginning now. The
+        as_of: when the explanation was made.
+        text: the answer in one or two sentences.
+        gates: passed gates in order, then the current one, then others that would prevent it from starting now. The
             durations of the gates sum to `total`.
         since: its creation or its due time, whichever is earlier.
         until: its end; `as_of` while it has not ended.
@@ -46,12 +46,12 @@ class TaskExplanation:
 
     @property
     def total(self) -> Millis:
-        """How long its life is, in milliseconds."""
+        """Length of its life so far, in milliseconds."""
         return self.until - self.since
 
     @property
     def overdue(self) -> Millis:
-        """How much of that is after its due time."""
+        """The part of `total` after its due time, in milliseconds."""
         return max(0, self.until - self.task.due_at)
 
 
@@ -92,7 +92,7 @@ def _ended_text(task: Task, parts: tuple[Part, ...]) -> str:
 
 
 def _expiry_text(task: Task) -> str:
-    """Until when its next attempt may start."""
+    """Until when its next attempt may start, as text."""
     if task.state not in NOT_STARTED:
         return ""
     text = ""
@@ -140,7 +140,7 @@ class Part:
     """A part of a task's life.
 
     Attributes:
-        text: what it was about, in words.
+        text: explanation for people.
     """
 
     gate: GateName
@@ -156,7 +156,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """From an instant on a task was at a gate."""
+    """The gate of a task from an instant on."""
 
     at: Millis
     gate: GateName
@@ -164,13 +164,13 @@ class _Mark:
 
 
 def timeline(task: Task, older: Sequence[AttemptRecord], now: Millis) -> tuple[Part, ...]:
-    """The life of a task, from its creation or its due time, whichever is earlier, to its end, or to now.
+    """The life of a task, from its creation or due time, whichever is earlier, to its end or to now.
 
-    What the record does not tell is a part of its own.
+    Time that the record does not explain is a part of its own.
 
     Args:
         task: the record.
-        older: the attempts that the record had no more room for.
+        older: the attempts that no longer fit into the record.
         now: the time.
     """
     begin = min(task.created_at, task.due_at)
@@ -181,11 +181,11 @@ def timeline(task: Task, older: Sequence[AttemptRecord], now: Millis) -> tuple[P
 
 
 def _parts(marks: Sequence[_Mark], begin: Millis, end: Millis) -> Iterator[Part]:
-    """The parts between marks; of marks at one instant the last one counts, and equal neighbours are one part."""
+    """The parts between marks. The last of several marks at one instant applies; equal neighbours are merged."""
     bounds = [max(begin, min(mark.at, end)) for mark in marks]
     current: Part | None = None
     for mark, (since, until) in zip(marks, pairwise([*bounds, end]), strict=True):
-        # An attempt may take no time at all.
+        # An attempt may take no time.
         if since == until and mark.gate is not GateName.RUN and not (mark is marks[-1] and current is None):
             continue
         if current is not None and (current.gate, current.text) == (mark.gate, mark.text):
@@ -213,7 +213,7 @@ def _marks(task: Task, lines: Sequence[AttemptRecord]) -> Iterator[_Mark]:
 
 
 def _before_the_first_check(task: Task, lines: Sequence[AttemptRecord]) -> Iterator[_Mark]:
-    """What lies before the task was first put on its way to a worker."""
+    """The time before the task was first enqueued."""
     if task.node_ref is not None:
         yield _Mark(min(task.created_at, task.due_at), GateName.PARENTS, "waited for its parents in the topology")
     elif task.due_at < task.created_at:
@@ -233,11 +233,11 @@ def _before_the_first_check(task: Task, lines: Sequence[AttemptRecord]) -> Itera
 
 
 def _first_check(task: Task, lines: Sequence[AttemptRecord]) -> Millis:
-    """When the task was first put on its way to a worker, as far as the record tells."""
+    """When the task was first enqueued, as far as recorded."""
     ready = max(task.due_at, task.created_at)
     waits = [wait.since for wait in task.waits if wait.reason not in _STAGES]
     if waits and not (lines and 0 < lines[0].started_at < waits[0]):
-        # What was put back then had been on its way since it was due.
+        # A task that was postponed then had been due, and enqueued, before.
         return waits[0] if task.node_ref is not None else min(waits[0], ready)
     if not lines:
         return task.next_at
@@ -259,7 +259,7 @@ def _of_wait(wait: Wait) -> _Mark:
 
 
 def _of_line(task: Task, line: AttemptRecord, previous: AttemptRecord | None, *, is_last: bool) -> Iterator[_Mark]:
-    """An attempt that has ended, with what was before it and what came after it; the last one led to the outcome."""
+    """Marks of an ended attempt and the time around it; the last attempt led to the outcome."""
     is_lost = line.outcome is AttemptOutcome.LOST or not line.started_at
     if is_lost:
         yield _of_lost(task, line, previous)
@@ -268,7 +268,7 @@ def _of_line(task: Task, line: AttemptRecord, previous: AttemptRecord | None, *,
     if previous is None or (previous.started_at and planned >= previous.started_at + previous.took):
         stages = [wait.since for wait in task.waits if wait.reason in _OF_ITS_MESSAGE]
         is_known = any(wait.reason == QUEUED and planned < wait.since <= line.started_at for wait in task.waits)
-        # A message that was sent in time has its own stage from that very instant on.
+        # A message that was sent in time has its own stage from that instant on.
         if planned not in stages:
             yield _Mark(planned, *(_before_the_queue(task) if is_known else _DISPATCH))
     failed = f": {line.error.type}" if line.error else ""
@@ -277,12 +277,12 @@ def _of_line(task: Task, line: AttemptRecord, previous: AttemptRecord | None, *,
 
 
 def _before_the_queue(task: Task) -> tuple[GateName, str]:
-    """Where a task was before the message was sent that its worker received: an earlier one may have been lost."""
+    """Where a task was before its received message was sent: an earlier message may have been lost."""
     return _LOST if task.sent and not task.generation else _TRIGGER
 
 
 def _of_lost(task: Task, line: AttemptRecord, previous: AttemptRecord | None) -> _Mark:
-    """An attempt that was lost with its worker; of the first one alone it is known when it began."""
+    """Mark of an attempt that was lost with its worker; its start is known only for the first one."""
     text = f"attempt {line.attempt}, which was lost with its worker, and the time until that was noticed"
     if previous is None and task.started_at is not None:
         return _Mark(task.started_at, GateName.RECOVERY, text)
@@ -291,7 +291,7 @@ def _of_lost(task: Task, line: AttemptRecord, previous: AttemptRecord | None) ->
 
 
 def _of_present(task: Task, previous: AttemptRecord | None) -> Iterator[_Mark]:
-    """The attempt that runs."""
+    """Marks of the running attempt."""
     began = task.run_at or 0
     if previous is None or previous.started_at:
         yield _Mark(min(task.next_at, began), *_DISPATCH)

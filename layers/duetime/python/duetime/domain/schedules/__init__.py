@@ -1,1 +1,1 @@
-"""Recurring work: when it is due, in whose clock, and why it was not run when it was not."""
+"""Schedules: recurring work, its times in time zones, and why occurrences did not run."""

@@ -1,4 +1,4 @@
-"""Backfill: the occurrences of a past period, run again or for the first time, at a pace."""
+"""Backfill: runs the occurrences of a past period, again or for the first time, at a given pace."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.schedule import Schedule
 
 HAS_A_RUN = "has a run already"
-"""Why an occurrence is passed over by a backfill of what is missing."""
+"""Why a backfill of missing runs passes over an occurrence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Backfill:
-    """What is requested; made by `requested`.
+    """A requested backfill; created by `requested`.
 
     Attributes:
         start: the first instant.
         end: the last instant.
         per_minute: how many occurrences run in a minute.
-        asked_at: when the first one is due; the others follow at the pace.
-        only_missing: whether occurrences that have a run already are passed over.
+        asked_at: when the first occurrence is due; the others follow at the pace.
+        only_missing: whether occurrences that already have a run are passed over.
         overlap: `ALLOW_ALL`, or `BUFFER_ALL`: each waits for the end of the schedule's other runs.
     """
 
@@ -46,18 +46,18 @@ class Backfill:
         return self.overlap is Overlap.BUFFER_ALL
 
     def size(self, schedule: Schedule) -> int:
-        """How many occurrences there are, those included that a calendar excludes; by arithmetic."""
+        """Number of occurrences, including those that a calendar excludes; computed without enumerating them."""
         return count_between(schedule, self.start - 1, self.end)
 
 
 @dataclass(frozen=True, slots=True)
 class BackfillCursor:
-    """How far a backfill has come.
+    """Progress of a backfill.
 
     Attributes:
-        until: it is done up to and with this instant.
-        runs_started: how many occurrences it has placed.
-        runs_known: how many it has passed over, for they have a run already.
+        until: everything up to and including this instant is done.
+        runs_started: number of occurrences for which tasks were created.
+        runs_known: number of occurrences that were passed over because they already have a run.
     """
 
     until: Millis
@@ -67,11 +67,11 @@ class BackfillCursor:
 
 @dataclass(frozen=True, slots=True)
 class KnownRuns:
-    """Which occurrences of a backfill have a run already.
+    """Occurrences of a backfill that already have a run.
 
     Attributes:
-        until: up to and with this instant it is known.
-        instants: of the occurrences that have one.
+        until: runs are known up to and including this instant.
+        instants: the instants of occurrences that have a run.
     """
 
     until: Millis
@@ -87,7 +87,7 @@ def requested(
     only_missing: bool = False,
     overlap: Overlap = Overlap.ALLOW_ALL,
 ) -> Backfill:
-    """A backfill of [start, end].
+    """Creates a backfill of [start, end].
 
     Raises:
         FieldInvalid: the period is empty or not past, or the pace is out of bounds.
@@ -106,7 +106,7 @@ def requested(
 
 
 def unstarted(schedule: Schedule, backfill: Backfill, cursor: BackfillCursor | None = None) -> Iterator[Occurrence]:
-    """Each occurrence that is left and may run, as the timing places it."""
+    """The remaining occurrences that may run, as the timing has them."""
     after = backfill.start - 1 if cursor is None else cursor.until
     return (each for each in forward(_wanted(schedule), after, backfill.end) if each.runs)
 
@@ -118,18 +118,18 @@ def steps(
     cursor: BackfillCursor | None = None,
     known: frozenset[Millis] = frozenset(),
 ) -> Iterator[tuple[Occurrence, BackfillCursor]]:
-    """Each occurrence that is left, with the cursor that holds once it is placed.
+    """Each remaining occurrence, with the cursor to store after it is placed.
 
-    What a calendar excludes or a clock leaves out is given too, and takes no place in the pace, nor does what has a run
-    already; what a user had stopped runs, for it is asked for now. Stopping anywhere and going on from the last cursor
-    gives the same occurrences with the same due times.
+    Includes occurrences that a calendar or a clock change excludes, and those that already have a run; they do not
+    count for the pace. Occurrences that a user had stopped do run, because they are requested now. Continuing from the
+    last cursor always gives the same occurrences with the same due times.
 
     Args:
         schedule: as it is now.
-        backfill: of which of its times.
-        size: how many there were when it was requested.
-        cursor: how far it has come.
-        known: the instants that have a run already.
+        backfill: the period.
+        size: number of occurrences at the time of the request.
+        cursor: progress so far.
+        known: the instants that already have a run.
     """
     at = BackfillCursor(backfill.start - 1) if cursor is None else cursor
     for occurrence in forward(_wanted(schedule), at.until, backfill.end):
@@ -142,14 +142,14 @@ def steps(
 
 
 def _wanted(schedule: Schedule) -> Schedule:
-    """The schedule without what does not count for a backfill: the runs that remain, and what was stopped."""
+    """The schedule without fields that do not apply to a backfill: its limit of runs, and stopped occurrences."""
     return replace(schedule, remaining_runs=None, stopped=frozenset())
 
 
 def home_of(backfill: Backfill, size: int, nominal: Millis) -> Millis:
-    """From what the id of a time follows: about when it is due.
+    """The time from which a task's id is derived: approximately its due time.
 
-    It depends on nothing that may be changed or replaced between an expansion that was cut off and the next one.
+    Depends on nothing that can change between an interrupted expansion and the next one.
     """
     length = size * MINUTE // backfill.per_minute
     return backfill.asked_at + (nominal - backfill.start) * length // (backfill.end - backfill.start + 1)

@@ -1,4 +1,4 @@
-"""Search in calendars: what covers an instant, and the next one that is not excluded."""
+"""Searches in calendars: what excludes an instant, and the next instant that is not excluded."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 _NEVER_MANY = 100_000
-"""Steps after which a search for a working moment ends; two years of days in eight calendars are far fewer."""
+"""Maximum number of steps of a search; two years of days in eight calendars take far fewer."""
 
 
 def covering(calendars: Sequence[Calendar], at: Millis) -> Span | None:
-    """Why work may not run at an instant, by the first calendar that says so, and how long by any of them.
+    """A span around an excluded instant, with the reason of the first calendar; `None` if it is not excluded.
 
     Returns:
-        A span that the instant lies in and in all of which no work may run; it need not be the longest.
+        A span that contains the instant and is excluded throughout; it need not be the longest.
     """
     spans = [span for each in calendars if (span := each.covering(at)) is not None]
     if not spans:
@@ -31,16 +31,16 @@ def covering(calendars: Sequence[Calendar], at: Millis) -> Span | None:
 
 
 def free_around(calendars: Sequence[Calendar], at: Millis) -> Span:
-    """A span around an instant that nothing covers, in all of which work may run; it need not be the longest."""
+    """A span around an instant in which no calendar excludes work; it need not be the longest."""
     spans = [each.free_around(at) for each in calendars]
     return Span(max(span.start for span in spans), min(span.end for span in spans))
 
 
 @dataclass(slots=True)
 class Searched:
-    """What a search for a working moment has found closed: [start, end). One that follows goes on from there.
+    """A period [start, end) that a search found excluded, from which the next search continues.
 
-    All occurrences of a schedule that fall into a long closed period ask for its end.
+    Many occurrences in one long excluded period search for its end.
     """
 
     start: Millis = 0
@@ -48,12 +48,12 @@ class Searched:
 
 
 def next_working_moment(calendars: Sequence[Calendar], at: Millis, searched: Searched | None = None) -> Millis | None:
-    """The first moment, not before `at`, at which all calendars let work run; `None` if there is none in two years.
+    """The first moment from `at` on at which no calendar excludes work; `None` if there is none within two years.
 
     Args:
         calendars: all of them.
-        at: from when on.
-        searched: what was found closed before, by these very calendars; it is brought up to date.
+        at: start of the search.
+        searched: a period that these calendars were found to exclude; it is updated.
     """
     closed = Searched() if searched is None else searched
     if not closed.start <= at <= closed.end:

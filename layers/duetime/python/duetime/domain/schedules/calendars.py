@@ -1,4 +1,4 @@
-"""Calendars: named sets of dates, weekdays, daily windows and spans, outside or inside of which work may run."""
+"""Calendars: named sets of dates, weekdays, daily windows and spans during which work may, or may not, run."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 _ONE_DAY = timedelta(days=1)
 _WEEKDAYS = frozenset(range(7))
 _DAYS_KNOWN = 1_000
-"""So many days of a calendar are kept once they were worked out."""
+"""Number of computed days per calendar that are cached."""
 
 
 class CalendarMode(StrEnum):
-    """What the times of a calendar mean.
+    """Whether work runs inside or outside the times of a calendar.
 
     Attributes:
-        EXCLUDES: work does not run in them.
-        INCLUDES: work runs in them only.
+        EXCLUDES: work does not run during them.
+        INCLUDES: work runs only during them.
     """
 
     EXCLUDES = "excludes"
@@ -41,20 +41,20 @@ EMPTY_CALENDAR = {
     CalendarMode.EXCLUDES: "so the calendar would exclude nothing",
     CalendarMode.INCLUDES: "so nothing would ever run within the calendar",
 }
-"""What a calendar without times, which is rejected, would mean."""
+"""Consequence of a calendar without times, for the error that rejects it."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Window:
-    """A time of each day, by the calendar's clock.
+    """A time of day by the calendar's clock.
 
-    Where a clock is set back, a window reaches from its first beginning to its last end.
+    If the clock is set back, a window lasts from its first start to its last end.
 
     Attributes:
         start: since midnight, in milliseconds.
-        end: the first moment after it; not after `start` for a window over midnight.
+        end: the first moment after it; `end <= start` means a window over midnight.
         weekdays: the days it begins on, 0 for Monday.
-        label: what it is called, in words.
+        label: its name for people.
     """
 
     start: Millis
@@ -68,7 +68,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
-    """A period [start, end) with the reason why it is in the calendar."""
+    """A period [start, end) with its reason."""
 
     start: Millis
     end: Millis
@@ -77,19 +77,19 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """A set of times.
+    """A named set of times.
 
     Attributes:
-        name: what schedules call it.
-        mode: whether work runs outside of it or inside only.
-        zone: whose days and windows they are.
+        name: as used by schedules.
+        mode: whether work runs inside or outside its times.
+        zone: time zone of days and windows.
         dates: its days, each with a label that may be empty.
-        except_dates: days on which weekdays, windows and dates do not count.
+        except_dates: days to which weekdays, windows and dates do not apply.
         weekdays: its days of each week, 0 for Monday.
         windows: its times of day.
         spans: its periods, in order.
-        known_until: from when on its times are not known, such as where recurring events were expanded no further;
-            `None` if all are.
+        known_until: the time after which its times are unknown, for example because recurring events were expanded no
+            further; `None` if all are known.
     """
 
     name: str
@@ -104,7 +104,7 @@ class Calendar:
     _known: dict[date, tuple[Span, ...]] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Reject what is too large, and put the spans in order and apart.
+        """Reject a calendar that is too large; sort and merge the spans.
 
         Raises:
             FieldInvalid: there are too many dates, spans or windows, or a window or span is empty.
@@ -131,26 +131,26 @@ class Calendar:
 
     @property
     def end_in_words(self) -> str:
-        """That its times are not known from some day on; for a calendar of which not all are."""
+        """Describes when its known times end; for calendars with `known_until` only."""
         end = self.zone.text_at(self.known_until or 0)
         return f"{self.name}: its times are not known from {end[:10] if 'T00:00:00' in end else end} on"
 
     def is_unknown_at(self, at: Millis) -> bool:
-        """Whether it does not know about an instant."""
+        """Whether its times around an instant are unknown."""
         return self.known_until is not None and at >= self.known_until
 
     def covering(self, at: Millis) -> Span | None:
-        """Why and how long work may not run at an instant; `None` if it may.
+        """A span around an excluded instant, with the reason; `None` if the instant is not excluded.
 
         Returns:
-            A span that the instant lies in and in all of which no work may run; it need not be the longest.
+            A span that contains the instant and is excluded throughout; it need not be the longest.
         """
         closed = self._closed(day_of(self.zone.wall_at(at)))
         index = bisect_right(closed, at, key=lambda span: span.start) - 1
         return closed[index] if index >= 0 and at < closed[index].end else None
 
     def free_around(self, at: Millis) -> Span:
-        """How long work may run around an instant at which it may, on that day; it need not be the longest span."""
+        """A span around a free instant, on that day, in which work may run; it need not be the longest."""
         day = day_of(self.zone.wall_at(at))
         closed = self._closed(day)
         index = bisect_right(closed, at, key=lambda span: span.start)
@@ -168,7 +168,7 @@ class Calendar:
 
 
 def _closed_on(calendar: Calendar, day: date) -> Iterator[Span]:
-    """The spans of a day in which no work may run, in order and apart; where several lie, the first says why."""
+    """The excluded spans of a day, in order and without overlaps; the first of overlapping spans gives the reason."""
     start, end = _start_of(calendar.zone, day), _start_of(calendar.zone, day + _ONE_DAY)
     spans = [each for each in _spans_reaching(calendar, day) if each.start < end and start < each.end]
     if calendar.mode is CalendarMode.INCLUDES:
@@ -191,7 +191,7 @@ def _between(spans: Sequence[Span], start: Millis, end: Millis, reason: str) -> 
 
 
 def _spans_reaching(calendar: Calendar, day: date) -> Iterator[Span]:
-    """The calendar's times that may reach into a day."""
+    """The calendar's spans that may overlap a day."""
     yield from _spans_near(calendar, day)
     yield from _windows_on(calendar, day - _ONE_DAY)
     if day in calendar.except_dates:
@@ -206,11 +206,11 @@ def _spans_reaching(calendar: Calendar, day: date) -> Iterator[Span]:
 
 
 def _windows_on(calendar: Calendar, day: date) -> Iterator[Span]:
-    """The windows that begin on a day; one over midnight reaches into the next."""
+    """The windows that start on a day; windows over midnight end on the next day."""
     if day in calendar.except_dates or not calendar.windows:
         return
     wall, weekday = wall_of(day), day.weekday()
-    # On all but a few days of a year every window is as far from UTC, and looking for jumps of the clock costs most.
+    # On almost all days, windows have a constant UTC offset, and searching for clock changes is slow.
     offset = calendar.zone.even_offset(wall, wall + 2 * DAY)
     for window in calendar.windows:
         if weekday in window.weekdays:
@@ -231,7 +231,7 @@ def _spans_near(calendar: Calendar, day: date) -> Iterator[Span]:
 
 
 def _apart(spans: Sequence[Span]) -> Iterator[Span]:
-    """Spans in order; what overlaps is one, under the reason of the first."""
+    """Sorted spans without overlaps; overlapping ones are merged with the reason of the first."""
     current: Span | None = None
     for span in sorted(spans):
         if current is not None and span.start < current.end:
@@ -245,7 +245,7 @@ def _apart(spans: Sequence[Span]) -> Iterator[Span]:
 
 
 def _last_instant(zone: Zone, wall: int) -> Millis:
-    """The last instant at which the clock shows a wall time, or the end of the gap it lies in."""
+    """The last instant at which the clock shows a wall time, or the end of the gap that contains it."""
     instants = zone.instants_of(wall)
     return instants[-1] if instants else zone.instant_after_gap(wall)
 

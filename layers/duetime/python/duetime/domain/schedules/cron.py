@@ -1,4 +1,4 @@
-"""A cron expression as sets of values, and its wall times by arithmetic over them: no minute is walked."""
+"""A cron expression as sets of values. Its wall times are computed without enumerating minutes."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LAST_OF_MONTH = 0
-"""Which occurrence of a weekday in its month: 1 to 5, or this one for the last."""
+"""Index of a weekday in its month: 1 to 5, or this value for the last."""
 _WEEK = 7
 _SATURDAY = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """Which wall times a cron expression means.
+    """The wall times of a cron expression.
 
     Attributes:
-        text: the expression as it was written.
-        seconds: 0 to 59, like every set here in order.
+        text: the original expression.
+        seconds: 0 to 59, sorted like all sets here.
         minutes: 0 to 59.
         hours: 0 to 23.
         days: days of the month, 1 to 31.
         months: 1 to 12.
         weekdays: 0 for Monday to 6 for Sunday.
-        from_end: days before the last one of the month that are meant besides `days`: 0 for the last day itself.
-        nearest: days of the month for which the nearest of Monday to Friday in that month is meant.
-        nearest_from_end: the same for days before the last one.
-        nth: pairs of a weekday and which of the month it is: 1 to 5, or `LAST_OF_MONTH`.
-        either_day: whether a day by date or by weekday is enough; the dialect says so (`cron_dialects`).
-        years: the only years, or empty for all.
-        follows_clock: the hour is a wildcard that means several hours: an hour that comes twice counts twice.
+        from_end: additional days, counted from the last day of the month: 0 is the last day itself.
+        nearest: days of the month for which the nearest weekday (Monday to Friday) in that month matches.
+        nearest_from_end: the same for days counted from the last one.
+        nth: pairs of a weekday and its index in the month: 1 to 5, or `LAST_OF_MONTH`.
+        either_day: whether a match by date or by weekday suffices; depends on the dialect (`cron_dialects`).
+        years: the matching years; empty for all.
+        follows_clock: whether the hour is a wildcard for several hours, so that a repeated hour counts twice.
     """
 
     text: str = field(compare=False)
@@ -59,11 +59,11 @@ class Cron:
 
     @property
     def times_a_day(self) -> int:
-        """How many times of day it means."""
+        """Number of matching times per day."""
         return len(self.seconds) * len(self.minutes) * len(self.hours)
 
     def next(self, at: Wall) -> Wall | None:
-        """The first wall time not before `at`."""
+        """The first matching wall time from `at` on."""
         day = day_of(at)
         if self._has(day):
             time_of_day = self._time_from(at % DAY)
@@ -73,7 +73,7 @@ class Cron:
         return None if following is None else wall_of(following, self._first_time())
 
     def previous(self, at: Wall) -> Wall | None:
-        """The last wall time not after `at`."""
+        """The last matching wall time up to and including `at`."""
         day = day_of(at)
         if self._has(day):
             time_of_day = self._time_until(at % DAY)
@@ -83,7 +83,7 @@ class Cron:
         return None if preceding is None else wall_of(preceding, self._last_time())
 
     def count(self, start: Wall, end: Wall) -> int:
-        """How many wall times lie in [start, end)."""
+        """Number of matching wall times in [start, end)."""
         if end <= start:
             return 0
         first, last = day_of(start), day_of(end)
@@ -93,7 +93,7 @@ class Cron:
         return whole - before + within
 
     def ever_fires(self) -> bool:
-        """Whether there is any day that it means, over the 400 years after which the calendar repeats itself."""
+        """Whether any day matches, within the 400 years after which the calendar repeats."""
         years = self.years or range(2000, 2400)
         return any(self._days_of(year, month) for year in years for month in self.months)
 
@@ -103,7 +103,7 @@ class Cron:
     def _days_of(self, year: int, month: int) -> tuple[int, ...]:
         if month not in self.months or (self.years and year not in self.years):
             return ()
-        # A month is known by its first weekday and its length: there are 28 such months and no more.
+        # A month is determined by its first weekday and its length: there are only 28 such months.
         shape = monthrange(year, month)
         days = self._known.get(shape)
         if days is None:
@@ -145,7 +145,7 @@ class Cron:
                 yield year, month
 
     def _days_between(self, first: date, last: date) -> int:
-        """Days that it means, from `first` on and before `last`."""
+        """Number of matching days from `first` on and before `last`."""
 
         def before(day: date) -> int:
             return bisect_left(self._days_of(day.year, day.month), day.day)
@@ -160,7 +160,7 @@ class Cron:
         return self.hours[-1] * HOUR + self.minutes[-1] * MINUTE + self.seconds[-1] * SECOND
 
     def _time_from(self, at: Millis) -> Millis | None:
-        """The first time of day not before `at`."""
+        """The first time of day from `at` on."""
         second = -(-at // SECOND)
         return self._up(second // 3600, second // 60 % 60, second % 60)
 
@@ -178,7 +178,7 @@ class Cron:
         return self.hours[index] * HOUR + self.minutes[0] * MINUTE + self.seconds[0] * SECOND
 
     def _time_until(self, at: Millis) -> Millis | None:
-        """The last time of day not after `at`."""
+        """The last time of day up to and including `at`."""
         total = at // SECOND
         hour, minute, second = total // 3600, total // 60 % 60, total % 60
         if hour in self.hours:
@@ -194,7 +194,7 @@ class Cron:
         return self.hours[index - 1] * HOUR + self.minutes[-1] * MINUTE + self.seconds[-1] * SECOND
 
     def _times_before(self, at: Millis) -> int:
-        """How many times of day lie before `at`."""
+        """Number of times of day before `at`."""
         total = -(-at // SECOND)
         hour, minute, second = total // 3600, total // 60 % 60, total % 60
         a_minute = len(self.seconds)
@@ -224,7 +224,7 @@ def _means(cron: Cron, day: int, first_weekday: int, length: int) -> bool:
 
 
 def _nearest(day: int, first_weekday: int, length: int) -> int | None:
-    """The nearest of Monday to Friday within the month, or `None` in a month without that day."""
+    """The nearest day from Monday to Friday within the month; `None` if the month does not have that day."""
     if not 1 <= day <= length:
         return None
     weekday = (first_weekday + day - 1) % _WEEK

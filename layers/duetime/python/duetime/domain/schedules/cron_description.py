@@ -1,4 +1,4 @@
-"""Plain words for a cron expression, from the values that were read out of it: they say what the scheduler does."""
+"""Describes a cron expression in words, from its parsed values."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.cron import Cron
 
 _MAX_PARTS = 6
-"""More values and ranges than this are described by their step, where they have one."""
+"""Lists with more values and ranges than this are described by their step, if they have one."""
 _MAX_TIMES = 4
-"""More times of day than this are described by their hours and minutes."""
+"""If there are more times of day than this, hours and minutes are described separately."""
 _RANGE = 3
-"""Values in a row from which a range is written."""
+"""Minimum number of consecutive values for a range."""
 _MINUTES = _SECONDS = 60
 _HOURS = 24
 _DAYS = 31
@@ -27,25 +27,25 @@ _TIMES = ("first", "second", "third", "fourth", "fifth")
 
 
 def describe_cron(cron: Cron) -> str:
-    """When it runs, such as `at 02:30 on Monday to Friday`."""
+    """Describes when it runs, such as `at 02:30 on Monday to Friday`."""
     time, days = _time_of_day(cron), _days(cron)
     months = "" if len(cron.months) == _MONTHS else f"in {_listed(cron.months, lambda month: month_name[month])}"
     years = f"in {_stepped(cron.years, 'year') or _listed(cron.years, str)}" if cron.years else ""
     if not days and cron.times_a_day <= _MAX_TIMES:
         days = "every day"
     if ", or " in days and (months or years):
-        # The months belong to both kinds of days.
+        # The months apply to both kinds of days.
         days = f"{days.replace(', or ', ' or ')},"
     return " ".join(part for part in (time, days, months, years) if part)
 
 
 def weekdays_in_words(cron: Cron) -> str:
-    """The days by weekday, such as `on the last Friday of the month`; empty for every day."""
+    """Describes the days by weekday, such as `on the last Friday of the month`; empty for every day."""
     return _by_weekday(cron)
 
 
 def _time_of_day(cron: Cron) -> str:
-    """The times of a day."""
+    """Describes the times of a day."""
     hours, minutes, seconds = cron.hours, cron.minutes, cron.seconds
     if cron.times_a_day <= _MAX_TIMES:
         shown = [
@@ -67,7 +67,7 @@ def _time_of_day(cron: Cron) -> str:
 
 
 def _hourly(hours: Sequence[int], minute: int) -> str:
-    """Once an hour in some hours."""
+    """Describes one run per hour in some hours."""
     at = f"at minute {minute}"
     if (step := _step(hours, _HOURS)) is not None:
         each = "every hour" if step == 1 else f"every {step} hours"
@@ -86,7 +86,7 @@ def _every(values: Sequence[int], unit: str, size: int) -> str:
 
 
 def _within(hours: Sequence[int]) -> str:
-    """The hours in which something repeats; empty for all."""
+    """Describes the hours in which something repeats; empty for all."""
     if len(hours) == _HOURS:
         return ""
     if (step := _step(hours, _HOURS)) is not None and len(hours) > _RANGE:
@@ -99,10 +99,10 @@ def _within(hours: Sequence[int]) -> str:
 
 
 def _days(cron: Cron) -> str:
-    """The days; empty for every day."""
+    """Describes the days; empty for every day."""
     date, weekday = _by_date(cron), _by_weekday(cron)
     if cron.either_day:
-        # Either is enough: where one of them is every day, so are both.
+        # Either suffices: if one matches every day, both do.
         return f"{date}, or {weekday}" if date and weekday else ""
     return f"{date} if that day is {weekday.removeprefix('on ')}" if date and weekday else date or weekday
 
@@ -119,7 +119,7 @@ def _by_date(cron: Cron) -> str:
             parts.append(_numbered(cron.days, "day"))
     parts.extend(_from_end(before) for before in cron.from_end)
     parts.extend(f"the working day nearest to day {day}" for day in cron.nearest)
-    # What is nearest to the last day lies before it, for it stays in the month.
+    # The weekday nearest to the last day precedes it, because it stays within the month.
     parts.extend(
         f"the working day nearest to {_from_end(before)}" if before else "the last working day"
         for before in cron.nearest_from_end
@@ -136,7 +136,7 @@ def _from_end(before: int) -> str:
 def _by_weekday(cron: Cron) -> str:
     if len(cron.weekdays) == _WEEKDAYS:
         return ""
-    # One list has all of them: the parser refuses a mixture.
+    # One list contains all of them: the parser rejects mixtures.
     if cron.weekdays:
         return f"on {_listed(cron.weekdays, lambda day: day_name[day])}"
     return f"on {_joined([_of_the_month(day, which) for day, which in cron.nth])} of the month"
@@ -147,12 +147,12 @@ def _of_the_month(weekday: int, which: int) -> str:
 
 
 def _step(values: Sequence[int], size: int, start: int = 0) -> int | None:
-    """The step by which values go through their field to its end, from a first value below the step."""
+    """The step of values that start below the step and continue to the end of the field."""
     if len(values) < 2:  # noqa: PLR2004 - one value has no step
         return None
     step = values[1] - values[0]
     whole = range(values[0], size + start, step)
-    # A step that does not divide the field starts anew: `*/25` is not every 25 minutes.
+    # A step that does not divide the field restarts: `*/25` is not every 25 minutes.
     is_even = size % step == 0 or start
     return step if is_even and values[0] - start < step and tuple(values) == tuple(whole) else None
 
@@ -167,7 +167,7 @@ def _numbered(values: Sequence[int], unit: str) -> str:
 
 
 def _stepped(values: Sequence[int], unit: str) -> str | None:
-    """Many values with the same distance; `None` for any others."""
+    """Describes many values with a constant distance; `None` for any others."""
     step = values[1] - values[0] if len(values) > 1 else 1
     if step == 1 or len(values) <= _MAX_PARTS or tuple(values) != tuple(range(values[0], values[-1] + 1, step)):
         return None
@@ -175,14 +175,14 @@ def _stepped(values: Sequence[int], unit: str) -> str | None:
 
 
 def _listed(values: Sequence[int], text: Callable[[int], str]) -> str:
-    """Values and ranges."""
+    """Lists values and ranges."""
     return _joined(
         [text(first) if first == last else f"{text(first)} to {text(last)}" for first, last in _ranges(values)]
     )
 
 
 def _ranges(values: Sequence[int], least: int = _RANGE) -> Iterator[tuple[int, int]]:
-    """The first and the last of values in a row; fewer than `least` in a row stand alone."""
+    """First and last of consecutive values; runs shorter than `least` are returned as single values."""
     run: list[int] = []
     for value in [*values, None]:
         if run and value != run[-1] + 1:

@@ -1,7 +1,7 @@
-"""The dialects of cron: how each reads an expression, and in what they differ.
+"""Cron dialects: how each interprets an expression, and the differences.
 
-One text may have several readings. A schedule says which dialect it is written in; without that, a text is accepted
-only if the dialects that accept it agree.
+An expression can have several interpretations. A schedule names its dialect; without one, an expression is accepted
+only if all dialects that accept it agree.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class Dialect(StrEnum):
-    """How cron expressions are written.
+    """The dialect of a cron expression.
 
     Attributes:
-        CRON: 5 fields, or 6 with seconds first; what other crons read differently is rejected.
+        CRON: 5 fields, or 6 with seconds first; rejects expressions that other crons interpret differently.
         VIXIE: the crontab of Vixie cron, Debian, cronie and the BSDs.
         KUBERNETES: robfig/cron, which Kubernetes and Prow use.
         QUARTZ: 6 fields with seconds first, and maybe a year; Sunday is 1.
@@ -35,14 +35,14 @@ class Dialect(StrEnum):
 
 
 class Days(StrEnum):
-    """What a day of the month and a day of the week mean together.
+    """How a day of the month and a day of the week are combined.
 
     Attributes:
-        STAR: either is enough, unless one of the fields begins with `*`: then both must hold.
-        EITHER: either is enough, unless one of the fields is every day: then the other decides.
-        BOTH: both must hold.
+        STAR: either suffices, unless one of the fields begins with `*`: then both must match.
+        EITHER: either suffices, unless one of the fields matches every day: then the other decides.
+        BOTH: both must match.
         ONE: one of them is `?`.
-        AGREED: as `EITHER`, and what other dialects read differently is rejected.
+        AGREED: as `EITHER`, but rejects expressions that other dialects interpret differently.
     """
 
     STAR = "star"
@@ -54,15 +54,15 @@ class Days(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DialectRules:
-    """How a dialect reads an expression.
+    """How a dialect parses an expression.
 
     Attributes:
-        fields: how many fields there may be, the common number first.
-        has_year: whether the last field is a year where there are the most.
+        fields: allowed numbers of fields, the most common first.
+        has_year: whether the last field is a year if all fields are given.
         sunday_is_one: whether weekdays are 1 for Sunday to 7 for Saturday.
-        days: what two fields of days mean.
-        has_macros: whether `@daily` and its like may be written.
-        words: its fields, as errors call them.
+        days: how the two fields of days are combined.
+        has_macros: whether macros such as `@daily` are allowed.
+        words: names of its fields in errors.
     """
 
     fields: Sequence[int]
@@ -99,14 +99,14 @@ RULES: dict[Dialect, DialectRules] = {
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """An expression that crons read differently.
+    """An expression that crons interpret differently.
 
     Attributes:
         text: the expression.
-        readings: who reads it how, and from where that is known.
-        here: what becomes of it in `dialect: cron`.
-        rejected: whether it is rejected there.
-        dialects: dialects in which it may be written, each with its reading.
+        readings: the interpretations, with sources.
+        here: the result in `dialect: cron`.
+        rejected: whether that dialect rejects it.
+        dialects: dialects that accept it, with their interpretations.
     """
 
     text: str
@@ -249,4 +249,4 @@ DIFFERENCES: Sequence[Difference] = (
         "rejected: write `0 10 * * mon-fri`",
     ),
 )
-"""What the documentation of the dialects says of the same text; the reference page is made of it."""
+"""Documented differences between the dialects; the reference page is generated from them."""

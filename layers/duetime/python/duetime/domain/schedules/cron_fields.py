@@ -1,4 +1,4 @@
-"""The columns of a cron expression: which values may stand there, and how they may be written."""
+"""The fields of a cron expression: their values and syntax."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _RANGE = re.compile(r"(?:\*|(?P<low>[0-9]{1,4}|[a-z]{3})(?:-(?P<high>[0-9]{1,4}|
 _HASHED = re.compile(r"h(?P<range>\(.*\))?(?:/(?P<step>[0-9]{1,3}))?|h.*")
 _RANDOM = re.compile(r"r(?:\(.*\))?(?:/.*)?|[0-9]*~[0-9]*(?:/.*)?")
 _SPREADS = {"minute": 60, "hour": 3_600}
-"""Seconds of one value of the fields whose `H` a spread can stand for."""
+"""Seconds per value of the fields in which a spread can replace `H`."""
 _SUNDAY_TOO = 7
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One column of a cron expression.
+    """One field of a cron expression.
 
     Attributes:
-        name: as errors call it.
-        low: its least value.
-        high: its greatest value.
-        names: names of values, the first for `low`.
-        sunday_first: weekdays are 1 for Sunday to 7 for Saturday, not 0 or 7 for Sunday.
+        name: as used in errors.
+        low: its smallest value.
+        high: its largest value.
+        names: names of values, starting with that of `low`.
+        sunday_first: whether weekdays are 1 for Sunday to 7 for Saturday, not 0 or 7 for Sunday.
     """
 
     name: str
@@ -43,10 +43,10 @@ class Field:
     sunday_first: bool = False
 
     def value(self, text: str) -> int:
-        """A number or a name.
+        """Parses a number or a name.
 
         Raises:
-            FieldInvalid: it is none that may stand here.
+            FieldInvalid: it is not a value of this field.
         """
         if text.isdigit():
             number = int(text)
@@ -82,10 +82,10 @@ YEAR = Field("year", 1970, LAST_YEAR)
 
 
 def items_of(field: str, column: Field) -> list[str]:
-    """The values, ranges and steps of a field.
+    """Splits a field into values, ranges and steps.
 
     Raises:
-        FieldInvalid: one is empty, hashed or random, or stands beside a `*`; says what to write instead.
+        FieldInvalid: an item is empty, hashed, random, or combined with `*`; the error suggests a replacement.
     """
     items = field.split(",")
     if "" in items:
@@ -106,7 +106,7 @@ def items_of(field: str, column: Field) -> list[str]:
 
 
 def _reject_hashed(item: str, column: Field) -> None:
-    """Reject Jenkins' `H`, a value that follows from the job's name, and name what spreads schedules here."""
+    """Rejects Jenkins' `H`, a value derived from the job's name, and suggests a spread."""
     found = _HASHED.fullmatch(item)
     if found is None:
         return
@@ -122,10 +122,10 @@ def _reject_hashed(item: str, column: Field) -> None:
 
 
 def ranged(item: str, column: Field) -> str:
-    """One value, range or step in numbers that croniter reads as every other cron does.
+    """Converts one value, range or step to numbers that croniter interprets like every other cron.
 
     Raises:
-        FieldInvalid: it is none, or different crons read it differently.
+        FieldInvalid: the item is invalid, or crons interpret it differently.
     """
     found = _RANGE.fullmatch(item)
     if found is None:
@@ -149,7 +149,7 @@ def ranged(item: str, column: Field) -> str:
 
 
 def _written(low: int, high: int | None, step: str | None, column: Field) -> str:
-    """A range in croniter's numbers; it reads `5-5` as all values, where others read 5."""
+    """Formats a range for croniter, which interprets `5-5` as all values, unlike others."""
     shift = column.sunday_first
     stepping = f"/{step}" if step else ""
     if high is None:
@@ -168,7 +168,7 @@ def _check_step(step: int, column: Field) -> None:
 
 
 def years_of(field: str) -> tuple[int, ...]:
-    """The year field: croniter ends it at 2099, a hundred years before EventBridge does."""
+    """Parses the year field: croniter's years end at 2099, a hundred years before EventBridge's."""
     if field == "*":
         return ()
     found: set[int] = set()
@@ -191,18 +191,18 @@ def years_of(field: str) -> tuple[int, ...]:
 _NEAREST = re.compile(r"(?P<day>[0-9]{1,2})w")
 _FROM_END = re.compile(r"l(?:-(?P<before>[0-9]{1,2}))?(?P<nearest>w)?")
 _MOST_BEFORE = 30
-"""Days before the last one of a month of 31."""
+"""Maximum number of days before the last one, in a month of 31."""
 
 
 @dataclass(slots=True)
 class DaysOfMonth:
-    """What a day-of-month field means.
+    """A parsed day-of-month field.
 
     Attributes:
-        plain: values, ranges and steps, as croniter may be given them.
-        from_end: days before the last one of the month: 0 for the last day itself.
-        nearest: days for which the nearest of Monday to Friday is meant.
-        nearest_from_end: the same for days before the last one.
+        plain: values, ranges and steps in croniter's format.
+        from_end: days counted from the last day of the month: 0 is the last day itself.
+        nearest: days for which the nearest weekday (Monday to Friday) matches.
+        nearest_from_end: the same for days counted from the last one.
     """
 
     plain: list[str] = field(default_factory=list)
@@ -212,20 +212,20 @@ class DaysOfMonth:
 
     @property
     def for_croniter(self) -> str:
-        """The field for croniter; `*` if no plain value is in it."""
+        """The field in croniter's format; `*` if it has no plain values."""
         return ",".join(self.plain) or "*"
 
     @property
     def has_others(self) -> bool:
-        """Whether anything but plain values is in it."""
+        """Whether it contains anything except plain values."""
         return bool(self.from_end or self.nearest or self.nearest_from_end)
 
 
 def read_days(text: str) -> DaysOfMonth:
-    """Read the day-of-month field: values, `15W`, `L`, `L-3`, `LW` and `L-3W`.
+    """Parses the day-of-month field: values, `15W`, `L`, `L-3`, `LW` and `L-3W`.
 
     Raises:
-        FieldInvalid: it is none; says why.
+        FieldInvalid: the field is invalid; gives the reason.
     """
     found = DaysOfMonth()
     if text == "?":

@@ -1,6 +1,6 @@
-"""Reads cron expressions: croniter expands the fields, after this module has rejected what it would read wrongly.
+"""Parses cron expressions. Croniter expands the fields after this module has rejected what croniter would misinterpret.
 
-What is rejected is either no cron expression, or one that different crons read differently; the error names the choice.
+Rejected expressions are invalid, or interpreted differently by different crons; the error lists the options.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ _FIELDS_WITH_YEAR = 7
 
 @lru_cache(maxsize=512)
 def parse_cron(text: str, dialect: Dialect = Dialect.CRON) -> Cron:
-    """Read an expression in the fields of its dialect, or a macro such as `@daily`.
+    """Parses an expression in the fields of its dialect, or a macro such as `@daily`.
 
     Raises:
-        FieldInvalid: it is none, never comes, or is read differently by different crons; says why.
+        FieldInvalid: it is invalid, never matches, or has several interpretations; gives the reason.
     """
     written = _bounded(text)
     lowered = written.lower()
@@ -80,10 +80,10 @@ def parse_cron(text: str, dialect: Dialect = Dialect.CRON) -> Cron:
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """The texts of the fields, whatever their order was.
+    """The texts of the fields, in a fixed order.
 
     Attributes:
-        has_seconds: whether seconds were written.
+        has_seconds: whether the expression contains seconds.
     """
 
     second: str
@@ -128,7 +128,7 @@ def _bounded(text: str) -> str:
 
 
 def _reject_foreign(written: str, dialect: Dialect) -> None:
-    """Name the field, or the dialect, of what is written as other programs write it."""
+    """Rejects other programs' syntax, and names the dialect or field of duetime that replaces it."""
     lowered = written.lower()
     if dialect is not Dialect.EVENTBRIDGE and lowered.startswith(("cron(", "rate(", "at(")):
         raise FieldInvalid(FIELD, "is written as EventBridge does; say so with dialect: eventbridge")
@@ -161,7 +161,7 @@ def _macro(lowered: str, dialect: Dialect) -> str:
 
 
 def _reject_ambiguous_days(columns: _Columns) -> None:
-    """Reject two fields of days of which some crons mean both, and some either."""
+    """Rejects two fields of days if some crons require both and some either."""
     if columns.day in _EVERY_DAY or columns.weekday in _EVERY_DAY:
         return
     if columns.has_seconds:
@@ -189,7 +189,7 @@ def _reject_ambiguous_days(columns: _Columns) -> None:
 
 
 def _reject_ambiguous_numbers(columns: _Columns) -> None:
-    """Reject numbers of weekdays beside `?`, which Quartz counts from 1 and others from 0, if that is a difference."""
+    """Rejects numeric weekdays with `?` if Quartz, which counts from 1, would interpret them differently."""
     if columns.day != "?" or not (columns.has_seconds or set(columns.weekday) & set("#l")):
         return
     from_zero = _cron("", columns, RULES[Dialect.SPRING])
@@ -198,7 +198,7 @@ def _reject_ambiguous_numbers(columns: _Columns) -> None:
     except FieldInvalid:
         return
     if from_one != from_zero:
-        # For a refusal only, so not imported with the function.
+        # Needed only for rejections, so not imported with the module.
         from duetime.domain.schedules.cron_description import weekdays_in_words  # noqa: PLC0415 - see the line above
 
         either = ", or say dialect: quartz or dialect: spring" if columns.has_seconds else ""
@@ -211,7 +211,7 @@ def _reject_ambiguous_numbers(columns: _Columns) -> None:
 
 
 def _reject_ambiguous_order(columns: _Columns) -> None:
-    """Reject six fields that are every hour of numbered months, if they are a time of some weekdays in croniter."""
+    """Rejects six fields that are valid both with seconds first and with seconds last, as in croniter."""
     if (
         not columns.has_seconds
         or columns.hour != "*"
@@ -226,7 +226,7 @@ def _reject_ambiguous_order(columns: _Columns) -> None:
         second_last = _cron("", last, RULES[Dialect.CRON])
     except FieldInvalid:
         return
-    # For a refusal only, so not imported with the function.
+    # Needed only for rejections, so not imported with the module.
     from duetime.domain.schedules.cron_description import describe_cron  # noqa: PLC0415 - see the line above
 
     first, described = describe_cron(_cron("", columns, RULES[Dialect.CRON])), describe_cron(second_last)
@@ -238,7 +238,7 @@ def _reject_ambiguous_order(columns: _Columns) -> None:
 
 
 def _either_day(columns: _Columns, days: Days) -> bool:
-    """Whether a day by date or by weekday is enough."""
+    """Whether a match by date or by weekday suffices."""
     fields = (columns.day, columns.weekday)
     match days:
         case Days.STAR:
@@ -278,7 +278,7 @@ def _cron(text: str, columns: _Columns, rules: DialectRules) -> Cron:
         ),
         either_day=_either_day(columns, rules.days),
         years=years_of(columns.year),
-        # One hour of the day is a fixed time, also where it is written as `*/24`.
+        # One hour of the day is a fixed time, even if written as `*/24`.
         follows_clock=columns.hour.startswith("*") and len(hours) > 1,
     )
     if not cron.ever_fires():
@@ -287,14 +287,14 @@ def _cron(text: str, columns: _Columns, rules: DialectRules) -> Cron:
 
 
 def _plain(field: str, column: Field) -> str:
-    """A field of ranges only, as croniter may be given it."""
+    """Converts a field of ranges to croniter's format."""
     if field == "?":
         raise FieldInvalid(FIELD, f"has ? in the {column.name} field; it may stand for a day-of-month or day-of-week")
     return ",".join(ranged(item, column) for item in items_of(field, column))
 
 
 def _weekdays(field: str, column: Field) -> str:
-    """The day-of-week field for croniter, for which 0 is Sunday."""
+    """Converts the day-of-week field to croniter's format, in which Sunday is 0."""
     if field == "?":
         return "*"
     items = items_of(field, column)
@@ -305,7 +305,7 @@ def _weekdays(field: str, column: Field) -> str:
 
 
 def _special(item: str, column: Field) -> str | None:
-    """`fri#2`, `6#2`, `5l`, `fril` or `l5` as croniter writes it; `None` for any other item."""
+    """Converts `fri#2`, `6#2`, `5l`, `fril` or `l5` to croniter's format; `None` for any other item."""
     if item == "l":
         raise FieldInvalid(
             FIELD, "has L alone in the day-of-week field: write SAT for each Saturday, SATL for the last"
@@ -322,8 +322,8 @@ def _weekday_number(text: str, column: Field) -> int:
 
 
 def _expanded(expression: str) -> tuple[Sequence[Sequence[int | str]], Mapping[int, set[int | str]]]:
-    """Lists of values by croniter: minute, hour, day, month, weekday from Sunday, second; and weekdays of the month."""
-    # Its import takes 0.1 s, which only who reads a cron expression shall wait for.
+    """Croniter's lists of values: minute, hour, day, month, weekday from Sunday, second; and weekdays of the month."""
+    # The import takes 0.1 s, so only parsing a cron expression pays for it.
     from croniter import croniter  # noqa: PLC0415
 
     try:

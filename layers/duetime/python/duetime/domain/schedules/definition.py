@@ -1,4 +1,4 @@
-"""What a client says of a schedule, and what it wants updated; its timing is kept as it was written."""
+"""The definition of a schedule as its client requests it, and updates of it; the timing is kept as written."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _TIMING = (
     *("written", "clock", "extra_dates", "excluded_dates", "calendars", "on_excluded"),
     *("spread_seconds", "jitter_seconds", "start_at", "end_at", "changed_occurrences"),
 )
-"""Fields of `ScheduleSpec` that decide which occurrences there are, and when each is due."""
+"""Fields of `ScheduleSpec` that determine the occurrences and their due times."""
 _OF_CLOCK = {"timezone": "zone", "dst_gap": "gap", "dst_fold": "fold"}
 
 
 class Overlap(StrEnum):
-    """What happens to an occurrence that is due while the previous one still runs.
+    """What happens to an occurrence that is due while the previous run is still open.
 
     Attributes:
         SKIP: it does not run.
-        BUFFER_ONE: one occurrence waits, and runs afterwards.
-        BUFFER_ALL: all wait, up to `MAX_WAITING_RUNS`, and run one after the other.
-        CANCEL_OTHER: the previous one is asked to stop; the latest runs once that has ended.
-        REPLACE_OTHER: the previous one is asked to stop, and the latest runs at once, beside what is left of it.
-        ALLOW_ALL: they run at the same time.
+        BUFFER_ONE: one occurrence waits for the end of the run.
+        BUFFER_ALL: all wait, up to `MAX_WAITING_RUNS`, and run one after another.
+        CANCEL_OTHER: a stop of the previous run is requested; the latest occurrence runs after its end.
+        REPLACE_OTHER: a stop of the previous run is requested, and the latest occurrence runs at once.
+        ALLOW_ALL: they run concurrently.
     """
 
     SKIP = "skip"
@@ -48,13 +48,13 @@ class Overlap(StrEnum):
 
 
 class OnExcluded(StrEnum):
-    """What happens to an occurrence at a time that a calendar excludes.
+    """What happens to an occurrence at an excluded time.
 
     Attributes:
         SKIP: it does not run.
-        MOVE: it runs at the next time that is not excluded; several that are moved there run once.
-        PREVIOUS_DAY: it runs at the same time of the latest earlier day on which that is not excluded.
-        NEXT_DAY: it runs at the same time of the first later day on which that is not excluded.
+        MOVE: it runs at the next time that is not excluded; several occurrences that are moved there run once.
+        PREVIOUS_DAY: it runs at the same time on the latest earlier day on which that time is not excluded.
+        NEXT_DAY: it runs at the same time on the first later day on which that time is not excluded.
     """
 
     SKIP = "skip"
@@ -64,12 +64,12 @@ class OnExcluded(StrEnum):
 
     @property
     def step(self) -> int:
-        """Which days are tried: 1 for later ones, -1 for earlier ones, 0 for none."""
+        """Direction of the search for another day: 1 for later, -1 for earlier, 0 for none."""
         return (self is OnExcluded.NEXT_DAY) - (self is OnExcluded.PREVIOUS_DAY)
 
 
 class CatchUpMode(StrEnum):
-    """Which of the missed occurrences run that are not too late.
+    """Which missed occurrences run, if they are within the catch-up window.
 
     Attributes:
         LATEST: the latest of them.
@@ -82,7 +82,7 @@ class CatchUpMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A timing as it was written: exactly one of these is given, apart from the dialect, which goes with `cron`."""
+    """A timing as written: exactly one field is set, except for the dialect, which belongs to `cron`."""
 
     cron: str | None = None
     rate: str | None = None
@@ -94,10 +94,10 @@ class Written:
 
     @property
     def timing(self) -> Timing:
-        """What it means.
+        """Parses the timing.
 
         Raises:
-            FieldInvalid: it cannot be accepted; says why.
+            FieldInvalid: it is invalid; gives the reason.
         """
         given = {each.name: getattr(self, each.name) for each in fields(self) if each.name != SEVERAL}
         if self.timings is None:
@@ -107,10 +107,10 @@ class Written:
         return Several(tuple(each.one_of_several(index) for index, each in enumerate(self.timings)))
 
     def one_of_several(self, index: int) -> SingleTiming:
-        """What it means as one of several timings, which the error's field names.
+        """Parses it as one of several timings; errors name its index.
 
         Raises:
-            FieldInvalid: it cannot be accepted; says why.
+            FieldInvalid: it is invalid; gives the reason.
         """
         at = f"{SEVERAL}[{index}]"
         if self.permanent is not None or self.timings is not None:
@@ -125,28 +125,29 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleSpec:
-    """What a client asks for.
+    """A client's request for a schedule.
 
     Attributes:
-        written: when, as it was written.
-        task: what each occurrence runs; its due time does not count.
-        name: its id among its owner's schedules; empty to have one made up.
-        clock: in whose zone, and what becomes of times that a clock leaves out or repeats.
+        written: the timing as written.
+        task: the template of its tasks, without a due time.
+        name: unique among the owner's schedules; empty for a generated one.
+        clock: time zone, and rules for times that clock changes skip or repeat.
         calendars: names of calendars.
-        on_excluded: what becomes of an occurrence that a calendar excludes.
-        extra_dates: date-times that its timing means besides.
-        excluded_dates: days, and date-times, at which nothing runs.
-        spread_seconds: each occurrence is delayed by the same part of this, which follows from the schedule's name.
-        jitter_seconds: an occurrence is delayed by up to this much, always by the same, never past the next one.
-        start_at: nothing comes before it; a rate is counted from here.
-        end_at: nothing comes after it.
-        remaining_runs: how many may run; `None` for no limit.
+        on_excluded: what happens to an occurrence that a calendar excludes.
+        extra_dates: additional date-times.
+        excluded_dates: days and date-times without occurrences.
+        spread_seconds: upper bound of a constant delay of all occurrences, derived from the schedule's name.
+        jitter_seconds: upper bound of each occurrence's individual constant delay, never past the next occurrence.
+        start_at: no occurrence comes before it; rates are counted from it.
+        end_at: no occurrence comes after it.
+        remaining_runs: maximum number of further runs; `None` for no limit.
         catch_up_seconds: how late a missed occurrence may still run.
-        catch_up_mode: which of those run.
+        catch_up_mode: which missed occurrences run.
         pause_on_failure: whether a failed task pauses it.
-        expect_success_by: a local time of day by which a run of that day must have succeeded, `06:00`.
-        expect_every_seconds: the longest time in which no run succeeds.
-        changed_occurrences: those that its user skips or moves, in order; an update of its fields leaves them alone.
+        expect_success_by: local time of day by which a run of that day must have succeeded, such as `06:00`.
+        expect_every_seconds: longest allowed time without a success.
+        changed_occurrences: occurrences that its user skipped or moved, in order; updates of its fields do not change
+            them.
     """
 
     written: Written
@@ -172,52 +173,51 @@ class ScheduleSpec:
 
     @property
     def is_delayed(self) -> bool:
-        """Whether occurrences are due after the instants that they stand for, without any calendar."""
+        """Whether occurrences are due later than their instants, apart from calendars."""
         return bool(self.spread_seconds or self.jitter_seconds)
 
     def has_timing_of(self, other: ScheduleSpec) -> bool:
-        """Whether both mean the same times: then what one has placed is what the other would place."""
+        """Whether both have the same occurrences, so that occurrences placed by one remain valid for the other."""
         return all(getattr(self, name) == getattr(other, name) for name in _TIMING)
 
 
 class TimingUpdate(Protocol):
-    """What an update makes of a timing."""
+    """An update of a timing."""
 
     def of(self, before: Written) -> Written:
-        """The timing with the update.
+        """Returns the updated timing.
 
         Raises:
-            FieldInvalid: it cannot be accepted; says why.
+            FieldInvalid: the result is invalid; gives the reason.
         """
         ...
 
 
 class TaskUpdate(Protocol):
-    """What an update makes of the task of a schedule."""
+    """An update of a schedule's task."""
 
     @property
     def has_payload(self) -> bool:
-        """Whether it gives another payload."""
+        """Whether it changes the payload."""
         ...
 
     def of(self, before: TaskSpec) -> TaskSpec:
-        """The task with the update.
+        """Returns the updated task.
 
         Raises:
-            RequestError: it cannot be accepted; says why.
+            RequestError: the result is invalid; gives the reason.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleUpdate:
-    """What a client wants changed.
+    """A client's request to update a schedule.
 
     Attributes:
-        fields: new values by field of `ScheduleSpec`; `timezone`, `dst_gap` and `dst_fold` stand for parts of its
-            clock.
-        timing: what becomes of its timing; `None` if that stays.
-        task: what becomes of its task; `None` if that stays.
+        fields: new values of fields of `ScheduleSpec`; `timezone`, `dst_gap` and `dst_fold` are parts of its clock.
+        timing: update of the timing; `None` for no change.
+        task: update of the task; `None` for no change.
     """
 
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -225,10 +225,10 @@ class ScheduleUpdate:
     task: TaskUpdate | None = None
 
     def of(self, spec: ScheduleSpec) -> ScheduleSpec:
-        """The specification with the changes.
+        """Returns the updated specification.
 
         Raises:
-            RequestError: they cannot be accepted; says why.
+            RequestError: the result is invalid; gives the reason.
         """
         clock = {_OF_CLOCK[name]: value for name, value in self.fields.items() if name in _OF_CLOCK}
         others = {name: value for name, value in self.fields.items() if name not in _OF_CLOCK}
@@ -241,11 +241,11 @@ class ScheduleUpdate:
 
 @dataclass(frozen=True, slots=True)
 class ChangedOccurrence:
-    """What a user wants of one occurrence.
+    """A user's change of one occurrence.
 
     Attributes:
-        nominal: the instant that the timing means; nothing runs there.
-        at: when it runs instead; `None` if it does not.
+        nominal: the instant of the timing; nothing runs there.
+        at: when it runs instead; `None` if it is skipped.
     """
 
     nominal: Millis
@@ -253,7 +253,7 @@ class ChangedOccurrence:
 
 
 def changed_of(changes: Iterable[ChangedOccurrence], nominal: Millis) -> ChangedOccurrence | None:
-    """The change of the occurrence of an instant."""
+    """The change of the occurrence at an instant."""
     return next((each for each in changes if each.nominal == nominal), None)
 
 

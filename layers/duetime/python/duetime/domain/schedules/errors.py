@@ -1,4 +1,4 @@
-"""Why a request on a schedule, a backfill or a calendar is refused."""
+"""Errors of requests for a schedule, a backfill or a calendar."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from duetime.domain.errors import RequestError
 
 
 class ScheduleNotFound(RequestError):
-    """There is no such schedule, or it belongs to another owner."""
+    """The schedule does not exist, or belongs to another owner."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"there is no schedule {name!r}")
@@ -14,7 +14,7 @@ class ScheduleNotFound(RequestError):
 
 
 class ScheduleExists(RequestError):
-    """There is a schedule of this name already."""
+    """A schedule with this name already exists."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"there is a schedule {name!r} already")
@@ -31,7 +31,7 @@ class ScheduleStateConflict(RequestError):
 
 
 class ScheduleVersionMismatch(RequestError):
-    """The schedule has changed since the version that the request was made for."""
+    """The schedule has changed since the version that the request names."""
 
     def __init__(self, name: str, version: int) -> None:
         super().__init__(f"the schedule {name!r} is at version {version}")
@@ -40,7 +40,7 @@ class ScheduleVersionMismatch(RequestError):
 
 
 class BackfillNotFound(RequestError):
-    """The schedule has no such backfill, or has forgotten it."""
+    """The backfill of the schedule does not exist, or is no longer stored."""
 
     def __init__(self, name: str, backfill_id: str) -> None:
         super().__init__(f"the schedule {name!r} has no backfill {backfill_id!r}")
@@ -49,7 +49,7 @@ class BackfillNotFound(RequestError):
 
 
 class CalendarNotFound(RequestError):
-    """There is no such calendar, or it belongs to another owner."""
+    """The calendar does not exist, or belongs to another owner."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"there is no calendar {name!r}")
@@ -57,7 +57,7 @@ class CalendarNotFound(RequestError):
 
 
 class CalendarExists(RequestError):
-    """There is a calendar of this name already, and the request is to replace none."""
+    """A calendar with this name already exists, and the request must not replace one."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"there is a calendar {name!r} already")
@@ -65,7 +65,7 @@ class CalendarExists(RequestError):
 
 
 class CalendarVersionMismatch(RequestError):
-    """The calendar has changed since the version that the request was made for."""
+    """The calendar has changed since the version that the request names."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"the calendar {name!r} is not at this version")
@@ -73,7 +73,7 @@ class CalendarVersionMismatch(RequestError):
 
 
 class CalendarUsed(RequestError):
-    """A calendar cannot be removed while a schedule names it."""
+    """The calendar cannot be deleted while a schedule uses it."""
 
     def __init__(self, name: str, schedule: str) -> None:
         super().__init__(f"the schedule {schedule!r} names the calendar {name!r}")

@@ -1,4 +1,4 @@
-"""Days and date-times that a schedule leaves out of its timing."""
+"""Days and date-times that a schedule excludes from its timing."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 @dataclass(frozen=True, slots=True)
 class ExcludedDates:
-    """What is left out.
+    """The excluded days and times.
 
     Attributes:
         days: whole days by the schedule's clock.
-        walls: times by its clock; one that comes twice is left out both times.
-        instants: times that were written with an offset.
+        walls: times by its clock; a repeated time is excluded both times.
+        instants: times given with an offset.
     """
 
     days: frozenset[date]
@@ -35,17 +35,17 @@ class ExcludedDates:
     instants: frozenset[Millis]
 
     def covers(self, at: Millis, zone: Zone) -> bool:
-        """Whether an instant is left out."""
+        """Whether an instant is excluded."""
         wall = zone.wall_at(at)
         return at in self.instants or wall in self.walls or day_of(wall) in self.days
 
 
 @lru_cache(maxsize=256)
 def parse_excluded_dates(texts: tuple[str, ...]) -> ExcludedDates:
-    """Read days such as `2026-12-25`, and date-times with an offset or in the schedule's zone.
+    """Parses days such as `2026-12-25`, and date-times with an offset or in the schedule's zone.
 
     Raises:
-        FieldInvalid: one is neither; the field has its index.
+        FieldInvalid: an entry is neither; the field contains its index.
     """
     days: set[date] = set()
     walls: set[Wall] = set()

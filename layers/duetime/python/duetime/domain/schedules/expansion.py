@@ -1,4 +1,4 @@
-"""What the trigger does when it checks a schedule: what was missed, what to place now, and when to check again."""
+"""Expansion of a schedule by the trigger: missed occurrences, the occurrences to place now, and when to check again."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 
 
 MAX_EXPANSION = 1_000
-"""Occurrences that one check places at most; a schedule of one a second has sixty a minute."""
+"""Maximum number of occurrences per expansion; a schedule with one per second has sixty a minute."""
 
 
 @dataclass(frozen=True, slots=True)
 class CatchUp:
-    """What happens to occurrences that nobody placed in time.
+    """The decision about missed occurrences.
 
     Attributes:
-        run: the latest of them, if it may still run.
-        missed: how many there are in all.
-        note: what was decided, in words; empty if none was missed.
-        until: what lies up to and with this instant is decided.
+        run: the latest missed occurrence, if it may still run.
+        missed: number of missed occurrences.
+        note: the decision in words; empty if none was missed.
+        until: occurrences up to and including this instant are decided.
     """
 
     run: Occurrence | None = None
@@ -51,7 +51,7 @@ class CatchUp:
 
     @property
     def skipped(self) -> int:
-        """How many of them do not run."""
+        """Number of missed occurrences that do not run."""
         return self.missed - (self.run is not None)
 
 
@@ -60,10 +60,10 @@ class Expansion:
     """The occurrences of a period.
 
     Attributes:
-        occurrences: in order, those that do not run among them.
-        until: the schedule is done up to and with this instant: the last one that was placed, if no run remains.
-        next_at: the next instant that its timing means after `until`; `None` if nothing is to come.
-        remaining_runs: how many may still run after these; `None` for no limit.
+        occurrences: in order, including those that do not run.
+        until: everything up to and including this instant is done; the last placed instant if no run is left.
+        next_at: the next instant of the timing after `until`; `None` if there is none.
+        remaining_runs: number of further runs; `None` for no limit.
     """
 
     occurrences: tuple[Occurrence, ...]
@@ -78,11 +78,11 @@ def expand(
     """The occurrences in (after, horizon].
 
     Args:
-        schedule: as it is now.
-        after: the instant up to which it is done.
-        horizon: how far ahead to go.
-        limit: how many occurrences to give at most.
-        taken: runs that are used up already.
+        schedule: its present form.
+        after: the instant up to which it is already expanded.
+        horizon: expand up to this instant.
+        limit: maximum number of occurrences.
+        taken: number of runs that are used up already.
     """
     remaining = None if schedule.remaining_runs is None else max(0, schedule.remaining_runs - taken)
     found: list[Occurrence] = []
@@ -97,17 +97,17 @@ def expand(
             until = occurrence.nominal
             break
     if remaining == 0:
-        # What comes after it is still to be placed if a run does not begin.
+        # Later occurrences must still be placed if a run does not start.
         return Expansion(tuple(found), found[-1].nominal if found else after, None, remaining)
     next_at = next_nominal(schedule, until)
     return Expansion(tuple(found), until, next_at, remaining)
 
 
 def catch_up(schedule: Schedule, done: Millis, now: Millis) -> CatchUp:
-    """Decide about what was missed in (done, now]; by arithmetic.
+    """Decides about occurrences missed in (done, now], without enumerating them.
 
-    Only the latest runs, if it is not too late. Where all run that are not too late, that is left to the expansion, and
-    decided is only about those before.
+    With `LATEST`, only the latest runs, if it is within the catch-up window. With `ALL`, the expansion runs those
+    within the window, and this decides only about earlier ones.
     """
     earliest = now - schedule.spec.catch_up_seconds * SECOND
     until = now if schedule.spec.catch_up_mode is CatchUpMode.LATEST else earliest - 1
@@ -119,23 +119,23 @@ def catch_up(schedule: Schedule, done: Millis, now: Millis) -> CatchUp:
 
 
 def count_missed(schedule: Schedule, done: Millis, now: Millis) -> int:
-    """How many occurrences were missed in (done, now]; none once no run remains, for none is wanted then."""
+    """Number of occurrences missed in (done, now]; 0 if no run is left, because none would have run."""
     return 0 if schedule.remaining_runs == 0 else count_between(schedule, done, now)
 
 
 def is_caught_up(schedule: Schedule, occurrence: Occurrence, missed_by: Millis) -> bool:
-    """Whether an occurrence that an expansion places was missed, where all missed ones run."""
+    """Whether an occurrence was missed and runs now, in a schedule that runs all missed ones."""
     return schedule.spec.catch_up_mode is CatchUpMode.ALL and occurrence.nominal <= missed_by
 
 
 def _latest(schedule: Schedule, done: Millis, until: Millis, earliest: Millis) -> Occurrence | None:
-    """The latest missed occurrence that runs, and is not later than the catch-up window allows."""
+    """The latest missed occurrence that runs and is within the catch-up window."""
     nominal = previous_nominal(schedule, until + 1)
     while nominal is not None and nominal > done:
         occurrence = judged(schedule, nominal)
         if occurrence.at < earliest or occurrence.runs:
             return occurrence if occurrence.at >= earliest else None
-        # All that lies in the same excluded span does not run either: it is passed over in one step.
+        # Occurrences in the same excluded span do not run either, so the whole span is passed over.
         span = covering(schedule.calendars, nominal)
         nominal = previous_nominal(schedule, nominal if span is None else span.start)
     return None
@@ -150,13 +150,13 @@ def _words(schedule: Schedule, run: Occurrence | None, missed: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TimingExpansion:
-    """What the timing of a schedule wants by now.
+    """An expansion of the timing of a schedule.
 
     Attributes:
-        runs: the occurrences to place, in order, a missed one first.
-        after: the schedule once they are placed.
-        next_at: when it must be expanded next; `None` for never.
-        more: whether another expansion must follow at once: the limit of one is reached.
+        runs: the occurrences to place, in order, including a missed one first.
+        after: the schedule after they are placed.
+        next_at: the time of the next expansion; `None` for never.
+        more: whether another expansion must follow at once because the limit was reached.
     """
 
     runs: tuple[Occurrence, ...]
@@ -170,9 +170,9 @@ class BackfillExpansion:
     """The next part of a backfill.
 
     Attributes:
-        occurrences: to place, in order.
-        after: the backfill once they are placed.
-        more: whether another expansion must follow at once: the limit of one is reached.
+        occurrences: occurrences to place, in order.
+        after: the backfill after they are placed.
+        more: whether another expansion must follow at once because the limit was reached.
     """
 
     occurrences: tuple[Occurrence, ...]
@@ -190,21 +190,21 @@ def expand_timing(
     *,
     has_open_runs: bool = False,
 ) -> TimingExpansion:
-    """Expand a schedule's timing.
+    """Expands a schedule's timing.
 
     Args:
-        stored: the schedule; what was missed has been decided.
-        schedule: the same, for the arithmetic.
-        until: expand no further; at most `horizon`.
+        stored: the schedule; missed occurrences have been decided.
+        schedule: the same in computable form.
+        until: expand up to this instant; at most `horizon`.
         horizon: how far ahead occurrences are placed.
         now: the time.
-        delay: how long after its last occurrence a schedule is found to have ended, in milliseconds.
-        has_open_runs: whether some of as many as may begin are placed, and have not begun.
+        delay: how long after its last occurrence a schedule ends, in milliseconds.
+        has_open_runs: whether all remaining runs are placed and some have not started.
     """
     expansion = expand(schedule, stored.done, until)
     runs = [each for each in expansion.occurrences if each.runs]
-    # What its user has stopped was counted when it was placed.
-    # What its user has moved is counted where it runs.
+    # Occurrences that their user stopped were counted when they were placed.
+    # Occurrences that their user moved are counted where they run.
     apart = stored.stopped_instants | {each.nominal for each in stored.spec.changed_occurrences if each.at is not None}
     skipped = [each for each in expansion.occurrences if not each.runs and each.nominal not in apart]
     if stored.owed is not None:
@@ -220,7 +220,7 @@ def expand_timing(
         runs_skipped=stored.runs_skipped + len(skipped),
     )
     if expansion.next_at is None:
-        # It ends once the last of them is due, and not before: until then it can be changed.
+        # The schedule ends when its last occurrence is due: until then it can be changed.
         ends_at = max((each.due_at for each in runs), default=after.last_run.nominal if after.last_run else now)
         is_to_settle = after.remaining_runs == 0 and bool(runs or has_open_runs)
         if is_to_settle and next_nominal(replace(schedule, remaining_runs=None), after.done) is not None:
@@ -234,14 +234,14 @@ def expand_timing(
 
 
 def with_runs_given_back(stored: StoredSchedule, schedule: Schedule, runs: int, now: Millis) -> StoredSchedule:
-    """With room for so many runs more: what was placed for them does not begin.
+    """A copy with room for more runs, because placed ones do not start.
 
-    What came while no run was left is not wanted, as what comes after the last run.
+    Occurrences that passed while no run was left are dropped, like those after the last run.
 
     Args:
         stored: the schedule.
-        schedule: the same, for the arithmetic.
-        runs: how many.
+        schedule: the same in computable form.
+        runs: number of additional runs.
         now: the time.
     """
     if stored.remaining_runs is None or stored.runs_left is None or runs <= 0:
@@ -265,12 +265,12 @@ def with_runs_given_back(stored: StoredSchedule, schedule: Schedule, runs: int, 
 def decide_missed(
     stored: StoredSchedule, schedule: Schedule, missed_by: Millis, now: Millis
 ) -> tuple[StoredSchedule, CatchUp]:
-    """The schedule with the decision about what was missed written down, so that no later expansion decides otherwise.
+    """Stores the decision about missed occurrences in the schedule, so that later expansions do not decide differently.
 
     Args:
         stored: the schedule.
-        schedule: the same, for the arithmetic.
-        missed_by: what lies up to and with this instant was missed.
+        schedule: the same in computable form.
+        missed_by: occurrences up to and including this instant were missed.
         now: the time.
     """
     found = catch_up(schedule, stored.done, missed_by)
@@ -292,15 +292,15 @@ def decide_missed(
 def expand_backfill(
     schedule: Schedule, run: BackfillRun, horizon: Millis, now: Millis, limit: int, known: KnownRuns | None = None
 ) -> BackfillExpansion:
-    """Expand one backfill.
+    """Expands one backfill.
 
     Args:
-        schedule: whose it is.
-        run: the backfill, as far as it has come.
+        schedule: of the backfill.
+        run: the backfill with its progress.
         horizon: how far ahead occurrences are placed.
         now: the time.
-        limit: how many occurrences to place at most.
-        known: which of its occurrences have a run already, and how far that is known; `None` if all of them run.
+        limit: maximum number of occurrences.
+        known: occurrences that already have a run, and up to when this is known; `None` if all of them run.
     """
     found: list[Occurrence] = []
     has_run = frozenset() if known is None else known.instants
@@ -322,7 +322,7 @@ def _last(stored: StoredSchedule, runs: Sequence[Occurrence]) -> LastRun | None:
 
 
 def _with_remarks(stored: StoredSchedule, skipped: Sequence[Occurrence], now: Millis) -> StoredSchedule:
-    """With a remark for each reason why some do not run."""
+    """A copy with one remark per reason for skipping."""
     counts = Counter(each.note for each in skipped)
     firsts = {each.note: each for each in reversed(skipped)}
     for note, first in sorted(firsts.items(), key=lambda pair: pair[1].nominal):

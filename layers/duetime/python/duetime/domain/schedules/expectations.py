@@ -1,9 +1,8 @@
-"""What a schedule is expected to achieve, and whether it has: decisions as values.
+"""What a schedule is expected to achieve, and whether it did. Decisions as values.
 
-A run counts by the end of its task's last attempt, if that succeeded. Runs are read when a deadline has passed, and of
-a frequent schedule also before that, each time `EXPECTATION_READS / 2` more instants have come: so a deadline knows of
-every success since the one before, however many runs failed after it. A change, a pause and a resumption of the
-schedule begin its windows anew.
+A run counts at the end of its task's last attempt, if that succeeded. Runs are read after each deadline, and for a
+frequent schedule also earlier, after every `EXPECTATION_READS / 2` instants: so each success since the last deadline is
+found, however many runs failed after it. Changing, pausing or resuming a schedule restarts its windows.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
 
 OLDEST_WINDOWS = 2 * DAY
-"""After a longer outage, deadlines that are older than this are passed over: they say nothing of today."""
+"""After a longer outage, older deadlines are passed over: they are no longer relevant."""
 MAX_OPEN_RUNS = 20
-"""Runs that had not ended when they were read, which are read again at the next look: the latest, if there are more."""
+"""Runs that were open when they were read, and are read again the next time: the latest, if there are more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +33,9 @@ class Window:
     """A period in which a success is expected.
 
     Attributes:
-        since: a success counts after it.
-        deadline: and until then.
-        is_period: whether it is one of `expect_every_seconds`, and not the time before an `expect_success_by`.
+        since: successes after this instant count.
+        deadline: successes up to this instant count.
+        is_period: whether it belongs to `expect_every_seconds`, not to `expect_success_by`.
     """
 
     since: Millis
@@ -45,20 +44,20 @@ class Window:
 
 
 def begun(state: ExpectationState | None, updated_at: Millis, created_at: Millis) -> ExpectationState:
-    """The state of a schedule that was created, and last changed, paused or resumed, at those times."""
+    """Initial state of a schedule that was created, and last changed, paused or resumed, at these times."""
     if state is None:
-        # What began before a change may end after it.
+        # A run that started before a change may end after it.
         return ExpectationState(updated_at, updated_at, looked_at=max(updated_at - DAY, created_at - 1))
     return replace(state, by_since=max(state.by_since, updated_at), every_since=max(state.every_since, updated_at))
 
 
 def next_window(spec: ScheduleSpec, state: ExpectationState, oldest: Millis) -> Window | None:
-    """The window whose deadline comes first; `None` if nothing is expected.
+    """The window with the earliest deadline; `None` if nothing is expected.
 
     Args:
         spec: of the schedule.
-        state: how far it was looked into.
-        oldest: deadlines before it are passed over.
+        state: progress of the checks.
+        oldest: earlier deadlines are passed over.
     """
     windows = []
     if spec.expect_success_by is not None:
@@ -72,14 +71,14 @@ def next_window(spec: ScheduleSpec, state: ExpectationState, oldest: Millis) -> 
     if spec.expect_every_seconds is not None:
         length = spec.expect_every_seconds * SECOND
         passed_over = max(0, oldest - state.every_since) // length
-        # A deadline stays where it is for as long as it has not passed, however long its period is.
+        # A deadline does not move until it has passed, however long its period is.
         since = state.every_since + passed_over * length
         windows.append(Window(since, since + length, is_period=True))
     return min(windows, key=lambda window: window.deadline, default=None)
 
 
 def ends_of_successes(tasks: Iterable[Task]) -> Sequence[Millis]:
-    """When those of these runs ended that succeeded."""
+    """End times of the runs that succeeded."""
     return [
         line.started_at + line.took
         for task in tasks
@@ -89,12 +88,12 @@ def ends_of_successes(tasks: Iterable[Task]) -> Sequence[Millis]:
 
 
 def succeeded_in(ends: Iterable[Millis], window: Window) -> Millis | None:
-    """The latest of these ends that lies in a window."""
+    """The latest success within a window."""
     return max((end for end in ends if window.since < end <= window.deadline), default=None)
 
 
 def with_runs(state: ExpectationState, tasks: Sequence[Task], now: Millis) -> ExpectationState:
-    """The state once these runs were read: all since the last look, and those that were open then."""
+    """The state after reading all runs since the last time and the runs that were open then."""
     ends = ends_of_successes(tasks)
     latest = max([*ends, *([] if state.succeeded_at is None else [state.succeeded_at])], default=None)
     still_open = sorted(task.id for task in tasks if not task.is_terminal)
@@ -104,11 +103,11 @@ def with_runs(state: ExpectationState, tasks: Sequence[Task], now: Millis) -> Ex
 def after_window(
     state: ExpectationState, window: Window, succeeded: Millis | None, *, is_planned: bool
 ) -> ExpectationState:
-    """The state once a window has passed.
+    """The state after a window has passed.
 
     Args:
-        state: before.
-        window: the one that has passed.
+        state: the state before.
+        window: the window that has passed.
         succeeded: the latest success in it.
         is_planned: whether the schedule had an occurrence in it: a time of day without one expects nothing.
     """
@@ -124,10 +123,10 @@ def after_window(
 
 
 def minutes_of(text: str) -> int:
-    """The minutes since midnight of a time of day, `06:00`.
+    """Parses a time of day such as `06:00`, as minutes since midnight.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not a time of day.
     """
     hours, colon, minutes = text.partition(":")
     is_written = colon and len(hours) == len(minutes) == 2 and (hours + minutes).isdecimal() and text.isascii()  # noqa: PLR2004 - digits
@@ -137,7 +136,7 @@ def minutes_of(text: str) -> int:
 
 
 def _next_time(zone: Zone, time_of_day: str, after: Millis) -> Millis:
-    """The next instant at which a clock shows a time of day for the last time, or has jumped over it."""
+    """The next instant at which a clock shows a time of day for the last time, or skips it."""
     day = day_of(zone.wall_at(after))
     while True:
         wall = wall_of(day, minutes_of(time_of_day) * MINUTE)

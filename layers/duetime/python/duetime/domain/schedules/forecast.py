@@ -1,4 +1,4 @@
-"""How many runs schedules plan in each period of the time to come, and where they begin together."""
+"""Forecast: how many runs schedules plan in each coming period, and where they coincide."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 FORECAST_LENGTH = 24 * HOUR
-"""How far a forecast looks."""
+"""Length of a forecast."""
 FORECAST_PERIOD = 30 * MINUTE
-"""Length of each of its periods."""
+"""Length of each period."""
 MAX_FORECAST_SCHEDULES = 100
-"""How many schedules a forecast counts."""
+"""Maximum number of schedules in a forecast."""
 MAX_LISTED_RUNS = 300
-"""Of a schedule with more runs than this, the runs are counted by arithmetic: calendars do not change its counts, and
-it begins together with whatever else runs, which is worth no mention."""
+"""Runs of a schedule with more runs than this are counted without enumerating them: calendars do not affect the count,
+and the schedule is ignored for collisions, since it coincides with everything."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedPeriod:
-    """A period, with how many runs each schedule plans in it; a schedule without any is left out."""
+    """A period, with the number of planned runs per schedule; schedules without any are left out."""
 
     start: Millis
     runs: Mapping[str, int]
@@ -36,7 +36,7 @@ class PlannedPeriod:
 
 @dataclass(frozen=True, slots=True)
 class Collision:
-    """A minute in which several schedules begin a run."""
+    """A minute in which several schedules start a run."""
 
     at: Millis
     names: Sequence[str]
@@ -44,11 +44,11 @@ class Collision:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What is planned from an instant on.
+    """Planned runs from an instant on.
 
     Attributes:
-        periods: one after the other, without gaps; the first began at the half hour before.
-        collisions: the minutes in which most schedules begin come first.
+        periods: consecutive; the first starts at the last full or half hour before `start`.
+        collisions: minutes with the most starts first.
         is_complete: whether all active schedules are counted.
     """
 
@@ -59,7 +59,7 @@ class Forecast:
 
 
 def forecast(schedules: Iterable[tuple[str, Schedule]], start: Millis, *, is_complete: bool) -> Forecast:
-    """The forecast of the schedules of these names, from an instant on."""
+    """The forecast of named schedules from an instant on."""
     end = start + FORECAST_LENGTH
     first = start - start % FORECAST_PERIOD
     starts = range(first, end, FORECAST_PERIOD)
@@ -89,7 +89,7 @@ def forecast(schedules: Iterable[tuple[str, Schedule]], start: Millis, *, is_com
 
 
 def planned_times(schedule: Schedule, start: Millis, end: Millis) -> Sequence[Millis] | None:
-    """When its runs in [start, end) are due; `None` if there are too many to list."""
+    """Due times of its runs in [start, end); `None` if there are too many to list."""
     count = count_between(schedule, start - 1, end - 1)
     if count > MAX_LISTED_RUNS and (schedule.remaining_runs is None or schedule.remaining_runs > MAX_LISTED_RUNS):
         return None

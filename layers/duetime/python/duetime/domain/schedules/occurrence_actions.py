@@ -1,4 +1,4 @@
-"""Requests to change a single occurrence: what a schedule makes of one, or why it cannot. Decisions as values."""
+"""Requests to change a single occurrence: the resulting changes, or the error. Decisions as values."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ if TYPE_CHECKING:
 CHANGED_OCCURRENCES = "changed_occurrences"
 _SCHEDULED_AT, _DUE_AT = "scheduled_at", "due_at"
 _NOW = SECOND
-"""An occurrence that is to run now is moved so far ahead: to a time that the change itself has not passed."""
+"""How far in the future an occurrence that runs now is moved, so that its time is not past when the change is
+stored."""
 
 
 class OccurrenceAction(StrEnum):
-    """What is done to one occurrence.
+    """The action on one occurrence.
 
     Attributes:
         SKIP: it does not run.
         MOVE: it runs at another time.
         RUN_NOW: it runs now, and not at its time.
-        RESTORE: it runs at its time, whatever was said before.
+        RESTORE: it runs at its original time.
     """
 
     SKIP = "skip"
@@ -45,9 +46,9 @@ class OccurrenceRequest:
     """A request to change one occurrence.
 
     Attributes:
-        nominal: the instant that the timing means.
-        action: what to do.
-        due_at: where to move it; `None` unless that is the action.
+        nominal: the instant of the timing.
+        action: the requested action.
+        due_at: the new time for `MOVE`; otherwise `None`.
     """
 
     nominal: Millis
@@ -55,10 +56,10 @@ class OccurrenceRequest:
     due_at: Millis | None = None
 
     def changes_of(self, schedule: Schedule, now: Millis) -> tuple[ChangedOccurrence, ...]:
-        """What the schedule's changes are with it.
+        """The schedule's changes including this one.
 
         Raises:
-            FieldInvalid: it cannot be made; says why.
+            FieldInvalid: the change is not possible; gives the reason.
         """
         before = schedule.spec.changed_occurrences
         at = now + _NOW if self.action is OccurrenceAction.RUN_NOW else self.due_at
@@ -69,16 +70,16 @@ class OccurrenceRequest:
         return before if wanted in before else with_change(schedule, wanted, now)
 
     def is_ahead_of(self, changes: Iterable[ChangedOccurrence], now: Millis) -> bool:
-        """Whether both the occurrence and its new time are still to come."""
+        """Whether both the occurrence and its new time are in the future."""
         change = changed_of(changes, self.nominal)
         return min(self.nominal, self.nominal if change is None or change.at is None else change.at) > now
 
 
 def with_change(schedule: Schedule, change: ChangedOccurrence, now: Millis) -> tuple[ChangedOccurrence, ...]:
-    """The changes of a schedule with one more, in place of an earlier one of the same occurrence.
+    """The changes of a schedule plus another one, which replaces an earlier change of the same occurrence.
 
     Raises:
-        FieldInvalid: the occurrence is not one of the schedule, or no longer to come, or its new time cannot be.
+        FieldInvalid: there is no such occurrence, it is past, or its new time is invalid.
     """
     others = without_change(schedule, change.nominal, now)
     if not _is_meant(schedule, change.nominal):
@@ -94,10 +95,10 @@ def with_change(schedule: Schedule, change: ChangedOccurrence, now: Millis) -> t
 
 
 def without_change(schedule: Schedule, nominal: Millis, now: Millis) -> tuple[ChangedOccurrence, ...]:
-    """The changes of a schedule but for that of one occurrence, which must still be to come.
+    """The changes of a schedule without that of one occurrence, which must be in the future.
 
     Raises:
-        FieldInvalid: the occurrence, or what it was moved to, is due within seconds, or was; or its user stopped it.
+        FieldInvalid: the occurrence or its new time is past or due within seconds, or its user stopped it.
     """
     before = changed_of(schedule.spec.changed_occurrences, nominal)
     if min(nominal, nominal if before is None or before.at is None else before.at) <= now + MAX_CLOCK_DIFFERENCE:
@@ -108,7 +109,7 @@ def without_change(schedule: Schedule, nominal: Millis, now: Millis) -> tuple[Ch
 
 
 def kept_by(schedule: Schedule, changes: Sequence[ChangedOccurrence], now: Millis) -> tuple[ChangedOccurrence, ...]:
-    """The changes that another timing keeps: those of its own occurrences, and what is past."""
+    """The changes that remain valid with another timing: those of its occurrences, and past ones."""
     return tuple(each for each in changes if each.nominal <= now or _is_meant(schedule, each.nominal))
 
 
@@ -125,10 +126,10 @@ def _check_new_time(
 
 
 def _is_meant(schedule: Schedule, at: Millis) -> bool:
-    """Whether the timing itself means an instant, without any change."""
+    """Whether the timing itself includes an instant, without changes."""
     return schedule.unchanged_recurrence.after(at - 1) == at
 
 
 def _is_past(change: ChangedOccurrence, now: Millis) -> bool:
-    """Whether nothing of it can still be on its way."""
+    """Whether no task of the change can be pending any more."""
     return max(change.nominal, change.at or 0) < now - CHANGED_OCCURRENCE_LIFE

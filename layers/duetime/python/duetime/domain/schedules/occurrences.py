@@ -1,4 +1,4 @@
-"""The occurrences of a schedule: what comes, what came, and why one of them does not run."""
+"""Occurrences of a schedule: future and past times, and why one does not run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 EXCLUDED = "in excluded_dates: skipped"
 STOPPED = "its task was stopped, or run early, by its user"
-"""Why an occurrence does not run whose task was placed before the schedule was changed."""
+"""Why an occurrence does not run if its task was placed before the schedule was changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +31,13 @@ class Occurrence:
     """One time of a schedule.
 
     Attributes:
-        nominal: the instant that its timing means.
-        at: when it runs without jitter: `nominal`, or the working moment that it is moved to.
-        due_at: when its task is due: `at` and its part of the jitter.
-        key: the local time with offset that it stands for, `2026-11-21T02:33:00+00:00`; unlike any other's.
-        runs: whether it runs at all.
-        note: what a clock or a calendar has to do with it, in words; says why, where it does not run.
-        home: the time that its task's id begins with, where no change of the schedule may move that: of a backfill.
+        nominal: the instant of the timing.
+        at: when it runs without jitter: `nominal`, or the working moment to which it is moved.
+        due_at: when its task is due: `at` plus spread and jitter.
+        key: unique local time with offset of the instant, `2026-11-21T02:33:00+00:00`.
+        runs: whether it runs.
+        note: effects of clock changes or calendars, in words; the reason if it does not run.
+        home: the time of its task's id if changes of the schedule must not affect it: for a backfill.
     """
 
     nominal: Millis
@@ -50,35 +50,35 @@ class Occurrence:
 
 
 def following(schedule: Schedule, after: Millis, limit: int) -> Sequence[Occurrence]:
-    """The first occurrences after an instant, also those that do not run; `remaining_runs` is counted from there."""
+    """The first occurrences after an instant, including those that do not run; `remaining_runs` counts from there."""
     return list(islice(_forward(schedule, after, LAST_WALL), limit))
 
 
 def between(schedule: Schedule, after: Millis, until: Millis, limit: int) -> Sequence[Occurrence]:
-    """The first occurrences in (after, until], whatever number of runs remains."""
+    """The first occurrences in (after, until], ignoring `remaining_runs`."""
     return list(islice(_forward(replace(schedule, remaining_runs=None), after, until), limit))
 
 
 def preceding(schedule: Schedule, before: Millis, limit: int) -> Iterator[Occurrence]:
-    """The last occurrences before an instant, the latest first, whatever number of runs remains; computed as read."""
+    """The occurrences before an instant, latest first, ignoring `remaining_runs`; computed lazily."""
     return islice(_backward(schedule, before), limit)
 
 
 def count_between(schedule: Schedule, after: Millis, until: Millis) -> int:
-    """How many times its timing means in (after, until], whether or not a calendar lets them run; by arithmetic."""
+    """Number of instants of the timing in (after, until], ignoring calendars; computed without enumerating them."""
     first, last = _bounds(schedule, after, until)
     return schedule.recurrence.count(first, last) if first < last else 0
 
 
 def next_nominal(schedule: Schedule, after: Millis) -> Millis | None:
-    """The next instant after `after` that its timing means; `None` if it has come to its end."""
+    """The next instant of the timing after `after`; `None` if there is none."""
     first, last = _bounds(schedule, after, LAST_WALL)
     found = schedule.recurrence.after(first)
     return None if found is None or found > last else found
 
 
 def may_mean(schedule: Schedule, nominal: Millis) -> bool:
-    """Whether its timing means an instant, or would with other calendars than it has."""
+    """Whether its timing includes an instant, or could with other calendars."""
     first, last = _bounds(schedule, nominal - 1, nominal)
     rolled, recurrence = schedule.rolled, schedule.recurrence
     return first < last and (
@@ -87,24 +87,24 @@ def may_mean(schedule: Schedule, nominal: Millis) -> bool:
 
 
 def previous_nominal(schedule: Schedule, before: Millis) -> Millis | None:
-    """The last instant before `before` that its timing means."""
+    """The last instant of the timing before `before`."""
     first, last = _bounds(schedule, -1, before - 1)
     found = schedule.recurrence.before(last + 1)
     return None if found is None or found <= first else found
 
 
 def neighbours(schedule: Schedule, nominal: Millis) -> tuple[Millis | None, Millis | None]:
-    """The instants before and after another one that its timing means, whatever calendars exclude."""
+    """The previous and next instants of the timing, ignoring calendars."""
     return previous_nominal(schedule, nominal), next_nominal(schedule, nominal)
 
 
 def forward(schedule: Schedule, after: Millis, until: Millis) -> Iterator[Occurrence]:
-    """The occurrences in (after, until] in order, no more runs among them than remain."""
+    """The occurrences in (after, until] in order, with at most the remaining number of runs."""
     return _forward(schedule, after, until)
 
 
 def judged(schedule: Schedule, nominal: Millis) -> Occurrence:
-    """What happens to an instant that the timing means: whether it runs, when, and why."""
+    """The occurrence at an instant of the timing: whether it runs, when, and why."""
     said = schedule.recurrence.note(nominal)
     key = schedule.spec.clock.zone.text_at(nominal)
     occurrence = Occurrence(nominal, nominal, nominal, key, note=said)
@@ -123,7 +123,7 @@ def judged(schedule: Schedule, nominal: Millis) -> Occurrence:
 
 
 def _by_calendars(schedule: Schedule, occurrence: Occurrence) -> Occurrence:
-    """An occurrence as the calendars of its schedule exclude or move it, before it is delayed."""
+    """The occurrence after its schedule's calendars exclude or move it, without delays."""
     nominal = occurrence.nominal
     if (span := covering(schedule.calendars, nominal)) is not None:
         occurrence = _excluded(schedule, occurrence, span)
@@ -133,12 +133,12 @@ def _by_calendars(schedule: Schedule, occurrence: Occurrence) -> Occurrence:
 
 
 def is_in_gap(schedule: Schedule, occurrence: Occurrence) -> bool:
-    """Whether it is a local time that a clock jumped over: no instant is written like it."""
+    """Whether it is a skipped local time: no instant has its key."""
     return occurrence.key != schedule.spec.clock.zone.text_at(occurrence.nominal)
 
 
 def unmoved_due_at(schedule: Schedule, occurrence: Occurrence) -> Millis:
-    """When an occurrence would be due if no calendar excluded it: a calendar may be replaced at any time."""
+    """Its due time if no calendar excluded it: calendars can be replaced at any time."""
     if moved_to(schedule.spec.changed_occurrences, occurrence.nominal) is not None or schedule.spec.on_excluded.step:
         return occurrence.nominal
     if occurrence.runs and occurrence.at == occurrence.nominal:
@@ -149,7 +149,7 @@ def unmoved_due_at(schedule: Schedule, occurrence: Occurrence) -> Millis:
 
 
 def _changed(schedule: Schedule, occurrence: Occurrence) -> Occurrence | None:
-    """What its user wants of it, or of one that was moved here: that runs exactly then, whatever calendars say."""
+    """The user's change of it, or of an occurrence moved here, which runs exactly then, whatever calendars say."""
     zone, changes = schedule.spec.clock.zone, schedule.spec.changed_occurrences
     if (moved := moved_to(changes, occurrence.nominal)) is not None:
         return replace(occurrence, note=f"moved here from {zone.text_at(moved.nominal)} by its user")
@@ -180,7 +180,7 @@ def _excluded(schedule: Schedule, occurrence: Occurrence, span: Span) -> Occurre
 
 
 def _delay(schedule: Schedule, occurrence: Occurrence) -> Millis:
-    """Its spread and its part of the jitter: never past the next occurrence, nor the schedule's end."""
+    """Its spread and jitter, limited by the next occurrence and by the schedule's end."""
     spread, jitter = schedule.spec.spread_seconds * SECOND, schedule.spec.jitter_seconds * SECOND
     room = spread + jitter
     later = schedule.recurrence.after(occurrence.at)
@@ -188,7 +188,7 @@ def _delay(schedule: Schedule, occurrence: Occurrence) -> Millis:
         room = min(room, later - occurrence.at - 1)
     if schedule.spec.end_at is not None:
         room = min(room, schedule.spec.end_at - occurrence.at)
-    # In proportion where the next one comes sooner: a cut would make many schedules due together again.
+    # Scaled down if the next occurrence is sooner: truncating would make many schedules due at the same time.
     offset = spread_offset(schedule.spec.name, schedule.spec.spread_seconds) * min(spread, room) // max(1, spread)
     if not jitter:
         return offset
@@ -241,7 +241,7 @@ def _of(lost: Lost) -> Occurrence:
 
 
 def _bounds(schedule: Schedule, after: Millis, until: Millis) -> tuple[Millis, Millis]:
-    """(after, until] without what lies before the schedule's start or after its end."""
+    """The part of (after, until] between the schedule's start and end."""
     start = -1 if schedule.spec.start_at is None else schedule.spec.start_at - 1
     end = LAST_WALL if schedule.spec.end_at is None else schedule.spec.end_at
     return max(after, start, -1), min(until, end, LAST_WALL)

@@ -1,4 +1,4 @@
-"""Whether an occurrence may begin, given the others of its schedule. Decisions as values."""
+"""Decides whether an occurrence may start, given the other runs of its schedule. Decisions as values."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ _STILL_GOING = " is still going"
 _CAME_SINCE = " came since, and takes its place"
 _WAITING_LIMITS = {Overlap.BUFFER_ONE: 1, Overlap.BUFFER_ALL: MAX_WAITING_RUNS}
 _LONGEST_CHECK = 10
-"""The longest pause between two checks of an occurrence that waits behind many, in `OVERLAP_CHECK_INTERVAL`s."""
+"""Longest interval between checks of an occurrence that waits behind many, in `OVERLAP_CHECK_INTERVAL`s."""
 LATEST_RUNS = frozenset({Overlap.CANCEL_OTHER, Overlap.REPLACE_OTHER})
-"""Policies by which a later occurrence takes the place of an earlier one."""
+"""Policies with which a later occurrence replaces an earlier one."""
 
 
 @dataclass(frozen=True, slots=True)
 class OtherRuns:
-    """The other runs of a schedule, as an occurrence that wants to begin finds them.
+    """The other runs of a schedule, from the view of an occurrence that wants to start.
 
     Attributes:
-        latest: the latest instant that one of them stands for which was let begin, or waits; `None` if there is none.
-        ahead: the first of them in turn that has not ended, behind which the occurrence waits; `None` if there is none.
+        latest: the run with the latest instant that was admitted or waits; `None` if there is none.
+        ahead: the next open run in the queue, for which the occurrence waits; `None` if there is none.
     """
 
     ahead: Task | None = None
@@ -47,12 +47,12 @@ class OtherRuns:
 
 @dataclass(frozen=True, slots=True)
 class StartDecision:
-    """What happens to an occurrence that wants to begin.
+    """The decision about an occurrence that wants to start.
 
     Attributes:
-        verdict: `None` if it may begin.
-        activity: what the schedule must remember first; the verdict holds only if nobody wrote it in between.
-        stop: the run that must be asked to stop before that.
+        verdict: `None` if it may start.
+        activity: must be stored first; the verdict is valid only if nothing else was stored in between.
+        stop: the run whose stop must be requested before that.
     """
 
     verdict: Postponed | Skipped | None
@@ -61,12 +61,12 @@ class StartDecision:
 
 
 def may_overlap(stored: StoredSchedule) -> bool:
-    """Whether any number of a schedule's occurrences may run at once."""
+    """Whether any number of a schedule's occurrences may run concurrently."""
     return stored.spec.overlap is Overlap.ALLOW_ALL and not stored.is_permanent
 
 
 def for_run(stored: StoredSchedule, schedule_ref: ScheduleRef) -> StoredSchedule:
-    """The schedule with the overlap policy that holds for one of its runs: a backfill has its own."""
+    """The schedule with the overlap policy of one of its runs: a backfill has its own."""
     if schedule_ref.cause is not Cause.BACKFILL:
         return stored
     overlap = Overlap.BUFFER_ALL if schedule_ref.is_buffered else Overlap.ALLOW_ALL
@@ -74,7 +74,7 @@ def for_run(stored: StoredSchedule, schedule_ref: ScheduleRef) -> StoredSchedule
 
 
 def skipped(stored: StoredSchedule, schedule_ref: ScheduleRef) -> Skipped | None:
-    """Why an occurrence is skipped, whatever else runs; one that its owner triggered or backfilled never is."""
+    """Why an occurrence is skipped, regardless of other runs; runs that its owner requested are never skipped."""
     if not schedule_ref.is_by_timing:
         return None
     if stored.state is ScheduleState.PAUSED:
@@ -86,9 +86,9 @@ def skipped(stored: StoredSchedule, schedule_ref: ScheduleRef) -> Skipped | None
 
 
 def skipped_before(stored: StoredSchedule, schedule_ref: ScheduleRef) -> Skipped | None:
-    """Why an occurrence was skipped for the run before it, if that is remarked: its worker died before it wrote so."""
+    """Why an occurrence was skipped for the previous run, if its worker stored the remark but not the outcome."""
     if schedule_ref.cause is Cause.BACKFILL:
-        # The remark is about the run that the timing wanted at this instant.
+        # The remark concerns the timing's run at this instant.
         return None
     key = stored.spec.clock.zone.text_at(schedule_ref.nominal)
     notes = (
@@ -99,19 +99,19 @@ def skipped_before(stored: StoredSchedule, schedule_ref: ScheduleRef) -> Skipped
 
 
 def waiting_limit(stored: StoredSchedule) -> int:
-    """How many occurrences of a schedule may wait for the one that runs."""
+    """Maximum number of occurrences that wait for the running one."""
     return 1 if stored.is_permanent else _WAITING_LIMITS.get(stored.spec.overlap, 0)
 
 
 def start_decision(
     stored: StoredSchedule, task: Task, activity: Activity, others: OtherRuns, now: Millis
 ) -> StartDecision:
-    """Let one occurrence begin at a time; where some may wait, those before it are first.
+    """Starts one occurrence at a time, in order of the queue if some may wait.
 
     Args:
         stored: a schedule whose occurrences must not overlap.
-        task: the occurrence that wants to begin; not `activity.active`.
-        activity: of the schedule, as it was read.
+        task: the occurrence that wants to start; not `activity.active`.
+        activity: the schedule's activity as read.
         others: its other runs.
         now: the time.
     """
@@ -120,19 +120,20 @@ def start_decision(
     queue, ahead = _behind(activity, task.id), others.ahead
     if ahead is None:
         return StartDecision(None, replace(activity.with_begun(task, now), waiting=queue))
-    # Those before it have ended.
+    # All runs before it have ended.
     waiting = _behind(activity, ahead.id)
     if task.id not in waiting:
         if len(waiting) >= (most := waiting_limit(stored)):
             if task.schedule_ref is not None and task.schedule_ref.is_buffered:
-                # None of a backfill is dropped: it asks again for a place to wait.
+                # Occurrences of a backfill are not dropped: they ask again for a place in the queue.
                 later = now + _LONGEST_CHECK * OVERLAP_CHECK_INTERVAL
                 return StartDecision(Postponed(later, f"the run of {_nominal(ahead)}"), activity)
             reason = f"the run of {_nominal(ahead)}{_STILL_GOING}" + (f", and {len(waiting)} waiting" if most else "")
             return StartDecision(Skipped(reason, SkipCode.OVERLAP), activity)
-        # Ids begin with the time at which they would be due: what is caught up arrives in any order.
+        # Ids start with the original due times: missed occurrences arrive in any order.
         waiting = tuple(sorted((*waiting, task.id)))
-    # The next in turn begins as soon as the one before it ends, and checks in case nobody tells it; so do the others.
+    # The next occurrence is notified when the one before it ends, and also checks in case the notification is lost; so
+    # do the others.
     position = min(waiting.index(task.id) + 1, _LONGEST_CHECK)
     verdict = Postponed(now + position * OVERLAP_CHECK_INTERVAL, f"the run of {_nominal(ahead)}")
     return StartDecision(verdict, replace(activity, active=ahead.id, waiting=waiting))
@@ -141,7 +142,7 @@ def start_decision(
 def _for_the_latest(
     stored: StoredSchedule, task: Task, activity: Activity, others: OtherRuns, now: Millis
 ) -> StartDecision:
-    """Only the latest occurrence is wanted: what is before it is asked to stop, and what waits gives way."""
+    """Only the latest occurrence should run: a stop of the previous run is requested, and waiting ones are skipped."""
     if others.latest is not None and _instant(others.latest) > _instant(task):
         return StartDecision(Skipped(f"the run of {_nominal(others.latest)}{_CAME_SINCE}", SkipCode.OVERLAP), activity)
     running = others.ahead if others.ahead is not None and others.ahead.id == activity.active else None
@@ -152,9 +153,9 @@ def _for_the_latest(
 
 
 def no_run_left(stored: StoredSchedule, schedule_ref: ScheduleRef, activity: Activity) -> Skipped | None:
-    """Why an occurrence may not begin whose schedule has no run left for it.
+    """Why an occurrence may not start because no run is left.
 
-    Only what begins is counted, so more may have been placed than may begin: a run was taken to be lost that was late.
+    Only started runs are counted, so too many may be placed: a late run was assumed to be lost.
     """
     if stored.runs_limit is None or not schedule_ref.is_by_timing or activity.begun < stored.runs_limit:
         return None
@@ -162,14 +163,14 @@ def no_run_left(stored: StoredSchedule, schedule_ref: ScheduleRef, activity: Act
 
 
 def _behind(activity: Activity, task_id: TaskId) -> tuple[TaskId, ...]:
-    """Those that wait behind one of the runs; behind one that is unknown nobody does."""
+    """The occurrences that wait behind one of the runs; empty for an unknown run."""
     if task_id == activity.active:
         return activity.waiting
     return activity.waiting[activity.waiting.index(task_id) + 1 :] if task_id in activity.waiting else ()
 
 
 def pauses_schedule(stored: StoredSchedule, task: Task) -> bool:
-    """Whether the outcome of an occurrence pauses its schedule; a backfill's does not."""
+    """Whether the outcome of an occurrence pauses its schedule; outcomes of a backfill do not."""
     if not stored.spec.pause_on_failure or task.schedule_ref is None or task.schedule_ref.cause is Cause.BACKFILL:
         return False
     was_undone = task.state is State.ROLLED_BACK and any(
@@ -183,5 +184,5 @@ def _instant(task: Task) -> Millis:
 
 
 def _nominal(task: Task) -> str:
-    """Which occurrence a task is, in words."""
+    """Identifies the occurrence of a task, in words."""
     return to_iso(_instant(task))

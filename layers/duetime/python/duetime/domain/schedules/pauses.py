@@ -1,7 +1,7 @@
-"""The pause of a schedule and its end: what is due meanwhile is dropped, and what is due after it runs.
+"""Pausing and resuming a schedule: occurrences due during the pause are dropped, later ones run.
 
-A calendar or jitter may have an occurrence run long after its instant. It never runs after the next instant, so there
-is at most one whose instant is past and that is still to run: the one of the latest instant.
+With a calendar or jitter, an occurrence can run long after its instant, but never after the next instant. So at most
+one occurrence has a past instant and still runs: the latest.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def latest_occurrence(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = ()) -> Occurrence | None:
-    """The occurrence of the latest instant, of a schedule whose occurrences can be due after their instants."""
+    """The occurrence of the latest instant, for a schedule whose occurrences can be due after their instants."""
     if stored.is_permanent or not (stored.spec.is_delayed or stored.spec.calendars):
         return None
     schedule = stored.schedule(calendars)
@@ -46,22 +46,22 @@ def paused(
     by: Attribution = BY_SYSTEM,
     still_due: Sequence[StoppedOccurrence] = (),
 ) -> StoredSchedule:
-    """Held, with the reason why.
+    """A paused copy with the reason.
 
     Args:
-        stored: the schedule, knowing what its user stopped.
+        stored: the schedule, including occurrences that its user stopped.
         now: the time.
         reason: in words.
-        calendars: as far as they are known.
+        calendars: the known ones.
         by: who requested it.
-        still_due: what was placed and has a past instant, and is due after `now`.
+        still_due: placed occurrences with a past instant that are due after `now`.
     """
     held = retimed(stored, now, calendars)
     held = replace(
         held,
         state=ScheduleState.PAUSED,
         paused_reason=reason[:MAX_NOTE_LENGTH],
-        # What the trigger was late to place can still be due after the pause.
+        # Occurrences that the trigger placed late can still be due after the pause.
         done=min(stored.done, held.done),
     )
     held = with_stopped(held, [*still_due, *held.stopped]) if still_due else held
@@ -70,7 +70,7 @@ def paused(
 
 
 def is_dropped(task: Task, now: Millis) -> bool:
-    """Whether an occurrence that was placed before a pause is dropped by its end: it was due, and has not begun."""
+    """Whether the end of a pause drops an occurrence placed before it: it was due, and has not started."""
     return not is_stopped(task) and (task.finished_at is not None or task.due_at <= now)
 
 
@@ -81,13 +81,13 @@ def resumed(
     dropped: Sequence[StoppedOccurrence],
     by: Attribution,
 ) -> StoredSchedule:
-    """Active again from now on: what was due while it was held is not caught up.
+    """An active copy: occurrences that were due during the pause are not caught up.
 
     Args:
         stored: the schedule.
         now: the time.
-        calendars: that it names.
-        dropped: what was placed before the pause and was due during it.
+        calendars: its calendars.
+        dropped: occurrences placed before the pause that were due during it.
         by: who requested it.
     """
     found = latest_occurrence(stored, now, calendars)

@@ -1,4 +1,4 @@
-"""From a timing, a clock and a start to the recurrence that they make."""
+"""Builds the recurrence of a timing, a clock and a start."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def recurrence_of(
     """The recurrence of a timing.
 
     Args:
-        timing: what the schedule says.
-        clock: whose clock it goes by.
-        anchor: the schedule's start, from which a rate and an interval without a start are counted.
-        extra: date-times that it means besides.
+        timing: the schedule's timing.
+        clock: its time zone and rules for clock changes.
+        anchor: the schedule's start, from which rates, and intervals without a start, are counted.
+        extra: additional date-times.
         moved: the instants to which single occurrences were moved.
 
     Returns:
-        Its recurrence; that of a permanent timing has no instants, for no clock says when it runs.
+        The recurrence; empty for a permanent timing, whose runs do not depend on a clock.
     """
     if moved:
         return with_moved(recurrence_of(timing, clock, anchor, extra), moved)
@@ -69,7 +69,7 @@ def recurrence_of(
 
 
 def with_moved(recurrence: Recurrence, moved: tuple[Millis, ...]) -> Recurrence:
-    """A recurrence with the instants to which single occurrences were moved."""
+    """A recurrence plus the instants to which single occurrences were moved."""
     if not moved:
         return recurrence
     return UnionRecurrence((recurrence, ListedRecurrence(tuple(sorted(moved)), ("",) * len(moved), ())))
@@ -88,7 +88,7 @@ def _interval(interval: Interval, clock: Clock, anchor: Millis) -> Recurrence:
 
 
 def _instant(moment: Moment, zone: Zone) -> Millis:
-    """A date-time as one instant: the first of two, the end of the gap for none."""
+    """The instant of a date-time: the first of two, or the end of the gap if it is skipped."""
     return zone.instant_after_gap(moment.wall) if moment.offset is None else moment.wall - moment.offset
 
 
@@ -118,20 +118,20 @@ def _listed(moments: Sequence[Moment], clock: Clock) -> ListedRecurrence:
 
 
 _MONTH = 30.436875 * DAY
-"""Mean length of a month of the Gregorian calendar, to begin a search with."""
+"""Mean length of a month in the Gregorian calendar, as the start of a search."""
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Wall times `start`, `start` and one period, `start` and two periods, and so on.
+    """Wall times `start`, `start` plus one period, `start` plus two periods, and so on.
 
-    A day that a month does not have is its last day.
+    Days that a month does not have become its last day.
 
     Attributes:
         start: the first one.
         months: calendar months of the period.
         days: calendar days of the period.
-        times: how many there are; `None` for no end.
+        times: number of times; `None` for no end.
     """
 
     start: Wall
@@ -141,25 +141,25 @@ class Steps:
 
     @property
     def follows_clock(self) -> bool:
-        """A period of days is a time of day, and comes once."""
+        """A period of days is a time of day, and is not repeated with the clock."""
         return False
 
     def next(self, at: Wall) -> Wall | None:
-        """The first wall time not before `at`."""
+        """The first wall time from `at` on."""
         found = self._at(self._index_from(at))
         return found if found <= LAST_WALL else None
 
     def previous(self, at: Wall) -> Wall | None:
-        """The last wall time not after `at`."""
+        """The last wall time up to and including `at`."""
         index = self._index_from(at + 1) - 1
         return self._at(index) if index >= 0 else None
 
     def count(self, start: Wall, end: Wall) -> int:
-        """How many wall times lie in [start, end)."""
+        """Number of wall times in [start, end)."""
         return max(0, self._index_from(end) - self._index_from(start))
 
     def _index_from(self, at: Wall) -> int:
-        """How many wall times lie before `at`."""
+        """Number of wall times before `at`."""
         index = max(0, int((at - self.start) // (self.months * _MONTH + self.days * DAY)))
         if self.times is not None:
             index = min(index, self.times)
@@ -170,7 +170,7 @@ class Steps:
         return index
 
     def _at(self, index: int) -> Wall:
-        """A wall time by its number; after the last one, a time beyond all."""
+        """The wall time with a given index; after the last one, a time beyond all."""
         beyond = LAST_WALL + DAY * 366 * 4
         if self.times is not None and index >= self.times:
             return beyond

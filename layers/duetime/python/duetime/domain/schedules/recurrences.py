@@ -1,4 +1,4 @@
-"""A recurrence: the instants that a timing means, to be asked forwards, backwards and for their number."""
+"""Recurrences: the instants of a timing, which can be searched in both directions and counted."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Whose clock a timing goes by.
+    """The time zone of a timing, and its rules for clock changes.
 
     Attributes:
         zone: the zone.
-        gap: what happens to a time of day that the clock jumps over.
-        fold: what happens to a time of day that the clock shows twice.
+        gap: what happens to a time of day that the clock skips.
+        fold: what happens to a time of day that the clock repeats.
     """
 
     zone: Zone = UTC_ZONE
@@ -31,17 +31,17 @@ class Clock:
 
 UTC_CLOCK = Clock()
 _WALKED = 10_000
-"""Instants of a union that are compared with each other to count them."""
+"""Maximum number of instants that are compared with each other to count a union."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Wall times that did not come because the clock jumped over them.
+    """Wall times that did not occur because the clock skipped them.
 
     Attributes:
-        at: the instant of the jump.
-        key: the first of them, with the offset before the jump; no instant is written like it.
-        note: what was decided, in words.
+        at: the instant of the clock change.
+        key: the first of them, with the offset before the change; no instant has this key.
+        note: the decision in words.
     """
 
     at: Millis
@@ -50,32 +50,32 @@ class Lost:
 
 
 class Recurrence(Protocol):
-    """The instants of a timing, each of them once, found by arithmetic."""
+    """The instants of a timing, without repeats, computed without enumerating them."""
 
     def after(self, at: Millis) -> Millis | None:
-        """The first instant after `at`, if there is any."""
+        """The first instant after `at`; `None` if there is none."""
         ...
 
     def before(self, at: Millis) -> Millis | None:
-        """The last instant before `at`, if there is any."""
+        """The last instant before `at`; `None` if there is none."""
         ...
 
     def count(self, after: Millis, until: Millis) -> int:
-        """How many instants lie in (after, until]."""
+        """Number of instants in (after, until]."""
         ...
 
     def note(self, at: Millis) -> str:
-        """What was decided about one of its instants when a clock was changed, in words; empty where nothing was."""
+        """The decision about an instant at a clock change, in words; empty if there was none."""
         ...
 
     def lost(self, after: Millis, until: Millis) -> Sequence[Lost]:
-        """What a clock jumped over in (after, until], at most one for each jump."""
+        """Times skipped by the clock in (after, until], at most one entry per clock change."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class EvenRecurrence:
-    """Instants at an even distance of elapsed time."""
+    """Instants at a constant distance of elapsed time."""
 
     start: Millis
     every: Millis
@@ -93,26 +93,26 @@ class EvenRecurrence:
         return self.start + (index - 1) * self.every if index else None
 
     def count(self, after: Millis, until: Millis) -> int:
-        """How many instants lie in (after, until]."""
+        """Number of instants in (after, until]."""
         return max(0, self._until(until) - self._until(after))
 
     def note(self, at: Millis) -> str:  # noqa: ARG002 - elapsed time knows no clock
-        """Nothing is ever decided."""
+        """Always empty: elapsed time does not depend on clock changes."""
         return ""
 
     def lost(self, after: Millis, until: Millis) -> Sequence[Lost]:  # noqa: ARG002 - elapsed time knows no clock
-        """Nothing is ever lost."""
+        """Always empty: no elapsed time is skipped."""
         return ()
 
     def _until(self, at: Millis) -> int:
-        """How many instants are not after `at`."""
+        """Number of instants up to and including `at`."""
         passed = max(0, (at - self.start) // self.every + 1)
         return passed if self.times is None else min(passed, self.times)
 
 
 @dataclass(frozen=True, slots=True)
 class ListedRecurrence:
-    """Instants of a list, in order, with what was decided about them."""
+    """A sorted list of instants, with the decisions about them."""
 
     instants: tuple[Millis, ...]
     notes: tuple[str, ...]
@@ -129,21 +129,21 @@ class ListedRecurrence:
         return self.instants[index - 1] if index else None
 
     def count(self, after: Millis, until: Millis) -> int:
-        """How many instants lie in (after, until]."""
+        """Number of instants in (after, until]."""
         return max(0, bisect_right(self.instants, until) - bisect_right(self.instants, after))
 
     def note(self, at: Millis) -> str:
-        """What was decided about one of its instants."""
+        """The decision about an instant."""
         return self.notes[bisect_left(self.instants, at)]
 
     def lost(self, after: Millis, until: Millis) -> Sequence[Lost]:
-        """What a clock jumped over in (after, until]."""
+        """Times skipped by the clock in (after, until]."""
         return [each for each in self.losses if after < each.at <= until]
 
 
 @dataclass(frozen=True, slots=True)
 class UnionRecurrence:
-    """The instants of several recurrences; one that several of them have counts once."""
+    """The instants of several recurrences, without repeats."""
 
     members: tuple[Recurrence, ...]
 
@@ -156,10 +156,10 @@ class UnionRecurrence:
         return max((found for each in self.members if (found := each.before(at)) is not None), default=None)
 
     def count(self, after: Millis, until: Millis) -> int:
-        """How many instants lie in (after, until].
+        """Number of instants in (after, until].
 
-        Those of all members but the one with the most are walked, to count what several have once; of the first
-        `_WALKED` only, so that no request takes long: beyond, the number is an upper bound.
+        Enumerates the instants of all members except the largest, to count repeats once. To limit the time of a
+        request, only the first `_WALKED` are enumerated: beyond them, the number is an upper bound.
         """
         counts = [each.count(after, until) for each in self.members]
         order = sorted(range(len(counts)), key=lambda index: counts[index])
@@ -173,11 +173,11 @@ class UnionRecurrence:
         return total
 
     def note(self, at: Millis) -> str:
-        """What was decided about one of its instants, by each that has it."""
+        """The decisions about an instant, of all members that have it."""
         said = (each.note(at) for each in self.members if each.after(at - 1) == at)
         return "; ".join(dict.fromkeys(note for note in said if note))
 
     def lost(self, after: Millis, until: Millis) -> Sequence[Lost]:
-        """What a clock jumped over in (after, until]."""
+        """Times skipped by the clock in (after, until]."""
         found = {(lost.at, lost.key): lost for each in self.members for lost in each.lost(after, until)}
         return [found[place] for place in sorted(found)]

@@ -1,6 +1,6 @@
-"""A recurrence whose excluded instants are rolled: to the same time of day of an earlier, or of a later, day.
+"""A recurrence whose excluded instants are rolled: to the same time on an earlier or later day.
 
-Only what is near an excluded time is walked; elsewhere it is the recurrence that it is made of.
+Only times near excluded ones are enumerated; elsewhere, the underlying recurrence is used.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 
 _WALKED = 200
-"""Instants that are found one by one to count them."""
+"""Maximum number of instants that are enumerated to count them."""
 _NAMED = 3
-"""So many instants that are rolled to one are named, and the others counted."""
+"""Maximum number of instants rolled to the same time that are named; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class RolledRecurrence:
-    """The instants of another recurrence, those rolled that are excluded; several that are rolled to one time are one.
+    """The instants of another recurrence, with excluded ones rolled; several that are rolled to one time are merged.
 
     Attributes:
-        inner: the other recurrence.
-        rule: what excludes instants, and to which days they are rolled.
+        inner: the underlying recurrence.
+        rule: determines which instants are excluded, and the days to which they are rolled.
     """
 
     inner: Recurrence
@@ -54,7 +54,7 @@ class RolledRecurrence:
         while origin is not None and (best is None or origin <= (best if is_later else best + reach)):
             roll = self.rule.roll(origin)
             if roll.at > at:
-                # The others up to its end are rolled to later times than this one.
+                # Later instants in the same span are rolled to later times.
                 best = roll.at if best is None else min(best, roll.at)
             origin = self.inner.after(roll.end - 1 if roll.at > at else min(roll.end - 1, origin + at - roll.at))
         return best
@@ -76,9 +76,9 @@ class RolledRecurrence:
         return best
 
     def count(self, after: Millis, until: Millis) -> int:
-        """How many instants lie in (after, until].
+        """Number of instants in (after, until].
 
-        Where anything is excluded, the first `_WALKED` are counted, and beyond those the ones of the other recurrence.
+        If any are excluded, the first `_WALKED` are enumerated, and the rest is counted in the underlying recurrence.
         """
         if after >= until:
             return 0
@@ -92,7 +92,7 @@ class RolledRecurrence:
         return total + self.inner.count(at, until)
 
     def note(self, at: Millis) -> str:
-        """What was decided about one of its instants, and instead of which others it is."""
+        """The decision about an instant, and the instants that were rolled to it."""
         said = []
         if self.inner.after(at - 1) == at and self.rule.roll(at).days == 0:
             said.append(self.inner.note(at))
@@ -104,15 +104,15 @@ class RolledRecurrence:
         return "; ".join(each for each in said if each)
 
     def lost(self, after: Millis, until: Millis) -> Sequence[Lost]:
-        """What a clock jumped over in (after, until]."""
+        """Times skipped by the clock in (after, until]."""
         return self.inner.lost(after, until)
 
     def possible(self, after: Millis, until: Millis) -> Sequence[Millis]:
-        """The instants in (after, until] that it would have by some calendars or others, in order."""
+        """The instants in (after, until] that are possible with any calendars, in order."""
         return sorted({landing for _, landing in self._candidates(after, until, MAX_ROLL_DAYS)})
 
     def _candidates(self, after: Millis, until: Millis, most_days: int) -> Iterator[tuple[Millis, Millis]]:
-        """What may be rolled into (after, until] by up to so many days, and to when."""
+        """The instants that may be rolled into (after, until] by at most `most_days`, with the rolled times."""
         for days in range(most_days + 1):
             first, last = self.rule.origins(after, until, days)
             origin = self.inner.after(first - 1)
@@ -128,12 +128,12 @@ class RolledRecurrence:
 
 
 class Roll(NamedTuple):
-    """What becomes of an instant.
+    """The result of rolling an instant.
 
     Attributes:
-        at: when it is instead.
-        days: by how many days it is rolled; 0 if it stays: it is not excluded, or no day is free.
-        start: all instants in [start, end) are rolled by as many days, and keep their distances.
+        at: the new time.
+        days: number of days; 0 if it stays, because it is not excluded or no day is free.
+        start: all instants in [start, end) are rolled by the same number of days.
         end: see `start`.
     """
 
@@ -145,16 +145,16 @@ class Roll(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RollRule:
-    """To which day an instant is rolled that calendars exclude: to the nearest one on which they leave its time free.
+    """Rolls excluded instants to the nearest day on which their time is not excluded.
 
-    A time of day that the clock shows twice is the first of them. One that it jumps over is the end of the jump, or
-    does not count as free, as the clock's rule says.
+    For a time of day that the clock repeats, the first is used. For one that it skips, the end of the gap is used, or
+    the day does not count as free, depending on the clock's rule.
 
     Attributes:
-        clock: whose days they are.
-        calendars: what excludes instants, `left_out` among it.
-        left_out: what is not rolled: days and times that the schedule itself leaves out.
-        step: 1 to try later days, -1 to try earlier ones.
+        clock: determines days.
+        calendars: exclude instants; include `left_out`.
+        left_out: days and times excluded by the schedule itself, which are not rolled.
+        step: 1 for later days, -1 for earlier ones.
     """
 
     clock: Clock
@@ -163,7 +163,7 @@ class RollRule:
     step: int
 
     def roll(self, origin: Millis) -> Roll:
-        """What becomes of an instant."""
+        """The result of rolling an instant."""
         zone = self.clock.zone
         if (span := self.left_out.covering(origin)) is not None:
             return Roll(origin, 0, span.start, span.end)
@@ -175,7 +175,7 @@ class RollRule:
                 continue
             closed, period = covering(self.calendars, at), zone.period_at(at)
             span = free_around(self.calendars, at) if closed is None else closed
-            # Of a time that comes twice only the first is meant, but for the instant itself.
+            # Only the first of a repeated time counts, except for the instant itself.
             first = period.start + (max(0, period.before - period.offset) if days else 0)
             start = max(start, origin + max(span.start, first) - at)
             end = min(end, origin + min(span.end, period.end) - at)
@@ -184,12 +184,12 @@ class RollRule:
         return Roll(origin, 0, start, end)
 
     def is_plain(self, after: Millis, until: Millis) -> bool:
-        """Whether no instant in (after, until] is rolled, and none is rolled there."""
+        """Whether no instant in (after, until] is rolled, and none is rolled into it."""
         walls = self._walls(after, until)
         return self._is_free(walls, 0) and self._is_free(walls, 1)
 
     def reach(self, after: Millis, until: Millis) -> int:
-        """An upper bound of the days by which any instant is rolled into (after, until]."""
+        """An upper bound of the number of days by which instants are rolled into (after, until]."""
         closed = covering(self.calendars, after + 1)
         if closed is not None and until < closed.end:
             return 0
@@ -197,11 +197,11 @@ class RollRule:
         return next((days for days in range(MAX_ROLL_DAYS) if self._is_free(walls, days + 1)), MAX_ROLL_DAYS)
 
     def origins(self, after: Millis, until: Millis, days: int) -> tuple[Millis, Millis]:
-        """The instants [from, to] that may be rolled by so many days into (after, until]."""
+        """The instants [from, to] that may be rolled by `days` into (after, until]."""
         return self._origins(self._walls(after, until), days)
 
     def landing(self, origin: Millis, days: int) -> Millis | None:
-        """When an instant is, rolled by so many days; `None` if that time does not come."""
+        """The time of an instant rolled by `days`; `None` if the clock skips that time."""
         if days == 0:
             return origin
         zone = self.clock.zone
@@ -211,11 +211,11 @@ class RollRule:
         return zone.instant_after_gap(wall) if self.clock.gap is Gap.SHIFT_FORWARD else None
 
     def _is_free(self, walls: tuple[Wall, Wall], days: int) -> bool:
-        """Whether nothing is excluded so many days from these times: nothing is rolled to them by as many, or more."""
+        """Whether nothing is excluded `days` away from these times, so nothing is rolled to them by that many."""
         at, last = self._origins(walls, days)
         period = self.clock.zone.period_at(at)
         if at + period.offset != self._wall(walls[0], -days) or last >= period.end:
-            # A time of day that does not come there is passed over as if it was excluded.
+            # A time of day that the clock skips is passed over as if it were excluded.
             return False
         while at <= last:
             if covering(self.calendars, at) is not None:
@@ -224,16 +224,16 @@ class RollRule:
         return True
 
     def _origins(self, walls: tuple[Wall, Wall], days: int) -> tuple[Millis, Millis]:
-        """The instants [from, to] that may be rolled by so many days to these times."""
+        """The instants [from, to] that may be rolled by `days` to these times."""
         zone, last = self.clock.zone, self._wall(walls[1], -days)
         instants = zone.instants_of(last)
         return zone.instant_after_gap(self._wall(walls[0], -days)), (instants or (zone.instant_after_gap(last),))[-1]
 
     def _walls(self, after: Millis, until: Millis) -> tuple[Wall, Wall]:
-        """The times [from, to] that the clock shows, or jumps over, in (after, until]."""
+        """The wall times [from, to] that the clock shows, or skips, in (after, until]."""
         zone = self.clock.zone
         period = zone.period_at(until)
-        # Where it was set back, it has shown later times.
+        # A clock that was set back has shown later times before.
         return zone.wall_at(after) + 1, max(until + period.offset, period.start + period.before - 1)
 
     def _wall(self, wall: Wall, days: int) -> Wall:
@@ -241,7 +241,7 @@ class RollRule:
 
 
 def roll_rule(clock: Clock, calendars: Sequence[Calendar], step: int, excluded_dates: tuple[str, ...]) -> RollRule:
-    """The rule of a schedule: what it leaves out itself is not rolled, and nothing is rolled to it."""
+    """The rule of a schedule: dates that it excludes itself are not rolled, and nothing is rolled to them."""
     left_out = _left_out(excluded_dates, clock.zone)
     return RollRule(clock, (*calendars, left_out), left_out, step)
 

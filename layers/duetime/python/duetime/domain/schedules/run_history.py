@@ -1,4 +1,4 @@
-"""What a schedule remembers of its runs: the latest, those that run now, backfills, remarks and expectations."""
+"""The run history of a schedule: the latest runs, open runs, backfills, remarks and expectations."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 RUN_BY_HAND = "run by hand: task "
-"""How a remark begins that tells of a run which its owner had started."""
+"""Prefix of a remark about a run that its owner started."""
 
 
 @dataclass(frozen=True, slots=True)
 class LastRun:
-    """The latest occurrence that was placed, which may lie ahead.
+    """The latest placed occurrence, which may be in the future.
 
     Attributes:
         revision: under which it was placed.
@@ -34,10 +34,10 @@ class LastRun:
 
 @dataclass(frozen=True, slots=True)
 class BegunRun:
-    """A run that has begun.
+    """A run that has started.
 
     Attributes:
-        nominal: the instant that it stands for.
+        nominal: its instant.
         started_at: when it began.
     """
 
@@ -47,7 +47,7 @@ class BegunRun:
 
 
 def begun_run(task: Task) -> BegunRun | None:
-    """The run that a task is, if its target was called; what its user deleted does not say."""
+    """The started run of a task, if its target was called; `None` for deleted tasks, whose start is unknown."""
     if task.schedule_ref is None or (task.started_at is None and not task.attempt_history):
         return None
     started = [each.started_at for each in task.attempt_history[:1]] if task.started_at is None else [task.started_at]
@@ -56,12 +56,12 @@ def begun_run(task: Task) -> BegunRun | None:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Why something did not run, or what else happened to a schedule.
+    """A remark: why something did not run, or another event in a schedule's life.
 
     Attributes:
-        at: when that was found.
-        key: the occurrence, or the first of several; empty if it is about none.
-        note: why, in words.
+        at: when it was made.
+        key: of the occurrence, or the first of several; empty if it concerns none.
+        note: for people.
     """
 
     at: Millis
@@ -71,12 +71,12 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class BackfillRun:
-    """A backfill on its way.
+    """A backfill with its progress.
 
     Attributes:
-        occurrences: how many it has, those that a calendar excludes included.
-        cursor: how far it has come; `None` before its first occurrence.
-        finished_at: when the last of it was placed, or it was cancelled.
+        occurrences: number of its occurrences, including excluded ones.
+        cursor: its progress; `None` before its first occurrence.
+        finished_at: when the last occurrence was placed, or it was cancelled.
     """
 
     id: str
@@ -88,17 +88,18 @@ class BackfillRun:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """Which runs of a schedule have begun: of one whose runs must not overlap, or whose number is limited.
+    """The started runs of a schedule whose runs must not overlap, or whose number is limited.
 
     Attributes:
-        uid: the schedule's; what another one of the same name has left is forgotten.
-        active: the latest run that was let begin; it may have ended.
-        waiting: those that wait for its end, in the order in which they begin; some may have ended.
-        begun: how many runs of its timing were let begin.
-        by_hand: how many runs that its user had started were let begin.
-        latest: the latest run that was let begin.
-        counted: those of them before `active` that may not have called their target yet, if their number is limited.
-        version: of this value.
+        uid: of the schedule; an activity of an earlier schedule with the same name is ignored.
+        active: the latest admitted run; it may have ended.
+        waiting: runs that wait for its end, in order of the queue; some may have ended.
+        begun: number of admitted runs of its timing.
+        by_hand: number of admitted runs that its user started.
+        latest: the latest admitted run.
+        counted: admitted runs before `active` that may not have called their target yet, if the number of runs is
+            limited.
+        version: number of writes of this value.
     """
 
     uid: TaskId | None = None
@@ -112,19 +113,19 @@ class Activity:
 
     @property
     def number_of_runs(self) -> int:
-        """How many runs were let begin, but for those of backfills."""
+        """Number of admitted runs, excluding backfills."""
         return self.begun + self.by_hand
 
     def of(self, uid: TaskId) -> Activity:
-        """As far as it concerns this schedule."""
+        """The activity if it belongs to this schedule; otherwise an empty one."""
         return self if self.uid == uid else Activity(uid, version=self.version)
 
     def has_counted(self, task_id: TaskId) -> bool:
-        """Whether a run was let begin before, and counted; it may have waited for a lock since."""
+        """Whether a run was admitted and counted before; it may have waited for a lock since."""
         return task_id == self.active or task_id in self.counted
 
     def with_begun(self, task: Task, now: Millis) -> Activity:
-        """With one more run that begins; a backfill counts its own."""
+        """A copy with another admitted run; runs of backfills are not counted."""
         cause, nominal = (None, task.due_at) if task.schedule_ref is None else _of(task.schedule_ref)
         return replace(
             self,
@@ -135,7 +136,7 @@ class Activity:
         )
 
     def without(self, tasks: Iterable[Task]) -> Activity:
-        """Without these runs, which were let begin and never began: a lock or a rate had held them until their end."""
+        """A copy without admitted runs that never started because they waited for a lock or a rate until they ended."""
         causes = [(task.id, task.schedule_ref.cause) for task in tasks if task.schedule_ref is not None]
         ids = {task_id for task_id, _ in causes}
         return replace(
@@ -153,16 +154,16 @@ def _of(ref: ScheduleRef) -> tuple[Cause, Millis]:
 
 
 NO_ACTIVITY = Activity()
-"""Of a schedule none of whose runs was counted."""
+"""The activity of a schedule without counted runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class CalendarEnd:
-    """The end of what a calendar of a schedule knows, which was reported.
+    """A reported end of a calendar's known times.
 
     Attributes:
         name: of the calendar.
-        known_until: from when on its times are not known.
+        known_until: the time after which its times are unknown.
     """
 
     name: str
@@ -171,17 +172,17 @@ class CalendarEnd:
 
 @dataclass(frozen=True, slots=True)
 class ExpectationState:
-    """How far a schedule's expectations were looked into.
+    """Progress of checking a schedule's expectations.
 
     Attributes:
-        by_since: what counts for the next time of day comes after it.
-        every_since: the latest success, or whatever else the next period counts from.
-        missed_at: the latest deadline that was missed.
+        by_since: the window of the next time of day starts here.
+        every_since: the latest success, or another start of the next period.
+        missed_at: the latest missed deadline.
         met_at: the latest success that met a deadline.
-        misses: how many deadlines were missed.
-        looked_at: runs of the instants up to here were read.
-        succeeded_at: when the latest success among those ended.
-        open_runs: those of them that had not ended by then, oldest first.
+        misses: number of missed deadlines.
+        looked_at: runs of instants up to this one were read.
+        succeeded_at: end of the latest success among those.
+        open_runs: runs among those that were still open, oldest first.
     """
 
     by_since: Millis

@@ -1,4 +1,4 @@
-"""What became of the occurrences of a schedule: which ran, run, failed, were skipped or missed, or are planned."""
+"""Runs of a schedule: which occurrences ran, are running, failed, were skipped or missed, or are planned."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ ARCHIVED = f"{NOT_KEPT}; the archive has it"
 
 
 class RunStatus(StrEnum):
-    """How an occurrence stands.
+    """Status of an occurrence.
 
     Attributes:
-        PLANNED: its time is still to come.
-        WAITING: its time has come, and no attempt runs: it is on a queue, is paused, or waits for something.
-        SKIPPED: it did not run on purpose: a calendar, the run before it, a pause or a change of the schedule.
+        PLANNED: its time is in the future.
+        WAITING: its time has come, and no attempt is running: it is queued, paused, or waits for something.
+        SKIPPED: it did not run by intention: a calendar, the previous run, a pause or a change of the schedule.
         MISSED: it should have run and did not, for example after an outage.
         EXPIRED: its task has been removed, so its outcome is unknown.
     """
@@ -60,12 +60,12 @@ _ENDS = {
 
 @dataclass(frozen=True, slots=True)
 class ScheduleRun:
-    """An occurrence, and what became of it.
+    """An occurrence and its status.
 
     Attributes:
-        nominal: the time that it was scheduled for.
-        cause: why there is, or would be, a task.
-        task: its task; `None` if it has none, or none yet.
+        nominal: the time for which it was scheduled.
+        cause: why its task exists, or would exist.
+        task: its task; `None` if there is none yet, or none at all.
         reason: why it did not run, or did not succeed.
     """
 
@@ -78,13 +78,13 @@ class ScheduleRun:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleStatus:
-    """Where a schedule is at this moment: its runs that have begun, and the next one, whatever is placed.
+    """Current status of a schedule: its started runs, and the next one.
 
     Attributes:
-        latest_run: the latest run that has begun, of its timing or by hand; `None` if none is known.
-        runs_started: how many have begun, but for those of backfills. Where any number may run at once and there is no
-            limit, nothing counts them as they begin: then those whose time has come.
-        next_at: when the next run is due; `None` if there is none, or nobody knows.
+        latest_run: the latest started run, of its timing or by request; `None` if none is known.
+        runs_started: number of started runs, excluding backfills. If nothing limits or orders runs, they are not
+            counted when they start: then the number of runs whose time has come.
+        next_at: when the next run is due; `None` if there is none, or it is unknown.
     """
 
     stored: StoredSchedule
@@ -95,15 +95,15 @@ class ScheduleStatus:
 
 @dataclass(frozen=True, slots=True)
 class RunPage:
-    """Some of the runs, newest first.
+    """A page of runs, newest first.
 
     Attributes:
         stored: the schedule.
-        since: the first due time that was listed.
-        complete_since: from there on, every occurrence is listed.
-        kept_since: tasks that ended before may be gone.
-        is_archived: whether those that are gone are in the archive.
-        after: where to go on; `None` if there are no more.
+        since: the first listed due time.
+        complete_since: every occurrence from this time on is listed.
+        kept_since: tasks that ended before this time may have been removed.
+        is_archived: whether removed tasks are in the archive.
+        after: where the next page starts; `None` if there are no more.
     """
 
     stored: StoredSchedule
@@ -116,7 +116,7 @@ class RunPage:
 
 
 def run_of_task(task: Task, now: Millis) -> ScheduleRun:
-    """What became of an occurrence that has a task."""
+    """The run of an occurrence that has a task."""
     ref = task.schedule_ref
     nominal, cause = (task.due_at, Cause.SCHEDULE) if ref is None else (ref.nominal, ref.cause)
     status, reason = _ENDS.get(task.state), ""
@@ -137,17 +137,17 @@ def run_of_task(task: Task, now: Millis) -> ScheduleRun:
 def run_without_task(
     stored: StoredSchedule, occurrence: Occurrence, task: Task | None, kept_since: Millis, not_kept: str
 ) -> ScheduleRun | None:
-    """What became of an occurrence of the present timing, as far as no task of it is listed.
+    """The run of an occurrence of the present timing that has no listed task.
 
     Args:
         stored: the schedule.
-        occurrence: whose time has come.
-        task: its task, if that exists; what its user deleted is left in its place.
-        kept_since: the task of one that was due before may be gone.
-        not_kept: what is said of such an occurrence.
+        occurrence: its time has come.
+        task: its task, if it exists; a deleted task leaves a placeholder.
+        kept_since: tasks that were due before this time may have been removed.
+        not_kept: reason to show for such an occurrence.
 
     Returns:
-        `None` if its task is listed, if its schedule is still to place it, or had ended.
+        `None` if its task is listed, or if its schedule has still to place it, or had ended.
     """
     if task is not None and not task.erased:
         return None
@@ -176,13 +176,13 @@ def _is_beyond_the_last(stored: StoredSchedule, occurrence: Occurrence) -> bool:
 def runs_remarked(
     remarks: Iterable[Remark], known: frozenset[Millis], after: Millis, before: Millis
 ) -> Iterator[ScheduleRun]:
-    """What was remarked of occurrences that have no task, from before the present timing.
+    """The runs of occurrences without tasks from before the present timing, according to remarks.
 
     Args:
         remarks: of the schedule.
-        known: the times of the occurrences that are listed by their tasks.
+        known: times of the occurrences that are listed by their tasks.
         after: the first instant.
-        before: the instant behind the last one.
+        before: the end of the period, exclusive.
     """
     for remark in remarks:
         if not remark.key or remark.note.startswith(RUN_BY_HAND):

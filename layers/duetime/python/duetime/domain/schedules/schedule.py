@@ -1,4 +1,4 @@
-"""A schedule: what is to be done again and again, when, and what happens to an occurrence that cannot run then."""
+"""A schedule in computable form: its timing, its calendars, and rules for occurrences that cannot run on time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ScheduleState(StrEnum):
 
     Attributes:
         ACTIVE: it creates tasks.
-        PAUSED: by its owner, or by a failure.
+        PAUSED: by its owner, or after a failure.
         ENDED: it has no more occurrences.
     """
 
@@ -39,19 +39,19 @@ class ScheduleState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """What the arithmetic of schedules works on.
+    """The computable form of a schedule.
 
     Attributes:
         id: its own id.
-        spec: what its owner said; the names of its calendars and its `remaining_runs` are of no concern here.
-        timing: what the timing that its owner wrote means.
-        created_at: when it was made; a rate without a start is counted from here.
-        calendars: the calendars it names, as they are now.
-        remaining_runs: how many may still run after those that were placed; `None` for no limit.
-        revision: grows with every change; occurrences carry it.
-        revision_ends: the ends of the revisions before it that had the same timing, the latest last.
-        stopped: instants that do not run, for their user stopped their tasks, or ran them early.
-        searched: where its calendars were found closed; a copy with other fields begins again.
+        spec: the owner's definition; names of calendars and `remaining_runs` are not used here.
+        timing: the parsed timing.
+        created_at: rates without a start are counted from here.
+        calendars: its calendars in their present form.
+        remaining_runs: number of runs after the placed ones; `None` for no limit.
+        revision: incremented with every change; occurrences carry it.
+        revision_ends: ends of the earlier revisions with the same timing, latest last.
+        stopped: instants that do not run, because their user stopped their tasks, or ran them early.
+        searched: a cached period that its calendars exclude; a copy with other fields starts a new one.
     """
 
     id: str
@@ -67,12 +67,12 @@ class Schedule:
 
     @property
     def anchor(self) -> Millis:
-        """From where a rate or an interval without a start is counted; it is the first occurrence of a rate."""
+        """Start of a rate, or of an interval without a start; the first occurrence of a rate."""
         return self.created_at if self.spec.start_at is None else self.spec.start_at
 
     @property
     def recurrence(self) -> Recurrence:
-        """Its timing in its zone, with the times to which calendars rolled and its user moved occurrences."""
+        """The recurrence of its timing, including rolled and moved occurrences."""
         moved = tuple(each.at for each in self.spec.changed_occurrences if each.at is not None)
         if self.calendars and self.rolled is not None:
             return with_moved(self.rolled, moved)
@@ -80,18 +80,18 @@ class Schedule:
 
     @property
     def unchanged_recurrence(self) -> Recurrence:
-        """Its timing in its zone, as if no occurrence had been moved by its user."""
+        """The recurrence of its timing, ignoring occurrences that its user moved."""
         if self.calendars and self.rolled is not None:
             return self.rolled
         return recurrence_of(self.timing, self.spec.clock, self.anchor, self.spec.extra_dates)
 
     @property
     def rolled(self) -> RolledRecurrence | None:
-        """Its timing in its zone, rolled to days that its calendars do not exclude; `None` if it is not to be."""
+        """The recurrence of its timing, rolled to days that are not excluded; `None` if it is not rolled."""
         spec = self.spec
         if not spec.on_excluded.step:
             return None
-        # Seldom needed, so not imported with the function.
+        # Rarely needed, so not imported with the module.
         from duetime.domain.schedules.rolled_recurrence import RolledRecurrence, roll_rule  # noqa: PLC0415 - as said
 
         inner = recurrence_of(self.timing, spec.clock, self.anchor, spec.extra_dates)
@@ -100,15 +100,15 @@ class Schedule:
 
     @property
     def is_permanent(self) -> bool:
-        """Whether its next run comes after the last one's end, and no clock says when."""
+        """Whether each run is scheduled from the end of the previous one."""
         return isinstance(self.timing, Permanent)
 
 
 def check(schedule: Schedule) -> Schedule:
-    """The schedule itself, if its fields fit together.
+    """Validates that the fields of a schedule fit together, and returns it.
 
     Raises:
-        FieldInvalid: one of them does not; names it and says why.
+        FieldInvalid: a field is invalid; names it and gives the reason.
     """
     spec = schedule.spec
     bounds = (
@@ -135,7 +135,7 @@ def check(schedule: Schedule) -> Schedule:
 
 
 def _check_permanent(schedule: Schedule) -> None:
-    """Reject what goes with times only."""
+    """Rejects fields that require a timing by the clock."""
     spec = schedule.spec
     given = {
         "jitter_seconds": spec.jitter_seconds,
@@ -161,7 +161,7 @@ def _check_expectations(schedule: Schedule) -> None:
 
 
 def next_permanent_run(schedule: Schedule, ended_at: Millis) -> Millis | None:
-    """When a permanent schedule runs next, after its last run ended; `None` if it has come to its end."""
+    """The next run of a permanent schedule after its last run ended; `None` if the schedule has ended."""
     if not isinstance(schedule.timing, Permanent) or schedule.remaining_runs == 0:
         return None
     at = max(ended_at + schedule.timing.pause, schedule.spec.start_at or 0)

@@ -1,4 +1,4 @@
-"""What a change of a schedule makes of it: its next revision. Decisions as values, for a record and the time."""
+"""Changes of a schedule and their next revision. Decisions as values; the current time is a parameter."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def retimed(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = ()) -> StoredSchedule:
-    """In its next revision: what was placed and is to come will not run, and is returned to what remains."""
+    """The next revision: placed future occurrences will not run, and count as remaining runs again."""
     now = max((now, *(end.until for end in stored.revision_ends)))
     remaining, taken_back = stored.remaining_runs, len(coming(stored, now, calendars))
     return replace(
@@ -49,9 +49,9 @@ def retimed(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] =
 
 
 def edited(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = ()) -> StoredSchedule:
-    """In its next revision, with the same timing: what is to come is placed again, what was due still runs.
+    """The next revision with the same timing: future occurrences are placed again, due ones still run.
 
-    That includes what was due and has not been placed, or caught up, yet: it keeps its revision, and so its id.
+    Due occurrences include those that are not placed or caught up yet: they keep their revision, and so their ids.
     """
     after = retimed(stored, now, calendars)
     ends = stored.revision_ends
@@ -62,7 +62,7 @@ def edited(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = 
     last = stored.last_run
     if not stored.is_permanent or last is None or not coming(stored, after.updated_at):
         return after
-    # The next run of a chain is at its time all the same.
+    # The next run of a chain keeps its time.
     return replace(
         after,
         last_run=LastRun(_chain_id(after, last.nominal), last.nominal, after.revision),
@@ -72,9 +72,9 @@ def edited(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = 
 
 
 def rescheduled(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = ()) -> StoredSchedule:
-    """In its next revision, before it gets another timing: what was due still runs, as far as that means its instant.
+    """The next revision before a change of the timing: due occurrences still run if the new timing includes them.
 
-    What the trigger is late to place is decided here, for the new timing knows nothing of it.
+    Overdue occurrences without tasks are decided here, because the new timing does not include them.
     """
     if stored.owed is None and count_missed(stored.schedule(calendars), stored.done, now):
         schedule = stored.schedule(calendars)
@@ -85,7 +85,7 @@ def rescheduled(stored: StoredSchedule, now: Millis, calendars: Sequence[Calenda
 
 
 def coming(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = ()) -> Sequence[Occurrence]:
-    """The occurrences that its present revision has placed and that are still to come, but for those stopped."""
+    """The future occurrences that its present revision has placed, except stopped ones."""
     last = stored.last_run
     if last is None or last.revision != stored.revision or last.nominal <= now:
         return ()
@@ -100,11 +100,11 @@ def coming(stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar] = 
 def perhaps_placed(
     stored: StoredSchedule, now: Millis, horizon: Millis, calendars: Sequence[Calendar] = ()
 ) -> Sequence[Occurrence]:
-    """The occurrences that are to come and may have been placed: also by an expansion that never saved the schedule."""
+    """The future occurrences that may be placed, including by an expansion that did not store the schedule."""
     if stored.is_permanent:
         return coming(stored, now, calendars)
     schedule, saved_to = stored.schedule(calendars), _saved_to(stored, now)
-    # Also what a calendar excludes: it may have been replaced since.
+    # Includes excluded occurrences: a calendar may have been replaced since.
     found = expand(replace(schedule, remaining_runs=None), now, saved_to).occurrences if saved_to > now else ()
     if stored.state is ScheduleState.ACTIVE:
         found = (*found, *expand(schedule, saved_to, horizon).occurrences)
@@ -119,13 +119,13 @@ def perhaps_placed(
 def with_placed(
     stored: StoredSchedule, placed: Sequence[Millis], now: Millis, calendars: Sequence[Calendar]
 ) -> StoredSchedule:
-    """With its counts as they are if its calendars had never been replaced: a change takes back what was placed.
+    """Restores its counts after calendars were replaced, before a change takes back placed occurrences.
 
     Args:
-        stored: the schedule, knowing what was stopped.
-        placed: the instants ahead that have a task which was not stopped.
+        stored: the schedule, including stopped occurrences.
+        placed: future instants with a task that was not stopped.
         now: the time.
-        calendars: as they are now.
+        calendars: in their present form.
     """
     if stored.is_permanent or not stored.spec.calendars:
         return stored
@@ -139,7 +139,7 @@ def with_placed(
 
 
 def counted(stored: StoredSchedule, stopped: Sequence[StoppedOccurrence], now: Millis) -> StoredSchedule:
-    """With what was stopped counted as placed, as far as the expansion that placed it did not come to that."""
+    """Counts stopped occurrences as placed, if their expansion did not store that."""
     more, remaining = sum(each.nominal > _saved_to(stored, now) for each in stopped), stored.remaining_runs
     if stored.is_permanent or not more:
         return stored
@@ -151,19 +151,19 @@ def counted(stored: StoredSchedule, stopped: Sequence[StoppedOccurrence], now: M
 
 
 def with_stopped(stored: StoredSchedule, stopped: Sequence[StoppedOccurrence]) -> StoredSchedule:
-    """Knowing which occurrences its user has stopped, or run early; the latest, if there are too many."""
+    """A copy with these occurrences that its user stopped or ran early; only the latest, if there are too many."""
     return replace(stored, stopped=tuple(sorted(stopped, key=lambda each: each.nominal))[-MAX_STOPPED_OCCURRENCES:])
 
 
 def stopped_since(stored: StoredSchedule, found: Sequence[StoppedOccurrence]) -> StoredSchedule:
-    """The changed schedule, knowing what its user stopped while it was changed: that is not taken back any more."""
+    """Adds occurrences that its user stopped while the schedule was changed: the change no longer affects them."""
     known = stored.stopped_instants
     more = [each for each in found if each.nominal not in known]
     if not more:
         return stored
     after, remaining = with_stopped(stored, (*stored.stopped, *more)), stored.remaining_runs
     if stored.is_permanent and stored.last_run is not None:
-        # What it is to do next is that very run, whatever has become of it.
+        # The next occurrence is that very run, whatever happened to it.
         same = [each for each in more if each.nominal == stored.last_run.nominal]
         last = [LastRun(each.task_id, each.nominal, each.revision) for each in same]
         return replace(after, last_run=last[0]) if last else after
@@ -175,7 +175,7 @@ def stopped_since(stored: StoredSchedule, found: Sequence[StoppedOccurrence]) ->
 
 
 def with_manual_run(stored: StoredSchedule, task: Task, now: Millis, by: Attribution = BY_OWNER) -> StoredSchedule:
-    """With a run by hand counted and remarked, unless it was counted before."""
+    """Counts a run by request and adds a remark, unless it was counted before."""
     if task.schedule_ref is None or _is_counted(stored, task):
         return stored
     key = stored.spec.clock.zone.text_at(task.schedule_ref.nominal)
@@ -185,14 +185,14 @@ def with_manual_run(stored: StoredSchedule, task: Task, now: Millis, by: Attribu
 
 
 def _is_counted(stored: StoredSchedule, task: Task) -> bool:
-    """Whether a run by hand was counted: its remark says so, or may have had to make room for later ones."""
+    """Whether a run by request was counted: it has a remark, or the remark may have been dropped for later ones."""
     if any(remark.note == f"{RUN_BY_HAND}{task.id}" for remark in stored.log):
         return True
     return len(stored.log) == MAX_REMARKS and stored.log[0].at + MAX_CLOCK_DIFFERENCE > task.created_at
 
 
 def with_new_timing(stored: StoredSchedule) -> StoredSchedule:
-    """With what was owed dropped, and what its user stopped set apart, if the new timing does not mean its instant."""
+    """Drops the owed occurrence, and keeps stopped occurrences apart, if the new timing does not include them."""
     means = stored.means
     apart = [each if means(each.nominal) else replace(each, revision=NO_REVISION) for each in stored.stopped]
     owed = stored.owed if stored.owed is not None and means(stored.owed.nominal) else None
@@ -200,13 +200,13 @@ def with_new_timing(stored: StoredSchedule) -> StoredSchedule:
 
 
 def _saved_to(stored: StoredSchedule, now: Millis) -> Millis:
-    """Up to where what its present revision has placed ahead was saved with it."""
+    """The last instant of placed future occurrences that was stored with the present revision."""
     last = stored.last_run
     return max(now, last.nominal) if last is not None and last.revision == stored.revision else now
 
 
 def _has_instants(stored: StoredSchedule, until: Millis, calendars: Sequence[Calendar]) -> bool:
-    """Whether any instant up to `until` belongs to the present revision, so that its end must be known."""
+    """Whether any instant up to `until` belongs to the present revision, so that its end must be stored."""
     since = stored.revision_ends[-1].until if stored.revision_ends else -1
     if stored.is_permanent:
         return stored.last_run is not None and since < stored.last_run.nominal <= until
@@ -219,7 +219,7 @@ def _chain_id(stored: StoredSchedule, nominal: Millis) -> TaskId:
 
 
 def with_new_rules(stored: StoredSchedule, version: str, now: Millis) -> StoredSchedule:
-    """With a remark if it was last computed with other rules than those of `version`."""
+    """Adds a remark if it was last computed with other time zone rules than `version`."""
     if not _has_other_rules(stored, version):
         return stored
     zone = stored.spec.clock.zone.name
@@ -229,9 +229,9 @@ def with_new_rules(stored: StoredSchedule, version: str, now: Millis) -> StoredS
 
 
 def with_patience(stored: StoredSchedule, schedule: Schedule, version: str) -> Schedule:
-    """The schedule as it decides about what was missed: newer rules may have moved an occurrence before its timer.
+    """The schedule for deciding about missed occurrences: newer rules may have moved an occurrence before its timer.
 
-    Such an occurrence is late by the difference, which no catch-up window is made for.
+    Such an occurrence is late by the difference, for which no catch-up window was chosen.
     """
     if not _has_other_rules(stored, version):
         return schedule

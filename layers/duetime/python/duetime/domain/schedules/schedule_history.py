@@ -1,6 +1,6 @@
-"""What was done to a schedule: by whom, when, and why. What became of its occurrences are its runs.
+"""History of actions on a schedule: who did what, when, and why. Its occurrences have runs of their own.
 
-As with tasks, an action rides on the write that it causes, and the schedule keeps the latest.
+As with tasks, an action is stored by the write that it causes, and the schedule keeps the latest.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 _FIXED_BYTES = 32
-"""About what an entry needs besides its texts."""
+"""Approximate size of an entry without its texts."""
 
 
 TIMING_FIELDS = frozenset(
@@ -28,18 +28,18 @@ TIMING_FIELDS = frozenset(
         *("timezone", "dst_gap", "dst_fold", "on_excluded"),
     }
 )
-"""Fields that decide which instants a schedule means, as users know them."""
+"""Fields that determine the instants of a schedule, by their public names."""
 
 
 class ScheduleAction(StrEnum):
-    """What was done.
+    """The action.
 
     Attributes:
         UPDATED: fields were changed.
         PAUSED: it was paused, or the reason of its pause was changed.
         RESUMED: it was resumed.
-        RUN_REQUESTED: its task was to run at once.
-        BACKFILL_REQUESTED: a past period was to run.
+        RUN_REQUESTED: a run was requested.
+        BACKFILL_REQUESTED: a backfill was requested.
         BACKFILL_CANCELLED: a backfill was cancelled.
     """
 
@@ -56,10 +56,10 @@ class ScheduleActionRecord:
     """One action.
 
     Attributes:
-        at: when, by the clock of whoever carried it out.
+        at: when, by the clock of the process that executed it.
         version: of the schedule after it.
-        fields: of an update, what was changed.
-        subject: id of the task that was to run, or of the backfill; empty for neither.
+        fields: for an update, the changed fields.
+        subject: id of the requested task or backfill; empty for other actions.
     """
 
     action: ScheduleAction
@@ -71,7 +71,7 @@ class ScheduleActionRecord:
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes before compression."""
+        """Approximate size before compression, in bytes."""
         texts = (self.by.name, self.by.reason, self.subject, *self.fields)
         return _FIXED_BYTES + sum(len(text.encode()) + 1 for text in texts)
 
@@ -81,14 +81,14 @@ class ScheduleHistory:
     """The latest actions, oldest first.
 
     Attributes:
-        dropped: how many older ones were removed.
+        dropped: number of removed older ones.
     """
 
     records: tuple[ScheduleActionRecord, ...] = ()
     dropped: int = 0
 
     def plus(self, record: ScheduleActionRecord) -> ScheduleHistory:
-        """The same with one more; of too many, or too large ones, the oldest go. The new one always stays."""
+        """A copy with another action. If actions are too many or too large, the oldest are removed, not the new one."""
         kept = [*self.records, record][-ACTIONS_INLINE:]
         while len(kept) > 1 and sum(each.size for each in kept) > ACTIONS_INLINE_BYTES:
             kept.pop(0)
@@ -97,11 +97,11 @@ class ScheduleHistory:
 
 NO_SCHEDULE_ACTIONS = ScheduleHistory()
 BY_OWNER = Attribution()
-"""The owner does it, and does not say why."""
+"""An action of the owner without a reason."""
 
 
 def changed_fields(before: ScheduleSpec, after: ScheduleSpec) -> Iterable[str]:
-    """The names of the fields that an update changed, as users know them; those of the task behind `task.`."""
+    """The public names of the fields that an update changed; fields of the task start with `task.`."""
     apart = {"written", "task", "clock", "name"}
     found = {each.name for each in fields(before) if getattr(before, each.name) != getattr(after, each.name)} - apart
     found |= {

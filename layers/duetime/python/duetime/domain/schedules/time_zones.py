@@ -1,7 +1,7 @@
-"""Time zones: which instant a wall time is, or that it is none or two, and what was decided then, in words.
+"""Time zones: maps wall times to instants, including skipped and repeated ones.
 
-The rules come from the package `tzdata` and never from the machine, so that a laptop and a Lambda function agree, and
-its version can be stored beside what was computed by it.
+The rules come from the package `tzdata`, never from the machine, so that a laptop and a Lambda function agree, and
+their version can be stored with computed times.
 """
 
 from __future__ import annotations
@@ -27,54 +27,54 @@ Wall: TypeAlias = int
 """Milliseconds since 1970-01-01T00:00 by a local clock."""
 
 LAST_YEAR = 2199
-"""Schedules go no further (Source: EventBridge Scheduler User Guide, values of the year field)."""
+"""Last year of schedules (Source: EventBridge Scheduler User Guide, values of the year field)."""
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class LocalTimePattern(Protocol):
-    """Wall times in order, found by arithmetic; each of them may come, or not, by the clock of a zone."""
+    """Wall times in order, computed without enumerating them; a zone's clock may skip or repeat them."""
 
     @property
     def follows_clock(self) -> bool:
-        """Whether it means "whenever the clock shows it": a repeated hour counts twice, a lost one is never made up."""
+        """Whether it means "whenever the clock shows it": repeated hours count twice, skipped ones are not replaced."""
         ...
 
     def next(self, at: Wall) -> Wall | None:
-        """The first wall time of the pattern that is not before `at`."""
+        """The first wall time of the pattern from `at` on."""
         ...
 
     def previous(self, at: Wall) -> Wall | None:
-        """The last wall time of the pattern that is not after `at`."""
+        """The last wall time of the pattern up to and including `at`."""
         ...
 
     def count(self, start: Wall, end: Wall) -> int:
-        """How many wall times of the pattern lie in [start, end)."""
+        """Number of wall times of the pattern in [start, end)."""
         ...
 
 
 def wall_of(day: date, time_of_day: Millis = 0) -> Wall:
-    """The wall time of a day and the time since its midnight."""
+    """The wall time of a day and a time since its midnight."""
     return (day.toordinal() - _EPOCH_DAY) * DAY + time_of_day
 
 
 def day_of(at: Wall) -> date:
-    """The day that a wall time lies in."""
+    """The day of a wall time."""
     return date.fromordinal(at // DAY + _EPOCH_DAY)
 
 
 def wall_from(moment: datetime) -> Wall:
-    """A naive datetime as a wall time, a part of a millisecond rounded up."""
+    """Converts a naive datetime to a wall time, rounded up to the millisecond."""
     return -((_EPOCH - moment.replace(tzinfo=UTC)) // timedelta(milliseconds=1))
 
 
 def datetime_of(at: Wall) -> datetime:
-    """A wall time as a naive datetime."""
+    """Converts a wall time to a naive datetime."""
     return (_EPOCH + timedelta(milliseconds=at)).replace(tzinfo=None)
 
 
 def clock_text(at: Wall) -> str:
-    """What the clock shows: `02:30`, with seconds where there are any."""
+    """Time of day as text: `02:30`, with seconds if they are not zero."""
     seconds = at // SECOND
     minutes = f"{seconds // 3600 % 24:02d}:{seconds // 60 % 60:02d}"
     return minutes if at % MINUTE == 0 else f"{minutes}:{seconds % 60:02d}"
@@ -87,11 +87,12 @@ FIELD = "timezone"
 FIRST_YEAR = 1970
 _MILLISECOND = timedelta(milliseconds=1)
 _LOOK = 3 * DAY
-"""How often a year is checked for jumps. The two nearest ones of any zone since 1970 are a week apart."""
+"""Sampling interval in the search for clock changes. The closest two changes of any zone since 1970 are a week
+apart."""
 _END_YEAR = LAST_YEAR + 5
-"""Zones are known for longer than schedules go, for what is moved to a later working moment."""
+"""Zones are computed for longer than schedules last, because occurrences can be moved to a later working moment."""
 _NEAR = 2 * DAY
-"""A jump this long before a year's end belongs to the next one; no clock is changed twice in that time."""
+"""A clock change this long before a year's end belongs to the next year; no zone changes twice in that time."""
 
 
 class Gap(StrEnum):
@@ -99,7 +100,7 @@ class Gap(StrEnum):
 
     Attributes:
         SKIP: there is no occurrence.
-        SHIFT_FORWARD: the occurrence is at the first moment after the gap; several of one gap are one.
+        SHIFT_FORWARD: the occurrence is at the first moment after the gap; several in one gap are merged.
     """
 
     SKIP = "skip"
@@ -120,13 +121,13 @@ class Fold(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UtcOffsetPeriod:
-    """A period in which a zone's clock runs evenly; a year of a zone is one to a few of them.
+    """A period with a constant UTC offset; a year of a zone consists of one or a few of them.
 
     Attributes:
         start: its first instant.
         end: the first instant after it.
-        offset: its clock is so far ahead of UTC.
-        before: its clock was so far ahead until `start`.
+        offset: how far its clock is ahead of UTC, in milliseconds.
+        before: the offset before `start`.
     """
 
     start: Millis
@@ -136,62 +137,62 @@ class UtcOffsetPeriod:
 
     @property
     def gap(self) -> tuple[Wall, Wall] | None:
-        """The wall times [from, to) that the clock jumped over at `start`."""
+        """The wall times [from, to) that the clock skipped at `start`."""
         return (self.start + self.before, self.start + self.offset) if self.offset > self.before else None
 
     @property
     def fold(self) -> tuple[Wall, Wall] | None:
-        """The wall times [from, to) that the clock shows for the second time from `start` on."""
+        """The wall times [from, to) that the clock repeats from `start` on."""
         return (self.start + self.offset, self.start + self.before) if self.offset < self.before else None
 
 
 @dataclass(frozen=True, slots=True)
 class Zone:
-    """A time zone, by its name in the IANA database; made by `zone_named`."""
+    """A time zone of the IANA database; created by `zone_named`."""
 
     name: str
 
     def periods_from(self, at: Millis) -> Iterator[UtcOffsetPeriod]:
-        """The piece that an instant lies in, and those after it."""
+        """The period of an instant, and later ones."""
         for year in range(_year_of(at), _END_YEAR):
             for period in _periods(self.name, year):
                 if period.end > at:
                     yield period
 
     def periods_until(self, at: Millis) -> Iterator[UtcOffsetPeriod]:
-        """The piece that an instant lies in, and those before it, backwards."""
+        """The period of an instant, and earlier ones, backwards."""
         for year in range(_year_of(at + _NEAR), FIRST_YEAR - 1, -1):
             for period in reversed(_periods(self.name, year)):
                 if period.start <= at:
                     yield period
 
     def period_at(self, at: Millis) -> UtcOffsetPeriod:
-        """The piece that an instant lies in."""
+        """The period of an instant."""
         return next(self.periods_from(at))
 
     def wall_at(self, at: Millis) -> Wall:
-        """What the zone's clock shows."""
+        """The wall time at an instant."""
         return at + self.period_at(at).offset
 
     def text_at(self, at: Millis) -> str:
-        """An instant in local time with its offset: `2026-11-21T02:33:00+00:00`; it names that one instant."""
+        """An instant in local time with its offset: `2026-11-21T02:33:00+00:00`, which is unambiguous."""
         moment = to_datetime(at).astimezone(_zone_info(self.name))
         return moment.isoformat(timespec="milliseconds" if at % SECOND else "seconds")
 
     def even_offset(self, start: Wall, end: Wall) -> Millis | None:
-        """How far ahead of UTC the clock is in [start, end], if it is not changed then, nor in the two days around."""
+        """The UTC offset in [start, end], if it is constant then and for two days around."""
         period = self.period_at(max(0, start - 2 * DAY))
         from_start, to_end = start - period.offset - period.start, period.end + period.offset - end
         return period.offset if from_start >= 2 * DAY and to_end >= 2 * DAY else None
 
     def instants_of(self, wall: Wall) -> tuple[Millis, ...]:
-        """The instants at which the clock shows a wall time: one, none in a gap, two in a fold."""
+        """The instants of a wall time: one, none in a gap, two in a fold."""
         return tuple(
             wall - period.offset for period in self._around(wall) if period.start <= wall - period.offset < period.end
         )
 
     def instant_after_gap(self, wall: Wall) -> Millis:
-        """The first instant at which the clock shows this wall time, or has jumped over it."""
+        """The first instant at which the clock shows this wall time, or has skipped it."""
         for period in self._around(wall):
             if wall - period.offset < period.start:
                 return period.start
@@ -200,7 +201,7 @@ class Zone:
         raise AssertionError(wall)
 
     def _around(self, wall: Wall) -> Iterator[UtcOffsetPeriod]:
-        """The pieces in which a wall time may lie: no clock is more than a day from UTC, and no jump longer."""
+        """The periods that may contain a wall time: UTC offsets and clock changes are at most a day."""
         for period in self.periods_from(max(0, wall - 2 * DAY)):
             if period.start > wall + 2 * DAY:
                 return
@@ -211,10 +212,10 @@ UTC_ZONE = Zone("UTC")
 
 
 def zone_named(name: str) -> Zone:
-    """A zone by its IANA name.
+    """Finds a zone by its IANA name.
 
     Raises:
-        FieldInvalid: there is no such name: paths, POSIX rules and offsets are none.
+        FieldInvalid: there is no such zone: paths, POSIX rules and offsets are not accepted.
     """
     if len(name) > MAX_ZONE_LENGTH:
         raise FieldInvalid(FIELD, f"should have at most {MAX_ZONE_LENGTH} characters", FaultCode.TOO_LONG)
@@ -227,7 +228,7 @@ def zone_named(name: str) -> Zone:
 
 @lru_cache(maxsize=1)
 def tzdata_version() -> str:
-    """Version of the rules: `2026a`."""
+    """Version of the time zone rules: `2026a`."""
     with resources.files("tzdata").joinpath("zoneinfo", "tzdata.zi").open(encoding="ascii") as rules:
         return rules.readline().removeprefix("# version").strip()
 
@@ -240,7 +241,7 @@ def _names() -> frozenset[str]:
 @lru_cache(maxsize=1024)
 def _zone_info(name: str) -> ZoneInfo:
     if name not in _names():
-        # A name is a path below: only the known ones are followed.
+        # The name becomes a path below, so only known names are accepted.
         raise FieldInvalid(FIELD, "should be an IANA time zone", FaultCode.PATTERN)
     with resources.files("tzdata").joinpath("zoneinfo", *name.split("/")).open("rb") as file:
         return ZoneInfo.from_file(file, key=name)
@@ -252,7 +253,7 @@ def _year_of(at: Millis) -> int:
 
 @lru_cache(maxsize=8192)
 def _periods(name: str, year: int) -> tuple[UtcOffsetPeriod, ...]:
-    """A year (of UTC) of a zone: from samples every few days, and a search by halves where the clock jumped."""
+    """A zone's periods of a UTC year, found by sampling and binary search for clock changes."""
     info = _zone_info(name)
     start, end = _bound(info, year), _bound(info, year + 1)
     looks = [start - SECOND, *range(start + _LOOK - SECOND, end, _LOOK), end - SECOND]
@@ -270,7 +271,7 @@ def _periods(name: str, year: int) -> tuple[UtcOffsetPeriod, ...]:
 
 
 def _bound(info: ZoneInfo, year: int) -> Millis:
-    """Where the pieces of a year begin: at a jump just before it, so that no year parts a fold from its jump."""
+    """Start of a year's periods: moved to a clock change just before it, so that a fold stays in one year."""
     start = _start_of(year)
     if _offset(info, start - _NEAR) == _offset(info, start - SECOND):
         return start
@@ -278,7 +279,7 @@ def _bound(info: ZoneInfo, year: int) -> Millis:
 
 
 def _jump(info: ZoneInfo, early: Millis, late: Millis) -> Millis:
-    """The first instant of the offset at `late`, to the second."""
+    """The first instant with the offset at `late`, to the second."""
     after = _offset(info, late)
     while late - early > SECOND:
         middle = (early + late) // 2 // SECOND * SECOND

@@ -1,4 +1,4 @@
-"""Plain words for the timing of a schedule: what it does, not how it was written. Its time zone is named beside it."""
+"""Describes the timing of a schedule in words, based on its effect. The time zone is shown separately."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 _SHOWN = 3
-"""More dates than this are counted."""
+"""Lists with more dates are shown as a number."""
 _YEAR, _WEEK = 12, 7
 
 
 def describe_timing(timing: Timing, extra_dates: Sequence[str] = ()) -> str:
-    """When a timing is due, in a few words."""
+    """Describes when a timing is due."""
     if extra_dates:
         return f"{describe_timing(timing)}, and {_dates(parse_dates(extra_dates))}"
     match timing:
@@ -55,7 +55,7 @@ def _period(period: Period) -> str:
 
 
 def _elapsed(length: Millis) -> str:
-    """Elapsed time; a day of 24 hours is written in hours, because a day of the calendar may be longer or shorter."""
+    """Describes elapsed time; 24 hours are not written as a day, because a calendar day may be longer or shorter."""
     return _amounts(
         (length // HOUR, "hour"), (length % HOUR // MINUTE, "minute"), (length % MINUTE // SECOND, "second")
     )

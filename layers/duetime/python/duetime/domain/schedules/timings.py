@@ -1,4 +1,4 @@
-"""When a schedule's work is due: one of five kinds of timing, or several, read from the texts of the API."""
+"""Timings: five kinds, or a list of several, parsed from the API's texts."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ UNITS: Mapping[str, Millis] = {
 
 @dataclass(frozen=True, slots=True, order=True)
 class Moment:
-    """A date-time as it was written.
+    """A date-time as written.
 
     Attributes:
-        wall: what it says.
-        offset: the offset from UTC that it names, or `None`: it is local time of the schedule's zone.
+        wall: its wall time.
+        offset: its UTC offset; `None` for local time of the schedule's zone.
     """
 
     wall: Wall
@@ -55,12 +55,12 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """The time from one occurrence to the next; either of calendar days or of elapsed time, never of both.
+    """The time between occurrences; either calendar days or elapsed time, never both.
 
     Attributes:
         months: calendar months.
         days: calendar days.
-        elapsed: time that has passed, whatever the clock shows.
+        elapsed: elapsed time, independent of the clock.
     """
 
     months: int = 0
@@ -69,10 +69,10 @@ class Period:
 
 
 def parse_moment(text: str, field: str) -> Moment:
-    """Read `2026-12-01T09:00:00`, with an offset or without.
+    """Parses `2026-12-01T09:00:00`, with or without an offset.
 
     Raises:
-        FieldInvalid: it is none, or lies outside the years 1970 to 2199; names the field and says why.
+        FieldInvalid: it is not a date-time of the years 1970 to 2199; names the field and gives the reason.
     """
     found = _MOMENT.fullmatch(text) if len(text) <= MAX_EXPRESSION_LENGTH else None
     if found is None:
@@ -99,11 +99,10 @@ def _offset_of(text: str | None) -> Millis | None:
 
 
 def parse_duration(text: str, field: str) -> Period:
-    """Read an ISO 8601 duration: `P1M`, `P2D`, `PT36H`.
+    """Parses an ISO 8601 duration: `P1M`, `P2D`, `PT36H`.
 
     Raises:
-        FieldInvalid: it is none, or mixes days of the calendar with elapsed time, which means two things where a
-            clock jumps.
+        FieldInvalid: it is invalid, or mixes calendar days with elapsed time, which is ambiguous at clock changes.
     """
     found = _DURATION.fullmatch(text)
     if found is None or text == "P" or found["time"] == "T":
@@ -124,10 +123,10 @@ def parse_duration(text: str, field: str) -> Period:
 
 
 def parse_length(text: str, field: str) -> Millis:
-    """Read `5 minutes`, `1 hour`, `90s` or `4h30m`: elapsed time; a day is 24 hours.
+    """Parses `5 minutes`, `1 hour`, `90s` or `4h30m` as elapsed time; a day is 24 hours.
 
     Raises:
-        FieldInvalid: it is none, or shorter than a second, or longer than ten years.
+        FieldInvalid: it is invalid, shorter than a second, or longer than ten years.
     """
     lowered = text.strip().lower()
     if single := _AMOUNT.fullmatch(lowered):
@@ -169,7 +168,7 @@ SEVERAL = "timings"
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """Evenly, from the schedule's start on: elapsed time, whatever the clock shows."""
+    """Constant intervals of elapsed time from the schedule's start."""
 
     every: Millis
 
@@ -179,9 +178,9 @@ class Interval:
     """An ISO 8601 repeating interval.
 
     Attributes:
-        period: from one occurrence to the next.
+        period: time between occurrences.
         start: the first occurrence; `None` for the schedule's start.
-        times: how many occurrences there are; `None` for no end.
+        times: number of occurrences; `None` for no end.
     """
 
     period: Period
@@ -191,14 +190,14 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Dates:
-    """A list of date-times, in order and without repeats."""
+    """A sorted list of date-times without duplicates."""
 
     moments: tuple[Moment, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Permanent:
-    """Again and again: the next run comes a pause after the last one ended, and no clock says when."""
+    """Each run starts a given time after the previous one has ended."""
 
     pause: Millis
 
@@ -208,7 +207,7 @@ SingleTiming: TypeAlias = Cron | Rate | Interval | Dates | Permanent
 
 @dataclass(frozen=True, slots=True)
 class Several:
-    """Timings of which each has its occurrences; what several of them mean is one."""
+    """Several timings whose occurrences are merged."""
 
     timings: tuple[SingleTiming, ...]
 
@@ -225,7 +224,7 @@ def parse_timing(
     permanent: int | None = None,
     dialect: Dialect = Dialect.CRON,
 ) -> SingleTiming:
-    """Read the one timing field that a schedule has.
+    """Parses the one timing field of a schedule.
 
     Args:
         cron: a cron expression; for the dialect of EventBridge also `rate(...)` and `at(...)`.
@@ -233,10 +232,10 @@ def parse_timing(
         interval: `R5/2026-01-31T09:00:00/P1M`, `R/PT1H` or `PT1H`.
         dates: date-times, with an offset or in the schedule's zone.
         permanent: seconds from the end of one run to the next.
-        dialect: how `cron` is written.
+        dialect: of `cron`.
 
     Raises:
-        FieldInvalid: there is none or more than one, or it cannot be accepted; says why.
+        FieldInvalid: there is not exactly one timing, or it is invalid; gives the reason.
     """
     given = [
         name for name, value in zip(_NAMES, (cron, rate, interval, dates, permanent), strict=True) if value is not None
@@ -256,10 +255,10 @@ def parse_timing(
 
 
 def parse_eventbridge(text: str) -> Cron | Rate | Dates:
-    """Read `cron(0 10 * * ? *)`, `rate(5 minutes)`, `at(2026-11-20T13:00:00)`, or the six fields alone.
+    """Parses `cron(0 10 * * ? *)`, `rate(5 minutes)`, `at(2026-11-20T13:00:00)`, or the six fields alone.
 
     Raises:
-        FieldInvalid: it is none of them; says why.
+        FieldInvalid: it is none of these; gives the reason.
     """
     if len(text) > MAX_EXPRESSION_LENGTH:
         raise FieldInvalid(CRON_FIELD, f"should have at most {MAX_EXPRESSION_LENGTH} characters", FaultCode.TOO_LONG)
@@ -280,10 +279,10 @@ def parse_eventbridge(text: str) -> Cron | Rate | Dates:
 
 
 def parse_rate(text: str) -> Rate:
-    """Read `5 minutes`, `rate(5 minutes)` or `4h30m`.
+    """Parses `5 minutes`, `rate(5 minutes)` or `4h30m`.
 
     Raises:
-        FieldInvalid: it is none; says why.
+        FieldInvalid: it is invalid; gives the reason.
     """
     _check_text(text, "rate")
     found = _CALLED.fullmatch(text)
@@ -293,10 +292,10 @@ def parse_rate(text: str) -> Rate:
 
 
 def parse_interval(text: str) -> Interval:
-    """Read an ISO 8601 repeating interval; with neither `R` nor a start it repeats from the schedule's start.
+    """Parses an ISO 8601 repeating interval; with neither `R` nor a start it repeats from the schedule's start.
 
     Raises:
-        FieldInvalid: it is none, or may mean several things; says why.
+        FieldInvalid: it is invalid or ambiguous; gives the reason.
     """
     _check_text(text, "interval")
     parts = text.strip().upper().split("/")
@@ -326,10 +325,10 @@ def parse_interval(text: str) -> Interval:
 
 
 def parse_dates(texts: Sequence[str], field: str = "dates") -> Dates:
-    """Read a list of date-times; the error's field has the index of the one at fault.
+    """Parses a list of date-times; the error's field contains the index of the invalid one.
 
     Raises:
-        FieldInvalid: the list is empty or too long, or one is no date-time; says why.
+        FieldInvalid: the list is empty or too long, or an entry is invalid; gives the reason.
     """
     if not 1 <= len(texts) <= MAX_DATES:
         raise FieldInvalid(field, f"should have 1 to {MAX_DATES} date-times", FaultCode.OUT_OF_RANGE)
@@ -338,7 +337,7 @@ def parse_dates(texts: Sequence[str], field: str = "dates") -> Dates:
 
 
 def parse_permanent(seconds: int) -> Permanent:
-    """Read the pause of a permanent schedule.
+    """Parses the wait between runs of a permanent schedule.
 
     Raises:
         FieldInvalid: it is negative or longer than ten years.

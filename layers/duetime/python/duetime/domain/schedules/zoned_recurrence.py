@@ -1,4 +1,4 @@
-"""The recurrence of wall times by a zone's clock, which now and then leaves some out or shows them twice."""
+"""The recurrence of wall times in a zone, whose clock sometimes skips or repeats them."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 
 _NAMED = 3
-"""So many wall times that a clock jumped over are named, and the others counted."""
+"""Maximum number of skipped wall times that are named; the others are counted."""
 _COMPARED = 3_600
-"""So many wall times in a gap are compared with those after it: patterns of hours, minutes and seconds differ early."""
+"""Maximum number of skipped wall times that are compared with those after the gap: patterns differ early."""
 
 
 @dataclass(frozen=True, slots=True)
 class ZonedRecurrence:
-    """Instants at which the clock of a zone shows a time of a pattern."""
+    """The instants at which a zone's clock shows a time of a pattern."""
 
     pattern: LocalTimePattern
     clock: Clock
@@ -71,7 +71,7 @@ class ZonedRecurrence:
         return None
 
     def count(self, after: Millis, until: Millis) -> int:
-        """How many instants lie in (after, until]."""
+        """Number of instants in (after, until]."""
         start, end = max(after, -1) + 1, min(until, LAST_WALL) + 1
         total = 0
         for period in self._periods(start, end):
@@ -83,7 +83,7 @@ class ZonedRecurrence:
         return total
 
     def note(self, at: Millis) -> str:
-        """What was decided about one of its instants."""
+        """The decision about an instant."""
         periods = self.clock.zone.periods_from(at)
         period, following = next(periods), next(periods)
         if at == period.start and self._shifted(period):
@@ -95,7 +95,7 @@ class ZonedRecurrence:
         return ""
 
     def lost(self, after: Millis, until: Millis) -> Sequence[Lost]:
-        """What the clock jumped over in (after, until], and nothing makes up for."""
+        """Times that the clock skipped in (after, until] and that do not run at another time."""
         found: list[Lost] = []
         follows = self.pattern.follows_clock
         if self.clock.gap is Gap.SHIFT_FORWARD and not follows:
@@ -109,7 +109,7 @@ class ZonedRecurrence:
         return found
 
     def _periods(self, start: Millis, end: Millis) -> Iterator[UtcOffsetPeriod]:
-        """The pieces that have a part in [start, end)."""
+        """The periods that overlap [start, end)."""
         if start < end:
             for period in self.clock.zone.periods_from(start):
                 if period.start >= end:
@@ -117,12 +117,12 @@ class ZonedRecurrence:
                 yield period
 
     def _unseen(self, period: UtcOffsetPeriod) -> Wall:
-        """The first wall time of a piece that counts: what the clock has shown before may not."""
+        """The first wall time of a period that counts: earlier ones may be repetitions."""
         again = self.pattern.follows_clock or self.clock.fold is Fold.BOTH
         return period.start + (period.offset if again else max(period.offset, period.before))
 
     def _skips(self, period: UtcOffsetPeriod) -> bool:
-        """Whether the jump at the start of a piece leaves out any wall time of the pattern."""
+        """Whether the clock change at the start of a period skips any wall time of the pattern."""
         gap = period.gap
         if gap is None:
             return False
@@ -130,9 +130,9 @@ class ZonedRecurrence:
         return wall is not None and wall < gap[1]
 
     def _loses(self, period: UtcOffsetPeriod) -> bool:
-        """Whether a wall time that the jump leaves out has no like in the time after it.
+        """Whether a skipped wall time has no counterpart in the time after it.
 
-        Where each has, as with every hour and a jump of an hour, as much time passes between two of them as ever.
+        If each has one, as with every hour and a change of an hour, the distance between instants stays constant.
         """
         gap = period.gap
         if gap is None:
@@ -148,7 +148,7 @@ class ZonedRecurrence:
         return False
 
     def _shifted(self, period: UtcOffsetPeriod) -> bool:
-        """Whether wall times that the clock jumped over come at the start of a piece."""
+        """Whether skipped wall times run at the start of a period."""
         return self.clock.gap is Gap.SHIFT_FORWARD and not self.pattern.follows_clock and self._skips(period)
 
     def _key_in_gap(self, period: UtcOffsetPeriod) -> str:
@@ -173,19 +173,19 @@ class ZonedRecurrence:
 
 
 def written(wall: Wall, offset: Millis) -> str:
-    """A wall time that need not exist, with an offset, as an occurrence's key is written."""
+    """Formats a wall time, which may not exist, with an offset, like an occurrence's key."""
     moment = datetime_of(wall).replace(tzinfo=timezone(timedelta(milliseconds=offset)))
     return moment.isoformat(timespec="milliseconds" if wall % SECOND else "seconds")
 
 
 def gap_note(walls: Sequence[Wall], count: int, zone: Zone, decision: str) -> str:
-    """What happened to wall times that a clock jumped over.
+    """Describes what happened to skipped wall times.
 
     Args:
-        walls: the first of them.
-        count: how many there are.
+        walls: the first skipped times.
+        count: number of skipped times.
         zone: whose clock it is.
-        decision: what happens to them.
+        decision: what happens to them, in words.
     """
     named = ", ".join(clock_text(wall) for wall in walls)
     more = f" and {count - len(walls)} more" if count > len(walls) else ""
@@ -194,5 +194,5 @@ def gap_note(walls: Sequence[Wall], count: int, zone: Zone, decision: str) -> st
 
 
 def twice(wall: Wall, zone: Zone) -> str:
-    """That a clock shows a wall time twice."""
+    """Describes that a clock repeats a wall time."""
     return f"{clock_text(wall)} comes twice on {day_of(wall)} in {zone.name}"

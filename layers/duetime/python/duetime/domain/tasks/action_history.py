@@ -1,7 +1,7 @@
-"""What was done to a task from outside: by whom, when, and why. Its attempts have records of their own.
+"""History of actions on a task: who did what, when, and why. Attempts have records of their own.
 
-An action rides on the write that it causes: it is an attribute of the record, and costs no write. The record of a task
-that nobody acted on has none.
+An action is stored by the write that it causes: it is an attribute of the record, and costs no write. Records of tasks
+without actions do not have the attribute.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 _FIXED_BYTES = 32
-"""About what an entry needs besides its texts."""
+"""Approximate size of an entry without its texts."""
 
 
 class Action(StrEnum):
-    """What was done.
+    """The action.
 
     Attributes:
         UPDATED: fields were changed.
         PAUSED: it was paused before it started.
         PAUSE_REQUESTED: a pause of its running attempt was requested.
         RESUMED: it was resumed, or a request to pause was withdrawn.
-        RUN_REQUESTED: it was to run at once.
-        RETRIED: it had ended, and was to be tried again.
-        ROLLBACK_REQUESTED: it had ended, and was to be rolled back.
+        RUN_REQUESTED: a run now was requested.
+        RETRIED: a retry after its end was requested.
+        ROLLBACK_REQUESTED: a rollback after its end was requested.
         CANCELLED: it was cancelled before it started.
         CANCEL_REQUESTED: a stop of its running attempt was requested.
-        APPROVED: it waited for an approval, and was approved.
-        REJECTED: it waited for an approval, and was rejected.
+        APPROVED: it was approved.
+        REJECTED: it was rejected.
     """
 
     UPDATED = "updated"
@@ -51,12 +51,12 @@ class Action(StrEnum):
 
 
 class ActorType(StrEnum):
-    """Who acts.
+    """The kind of actor.
 
     Attributes:
         USER: a caller of the API.
-        SCHEDULE: the schedule that the task is a run of.
-        TOPOLOGY: the topology that the task is a node of.
+        SCHEDULE: the schedule that created the task.
+        TOPOLOGY: the topology of the node.
         SYSTEM: the scheduler itself.
     """
 
@@ -68,13 +68,13 @@ class ActorType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """Who does something, and why.
+    """Who performs an action, and why.
 
     Attributes:
-        actor: what kind of actor.
-        name: of a user, if that is another than the task's owner: several people may act for one owner.
+        actor: the kind of actor.
+        name: of a user other than the task's owner: several people may act for one owner.
         reason: why, in the user's words; empty for none.
-        operation: the bulk operation that does it.
+        operation: the bulk operation that performs it.
     """
 
     actor: ActorType = ActorType.USER
@@ -84,7 +84,7 @@ class Attribution:
 
 
 BY_SYSTEM = Attribution(ActorType.SYSTEM)
-"""The scheduler does it by itself."""
+"""An action of the scheduler itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +92,10 @@ class ActionRecord:
     """One action.
 
     Attributes:
-        at: when, by the clock of whoever carried it out.
-        version: of the record after it; `None` if it was written without a look at the record.
-        fields: of an update, what was changed.
-        nodes: of a retry of a topology, the nodes that were chosen to run again.
+        at: when, by the clock of the process that executed it.
+        version: of the record after it; `None` if it was written without reading the record.
+        fields: for an update, the changed fields.
+        nodes: for a retry of a topology, the nodes that were chosen to run again.
     """
 
     action: Action
@@ -107,7 +107,7 @@ class ActionRecord:
 
     @property
     def size(self) -> int:
-        """About how many bytes of the record it takes before compression."""
+        """Approximate size in the record before compression, in bytes."""
         texts = (self.by.name, self.by.reason, *self.fields, *self.nodes)
         return _FIXED_BYTES + sum(len(text.encode()) + 1 for text in texts)
 
@@ -117,14 +117,14 @@ class ActionHistory:
     """The last actions, oldest first.
 
     Attributes:
-        dropped: how many older ones the record had no more room for.
+        dropped: number of older ones that did not fit.
     """
 
     records: tuple[ActionRecord, ...] = ()
     dropped: int = 0
 
     def plus(self, record: ActionRecord) -> ActionHistory:
-        """The same with one more; of too many, or too large ones, the oldest go. The new one always stays."""
+        """A copy with another action. If actions are too many or too large, the oldest are removed, not the new one."""
         kept = [*self.records, record][-ACTIONS_INLINE:]
         while len(kept) > 1 and sum(each.size for each in kept) > ACTIONS_INLINE_BYTES:
             kept.pop(0)

@@ -1,4 +1,4 @@
-"""What the settings of a deployment let tasks call."""
+"""Rules of a deployment about what tasks may call."""
 
 from __future__ import annotations
 
@@ -66,28 +66,28 @@ _NEVER = tuple(
         "ff00::/8",  # multicast
     )
 )
-"""Written out, because what `ipaddress` calls global differs between versions of Python.
+"""Listed explicitly, because `ipaddress` classifies global addresses differently in different versions of Python.
 
 Source: IANA IPv4 and IPv6 Special-Purpose Address Registries; RFC 2765, RFC 3879, RFC 4291.
 """
 _UNICAST = ipaddress.ip_network("2000::/3")
-"""All that IANA has given out of IPv6 as global unicast."""
+"""The IPv6 range that IANA has allocated for global unicast."""
 _LOCAL_NAMES = ("localhost", "localdomain", "local", "internal", "home.arpa")
-"""Names, and all names below them, that no public DNS server answers for (Source: RFC 6761, RFC 6762, RFC 8375; ICANN
+"""Names, including their subdomains, that no public DNS server resolves (Source: RFC 6761, RFC 6762, RFC 8375; ICANN
 resolution 2024.07.29.06 on `internal`); `metadata.google.internal` is one of them."""
 _DOTS = dict.fromkeys(map(ord, "\u3002\uff0e\uff61"), ".")
-"""What is taken for a dot in a name as well (Source: RFC 3490, section 3.1)."""
+"""Characters that are equivalent to a dot in a name (Source: RFC 3490, section 3.1)."""
 _WIDTH, _PART = 32, 8
-"""Bits of an IPv4 address, and of each of its parts but the last that is written."""
+"""Bits of an IPv4 address, and of each part of its text except the last."""
 _MOST_PARTS = 4
 
 
 def refusal(url: str, allowed: Collection[str]) -> str | None:
-    """Why a URL may not be called, as far as the URL itself says; `None` if nothing speaks against it.
+    """Why a URL may not be called, judged by the URL alone; `None` if it may.
 
     Args:
-        url: as a client gave it.
-        allowed: hosts that may be reached although they are not public.
+        url: as given by a client.
+        allowed: hosts that are allowed although they are not public.
     """
     try:
         parts = urlsplit(url)
@@ -111,14 +111,14 @@ def refusal(url: str, allowed: Collection[str]) -> str | None:
 
 
 def port_of(parts: SplitResult) -> int | None:
-    """The port of a split URL: the one that it names, or the one of its scheme."""
+    """The port of a split URL, explicit or by its scheme."""
     return PORTS.get(parts.scheme) if parts.port is None else parts.port
 
 
 def literal_address(host: str) -> str | None:
-    """The address that a host is, in whatever spelling a resolver takes; `None` if it is a name.
+    """The address of a host in any notation that resolvers accept; `None` if it is a name.
 
-    Of IPv4 these are one to four numbers, each decimal, octal or hexadecimal (Source: POSIX, `inet_addr`).
+    IPv4 addresses have one to four numbers, each decimal, octal or hexadecimal (Source: POSIX, `inet_addr`).
     """
     try:
         return str(ipaddress.ip_address(host.partition("%")[0]))
@@ -136,7 +136,7 @@ def literal_address(host: str) -> str | None:
 
 
 def is_public(text: str) -> bool:
-    """Whether an address is one of the public internet."""
+    """Whether an address is on the public internet."""
     address = ipaddress.ip_address(text.partition("%")[0])
     if address.version == _UNICAST.version and address not in _UNICAST:
         return False
@@ -160,9 +160,9 @@ class HttpSecret:
     """A secret in Secrets Manager.
 
     Attributes:
-        arn: the secret's.
-        hosts: the only hosts that it is sent to.
-        owners: the only owners whose tasks may use it; empty for all.
+        arn: of the secret.
+        hosts: the hosts to which it may be sent.
+        owners: the owners whose tasks may use it; empty for all.
     """
 
     arn: str
@@ -172,7 +172,7 @@ class HttpSecret:
 
 @dataclass(frozen=True, slots=True)
 class HttpSecrets:
-    """The secrets that HTTP calls may use, by the names that tasks give."""
+    """The secrets that HTTP calls may use, by the names used in tasks."""
 
     by_name: Mapping[str, HttpSecret] = field(default_factory=dict)
 
@@ -180,9 +180,9 @@ class HttpSecrets:
         """Why a secret may not be sent to a URL; `None` if it may.
 
         Args:
-            name: as a task names it.
+            name: as used in tasks.
             url: of the endpoint.
-            reachable: hosts that may be reached although they are not public, without TLS, too.
+            reachable: hosts that are allowed although they are not public, also without TLS.
         """
         secret = self.by_name.get(name)
         if secret is None:
@@ -208,18 +208,18 @@ _NOT_CALLABLE = "is not among the resources that the settings let tasks call"
 _OURS_ONLY = "is of duetime's own request only, which `method` and `body` replace"
 _TOO_LONG = f"should be less than or equal to {MAX_TIMEOUT_SECONDS}, unless pull workers run the task"
 _MOST_TOLD = 20
-"""Types that a rejection names."""
+"""Maximum number of types that a rejection lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class TargetRules:
-    """What tasks may call.
+    """The targets that tasks may call.
 
     Attributes:
         pulled: the types that the settings declare as pulled.
         callable_arns: the AWS resources that tasks may call.
         reachable_hosts: hosts that HTTP calls may reach although they are not public.
-        handled: the types that have a handler; `None` where that is not known, and no type is rejected.
+        handled: the types that have a handler; `None` if unknown, in which case no type is rejected.
         secrets: the secrets that HTTP calls may use.
     """
 
@@ -230,10 +230,10 @@ class TargetRules:
     secrets: HttpSecrets = _NO_SECRETS
 
     def accept(self, spec: TaskSpec) -> Target:
-        """What a task that is requested now calls; later `target_of` says it, whatever has happened to its type.
+        """The target of a new task. Later, `target_of` returns it, even if its type has no handler any more.
 
         Raises:
-            FieldInvalid: as by `target_of`; or it is of a type that no handler is known for, and that is not allowed.
+            FieldInvalid: as for `target_of`; or no handler is known for its type, and the request does not allow that.
         """
         target = self.target_of(spec)
         is_known = self.handled is None or spec.type in self.handled or spec.allow_unknown_type
@@ -242,12 +242,12 @@ class TargetRules:
         return target
 
     def target_of(self, spec: TaskSpec) -> Target:
-        """What a task calls: what was requested, else the workers that pull its type, else its handler.
+        """The target of a task: the requested one, else pull workers of its type, else its handler.
 
         Raises:
-            FieldInvalid: its type cannot be pulled, or pull workers would roll it back; likewise for AWS resources,
-                and for topologies; or an HTTP call would lead to an address that is not public; or an attempt may take
-                longer than a worker function can.
+            FieldInvalid: its type cannot be pulled, or its rollback is not supported by pull workers, AWS resources or
+                topologies; or an HTTP call would reach an address that is not public; or an attempt may take longer
+                than a worker function can.
         """
         target = spec.target or (PullTarget() if spec.type in self.pulled else HandlerTarget())
         if isinstance(target, PullTarget) and spec.type not in self.pulled:
@@ -281,14 +281,14 @@ class TargetRules:
         )
 
     def _check_address(self, field: str, address: str) -> None:
-        """Reject an address that notices would not be sent to."""
+        """Rejects an address to which notices may not be sent."""
         if service_of(address) is None:
             self._check_url(field, address)
         elif not self.callable_arns.allow(address):
             raise FieldInvalid(field, _NOT_CALLABLE, FaultCode.NOT_ALLOWED)
 
     def _check_http(self, target: HttpTarget) -> None:
-        """Reject a request that contradicts itself, or leads where it may not, or where its secret may not."""
+        """Rejects a request that contradicts itself, or whose URL or secret is not allowed."""
         self._check_url("target.url", target.url)
         _check_request(target)
         auth = target.request.auth
@@ -301,7 +301,7 @@ class TargetRules:
 
 
 def _check_request(target: HttpTarget) -> None:
-    """Reject a request that contradicts itself, or is too large for a record."""
+    """Rejects a request that contradicts itself, or is too large for a record."""
     request = target.request
     if request.is_custom and target.offers_more:
         raise FieldInvalid(f"target.{target.offers_more}", _OURS_ONLY, FaultCode.CONFLICT)
@@ -315,7 +315,7 @@ def _check_request(target: HttpTarget) -> None:
 
 
 def _check_header(auth: Auth, request: HttpRequest) -> None:
-    """Reject a header for a secret where there is none, or none where there is one, or the same header twice."""
+    """Rejects a header name that its scheme does not use, a missing one, or a duplicate header."""
     if (auth.scheme is AuthScheme.HEADER) != bool(auth.header):
         why = "names the header of the scheme `header`, and of no other"
         raise FieldInvalid("target.auth.header", why, FaultCode.CONFLICT)
@@ -324,14 +324,14 @@ def _check_header(auth: Auth, request: HttpRequest) -> None:
 
 
 def _told(types: Collection[str]) -> str:
-    """Some types, by name."""
+    """Lists some types by name."""
     names = sorted(types)
     more = f" and {len(names) - _MOST_TOLD} more" if len(names) > _MOST_TOLD else ""
     return ", ".join(map(repr, names[:_MOST_TOLD])) + more if names else "none"
 
 
 def _lacking_rollback(target: Target) -> str:
-    """Why a target offers no rollback; an empty text if it may."""
+    """Why a target does not support rollback; empty if it does."""
     match target:
         case PullTarget():
             return "pull workers do not"

@@ -1,4 +1,4 @@
-"""Approvals: tasks that wait for a person to approve or to reject them."""
+"""Approvals: tasks that wait for a person's decision."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 REJECTED, TIMED_OUT = "Rejected", "ApprovalTimedOut"
-"""Classes of the errors of a task that was rejected, and of one that nobody has decided in time."""
+"""Error types of a task that was rejected, and of one that was not decided in time."""
 
 
 def is_awaited(task: Task, now: Millis) -> bool:
-    """Whether a task can be approved or rejected now: it waits for that, or is due and no worker has seen it yet."""
+    """Whether a task can be approved or rejected now: it waits for approval, or is due and not yet claimed."""
     is_waiting = task.state is State.WAITING and task.waiting_for == APPROVAL_AWAITED
     is_due = task.state is State.SCHEDULED and task.due_at <= now
     return (is_waiting or is_due) and isinstance(task.target, ApprovalTarget)
 
 
 def is_being_checked(task: Task) -> bool:
-    """Whether a worker has just claimed an approval: it lets it wait, or ends it because its time is over."""
+    """Whether a worker has just claimed an approval, to let it wait or to end it on timeout."""
     return task.state is State.RUNNING and isinstance(task.target, ApprovalTarget)
 
 
 def waiting_time(task: Task, now: Millis) -> Postponed | None:
-    """How long a due task still waits for an approval; `None` if it waits for none, or its time is over."""
+    """How long a due task still waits for an approval; `None` if it waits for none, or has timed out."""
     if not isinstance(task.target, ApprovalTarget) or task.state is State.ROLLING_BACK:
         return None
-    # What was due before it was created has its whole time; what was tried again by its user waits once more.
+    # A task that was due before its creation has the full time; a retried one waits again.
     since = max(task.due_at, task.created_at, task.reopened_at or 0)
     until = since + task.target.timeout_seconds * SECOND
     return Postponed(until, APPROVAL_AWAITED) if now < until else None
 
 
 def after_timeout(target: ApprovalTarget) -> Succeeded | Failed:
-    """How a task ends that nobody has decided in time."""
+    """The end of a task that was not decided in time."""
     told = f"nobody has decided within {target.timeout_seconds} s"
     match target.on_timeout:
         case OnTimeout.APPROVE:
@@ -55,5 +55,5 @@ def after_timeout(target: ApprovalTarget) -> Succeeded | Failed:
 
 
 def rejection(reason: str) -> TaskError:
-    """The error of a task that a person has rejected."""
+    """The error of a rejected task."""
     return failure(REJECTED, reason or "it was rejected").error

@@ -1,4 +1,4 @@
-"""Names of AWS resources (ARNs): which service one belongs to, and which of them tasks may call.
+"""ARNs of AWS resources: the service of an ARN, and which resources tasks may call.
 
 `arn:partition:service:region:account:resource` (Source: IAM User Guide, "Amazon Resource Names").
 """
@@ -11,7 +11,8 @@ from enum import StrEnum
 from functools import cache
 
 EVENT_SOURCE = "duetime"
-"""Source of all events that tasks put on event buses: none speaks in another system's name, or makes a task by it."""
+"""Source of all events that tasks put on event buses: no task can impersonate another system, or create tasks by
+events."""
 _SEGMENTS = 6
 
 
@@ -52,8 +53,8 @@ _RESOURCES = {
     AwsService.CODEBUILD: r"project/[A-Za-z0-9_-]{2,255}",
     AwsService.GLUE: r"job/[A-Za-z0-9_.-]{1,255}",
 }
-"""Source: the services' API references, for names; a function and a state machine may have a version or alias, and a
-task definition and a job definition a revision."""
+"""Source: the services' API references, for names; functions and state machines may have a version or alias, task
+definitions and job definitions a revision."""
 _CLUSTER = r"cluster/[A-Za-z0-9_-]{1,255}"
 _JOB_QUEUE = r"job-queue/[A-Za-z0-9_-]{1,128}"
 _QUALIFIED = re.compile(r"[^:]*(:[^:]*){5}:[^:]+:[^:]+")
@@ -61,27 +62,27 @@ _ROLE = re.compile(r"arn:aws(-[a-z]+)*:iam::[0-9]{12}:role/[A-Za-z0-9+=,.@_/*?-]
 
 
 def arn_pattern(service: AwsService) -> str:
-    """The form of the ARNs of a service's resources, as a regular expression that JSON Schema knows, too."""
+    """Regular expression for the ARNs of a service's resources, in a form that JSON Schema also supports."""
     return _pattern(service, _RESOURCES[service])
 
 
 def cluster_pattern() -> str:
-    """The form of the ARNs of ECS clusters."""
+    """Regular expression for the ARNs of ECS clusters."""
     return _pattern(AwsService.ECS, _CLUSTER)
 
 
 def job_queue_pattern() -> str:
-    """The form of the ARNs of job queues of Batch."""
+    """Regular expression for the ARNs of Batch job queues."""
     return _pattern(AwsService.BATCH, _JOB_QUEUE)
 
 
 def is_qualified(arn: str) -> bool:
-    """Whether the ARN of a function names a version or an alias of it."""
+    """Whether the ARN of a function includes a version or an alias."""
     return _QUALIFIED.fullmatch(arn) is not None
 
 
 def is_role(arn: str) -> bool:
-    """Whether an ARN, or a pattern of ARNs, is of a role: one that containers of tasks may be given."""
+    """Whether an ARN, or a pattern of ARNs, is of a role that containers of tasks may have."""
     return _ROLE.fullmatch(arn) is not None
 
 
@@ -91,23 +92,23 @@ def _pattern(service: AwsService, resource: str) -> str:
 
 
 def service_of(arn: str) -> AwsService | None:
-    """The service of an ARN, or of a pattern of ARNs; nothing if it is none whose resources a task may call."""
+    """The service of an ARN, or of a pattern of ARNs; `None` if tasks may not call its resources."""
     segments = arn.split(":", _SEGMENTS - 1)
     return _SERVICE_OF.get(segments[2]) if len(segments) == _SEGMENTS else None
 
 
 @dataclass(frozen=True, slots=True)
 class ArnPatterns:
-    """Which resources tasks may call.
+    """The resources that tasks may call.
 
     Attributes:
-        patterns: ARNs in which `*` stands for any characters and `?` for one, as in IAM's policies.
+        patterns: ARNs in which `*` stands for any characters and `?` for one, as in IAM policies.
     """
 
     patterns: tuple[str, ...] = ()
 
     def allow(self, arn: str) -> bool:
-        """Whether a pattern matches. A wildcard stays within its segment, the last of which is the resource."""
+        """Whether a pattern matches. A wildcard does not match across segments, the last of which is the resource."""
         return any(_matcher(pattern).fullmatch(arn) for pattern in self.patterns)
 
 

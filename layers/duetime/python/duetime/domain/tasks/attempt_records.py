@@ -1,4 +1,4 @@
-"""Attempt records: how each of a task's attempts ended, and what it has waited for between them."""
+"""Attempt records: how each attempt of a task ended, and its waits in between."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TaskError:
-    """Why an attempt failed: the error's type and message.
+    """The type and message of an attempt's error.
 
-    Whatever a user's code says fits: characters that UTF-8 cannot write are escaped, and so is in a type what cannot be
-    printed.
+    Any text from a user's code is accepted: characters that UTF-8 cannot encode are escaped, and so are unprintable
+    ones in a type.
     """
 
     type: str
     message: str
 
     def __post_init__(self) -> None:
-        """Escape what cannot be written."""
+        """Escape characters that cannot be stored."""
         kind = self.type if self.type.isprintable() else repr(self.type)[1:-1]
         object.__setattr__(self, "type", kind or "Error")
         object.__setattr__(self, "message", writable(self.message))
 
 
 EXPIRED = "Expired"
-"""Class of the error of a task that has expired: its first attempt had not started in time."""
+"""Error type of an expired task: its first attempt did not start in time."""
 RETRY_DURATION_EXPIRED = "RetryDurationExpired"
-"""Class of the error of a task whose next attempt could not start in the `max_duration_seconds` of its retry policy."""
+"""Error type of a task whose next attempt could not start within the `max_duration_seconds` of its retry policy."""
 LOCK_WAIT_EXPIRED = "LockWaitExpired"
-"""Class of the error of a task that has waited for its lock longer than its `wait_seconds`."""
+"""Error type of a task that has waited for its lock longer than its `wait_seconds`."""
 
 
 class AttemptOutcome(StrEnum):
@@ -54,28 +54,28 @@ class AttemptOutcome(StrEnum):
     RETRIED = "retried"
     FAILED = "failed"
     LOST = "lost"
-    """Its worker vanished: the lease ran out."""
+    """Its worker was lost: the lease expired."""
     PAUSED = "paused"
-    """It stopped because its user asked for a pause; it counts as no attempt."""
+    """It stopped because its user requested a pause; it does not count as an attempt."""
     CANCELLED = "cancelled"
-    """It stopped because its user asked for a cancel."""
+    """It stopped because its user requested a cancel."""
     ROLLED_BACK = "rolled_back"
     """The target's `rollback` returned."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptRecord:
-    """What is kept of one attempt.
+    """The stored summary of one attempt.
 
     Attributes:
         attempt: its number, from 1.
-        fence: the fence it ran under; unlike the number it never repeats.
-        worker: who ran it.
-        started_at: when the target was called; 0 if its worker was lost and nobody knows.
-        late: how long after its planned start that was, in milliseconds.
+        fence: its fence; unlike the number it never repeats.
+        worker: the worker that ran it.
+        started_at: when the target was called; 0 if the worker was lost and the time is unknown.
+        late: delay of that after the planned start, in milliseconds.
         took: how long the target ran, in milliseconds.
         outcome: how it ended.
-        error: why it failed, its message cut; `None` of the last attempt, whose error is the task's.
+        error: why it failed, with a truncated message; `None` for the last attempt, whose error is the task's.
     """
 
     attempt: int
@@ -89,24 +89,24 @@ class AttemptRecord:
 
 
 PAUSED = "paused"
-"""What a task waits for that its user has paused."""
+"""Wait of a task that its user has paused."""
 RESUMED = "resumed"
-"""Stands for the time until its next check of a task that its user has let go on."""
+"""Wait of a resumed task until its next check."""
 QUEUED = "queued"
-"""Stands for the time that the message of a task that starts late was on its queue."""
+"""Wait of a late task's message on its queue."""
 RECEIVED = "received"
-"""Stands for the time after that, until the task starts."""
+"""Wait from the receipt of the message to the start of the task."""
 FORGOTTEN = ""
-"""Stands for earlier waits that the record had no more room for."""
+"""Reason of earlier waits that did not fit into the record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A wait of a task; it ended when the task was claimed next.
+    """A wait of a task; it ended at the task's next claim.
 
     Attributes:
-        since: when it began.
-        reason: what for, in the words of `waiting_for`.
+        since: when it started.
+        reason: the reason, in the words of `waiting_for`.
     """
 
     since: Millis

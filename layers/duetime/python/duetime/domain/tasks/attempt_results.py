@@ -1,4 +1,4 @@
-"""Results of an attempt, as a target or a worker reports them."""
+"""Results of an attempt, as reported by a target or a worker."""
 
 from __future__ import annotations
 
@@ -33,10 +33,11 @@ class Failed:
     """The target failed.
 
     Attributes:
-        retriable: another attempt might help.
-        wait_at_least: shortest wait before the next attempt, as the target requires it, in milliseconds.
-        process_ends_at: the target has not ended, its process will have by then: nothing of the task begins before.
-        traceback: of what a Python handler raised, without secrets; empty if there is none.
+        retriable: whether another attempt might succeed.
+        wait_at_least: shortest wait before the next attempt that the target requested, in milliseconds.
+        process_ends_at: for a target that is still running, when its process will have ended: nothing of the task
+            starts before.
+        traceback: of a Python handler's exception, without secrets; empty if there is none.
     """
 
     error: TaskError
@@ -46,18 +47,18 @@ class Failed:
     traceback: str = ""
 
     def retry_at(self, ended_at: Millis, wait: Millis) -> Millis:
-        """When the next attempt may begin, by a policy that waits for so long."""
+        """When the next attempt may start, given the wait of the retry policy."""
         after_it = 0 if self.process_ends_at is None else self.process_ends_at + LEASE_RETURN_MARGIN
         return max(ended_at + max(wait, self.wait_at_least), after_it)
 
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
-    """The target has accepted the work and will notify.
+    """The target has accepted the work and will send a notification.
 
     Attributes:
-        job: the ARN of the job that AWS runs for it; empty for other targets, and if the start of the job got no
-            response: then it is looked for.
+        job: the ARN of the AWS job; empty for other targets, and if the start of the job got no response, in which case
+            the job is searched for.
     """
 
     job: str = ""
@@ -65,17 +66,17 @@ class Deferred:
 
 @dataclass(frozen=True, slots=True)
 class Yielded:
-    """The target stopped because its user asked for a pause; `checkpoint` is JSON text in UTF-8, or nothing."""
+    """The target stopped because a pause was requested; `checkpoint` is JSON text in UTF-8, or `None`."""
 
     checkpoint: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The target stopped because its user asked for a cancel.
+    """The target stopped because a cancel was requested.
 
     Attributes:
-        error: what is not known about that; `None` if nothing is left open.
+        error: what remains unknown about the stop; `None` if nothing does.
     """
 
     error: TaskError | None = None
@@ -83,12 +84,12 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True)
 class Postponed:
-    """The target was not called: something it needs is not free, or is switched off. It counts as no attempt.
+    """The target was not called, because something that it needs is not available or is switched off. Not an attempt.
 
     Attributes:
-        until: when it is worth another check.
-        reason: what is waited for, in words a user understands: `lock db-17`.
-        rate_places: its places in the lines of its rates; `None` leaves it those that it has.
+        until: when to check again.
+        reason: what the task waits for, for users: `lock db-17`.
+        rate_places: its places in the lines of its rates; `None` leaves them unchanged.
     """
 
     until: Millis
@@ -96,7 +97,7 @@ class Postponed:
     rate_places: Mapping[str, int] | None = None
 
     def __post_init__(self) -> None:
-        """Escape what UTF-8 cannot write: a package of handlers may say why it is broken."""
+        """Escape what UTF-8 cannot encode: the text may come from a broken package of handlers."""
         object.__setattr__(self, "reason", writable(self.reason))
 
 
@@ -106,9 +107,9 @@ class SkipCode(StrEnum):
     Attributes:
         DELETED: its schedule was deleted.
         PAUSED: its schedule is paused.
-        CHANGED: its schedule was changed, or paused and resumed, after it was placed.
-        OVERLAP: a previous run of its schedule goes on.
-        NO_RUNS_LEFT: as many runs of its schedule have begun as may.
+        CHANGED: its schedule was changed, or paused and resumed, after the task was placed.
+        OVERLAP: a previous run of its schedule is still open.
+        NO_RUNS_LEFT: the limit of runs of its schedule is reached.
     """
 
     DELETED = "deleted"
@@ -120,10 +121,10 @@ class SkipCode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """The target was not called, and will not be: the task's schedule does not want it any more.
+    """The target was not called, and will not be: the task's schedule no longer wants it to run.
 
     Attributes:
-        reason: why, in words a user understands.
+        reason: for users.
         code: the same, for programs.
     """
 
@@ -133,11 +134,11 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """The target was not called, and will not be: the time in which this attempt might have started is over.
+    """The target was not called, and will not be: this attempt did not start in time.
 
     Attributes:
-        reason: why, in words a user understands.
-        kind: class of the error that the task has then.
+        reason: for users.
+        kind: error type of the task.
     """
 
     reason: str
@@ -145,27 +146,27 @@ class Expired:
 
 
 SKIPPED = "Skipped"
-"""Class of the error of a task that was skipped."""
+"""Error type of a skipped task."""
 Ending = Succeeded | Failed | Deferred | Yielded | Stopped | Postponed | Skipped | Expired
 
 
 @dataclass(frozen=True, slots=True)
 class NotSent:
-    """The target's call provably never left: what was to take it has rejected it. It counts as no attempt.
+    """The target's call was certainly not sent, because the receiving service rejected it. Not an attempt.
 
     Attributes:
-        reason: what rejected it, in words a user understands.
+        reason: what rejected it, for users.
     """
 
     reason: str
 
     def postponed(self, task: Task, now: Millis, fraction: float) -> Postponed:
-        """The same with the time of the next try: the wait is as long again as the task has been due, within bounds.
+        """The same with the time of the next try: the wait equals the time since the due time, within bounds.
 
         Args:
             task: the record as it was claimed.
             now: the time.
-            fraction: a random number, 0 <= fraction < 1, which spreads the tries over half of the wait.
+            fraction: a random number, 0 <= fraction < 1, which spreads tries over half of the wait.
         """
         due = max([task.due_at, *(line.started_at + line.took for line in task.attempt_history[-1:])])
         bound = max(SHORTEST_NOT_SENT_WAIT, min(now - due, LONGEST_NOT_SENT_WAIT))
@@ -173,19 +174,19 @@ class NotSent:
 
 
 TargetEnding = Ending | NotSent
-"""How a call of a target ends."""
+"""The result of calling a target."""
 
 
 def failure(kind: str, message: str, *, retriable: bool = True, wait_at_least: Millis = 0) -> Failed:
-    """A failure whose error fits the record: a longer text is cut, and says so."""
-    # Cut before it is escaped, because it may be very long, and after that, because it may have become longer.
+    """A failure whose error fits the record: longer texts are truncated with a note."""
+    # Truncated before escaping, because it may be very long, and again after it, because escaping makes it longer.
     error = TaskError(kind[:MAX_ERROR_TYPE_LENGTH], message[: MAX_ERROR_MESSAGE_LENGTH + 1])
     error = TaskError(error.type[:MAX_ERROR_TYPE_LENGTH], shortened(error.message, MAX_ERROR_MESSAGE_LENGTH))
     return Failed(error, retriable, wait_at_least)
 
 
 def shortened(message: str, length: int) -> str:
-    """A text that is cut if it is longer, and says so."""
+    """Truncates a text with a note, if it is longer."""
     if len(message) <= length:
         return message
     return message.removesuffix(_CUT)[: length - len(_CUT)] + _CUT

@@ -1,4 +1,4 @@
-"""One attempt: what its target is given, how it may end, and what is written then."""
+"""One attempt: its claim, how it may end, and the resulting writes."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 
 UNACKNOWLEDGED = "a worker: nobody received the last lease"
-"""What a task has waited for since a lease that nobody received."""
+"""Wait reason of a task after a lease that was never acknowledged."""
 
 
 def reported_history(task: Task) -> tuple[AttemptRecord, ...]:
-    """A task's attempt history, its last line with the error that the record is about to forget."""
+    """A task's attempt history, in which the last record has the error that the task's record will lose."""
     if not has_unreported_error(task) or task.error is None:
         return task.attempt_history
     error = replace(task.error, message=shortened(task.error.message, ATTEMPT_ERROR_LENGTH))
@@ -47,7 +47,7 @@ def reported_history(task: Task) -> tuple[AttemptRecord, ...]:
 
 
 def has_unreported_error(task: Task) -> bool:
-    """Whether the record's error is that of the last line of its attempt history, which does not repeat it."""
+    """Whether the record's error belongs to the last record of its attempt history, which does not repeat it."""
     if task.error is None or not task.attempt_history:
         return False
     last = task.attempt_history[-1]
@@ -55,17 +55,17 @@ def has_unreported_error(task: Task) -> bool:
 
 
 def ended_attempts(task: Task, older: Iterable[AttemptRecord]) -> list[AttemptRecord]:
-    """The attempts of a task that have ended, oldest first, the last one with its whole error.
+    """The ended attempts of a task, oldest first, the last one with its full error.
 
     Args:
-        task: the record, which holds the last lines.
-        older: the lines that the record had no more room for; one that it still has is not repeated here.
+        task: the record, which contains the latest attempts.
+        older: attempts that did not fit into the record; those that are still in it are ignored.
     """
-    # An attempt that was lost is entered with the next one that ends; until then its fence tells of it.
+    # A lost attempt is recorded when the next attempt ends; until then, only its fence shows it.
     ended = Run(task, 0, 0).history_before if task.state in LEASED and task.lease_expires_at else task.attempt_history
     lines = {line.fence: line for line in (*older, *ended)}
     if has_unreported_error(task):
-        # The attempt history would tell it again, and cut.
+        # The attempt history would repeat it, truncated.
         last = task.attempt_history[-1]
         lines[last.fence] = replace(last, error=task.error)
     return [lines[fence] for fence in sorted(lines)]
@@ -73,13 +73,13 @@ def ended_attempts(task: Task, older: Iterable[AttemptRecord]) -> list[AttemptRe
 
 @dataclass(frozen=True, slots=True)
 class Claimant:
-    """Who claims, and when.
+    """The process that claims a task, and the time.
 
     Attributes:
-        holder: who.
+        holder: the process.
         now: the time by the claimer's clock.
-        lease: length of the lease, counted from the planned start.
-        awaits_acknowledgement: a client may never receive the lease: it is an attempt once the client is heard of.
+        lease: duration of the lease, counted from the planned start.
+        awaits_acknowledgement: a client may not receive the lease: it becomes an attempt when the client responds.
     """
 
     holder: str
@@ -88,20 +88,20 @@ class Claimant:
     awaits_acknowledgement: bool = False
 
     def claim(self, message: Message, nonce: str) -> Write:
-        """The write that claims a task: of this generation and due, or left by a worker whose lease is over."""
+        """The write that claims a task: at this generation and due, or left by a worker whose lease has ended."""
         start = max(self.now, message.due)
         guard = Guard(generation=message.generation, due_by=start, acknowledged=True)
         write = self._lease_service(message.task_id, Move.CLAIM, nonce, start, guard)
         return replace(write, sets={**write.sets, "unacknowledged": 1}) if self.awaits_acknowledgement else write
 
     def claim_unacknowledged(self, task: Task, nonce: str) -> Write:
-        """The write that takes over a lease that is over and that its client never acknowledged.
+        """The write that takes over an ended lease that its client never acknowledged.
 
-        That was no attempt, and the new lease has its number. After too many in a row they count: what ends each
-        client before it is heard of may be the task.
+        Such a lease was not an attempt, so the new lease has the same number. After too many in a row they count: the
+        task may be crashing each client before it responds.
 
         Args:
-            task: the record as it was read; somebody's write in between is a rejection.
+            task: the record as read; any write in between leads to a rejection.
             nonce: of the write.
         """
         unacknowledged = task.unacknowledged or 0
@@ -113,16 +113,16 @@ class Claimant:
             "waits": waits_with(task, UNACKNOWLEDGED, task.run_at or self.now),
         }
         if task.started_at == task.run_at and not is_attempt:
-            # The claim had entered it; nothing has started.
+            # The claim had recorded it; nothing has started.
             sets["started_at"] = self.now
         return replace(write, sets=sets, adds={"fence": 1, "attempt": int(is_attempt)})
 
     def claim_rollback(self, task: Task, nonce: str) -> Write:
-        """The write that takes up a rollback that is due, or was left by a worker whose lease is over."""
+        """The write that claims a rollback that is due, or was left by a worker whose lease has ended."""
         return self._lease_service(task.id, Move.CLAIM_ROLLBACK, nonce, self.now, Guard(due_by=self.now))
 
     def claim_follow_up(self, task: Task, nonce: str) -> Write:
-        """The write that takes over what follows an outcome; it is no attempt."""
+        """The write that takes over the follow-ups of an outcome; not an attempt."""
         write = self._lease_service(task.id, Move.CLAIM_FOLLOW_UP, nonce, self.now, Guard(open=True))
         return replace(write, adds={"fence": 1}, sets_once={})
 
@@ -140,10 +140,10 @@ class Claimant:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """How a message came to a worker.
+    """How a message reached a worker.
 
     Attributes:
-        sent_at: when it was sent, by the queue's clock; 0 if that is not known.
+        sent_at: when it was sent, by the queue's clock; 0 if unknown.
         received_at: when its worker received it.
     """
 
@@ -153,11 +153,11 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a target, as it is entered in the attempt history.
+    """One run of a target, as recorded in the attempt history.
 
     Attributes:
-        progress: what the target reported last and no heartbeat has written.
-        arrival: how the message came that led to it; `None` if that is not known.
+        progress: the latest progress reported by the target that no heartbeat has stored.
+        arrival: how the message arrived; `None` if unknown.
         was_called: whether the target was called, or may have been.
     """
 
@@ -182,12 +182,12 @@ class Run:
         )
 
     def attempt_history(self, outcome: AttemptOutcome) -> tuple[AttemptRecord, ...]:
-        """The whole attempt history after this run."""
+        """The complete attempt history after this run."""
         return (*self.history_before, self.line(outcome))
 
     @property
     def history_before(self) -> tuple[AttemptRecord, ...]:
-        """The attempt history without this run; attempts that left no line were lost with their workers."""
+        """The attempt history before this run; attempts without a record were lost with their workers."""
         task = self.task
         lost = (
             AttemptRecord(attempt, task.fence - (task.attempt - attempt), "", 0, 0, 0, AttemptOutcome.LOST)
@@ -196,7 +196,7 @@ class Run:
         return (*reported_history(task), *lost)
 
     def changes(self, outcome: AttemptOutcome) -> TaskChanges:
-        """What every end of a run writes: the attempt history, when the first run started, and no open stop request."""
+        """Changes at every end of a run: the attempt history, when the first run started, and no open stop request."""
         changes: TaskChanges = {
             "attempt_history": self.attempt_history(outcome)[-ATTEMPTS_INLINE:],
             "requested_action": None,
@@ -205,7 +205,7 @@ class Run:
         }
         changes |= acknowledged(self.task)
         if self.task.rate_places:
-            # The next attempt is another start.
+            # The next attempt has a start of its own.
             changes["rate_places"] = {}
         if self.progress is not None:
             changes["progress"] = self.progress
@@ -218,7 +218,7 @@ class Run:
         return changes
 
     def _late_waits(self) -> tuple[Wait, ...] | None:
-        """Where a late start was late: before its message was sent, on the queue or in the worker."""
+        """Where a late start was delayed: before its message was sent, on the queue or in the worker."""
         due, arrival = self.task.next_at, self.arrival
         if arrival is None or not arrival.sent_at or self.started_at - due <= ON_TIME:
             return None
@@ -228,72 +228,72 @@ class Run:
 
 
 def late_start(task: Task, started_at: Millis | None) -> TaskChanges:
-    """What a write after the call of a target says of a first start that was late; nothing if it is said already.
+    """The change that marks a first start as late, for a write after the target's call; empty if it is marked already.
 
     Args:
-        task: the record as it was claimed or read.
+        task: the record as claimed or read.
         started_at: when its first attempt started.
     """
     if started_at is None or task.started_late or task.attempt_history or task.state is State.ROLLING_BACK:
-        # Its due time may have been changed since an earlier attempt; and a rollback is no start.
+        # Its due time may have changed since an earlier attempt; and a rollback is not a start.
         return {}
     return {"started_late": True} if started_at - task.due_at >= LATE_EVENT_AFTER else {}
 
 
 def acknowledged(task: Task) -> TaskChanges:
-    """What every write of an attempt changes besides: its client is heard of, or the lease is nobody's any more."""
+    """Additional changes of every write of an attempt: its client has responded, or the lease has ended."""
     return {} if task.unacknowledged is None else {"unacknowledged": None}
 
 
 def claim_undone(task: Task) -> TaskChanges:
-    """What takes a claim back whose target was not called: it was no attempt."""
+    """Changes that undo a claim whose target was not called, so that it is not an attempt."""
     sets: TaskChanges = {"attempt": task.attempt - 1, **acknowledged(task)}
     if outlives_workers(task.target) and task.state is not State.ROLLING_BACK:
-        # Nor were the claims of workers that were lost meanwhile.
+        # The same applies to claims of workers that were lost meanwhile.
         sets["attempt"] = attempts_told_of(task)
     if task.started_at == task.run_at and (not task.awaiting_notification or seeks_job(task)):
-        # The claim entered it; nothing has started.
+        # The claim recorded it; nothing has started.
         sets["started_at"] = None
     return sets
 
 
 def waits_with(task: Task, reason: str, now: Millis) -> tuple[Wait, ...]:
-    """The waits of a task that is put back now; a wait that goes on has begun when it was first put back for it."""
+    """The waits of a task that is postponed now; a continuing wait keeps its original start."""
     wait = Wait(now, reason[:MAX_RECORDED_WAIT_LENGTH])
     last = task.waits[-1] if task.waits else None
     if last is not None and last.reason == wait.reason and last.since > _began_anew(task):
         return task.waits
     waits = (*task.waits, wait)
-    # The time limit of a wait for its lock counts from then, whatever it waits for in between.
+    # The time limit of a wait for a lock counts from then, whatever the task waits for in between.
     for_its_lock = None if task.lock is None else _first_of(waits, f"lock {task.lock.key}", _began_anew(task))
     return _bounded(waits, for_its_lock)
 
 
 def waiting_since(task: Task, reason: str) -> Millis | None:
-    """Since when a task has waited for something, besides for other things; `None` if it has not yet.
+    """Since when a task has waited for this reason, among others; `None` if it has not.
 
     Args:
         task: the record.
-        reason: what it waits for, as its waits call it.
+        reason: as in its waits.
     """
     first = _first_of(task.waits, reason, _began_anew(task))
     return None if first is None else first.since
 
 
 def _first_of(waits: Iterable[Wait], reason: str, after: Millis) -> Wait | None:
-    """The first wait for something that began after an instant."""
+    """The first wait for a reason that started after an instant."""
     reason = reason[:MAX_RECORDED_WAIT_LENGTH]
     return next((wait for wait in waits if wait.reason == reason and wait.since > after), None)
 
 
 def _began_anew(task: Task) -> Millis:
-    """Since when the waits of the present attempt count: the start of the one before, or a retry after its end."""
+    """Start of the present attempt's waits: the start of the previous attempt, or a retry after its end."""
     starts = [line.started_at for line in task.attempt_history[-1:]]
     return max([*starts, task.reopened_at or -1, -1])
 
 
 def _bounded(waits: tuple[Wait, ...], kept: Wait | None = None) -> tuple[Wait, ...]:
-    """The latest waits and one that is kept in any case, and of those before each only when they began."""
+    """The latest waits and one that is always kept; earlier ones are merged into one that keeps their start time."""
     if kept is None or kept in waits[1 - MAX_RECORDED_WAITS :]:
         return _latest(waits, MAX_RECORDED_WAITS)
     place = waits.index(kept)
@@ -302,14 +302,14 @@ def _bounded(waits: tuple[Wait, ...], kept: Wait | None = None) -> tuple[Wait, .
 
 
 def _latest(waits: tuple[Wait, ...], most: int) -> tuple[Wait, ...]:
-    """The latest waits, and of those before only when they began."""
+    """The latest waits; earlier ones are merged into one that keeps their start time."""
     if len(waits) <= most:
         return waits
     return (Wait(waits[0].since, FORGOTTEN), *waits[len(waits) - most + 1 :])
 
 
 def attempts_told_of(task: Task) -> int:
-    """How many attempts of the present count are in the history: an end begins a new count, a pause takes one back."""
+    """Number of recorded attempts in the present count: a retry after an end restarts it, a pause subtracts one."""
     last = task.attempt_history[-1] if task.attempt_history else None
     if last is None or last.started_at < (task.reopened_at or 0):
         return 0

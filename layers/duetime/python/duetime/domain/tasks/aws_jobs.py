@@ -1,6 +1,7 @@
-"""Jobs that AWS runs for as long as they take, and whose ends are waited for: what each service calls things.
+"""Long-running jobs in AWS whose end a task waits for: names and permissions of each service.
 
-One row a service; `duetime.adapters.targets.aws_jobs` has the calls, the stack makes its grants and rules of these.
+One entry per service. `duetime.adapters.targets.aws_jobs` makes the calls; the stack derives grants and rules from the
+entries.
 """
 
 from __future__ import annotations
@@ -20,29 +21,29 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
 
 JOB_PREFIX = "duetime-"
-"""What the names of all jobs of tasks begin with: their events are told from those of other jobs by it."""
+"""Prefix of all names of tasks' jobs, which distinguishes their events from those of other jobs."""
 JOB_TAG = ("duetime", "task")
-"""Key and value of the tag of a job whose ARN does not say that it is ours."""
+"""Key and value of the tag of a job whose ARN does not identify it as ours."""
 _NAME = re.compile(JOB_PREFIX + "([0-9A-Za-z]{26})-[0-9]{1,16}")
 JOB_STOPPED = "JobStopped"
-"""Class of the error of an attempt whose job was stopped from outside."""
+"""Error type of an attempt whose job was stopped externally."""
 JOB_UNKNOWN = "JobUnknown"
-"""Class of the error of an attempt whose job its service does not know, so that nobody knows how it ended."""
+"""Error type of an attempt whose job is unknown to its service, so that its outcome is unknown."""
 TASK_VARIABLE = "DUETIME_TASK"
-"""The variable, or argument, by which a job is given the facts of its task."""
+"""Environment variable, or argument, with the facts of the task."""
 NAME_VARIABLE = "DUETIME_JOB"
-"""The variable, or argument, that has the name of a job whose service gives it none of ours."""
+"""Environment variable, or argument, with the job's name, for services that do not let us name jobs."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobGrant:
-    """Actions on the jobs of what the settings name.
+    """Actions on jobs that use resources in the settings.
 
     Attributes:
-        actions: all of them.
-        of: a regular expression; an ARN, or a pattern of ARNs, that it does not match gives no grant.
-        on: what the actions are granted on, with the groups of that.
-        conditions: under which they are, as IAM writes them; `None` for none.
+        actions: all granted actions.
+        of: a regular expression; ARNs, or patterns of ARNs, that do not match get no grant.
+        on: the resource of the grant, in which groups of `of` are replaced.
+        conditions: IAM conditions; `None` for none.
     """
 
     actions: tuple[str, ...]
@@ -59,15 +60,15 @@ class JobService:
     """A service that runs jobs.
 
     Attributes:
-        start: the action that starts one, of the resource that the target names.
-        grants: what finds, reads and stops those that run.
-        event_source: source of the event that tells of a job's end.
+        start: the action that starts a job, on the target's resource.
+        grants: actions that find, read and stop running jobs.
+        event_source: source of the event for a job's end.
         event_type: its detail type.
-        event_states: the field of its detail with the job's state, and those that are ends.
-        event_job: the field of its detail with the job's name. If there is none: the field with the name of what was
-            started, and the one that identifies the job.
-        console: the page of a job in the AWS console, with `region`, `account`, `arn`, and as `parts` what its ARN
-            has behind the account, without colons and slashes.
+        event_states: the field of its detail with the job's state, and the final states.
+        event_job: the field of its detail with the job's name. If there is none: the field with the name of the started
+            resource, and the one that identifies the job.
+        console: URL of a job in the AWS console, with `region`, `account`, `arn`, and `parts`: the segments of the ARN
+            after the account, without colons and slashes.
     """
 
     start: str
@@ -124,7 +125,7 @@ JOB_SERVICES = {
     AwsService.BATCH: JobService(
         start="batch:SubmitJob",
         grants=(
-            # A job's id is known when it runs only, so its tag says that it is ours (Source: Service Authorization
+            # A job's id is known only when it runs, so its tag identifies it as ours (Source: Service Authorization
             # Reference, "Actions, resources, and condition keys for AWS Batch").
             JobGrant(
                 ("batch:TerminateJob",),
@@ -138,7 +139,7 @@ JOB_SERVICES = {
                 on=r"\1:job/*",
                 conditions={"StringEquals": {f"aws:RequestTag/{JOB_TAG[0]}": JOB_TAG[1]}},
             ),
-            # These are granted on everything, or not at all.
+            # These actions do not support resource-level permissions.
             JobGrant(("batch:DescribeJobs", "batch:ListJobs"), of=r".*:job-queue/.*", on="*"),
         ),
         event_source="aws.batch",
@@ -174,20 +175,20 @@ JOB_SERVICES = {
     ),
 }
 """Sources: the services' API references and Service Authorization References; EventBridge event references; AWS Lambda
-Developer Guide, "Monitoring durable functions" and "Security and permissions for Lambda durable functions". Addresses
-of pages in the console are not documented by AWS, and those of CodeBuild, Glue and Lambda were not tried."""
+Developer Guide, "Monitoring durable functions" and "Security and permissions for Lambda durable functions". URLs of the
+console are not documented by AWS, and those of CodeBuild, Glue and Lambda were not tried."""
 
 
 def is_job(target: Target | None) -> bool:
-    """Whether AWS runs a job for the target, whose end is waited for."""
+    """Whether the target is a job in AWS whose end is waited for."""
     return isinstance(target, AwsTarget) and target.is_job
 
 
 def job_name(task: Task) -> str:
-    """The name of the job of a task's present attempt.
+    """Name of the job of a task's present attempt.
 
-    It names the last attempt that has ended, not the present one: whoever claims the task after a worker that was lost
-    finds the job that the worker may have started.
+    It contains the number of the last ended attempt, not of the present one. So a worker that claims the task after
+    another was lost finds the job that may have been started.
     """
     return f"{JOB_PREFIX}{task.id}-{_last_ended(task)}"
 
@@ -198,7 +199,7 @@ def is_first_claim(task: Task) -> bool:
 
 
 def seeks_job(task: Task) -> bool:
-    """Whether the start of a job got no response, and it is looked for what came of it."""
+    """Whether the start of a job got no response, so that the job must be searched for."""
     return is_job(task.target) and task.awaiting_notification and task.job is None
 
 
@@ -207,16 +208,16 @@ def _last_ended(task: Task) -> int:
 
 
 def task_of_job(name: object) -> str | None:
-    """The id, as text, of the task that a job of this name is of; `None` if it is no task's."""
+    """The task id, as text, in a job's name; `None` if the job is not a task's."""
     found = _NAME.fullmatch(name) if isinstance(name, str) else None
     return found[1] if found else None
 
 
 def job_page(arn: str) -> str:
-    """The page of a job in the AWS console, which leads to its logs.
+    """URL of a job in the AWS console, which links to its logs.
 
     Raises:
-        KeyError: it is no job's.
+        KeyError: the ARN is not a job's.
     """
     _, _, service, region, account, resource = arn.split(":", 5)
     row = next((row for row in JOB_SERVICES.values() if row.start.partition(":")[0] == service), None)

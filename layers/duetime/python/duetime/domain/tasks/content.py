@@ -1,4 +1,4 @@
-"""Contents: payloads, results and checkpoints, in the record or outside it."""
+"""Content: payloads, results and checkpoints, in the record or outside it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ContentPlace(StrEnum):
-    """Where the bytes of a content lie, by their compressed size."""
+    """Where content is stored, depending on its compressed size."""
 
     RECORD = "record"
     ITEM = "item"
@@ -22,7 +22,7 @@ class ContentPlace(StrEnum):
 
     @classmethod
     def for_size(cls, compressed: int) -> ContentPlace:
-        """Where a content of so many compressed bytes belongs."""
+        """Chooses record, item or S3 storage by compressed size."""
         if compressed <= INLINE_CONTENT_BYTES:
             return cls.RECORD
         return cls.ITEM if compressed <= ITEM_CONTENT_BYTES else cls.OBJECT
@@ -33,10 +33,10 @@ class Content:
     """A payload or a result: opaque bytes (JSON text in UTF-8), in the record or outside it.
 
     Attributes:
-        place: where the bytes lie: in the record, in an item of their own, or in S3.
-        name: what the bytes are called where they lie outside: `payload`, `payload.<nonce>`, `result.<nonce>`. A
-            writer that may yet be rejected (a change, an attempt) uses a name of its own and overwrites nobody's bytes.
-        data: the bytes; `None` while they lie outside and have not been fetched.
+        place: where the bytes are stored: in the record, in an item of their own, or in S3.
+        name: name of the bytes outside the record: `payload`, `payload.<nonce>`, `result.<nonce>`. A writer that may
+            still be rejected (a change, an attempt) uses a name of its own, so it overwrites no other content.
+        data: the bytes; `None` if they are outside and have not been fetched.
     """
 
     place: ContentPlace
@@ -45,18 +45,18 @@ class Content:
 
     @property
     def is_outside(self) -> bool:
-        """Whether the bytes lie outside the record."""
+        """Whether the bytes are stored outside the record."""
         return self.place != ContentPlace.RECORD
 
 
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """When a content may be removed.
+    """When content may be removed.
 
     Attributes:
-        at: the instant; TTL may strike at any time after it, in any order.
-        provisional: no record refers to the content yet, or perhaps no more. Of an object in S3 the instant cannot
-            be set: this says which lifecycle rule removes it.
+        at: TTL may remove it at any later time, in any order.
+        provisional: whether no record refers to the content yet, or possibly none any more. For objects in S3, which
+            have no individual expiry, this selects the lifecycle rule.
     """
 
     at: Millis
@@ -64,15 +64,15 @@ class Expiry:
 
 
 def after_record(expires_at: Millis) -> Expiry:
-    """The expiry of the contents of a record that expires then: later, because TTL keeps no order."""
+    """The expiry of a record's content: later than the record's, because TTL does not preserve order."""
     return Expiry(expires_at + CONTENT_OUTLIVES_RECORD)
 
 
 def unless_referenced(since: Millis) -> Expiry:
-    """The expiry of a content until a record is known to refer to it.
+    """The expiry of content until a record is known to refer to it.
 
     Args:
-        since: when it was written, or when its task is due if that is later. Should the writer vanish between the
-            record and taking the expiry away, the content still lasts for as long as the task is likely to.
+        since: when it was written, or when its task is due if that is later. If the writer fails after the record was
+            written and before the expiry was removed, the content still lasts for the task's likely lifetime.
     """
     return Expiry(since + UNREFERENCED_CONTENT_LIFE, provisional=True)

@@ -1,4 +1,4 @@
-"""What pausing, resuming and stopping change in a record, as it was last read."""
+"""Changes of a record by pausing, resuming and stopping, as values."""
 
 from __future__ import annotations
 
@@ -32,28 +32,28 @@ DONE: dict[Move, str] = {
     Move.CHANGE: "resumed",
     Move.REQUEST_STOP: "asked for that",
 }
-"""What a move does to a task, in the words of a refusal."""
+"""What a move does to a task, for the text of a rejection."""
 
 
 ASKED = {
     RequestedAction.PAUSE: (Action.PAUSE_REQUESTED, "paused"),
     RequestedAction.CANCEL: (Action.CANCEL_REQUESTED, "cancelled"),
 }
-"""How a request to a running attempt is recorded, and what is refused if there is none."""
+"""How a request to a running attempt is recorded, and the text of a rejection if there is none."""
 NO_EXPIRY: TaskChanges = {"expires_seconds": None}
-"""What a request to run a task now, or to try it again, changes: whoever makes it wants it to run, however late."""
+"""Changes by a request to run a task now, or to retry it: the user wants it to run, however late."""
 
 
 @dataclass(frozen=True, slots=True)
 class ControlRequest:
-    """What a user wants done with a task.
+    """A user's request for an action on a task.
 
     Attributes:
-        action: what is done.
-        version: the only version of the record that is meant; `None` for any.
-        by: who asks, and why.
-        sets_of: what that sets in the record as it was last read.
-        nodes: of a retry of a topology, the nodes that were chosen to run again.
+        action: the action.
+        version: the required version of the record; `None` for any.
+        by: who requested it, and why.
+        sets_of: computes the changes from the record as last read.
+        nodes: for a retry of a topology, the nodes that were chosen to run again.
     """
 
     action: Action
@@ -63,14 +63,14 @@ class ControlRequest:
     nodes: tuple[str, ...] = ()
 
     def changes(self, task: Task, now: Millis) -> TaskChanges:
-        """All that its write sets: the record of the action, too."""
+        """All changes of its write, including the record of the action."""
         return {**self.sets_of(task), **recorded(task, self.action, self.by, now, nodes=self.nodes)}
 
     def after_rejection(self, task: Task) -> Task:
-        """The task as it is, if this request was carried out before its write was sent again.
+        """Returns the task if this request was applied before its write was sent again.
 
         Raises:
-            VersionMismatch: it was not.
+            VersionMismatch: it was not applied.
         """
         if is_repeated(task, self.action, self.version, self.by, self.nodes):
             return task
@@ -78,10 +78,10 @@ class ControlRequest:
 
 
 def require_legal(task: Task, move: Move) -> None:
-    """Refuse a move that the state of a task does not allow.
+    """Rejects a move that the state of a task does not allow.
 
     Raises:
-        TaskNotFound: its user had it deleted.
+        TaskNotFound: its user has deleted it.
         StateConflict: its state does not allow it.
     """
     if task.erased:
@@ -91,31 +91,31 @@ def require_legal(task: Task, move: Move) -> None:
 
 
 def require_version(task: Task, version: int | None) -> None:
-    """Refuse a task at another version than the one that is meant; `None` means any.
+    """Rejects a task at another version than the required one; `None` means any.
 
     Raises:
-        VersionMismatch: it is at another one.
+        VersionMismatch: it is at another version.
     """
     if version not in (None, task.version):
         raise VersionMismatch(task)
 
 
 def stronger(action: RequestedAction, task: Task) -> TaskChanges:
-    """Of what is requested now and what was requested before, what prevails: a pause does not replace a cancel."""
+    """The stronger of the current request and an earlier one: a pause does not replace a cancel."""
     return {"requested_action": RequestedAction.CANCEL if task.requested_action is RequestedAction.CANCEL else action}
 
 
 def pause_taken_back(task: Task) -> TaskChanges:
-    """What is asked no more; somebody else may have taken it back meanwhile, or have asked the attempt to stop."""
+    """Withdraws a pause request; another process may have withdrawn it, or requested a stop, in the meantime."""
     if task.requested_action is not RequestedAction.PAUSE:
         raise StateConflict(task, "resumed")
     return {"requested_action": None}
 
 
 def is_tried_again(task: Task) -> bool:
-    """Whether a task that is no topology is being tried again, or was and has succeeded: a retry has nothing to do.
+    """Whether a task that is not a topology is being retried, or was and has succeeded: then a retry has no effect.
 
-    One that expired before its first attempt has no attempts; that it was retried tells.
+    A task that expired before its first attempt has no attempts; the history of actions shows the retry.
     """
     if isinstance(task.target, TopologyTarget):
         return False
@@ -126,33 +126,33 @@ def is_tried_again(task: Task) -> bool:
 
 
 def goes_on_at(task: Task) -> Millis:
-    """When a paused task goes on."""
+    """When a paused task continues."""
     return task.next_at if task.waiting_for is None else task.due_at
 
 
 def no_pause(task: Task) -> TaskChanges:
-    """What a task that is paused or goes on need not be asked any more; what is to stop for good still is."""
+    """Withdraws a pause request from a task that is paused or resumed; a stop request remains."""
     return {"requested_action": None} if task.requested_action is RequestedAction.PAUSE else {}
 
 
 def needs_new_check(task: Task, sets: TaskChanges) -> bool:
-    """Whether a change that leaves its due time alone needs a new check of a task."""
+    """Whether a change that keeps the due time requires a new check of a task."""
     is_needed_differently = sets.get("lock", task.lock) != task.lock or sets.get("rate", task.rate) != task.rate
     if task.waiting_for is not None and is_needed_differently:
         return True
-    # Another queue: the message on the old one is of an older generation, and dropped.
+    # Another queue: the message on the old one has an older generation, and is dropped.
     is_moved = pull_queue_of(task.type, sets.get("target", task.target), task.state) != task.pull_queue
     return is_moved or sets.get("priority", task.priority) != task.priority
 
 
 def is_cancelled(task: Task, end: WriteResult) -> bool:
-    """Whether the end of an attempt was rejected because its user has asked for a cancel: that is done instead.
+    """Whether the end of an attempt was rejected because a cancel was requested, which is executed instead.
 
-    Whoever was answered that it was requested must not find the task waiting or paused.
+    After the request was acknowledged, the task must not become waiting or paused.
 
     Args:
-        task: the record as the attempt had it.
-        end: what happened to the write.
+        task: the record as known by the attempt.
+        end: result of the write.
     """
     stored = end.task
     if not isinstance(end, ConditionFailed) or stored is None:
@@ -164,15 +164,15 @@ def is_cancelled(task: Task, end: WriteResult) -> bool:
 def recorded(
     task: Task, action: Action, by: Attribution, at: Millis, fields: Iterable[str] = (), nodes: tuple[str, ...] = ()
 ) -> TaskChanges:
-    """What a write that only applies to this version of a record sets, so that it tells of the action."""
+    """Adds the record of an action to the changes of a write that requires this version of a record."""
     record = ActionRecord(action, at, by, task.version + 1, tuple(sorted(fields)), nodes)
     return {"actions": task.actions.plus(record)}
 
 
 def is_repeated(task: Task, action: Action, version: int | None, by: Attribution, nodes: tuple[str, ...] = ()) -> bool:
-    """Whether an action was carried out on the very version that a request for it names.
+    """Whether an action was already applied to the version that a request requires.
 
-    Then it is the same request, sent again since the answer to the first one was lost.
+    Then it is the same request, sent again because the response to the first one was lost.
     """
     if version is None:
         return False
@@ -181,6 +181,6 @@ def is_repeated(task: Task, action: Action, version: int | None, by: Attribution
 
 
 def by_topology(topology: Task) -> Attribution:
-    """A topology does it to one of its nodes: for the reason for which something was last done to the topology."""
+    """Attribution of a topology's action on its nodes, with the reason of the latest action on the topology."""
     last = topology.actions.records[-1:]
     return Attribution(ActorType.TOPOLOGY, reason=last[0].by.reason if last else "")

@@ -1,4 +1,4 @@
-"""What tasks and their attempts cost, estimated: by assumed prices, for a worker that does nothing else meanwhile."""
+"""Estimated costs of tasks and their attempts: by assumed prices, for a worker that does nothing else meanwhile."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 ASSUMED = PRICES[DEFAULT_REGION]
-"""What a task says of its own cost is by these prices, in whichever region it runs."""
+"""Prices for the costs in tasks' responses, whatever their region."""
 ATTEMPT_WRITE_UNITS = 2
-"""Its claim and its end; heartbeats, a `prepare` and a deferral are one each, and are not counted."""
+"""Write units of claim and end. Heartbeats, `prepare` and deferrals take one each, and are not counted."""
 CREATION_WRITE_UNITS = 2
-"""The record of a task and its place in the owner index; `docs/reference/costs.md` counts what extras add."""
+"""Write units of a task's record and its entry in the owner index; `docs/reference/costs.md` lists additional ones."""
 WORKER_GIGABYTES = WORKER_MB / 1024
 _DECIMALS = 12
 
 
 def dollars_of(took: Millis, prices: Prices = ASSUMED) -> float:
-    """What one attempt of so many milliseconds costs at the most: other tasks of its batch share its worker."""
+    """Maximum cost of an attempt that took this many milliseconds: other tasks of its batch share the worker."""
     time = took / SECOND * WORKER_GIGABYTES * prices.gigabyte_second
     return round(ATTEMPT_WRITE_UNITS * prices.write_unit + time, _DECIMALS)
 
 
 def worker_time(line: AttemptRecord, task: Task) -> Millis:
-    """How long an attempt kept a worker function busy: not after its target accepted, nor while a pull worker ran."""
+    """How long an attempt occupied a worker function: not after its target accepted, and not in a pull worker."""
     runs_elsewhere = isinstance(task.target, PullTarget) or is_job(task.target)
     return 0 if runs_elsewhere else min(line.took, task.timeout_seconds * SECOND)
 
 
 def cost_of(task: Task, prices: Prices = ASSUMED) -> float:
-    """What a task has cost so far: its creation, and the attempts in its record that have ended."""
+    """Cost of a task so far: its creation, and the ended attempts in its record."""
     ended = (line for line in task.attempt_history if line.outcome is not AttemptOutcome.LOST)
     attempts = sum(dollars_of(worker_time(line, task), prices) for line in ended)
     return round(CREATION_WRITE_UNITS * prices.write_unit + attempts, _DECIMALS)

@@ -1,4 +1,4 @@
-"""From what a client asks for to the record of a task."""
+"""Creates the record of a task from a client's request."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The event that a task is made of: made of the same event again, it is the same task.
+    """The event from which a task is created: creating from the same event again leads to the same task.
 
     Attributes:
-        source: whose event it is; no two events of one source have the same id.
-        id: the event's.
-        at: when it happened; the same however often it is delivered.
+        source: of the event; ids are unique per source.
+        id: of the event.
+        at: when it happened; the same for each delivery.
     """
 
     source: str
@@ -41,16 +41,16 @@ class Origin:
     at: Millis
 
     def task_id(self, due: Millis, shards: int) -> TaskId:
-        """The id of the task that is made of it."""
+        """The id of the task."""
         digest = sha256(f"{self.source}\0{self.id}".encode()).digest()
         spread, tail = int.from_bytes(digest[:2], "big"), int.from_bytes(digest[2:10], "big")
         return TaskId.of(max(due, self.at), spread % shards, tail)
 
     def check(self, now: Millis) -> None:
-        """Reject a time that cannot be true.
+        """Rejects an implausible time.
 
         Raises:
-            FieldInvalid: it lies before 1970, or ahead of the clock by more than clocks of others may.
+            FieldInvalid: it is before 1970, or in the future by more than clock differences explain.
         """
         if self.at < 0:
             raise FieldInvalid("time", "lies before 1970", FaultCode.OUT_OF_RANGE)
@@ -60,7 +60,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What stays the same of a task however often its creation is repeated."""
+    """Attributes of a task that stay the same if its creation is repeated."""
 
     task_id: TaskId
     due_at: Millis
@@ -68,23 +68,23 @@ class Identity:
 
     @classmethod
     def of(cls, remembered: RememberedKey) -> Identity:
-        """What an idempotency key remembers of it."""
+        """The identity stored under an idempotency key."""
         return cls(remembered.task_id, remembered.due_at, remembered.created_at)
 
     @property
     def expiry(self) -> Expiry:
-        """Of its payload, until the record refers to it."""
+        """Expiry of its payload until the record refers to it."""
         return unless_referenced(max(self.due_at, self.created_at))
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One task that a client asks for.
+    """A client's request for one task.
 
     Attributes:
-        key: the client's, by which a repeated request is known.
-        origin: the event that the task is made of, by which a repeated delivery is known.
-        graph: of a topology whose request has fields for it; else it is read from the payload.
+        key: the client's idempotency key, by which a repeated request is recognized.
+        origin: the event from which the task is created, by which a repeated delivery is recognized.
+        graph: of a topology whose request has fields for it; otherwise it is read from the payload.
         traceparent: the trace of the request.
     """
 
@@ -96,13 +96,13 @@ class Order:
 
     @property
     def place_of_graph(self) -> str:
-        """What names the place of its graph in the request, before the names of the graph's fields."""
+        """Path prefix of the graph's fields in the request."""
         return "payload." if self.graph is None else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A record that is ready to be written, with a nonce of its own, and the order it is made of."""
+    """A record that is ready to be written, with its nonce and the order from which it was created."""
 
     order: Order
     task: Task
@@ -110,32 +110,33 @@ class Draft:
 
 
 class FieldMerge(Protocol):
-    """What a client wants changed of fields, of which it may name parts only."""
+    """A client's update of fields that may be given in part."""
 
     def of(self, before: Task, default_target: Target) -> TaskChanges:
-        """The new values of the fields that it names.
+        """Returns the new values of the given fields.
 
         Args:
-            before: the task as it is.
-            default_target: what the task's type says is called.
+            before: the current task.
+            default_target: the target of the task's type.
 
         Raises:
-            FieldInvalid: a field with the change cannot be accepted.
+            FieldInvalid: an updated field is invalid.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class TaskChange:
-    """What a client wants changed.
+    """A client's update of a task.
 
     Attributes:
-        fields: new values by field of `Task`, due time and payload apart.
-        merge: what is still to be merged into the task as it is; its values go before those of `fields`.
+        fields: new values by field of `Task`, except for due time and payload.
+        merge: updates that must still be merged with the current task; they take precedence over `fields`.
         due_at: a new due time.
         delay: a new due time, counted from now; excludes `due_at`.
         payload: a new payload.
-        redirect: of the idempotency key of a creation that replaces the task, in one write; needs a new due time.
+        redirect: of the idempotency key of a creation that replaces the task, in the same write; requires a new due
+            time.
     """
 
     fields: TaskChanges
@@ -146,10 +147,10 @@ class TaskChange:
     redirect: KeyRedirect | None = None
 
     def merged_into(self, before: Task, default_target: Target) -> TaskChange:
-        """The same change of a task as it is, with nothing left to be merged.
+        """The update merged with the current task, so that nothing is left to merge.
 
         Raises:
-            FieldInvalid: a field with the change cannot be accepted.
+            FieldInvalid: an updated field is invalid.
         """
         if self.merge is None:
             return self
@@ -163,10 +164,10 @@ class TaskChange:
 
 
 def due_of(spec: TaskSpec, now: Millis) -> Millis:
-    """When a task is due that is accepted now.
+    """The due time of a task that is accepted now.
 
     Raises:
-        FieldInvalid: more than ten years ahead.
+        FieldInvalid: it is more than ten years in the future.
     """
     due = spec.due_at if spec.due_at is not None else now + (spec.delay or 0)
     if spec.debounce is not None:
@@ -181,10 +182,10 @@ def due_of(spec: TaskSpec, now: Millis) -> Millis:
 
 
 def debounced_due(debounce: Debounce, first: Millis, now: Millis) -> Millis:
-    """When a task is due with whose key a creation comes now.
+    """The due time of a task after a further creation with its key.
 
     Args:
-        debounce: of the creation that comes now.
+        debounce: of the further creation.
         first: when the task was created.
         now: the time.
     """
@@ -193,7 +194,7 @@ def debounced_due(debounce: Debounce, first: Millis, now: Millis) -> Millis:
 
 
 def new_id(due: Millis, now: Millis, shard: int, tail: int) -> TaskId:
-    """The id of a task that is accepted now: its home is its due time, or now if that is past."""
+    """The id of a task that is accepted now: its home is its due time, or now if that is in the past."""
     return TaskId.of(max(due, now), shard, tail)
 
 

@@ -1,4 +1,4 @@
-"""Expiry: an attempt that has not started in the time that the task's user gave it is not started any more."""
+"""Expiry: an attempt does not start after the time limit that the task's user has set."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def expired(task: Task, now: Millis) -> Expired | None:
-    """Whether an attempt at a task must not start any more; a rollback may.
+    """Whether an attempt at a task has expired; rollbacks do not expire.
 
     Args:
-        task: the record as it was claimed.
+        task: the record as claimed.
         now: the time at which its target would be called.
     """
     start_by = _start_by(task)
@@ -33,22 +33,22 @@ def expired(task: Task, now: Millis) -> Expired | None:
 
 
 def checked_by(task: Task, until: Millis) -> Millis:
-    """When a task that is put back is checked again, given when it would be otherwise: it ends when it expires.
+    """When a postponed task is checked again: at the given time, or earlier if it expires before.
 
     Args:
-        task: the record as it was claimed.
-        until: when what it waits for is worth another check.
+        task: the record as claimed.
+        until: when to check again what it waits for.
     """
     start_by = _start_by(task)
     return until if start_by is None else min(until, start_by + 1)
 
 
 def lock_wait(task: Task, held: Postponed, now: Millis) -> Postponed | Expired:
-    """How an attempt ends that does not get a lock: it waits, but for its own lock no longer than its user allows.
+    """The result of an attempt that does not get a lock: it waits, but for its own lock only until the time limit.
 
     Args:
-        task: the record as it was claimed.
-        held: what it waits for, and until when.
+        task: the record as claimed.
+        held: the lock, and until when to wait.
         now: the time.
     """
     lock = task.lock
@@ -64,7 +64,7 @@ def lock_wait(task: Task, held: Postponed, now: Millis) -> Postponed | Expired:
 
 
 def is_first_start(task: Task) -> bool:
-    """Whether the claim is that of a first attempt: the claim itself has entered when it starts."""
+    """Whether the claim is of a first attempt; the claim itself has recorded its start."""
     return task.started_at == task.run_at
 
 

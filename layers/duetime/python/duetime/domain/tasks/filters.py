@@ -1,4 +1,4 @@
-"""Which of an owner's tasks a list shows."""
+"""Filters: which of an owner's tasks a list contains."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A range of time; without bounds it holds everything.
+    """A range of time; without bounds it contains everything.
 
     Attributes:
-        after: its first instant.
-        before: the instant behind its last one.
+        after: start of the range, inclusive.
+        before: end of the range, exclusive.
     """
 
     after: Millis | None = None
     before: Millis | None = None
 
     def holds(self, at: Millis | None) -> bool:
-        """Whether an instant is in it; one that is not known yet is in no bounded range."""
+        """Whether an instant is in the range; `None` is in no bounded range."""
         if at is None:
             return self.after is None and self.before is None
         return (self.after is None or at >= self.after) and (self.before is None or at < self.before)
@@ -36,16 +36,16 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class TaskFilter:
-    """Conditions that a listed task meets, all of them.
+    """Conditions of a list, all of which must be met.
 
     Attributes:
-        states: one of these; none for any.
-        tags: keys and the values they must have.
-        error_type: of the error that the last failed attempt ended with.
-        schedule: the name of the schedule that it is a run of.
-        parent: the topology that it is a node of.
-        is_topology: it is a topology; if this is left out, it may be any task.
-        definition: the name of the definition that it is a run of.
+        states: allowed states; empty for any.
+        tags: required keys and values.
+        error_type: of the last failed attempt.
+        schedule: name of the schedule that created it.
+        parent: the topology of a node.
+        is_topology: whether only topologies match.
+        definition: name of the definition that it is a run of.
     """
 
     states: tuple[State, ...] = ()
@@ -62,7 +62,7 @@ class TaskFilter:
     definition: str | None = None
 
     def matches(self, task: Task | TaskSnapshot) -> bool:
-        """Whether a task meets every condition."""
+        """Whether a task meets all conditions."""
         return (
             (not self.states or task.state in self.states)
             and self.type in (None, task.type)

@@ -1,4 +1,4 @@
-"""What is sent to an HTTP endpoint instead of duetime's own request, and what of its response is kept."""
+"""Custom requests to HTTP endpoints, and the parts of responses to keep."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from duetime.domain.limits import MAX_RESULT_BYTES
 BODILESS = frozenset({"GET", "HEAD"})
 """Methods whose requests have no content (Source: RFC 9110, 9.3)."""
 PAYLOAD_METHODS = frozenset({"POST", "PUT", "PATCH"})
-"""Methods whose body is the task's payload, unless another one is given."""
+"""Methods whose default body is the task's payload."""
 
 
 class BodyKind(StrEnum):
-    """How the body of a request is written down."""
+    """The encoding of a request's body."""
 
     JSON = "json"
     FORM = "form"
@@ -28,7 +28,7 @@ class RequestBody:
     """The body of a request.
 
     Attributes:
-        text: JSON text; of a form, that of an object of texts; otherwise the text, or the base64 of the bytes.
+        text: JSON text; for a form, a JSON object of texts; otherwise the text, or base64 of the bytes.
     """
 
     kind: BodyKind
@@ -36,13 +36,13 @@ class RequestBody:
 
 
 class AuthScheme(StrEnum):
-    """How a secret is made into a header.
+    """How a secret is sent in a header.
 
     Attributes:
         BEARER: `Authorization: Bearer`, with the secret.
         BASIC: `Authorization: Basic`, with a user's name and password.
         HEADER: a header of any name, with the secret.
-        OAUTH_CLIENT: `Authorization: Bearer`, with a token that is fetched by OAuth 2.0's client credentials.
+        OAUTH_CLIENT: `Authorization: Bearer`, with a token from the client credentials flow of OAuth 2.0.
     """
 
     BEARER = "bearer"
@@ -53,7 +53,7 @@ class AuthScheme(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Auth:
-    """What a request proves its sender with; the secret itself is in Secrets Manager.
+    """Authentication of a request; the secret itself is in Secrets Manager.
 
     Attributes:
         secret: the secret's name in the deployment's settings.
@@ -66,7 +66,7 @@ class Auth:
 
 
 class Keep(StrEnum):
-    """What of a response is the task's result.
+    """The part of a response that becomes the task's result.
 
     Attributes:
         BODY: its body.
@@ -81,11 +81,11 @@ class Keep(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ResponseOptions:
-    """What of a response is kept.
+    """The part of a response to keep.
 
     Attributes:
-        max_bytes: of its body.
-        truncates: whether a larger body is cut off there; otherwise it fails the attempt.
+        max_bytes: maximum size of its body.
+        truncates: whether a larger body is truncated; otherwise it fails the attempt.
     """
 
     keep: Keep = Keep.BODY
@@ -95,12 +95,12 @@ class ResponseOptions:
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """What differs from duetime's own request, which is a signed `PUT` of the envelope.
+    """Differences from duetime's default request, which is a signed `PUT` of the envelope.
 
     Attributes:
-        method: the method of a request of the user's own; empty for `POST` if there is a body.
-        headers: pairs of names and values, which may hold placeholders; so may those of the query and the body.
-        success: the statuses that mean success; empty for all of 2xx.
+        method: of a custom request; empty for `POST` if there is a body.
+        headers: pairs of names and values. Values may contain placeholders, as may those of the query and the body.
+        success: statuses that mean success; empty for all 2xx.
     """
 
     method: str = ""
@@ -113,17 +113,17 @@ class HttpRequest:
 
     @property
     def is_custom(self) -> bool:
-        """Whether it replaces duetime's own request: no envelope, no phase, no signature."""
+        """Whether it replaces duetime's default request: no envelope, phases or signature."""
         return bool(self.method) or self.body is not None
 
     @property
     def sent_method(self) -> str:
-        """The method of a request that replaces duetime's own."""
+        """The method of a custom request."""
         return self.method or "POST"
 
     @property
     def size(self) -> int:
-        """Bytes that it takes, in UTF-8."""
+        """Size in bytes of UTF-8."""
         pairs = [text for pair in (*self.headers, *self.query) for text in pair]
         return sum(len(text.encode()) for text in (*pairs, self.body.text if self.body else ""))
 

@@ -1,4 +1,4 @@
-"""Idempotency keys: the same key and body make the same thing; the same key with another body is rejected.
+"""Idempotency keys: a request with the same key and body creates the same resource; with another body it is rejected.
 
 Source: IETF draft "The Idempotency-Key HTTP Header Field".
 """
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyKey:
-    """A client's key for a request, the hash of the body it came with, and how long it is remembered."""
+    """A client's key for a request, the hash of the request's body, and how long the key is stored."""
 
     text: str
     body_hash: str
@@ -30,12 +30,11 @@ class IdempotencyKey:
 
 @dataclass(frozen=True, slots=True)
 class Accepted(Generic[T]):
-    """What came of a request that may be repeated.
+    """The result of a request that may be repeated.
 
     Attributes:
-        is_replay: an earlier request with the same idempotency key made the value; nothing was done for this one.
-        on_conflict: what was done instead of making it, because another task held its unique key; `None` if it was
-            made.
+        is_replay: whether an earlier request with the same key created the value; then this one did nothing.
+        on_conflict: what was done because another task held the unique key; `None` if the task was created.
     """
 
     value: T
@@ -44,18 +43,18 @@ class Accepted(Generic[T]):
 
     @property
     def is_new(self) -> bool:
-        """Whether the value was made for this very request."""
+        """Whether this request created the value."""
         return not self.is_replay and self.on_conflict is None
 
 
 @dataclass(frozen=True, slots=True)
 class KeyRedirect:
-    """An idempotency key stands for a task that is there, in place of the one that was to be made.
+    """Redirects an idempotency key to an existing task, in place of the one that was to be created.
 
     Attributes:
-        wanted: the task that was to be made; the key still names it.
+        wanted: the task that was to be created; the key still names it.
         instead: the task that holds the unique key.
-        on_conflict: what is done with that one.
+        on_conflict: what is done with the existing task.
     """
 
     owner: str
@@ -67,15 +66,15 @@ class KeyRedirect:
 
 @dataclass(frozen=True, slots=True)
 class RememberedKey:
-    """What is kept under an idempotency key before its task is written, so that a replay writes that very task.
+    """The value of an idempotency key. It is stored before its task, so that a replay writes the same task.
 
     Attributes:
-        task_id: of the task; or the id of what else the request makes.
-        due_at: the due time as it was understood at the first request.
+        task_id: id of the task, or of another resource that the request creates.
+        due_at: the due time computed by the first request.
         body_hash: hash of the request's body.
         expires_at: when the key may be used again.
-        edition: of the name under which something is made; a replay makes it only if the name is still at it.
-        on_conflict: what was done instead of making the task, because the task named held its unique key.
+        edition: of the resource's name; a replay creates it only if the edition is unchanged.
+        on_conflict: what was done instead of creating the task, because the task with `task_id` held its unique key.
     """
 
     task_id: TaskId

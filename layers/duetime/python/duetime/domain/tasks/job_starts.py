@@ -1,4 +1,4 @@
-"""Starts of jobs that nobody knows the outcome of: their workers were lost, or the services did not respond."""
+"""Job starts with an unknown result: the worker was lost, or the service did not respond."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
 
 
 def start_is_open(task: Task) -> bool:
-    """Whether a job may run that a claim before this one has started for the present attempt of a task.
+    """Whether an earlier claim for the present attempt of a task may have started a job that is running.
 
-    A claim that has started nothing is taken back, and one that has ended is in the history. So one that is counted
-    beside the present one was a lost worker's, or its start got no response.
+    A claim that started nothing is undone, and one that ended is in the history. So if an additional claim is counted,
+    its worker was lost, or its start got no response.
     """
     return is_job(task.target) and task.attempt > attempts_told_of(task) + 1
 
 
 def known_job(task: Task) -> str:
-    """The ARN of the job that was started for the present attempt of a claimed task; empty if it is not known."""
-    # Every end of an attempt forgets that it was deferred, but not which job it had.
+    """The ARN of the job that was started for the present attempt of a claimed task; empty if unknown."""
+    # Every end of an attempt removes the deferral, but not the job.
     return (task.job or "") if task.deferred_fence is not None else ""
 
 
 def unless_open(task: Task, ending: Ending) -> Ending:
-    """How a claim of a task ends that has come to this end.
+    """Replaces the end of a claim if its job may be running.
 
-    Nothing ends an attempt whose job may run, be it a cancel, a failure or a lock that is not to be had: its job is
-    looked for first.
+    An attempt whose job may be running must not end, whether by a cancel, a failure or a missing lock: the job is
+    searched for first.
     """
     return Deferred(known_job(task)) if start_is_open(task) and not isinstance(ending, Deferred) else ending

@@ -1,4 +1,4 @@
-"""Notices: what a task's creator is told without code of their own: that it failed for good, or that it is late."""
+"""Notices to a task's creator, without code of their own: the task failed for good, or is late."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 
 
 NOTICE_SERVICES = frozenset({AwsService.SNS, AwsService.EVENTBRIDGE})
-"""The services of AWS whose resources notices may be sent to."""
+"""AWS services to whose resources notices may be sent."""
 _FIFO = ".fifo"
 _REOPENING = frozenset({Action.RETRIED, Action.ROLLBACK_REQUESTED})
 
 
 class NoticeKind(StrEnum):
-    """What a notice tells; the value is its `type`.
+    """The kind of a notice; the value is its `type`.
 
     Attributes:
-        FAILED: the task has failed for good: no attempt is left.
-        LATE: the task has not started by the time that its creator named.
+        FAILED: the task has failed for good: no attempts are left.
+        LATE: the task has not started by the requested time.
     """
 
     FAILED = "task.failed"
@@ -49,11 +49,11 @@ class NoticeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What one address is told.
+    """A notice to one address.
 
     Attributes:
         id: the same for each copy: a notice may be sent more than once.
-        at: when it happened, in milliseconds.
+        at: when the event happened, in milliseconds.
     """
 
     kind: NoticeKind
@@ -62,18 +62,18 @@ class Notice:
 
 
 def is_notice_arn(address: str) -> bool:
-    """Whether an address is of a resource of AWS that notices may be sent to.
+    """Whether an address is an ARN to which notices may be sent.
 
-    Topics in order are not: they drop what has the id of an earlier message, and a task has one id.
+    FIFO topics are excluded: they deduplicate by message id, and a task has only one id.
     """
     return service_of(address) in NOTICE_SERVICES and not address.endswith(_FIFO)
 
 
 def failure_notice(task: Task) -> Notice | None:
-    """The notice of a task that has just ended; `None` if nobody asked for one, or it has not failed for good.
+    """The notice of a task that has just ended; `None` if none was requested, or it has not failed for good.
 
-    What was rolled back because its last attempt had failed has failed, too. A rollback that somebody asked for is no
-    failure, and the one that it follows was told when it happened.
+    A rollback after the last failed attempt counts as a failure. A requested rollback does not: the failure before it
+    was reported when it happened.
     """
     if task.notify_on is None or not task.notify_on.failed:
         return None
@@ -85,22 +85,22 @@ def failure_notice(task: Task) -> Notice | None:
 
 
 def _was_asked_to_roll_back(task: Task) -> bool:
-    """Whether its last rollback was asked for, and did not follow a failure by itself."""
+    """Whether its last rollback was requested, and did not follow a failure automatically."""
     asked = [each.action for each in task.actions.records if each.action in _REOPENING]
     return bool(asked) and asked[-1] is Action.ROLLBACK_REQUESTED
 
 
 def time_to_tell(task: Task) -> Millis:
-    """How long it may take at the most to tell of an outcome by a notice."""
+    """Longest time to send the notices of an outcome, in milliseconds."""
     return NOTICE_MARGIN * (failure_notice(task) is not None)
 
 
 def lateness_notice(task: Task, late_at: Millis, now: Millis) -> Notice | None:
-    """The notice of a task that has not started by `late_at`; `None` if it has, or is not wanted any more.
+    """The notice of a task that has not started by `late_at`; `None` if it has, or no notice is wanted any more.
 
     Args:
-        task: the record as it is now.
-        late_at: when it would be late, as it was written down; another due time since has another notice.
+        task: the present record.
+        late_at: the stored time; if the due time has changed since, another notice is responsible.
         now: the time.
     """
     if task.late_at != late_at or task.erased:
@@ -117,11 +117,11 @@ _RETRY = RetryPolicy(CALLBACK_ATTEMPTS, CALLBACK_FIRST_WAIT / SECOND, 2.0, CALLB
 
 
 def callback_spec(task: Task, url: str, event: bytes) -> TaskSpec:
-    """The task that posts an outcome: it is found by the name, which is the id of the task that has ended.
+    """The task that posts an outcome; its name is the id of the ended task.
 
     Args:
-        task: the one that has ended.
-        url: where its outcome is posted.
+        task: the ended task.
+        url: destination of the outcome.
         event: JSON text in UTF-8.
     """
     return TaskSpec(
@@ -137,20 +137,20 @@ def callback_spec(task: Task, url: str, event: bytes) -> TaskSpec:
 
 
 def outcome_origin(task: Task) -> Origin:
-    """The outcome as the event that its callback is made of: made again, it is the same task."""
+    """The outcome as the event from which its callback is created, so that repeating it leads to the same task."""
     return Origin(CALLBACK_TYPE, f"{task.outcome_id}-{task.state}", task.outcome_at)
 
 
 @dataclass(frozen=True, slots=True)
 class ConsolePages:
-    """The pages of a deployment's console.
+    """Pages of a deployment's console.
 
     Attributes:
-        url: the address of the console; empty if the deployment serves none.
+        url: of the console; empty if the deployment has none.
     """
 
     url: str = ""
 
     def link(self, task: Task) -> Mapping[str, str]:
-        """The address of a task's page, as `console_url`; nothing without a console."""
+        """The URL of a task's page, as `console_url`; empty without a console."""
         return {"console_url": f"{self.url}#/tasks/{task.id}"} if self.url else {}

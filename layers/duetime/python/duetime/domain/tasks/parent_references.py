@@ -1,4 +1,4 @@
-"""References of a task to the schedule or the topology that it belongs to."""
+"""References of a task to its schedule or topology."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Cause(StrEnum):
 
     Attributes:
         SCHEDULE: its timing.
-        CATCH_UP: its timing, and that run was missed: it is made up for.
+        CATCH_UP: its timing, for a missed run.
         MANUAL: a run by request.
         BACKFILL: a backfill of a past period.
     """
@@ -29,17 +29,17 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ScheduleRef:
-    """What a task that a schedule placed carries of it.
+    """The reference of a task to the schedule that created it.
 
     Attributes:
         schedule: the schedule's name.
-        revision: of the schedule, under which it was placed.
-        nominal: the instant that it stands for.
+        revision: of the schedule when the task was placed.
+        nominal: the instant of the occurrence.
         cause: why it was placed.
-        mark: tells the schedule from another one that had its name before.
-        reports: whether the schedule wants to hear of its end.
-        previous: the instant before `nominal` that the timing means; `None` if there is none.
-        next: the instant after it.
+        mark: distinguishes the schedule from an earlier one with the same name.
+        reports: whether the schedule must be notified of its end.
+        previous: the instant of the timing before `nominal`; `None` if there is none.
+        next: the instant of the timing after it.
         is_buffered: whether it is a backfill's run that waits for the end of the schedule's other runs.
     """
 
@@ -55,19 +55,19 @@ class ScheduleRef:
 
     @property
     def is_by_timing(self) -> bool:
-        """Whether the schedule's timing made it, and nobody's request."""
+        """Whether the schedule's timing created it, not a request."""
         return self.cause in {Cause.SCHEDULE, Cause.CATCH_UP}
 
 
 @dataclass(frozen=True, slots=True)
 class NodeRef:
-    """Which node of a topology a task is.
+    """The reference of a task to its node in a topology.
 
     Attributes:
         topology: the id of the topology's task.
-        run: number of the topology's run that it was made for, from 1.
+        run: number of the topology's run, from 1.
         key: the node's name.
-        inputs: whether it is given results of its parents.
+        inputs: whether it receives results of its parents.
         note: why it was cancelled, if not by its user, or that its rollback has failed for good; see
             `topologies.head.status_of`.
     """

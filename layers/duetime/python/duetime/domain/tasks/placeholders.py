@@ -1,7 +1,7 @@
-"""Placeholders in payloads, URLs and requests: `<duetime.task-id>` stands for a fact about an attempt.
+"""Placeholders in payloads, URLs and requests: `<duetime.task-id>` is replaced by a fact about an attempt.
 
-What a placeholder stands for follows from the task's record alone, so that the same attempt is always given the same
-text. One more `<` in front (`<<duetime.task-id>`) is how the text `<duetime.task-id>` itself is written.
+Values depend only on the task's record, so the same attempt always receives the same text. An additional `<` in front
+(`<<duetime.task-id>`) escapes a placeholder.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ _FACTS: dict[str, Callable[[Task], str]] = {
     "node": lambda task: node.key if (node := task.node_ref) else "",
 }
 PLACEHOLDERS = tuple(_FACTS)
-"""The names of the placeholders. One whose fact a task does not have stands for an empty text."""
+"""Names of the placeholders. If a task does not have the fact, the value is empty."""
 
 
 def refusal(text: str) -> str | None:
-    """Why a text cannot be accepted for the placeholders that it holds; `None` if it can be."""
+    """Why the placeholders in a text are invalid; `None` if they are valid."""
     for escaped, name, end in _PLACEHOLDER.findall(text):
         if escaped:
             continue
@@ -60,41 +60,41 @@ def refusal(text: str) -> str | None:
 
 
 def filled_payload(payload: bytes, task: Task) -> bytes:
-    """A payload with the placeholders in its texts replaced; the keys of objects stay as they are.
+    """Replaces the placeholders in the texts of a payload; keys of objects are unchanged.
 
     Args:
         payload: JSON text in UTF-8 without spaces.
-        task: the record as it was claimed.
+        task: the record as claimed.
     """
     if _IN_JSON not in payload or isinstance(task.target, TopologyTarget | CallbackTarget):
-        # The placeholders in a graph are those of its nodes, and those in an outcome are another task's.
+        # Placeholders in a graph belong to its nodes, and those in an outcome to another task.
         return payload
     filled = _filled(json.loads(payload), task)
     return json.dumps(filled, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 
 def filled_text(text: str, task: Task) -> str:
-    """A text with its placeholders replaced."""
+    """Replaces the placeholders in a text."""
     return _replaced(text, task, str)
 
 
 def filled_url(url: str, task: Task) -> str:
-    """A URL with its placeholders replaced, each value percent-encoded."""
+    """Replaces the placeholders in a URL by percent-encoded values."""
     return _replaced(url, task, lambda value: quote(value, safe=""))
 
 
 def sample_url(url: str) -> str:
-    """A URL with a letter for each placeholder: of the same form as those that are called."""
+    """Replaces each placeholder in a URL by a letter, for checks of its form."""
     return _PLACEHOLDER.sub(lambda found: found[0] if found[1] or not found[3] else "x", url)
 
 
 def holds_any(payload: bytes) -> bool:
-    """Whether a payload as it is stored may hold placeholders."""
+    """Whether a stored payload may contain placeholders."""
     return _IN_JSON in payload
 
 
 def texts_of(value: Any, place: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str, bool]]:  # noqa: ANN401 - any JSON
-    """Each text in JSON that may hold placeholders: its place, the text, and whether it is the key of an object."""
+    """Each text in JSON that may contain placeholders: its path, the text, and whether it is a key of an object."""
     if isinstance(value, str) and PREFIX in value:
         yield place, value, False
     elif isinstance(value, list):
@@ -122,7 +122,7 @@ def _replaced(text: str, task: Task, encode: Callable[[str], str]) -> str:
         escaped, name, end = found.groups()
         if escaped:
             return f"{PREFIX}{name}{end}"
-        # What only looks like a placeholder stays as it is.
+        # Text that only resembles a placeholder is unchanged.
         return encode(_FACTS[name](task)) if end and name in _FACTS else found[0]
 
     return _PLACEHOLDER.sub(value, text) if PREFIX in text else text

@@ -1,4 +1,4 @@
-"""After how long it is worth to read a task again that has no outcome yet."""
+"""Interval for polling a task that has no outcome yet."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 SHORTEST: Millis = SECOND
 LONGEST: Millis = 30 * SECOND
-"""A task may be cancelled, changed or started by hand at any time: nobody is told so later than this."""
+"""A task may be cancelled, changed or started by hand at any time: polling detects that within this time."""
 _SHARE = 10
-"""A task that has been under way for so many times an interval is read again after one: a tenth late at most."""
+"""The interval is this fraction (1 divided by this) of the time so far: results are seen at most a tenth late."""
 
 
 def poll_interval(task: Task, now: Millis) -> Millis | None:
@@ -28,7 +28,7 @@ def poll_interval(task: Task, now: Millis) -> Millis | None:
 
 
 def _of_its_age(task: Task, now: Millis) -> Millis:
-    """The longer something has lasted, the longer it may go on; an attempt that nears its end says so."""
+    """Grows with the time so far; shorter if the attempt is near its end."""
     if task.state not in LEASED or task.run_at is None:
         return (now - (task.next_at if task.state in STARTABLE else task.created_at)) // _SHARE
     elapsed = now - task.run_at

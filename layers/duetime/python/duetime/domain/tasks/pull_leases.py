@@ -1,4 +1,4 @@
-"""Leases of pull workers: who may have them, and what they are called."""
+"""Leases of pull workers: permissions and keys."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ANYONE = "*"
 
 @dataclass(frozen=True, slots=True)
 class Pullers:
-    """Who may pull which types: the callers by type, each named as an owner is."""
+    """Permissions to pull: the allowed callers by type, named as owners are."""
 
     by_type: Mapping[str, frozenset[str]]
 
@@ -28,10 +28,10 @@ class Pullers:
         return not self.by_type.get(task_type, frozenset()).isdisjoint({caller, ANYONE})
 
     def check(self, caller: str, types: Iterable[str]) -> None:
-        """Let a caller pull these types.
+        """Checks that a caller may pull these types.
 
         Raises:
-            TypeNotPulled: it may not pull one of them, or nobody may.
+            TypeNotPulled: the caller may not pull one of them, or nobody may.
         """
         for task_type in types:
             if not self.allow(caller, task_type):
@@ -40,14 +40,14 @@ class Pullers:
 
 @dataclass(frozen=True, slots=True)
 class LeaseKey:
-    """One lease, as its worker names it: an attempt, and the delivery that led to it.
+    """Key of a lease that its worker sends: an attempt, and the delivery that led to it.
 
-    It grants nothing by itself: its caller must be allowed to pull the type, and the fence decides the rest.
+    It grants nothing by itself: the caller must be allowed to pull the type, and the fence is checked.
 
     Attributes:
         pull_queue: the pulled type.
-        length: how long the lease is, in milliseconds; a heartbeat renews it by as much.
-        receipt: of the message, by which its visibility is changed and it is deleted.
+        length: duration of the lease, in milliseconds; each heartbeat renews it for the same time.
+        receipt: receipt handle of the message, to change its visibility and delete it.
     """
 
     task_id: TaskId
@@ -59,15 +59,15 @@ class LeaseKey:
 
 @dataclass(frozen=True, slots=True)
 class LeaseRequest:
-    """What a pull worker asks for.
+    """A pull worker's request for leases.
 
     Attributes:
-        types: of the tasks it can do.
-        max_tasks: tasks at the most, 1 to 10.
+        types: requested types of tasks.
+        max_tasks: maximum number of tasks, 1 to 10.
         wait: how long to wait for the first one, in milliseconds.
         length: of each lease, in milliseconds.
         worker: its name, for the attempt history.
-        acknowledge_within: how long each lease lasts before the worker is heard of, in milliseconds; at most `length`.
+        acknowledge_within: initial duration of each lease until the worker responds, in milliseconds; at most `length`.
     """
 
     types: tuple[str, ...]
@@ -79,5 +79,5 @@ class LeaseRequest:
 
     @property
     def first(self) -> Millis:
-        """How long a lease lasts until its worker renews it, in milliseconds."""
+        """Duration of a lease until its worker renews it, in milliseconds."""
         return self.length if self.acknowledge_within is None else self.acknowledge_within

@@ -1,7 +1,7 @@
-"""The states of a task and the one table of its legal moves.
+"""The states of a task and the table of its legal moves.
 
-Every write to a record is a move of this table: one conditional write that names the states it leaves.
-The docs draw their picture from it.
+Every write to a record is a move of this table: one conditional write that names the states it may leave. The diagram
+in the docs is generated from it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class State(StrEnum):
 
 
 STARTABLE = frozenset({State.SCHEDULED, State.WAITING})
-"""States in which a task is taken up when its time comes."""
+"""States in which a task is claimed when its time comes."""
 LEASED = frozenset({State.PREPARING, State.RUNNING, State.ROLLING_BACK})
 """States in which an attempt holds a lease."""
 NOT_STARTED = frozenset({State.BLOCKED, State.SCHEDULED, State.WAITING, State.PAUSED})
@@ -53,12 +53,12 @@ TERMINAL = frozenset({State.SUCCEEDED, State.FAILED, State.ROLLED_BACK, State.CA
 _ATTEMPTED = frozenset({State.PREPARING, State.RUNNING})
 """States in which an attempt at the work itself holds a lease."""
 GOING_ON = STARTABLE | _ATTEMPTED
-"""States of a task that nobody and nothing holds: it waits for its time, or is worked on."""
+"""States of a task that is not held by anyone: it waits for its time, or is being worked on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What one move does: the states it may leave and the state it leads to (`None`: it stays)."""
+    """The effect of a move: the states it may leave and the resulting state (`None`: unchanged)."""
 
     sources: frozenset[State]
     to: State | None
@@ -66,7 +66,7 @@ class Rule:
 
 
 class Move(StrEnum):
-    """The moves of a task; `LEGAL` says what each may do."""
+    """The moves of a task; `LEGAL` defines the rule of each."""
 
     CLAIM = "claim"
     PREPARE = "prepare"
@@ -110,61 +110,63 @@ class Move(StrEnum):
 
 LEGAL: dict[Move, Rule] = {
     Move.CLAIM: Rule(
-        STARTABLE | _ATTEMPTED, State.RUNNING, "a worker takes the task up, or takes it over from a lost worker"
+        STARTABLE | _ATTEMPTED, State.RUNNING, "a worker claims the task, or takes it over from a lost worker"
     ),
-    Move.PREPARE: Rule(frozenset({State.RUNNING}), State.PREPARING, "the target's `prepare` begins"),
-    Move.BEGIN: Rule(frozenset({State.PREPARING}), State.RUNNING, "the target is prepared; its `run` begins"),
-    Move.HEARTBEAT: Rule(LEASED | TERMINAL, None, "the attempt renews its lease and tells its progress"),
+    Move.PREPARE: Rule(frozenset({State.RUNNING}), State.PREPARING, "the target's `prepare` starts"),
+    Move.BEGIN: Rule(frozenset({State.PREPARING}), State.RUNNING, "the target is prepared; its `run` starts"),
+    Move.HEARTBEAT: Rule(LEASED | TERMINAL, None, "the attempt renews its lease and reports its progress"),
     Move.DEFER: Rule(frozenset({State.RUNNING}), None, "the target accepted the work and will notify"),
     Move.SUCCEED: Rule(frozenset({State.RUNNING}), State.SUCCEEDED, "the target returned"),
-    Move.RETRY: Rule(_ATTEMPTED, State.WAITING, "the attempt failed and another will follow"),
-    Move.FAIL: Rule(_ATTEMPTED, State.FAILED, "the last attempt failed, or no other would help"),
-    Move.YIELD: Rule(_ATTEMPTED, State.PAUSED, "the attempt stopped because its user asked for a pause"),
-    Move.STOP: Rule(_ATTEMPTED, State.CANCELLED, "the attempt stopped because its user asked for a cancel"),
+    Move.RETRY: Rule(_ATTEMPTED, State.WAITING, "the attempt failed, and another will follow"),
+    Move.FAIL: Rule(_ATTEMPTED, State.FAILED, "the last attempt failed, or the error is not retriable"),
+    Move.YIELD: Rule(_ATTEMPTED, State.PAUSED, "the attempt stopped because its user requested a pause"),
+    Move.STOP: Rule(_ATTEMPTED, State.CANCELLED, "the attempt stopped because its user requested a cancel"),
     Move.POSTPONE: Rule(
-        _ATTEMPTED, State.WAITING, "something the attempt needs is not free, or held back; it counts for nothing"
+        _ATTEMPTED, State.WAITING, "something that the attempt needs is not available; it does not count as an attempt"
     ),
-    Move.SKIP: Rule(_ATTEMPTED, State.CANCELLED, "its schedule no longer wants it, or the run before is still going"),
-    Move.CLAIM_FOLLOW_UP: Rule(TERMINAL, None, "another worker takes over what follows the outcome"),
-    Move.CLOSE: Rule(TERMINAL, None, "everything that follows the outcome is done"),
-    Move.UNDO: Rule(_ATTEMPTED, State.ROLLING_BACK, "the last attempt failed, and what it did is to be undone"),
-    Move.CLAIM_ROLLBACK: Rule(
-        frozenset({State.ROLLING_BACK}), State.ROLLING_BACK, "a worker takes up the target's `rollback`"
-    ),
+    Move.SKIP: Rule(_ATTEMPTED, State.CANCELLED, "its schedule no longer needs it, or the previous run is still open"),
+    Move.CLAIM_FOLLOW_UP: Rule(TERMINAL, None, "another worker takes over the follow-ups of the outcome"),
+    Move.CLOSE: Rule(TERMINAL, None, "all follow-ups of the outcome are done"),
+    Move.UNDO: Rule(_ATTEMPTED, State.ROLLING_BACK, "the last attempt failed, and its effects must be rolled back"),
+    Move.CLAIM_ROLLBACK: Rule(frozenset({State.ROLLING_BACK}), State.ROLLING_BACK, "a worker claims the rollback"),
     Move.ROLL_BACK: Rule(frozenset({State.ROLLING_BACK}), State.ROLLED_BACK, "the target's `rollback` returned"),
-    Move.RETRY_ROLLBACK: Rule(frozenset({State.ROLLING_BACK}), None, "the rollback failed and will be tried again"),
+    Move.RETRY_ROLLBACK: Rule(frozenset({State.ROLLING_BACK}), None, "the rollback failed, and will be retried"),
     Move.FAIL_ROLLBACK: Rule(frozenset({State.ROLLING_BACK}), State.FAILED, "the rollback failed for the last time"),
-    Move.CHANGE: Rule(NOT_STARTED, None, "its user changed what has not started"),
-    Move.EXPEDITE: Rule(STARTABLE | {State.PAUSED}, State.SCHEDULED, "its user had it run now"),
-    Move.CANCEL: Rule(NOT_STARTED, State.CANCELLED, "its user took it back before it started"),
-    Move.PAUSE: Rule(STARTABLE, State.PAUSED, "its user holds it before it starts"),
-    Move.RESUME: Rule(frozenset({State.PAUSED}), State.SCHEDULED, "its user lets it go on"),
-    Move.REQUEST_STOP: Rule(_ATTEMPTED, None, "its user asks the running attempt to pause or to stop"),
-    Move.REOPEN: Rule(frozenset({State.FAILED}), State.SCHEDULED, "its user had the failed task tried again"),
+    Move.CHANGE: Rule(NOT_STARTED, None, "its user changed it before it started"),
+    Move.EXPEDITE: Rule(STARTABLE | {State.PAUSED}, State.SCHEDULED, "its user requested to run it now"),
+    Move.CANCEL: Rule(NOT_STARTED, State.CANCELLED, "its user cancelled it before it started"),
+    Move.PAUSE: Rule(STARTABLE, State.PAUSED, "its user paused it before it started"),
+    Move.RESUME: Rule(frozenset({State.PAUSED}), State.SCHEDULED, "its user resumed it"),
+    Move.REQUEST_STOP: Rule(_ATTEMPTED, None, "its user requested the running attempt to pause or stop"),
+    Move.REOPEN: Rule(frozenset({State.FAILED}), State.SCHEDULED, "its user retried the failed task"),
     Move.RERUN: Rule(
         frozenset({State.SUCCEEDED, State.FAILED}),
         State.SCHEDULED,
-        "its user had chosen nodes of the ended topology run again",
+        "its user requested to run chosen nodes of the ended topology again",
     ),
     Move.REQUEST_ROLLBACK: Rule(
-        frozenset({State.SUCCEEDED, State.FAILED}), State.ROLLING_BACK, "its user had the ended task undone"
+        frozenset({State.SUCCEEDED, State.FAILED}),
+        State.ROLLING_BACK,
+        "its user requested a rollback of the ended task",
     ),
     Move.REPLACE: Rule(
-        STARTABLE | {State.ROLLING_BACK}, None, "it is placed again: its message was dead-lettered, or its lock is free"
+        STARTABLE | {State.ROLLING_BACK},
+        None,
+        "it is enqueued again: its message was dead-lettered, or its lock is free",
     ),
-    Move.GIVE_UP: Rule(_ATTEMPTED, State.FAILED, "its worker was lost, and its attempts are spent"),
+    Move.GIVE_UP: Rule(_ATTEMPTED, State.FAILED, "its worker was lost, and no attempts are left"),
     Move.RELEASE: Rule(frozenset({State.BLOCKED}), State.SCHEDULED, "its parents in the topology let it start"),
     Move.HOLD: Rule(
-        frozenset({State.BLOCKED}), None, "its topology is paused: no release that was decided before counts"
+        frozenset({State.BLOCKED}), None, "its topology is paused: earlier decisions to release it are void"
     ),
-    Move.DISMISS: Rule(NOT_STARTED, State.CANCELLED, "its topology does not want it any more"),
+    Move.DISMISS: Rule(NOT_STARTED, State.CANCELLED, "its topology no longer needs it"),
     Move.FAIL_CONDITION: Rule(
         frozenset({State.BLOCKED}), State.FAILED, "its condition in the topology cannot be evaluated"
     ),
-    Move.APPROVE: Rule(STARTABLE, State.SUCCEEDED, "its user approved what waited for an approval"),
-    Move.REJECT: Rule(STARTABLE, State.FAILED, "its user rejected what waited for an approval"),
+    Move.APPROVE: Rule(STARTABLE, State.SUCCEEDED, "its user approved it"),
+    Move.REJECT: Rule(STARTABLE, State.FAILED, "its user rejected it"),
     Move.RETAIN: Rule(
-        TERMINAL, None, "its topology needs it no longer, or once more: its expiry is set, or taken away"
+        TERMINAL, None, "its topology no longer needs it, or needs it again: its expiry is set or removed"
     ),
-    Move.ERASE: Rule(TERMINAL, None, "its user had it deleted: nothing is left of what it was about"),
+    Move.ERASE: Rule(TERMINAL, None, "its user deleted it: its content is removed"),
 }

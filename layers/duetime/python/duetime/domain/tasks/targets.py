@@ -19,12 +19,12 @@ class HandlerTarget:
 
 
 class Phase(StrEnum):
-    """What a target may be asked to do; only `run` is a must.
+    """A phase of an attempt; only `run` is mandatory.
 
     Attributes:
-        PREPARE: make ready, before `run`; both happen under one attempt.
+        PREPARE: preparation before `run`, within the same attempt.
         RUN: do the work.
-        CLEAN: tidy up, after the outcome, whatever it was.
+        CLEAN: cleanup after any outcome.
         ROLLBACK: undo the work.
     """
 
@@ -35,12 +35,12 @@ class Phase(StrEnum):
 
 
 class Query(StrEnum):
-    """What an HTTP endpoint may be asked about a task, besides being told to do a phase.
+    """A query about a task that an HTTP endpoint supports.
 
     Attributes:
-        STATUS: where it stands with the task.
-        PROGRESS: how far it has come.
-        SUMMARY: what it has done, for a person to read.
+        STATUS: the status of the task.
+        PROGRESS: its progress.
+        SUMMARY: a summary for people.
     """
 
     STATUS = "status"
@@ -53,9 +53,9 @@ class HttpTarget:
     """An HTTP endpoint.
 
     Attributes:
-        phases: what it offers besides `run`.
-        queries: what it answers when it is asked.
-        request: how it is called, and what of its response is kept.
+        phases: supported phases besides `run`.
+        queries: supported queries.
+        request: the custom request, and the parts of its response to keep.
     """
 
     url: str
@@ -65,13 +65,13 @@ class HttpTarget:
 
     @property
     def offers_more(self) -> str:
-        """The field that says what it does besides `run`; empty if neither does."""
+        """The field that offers more than `run`; empty if there is none."""
         return "phases" if self.phases else "queries" if self.queries else ""
 
 
 @dataclass(frozen=True, slots=True)
 class PullTarget:
-    """A worker anywhere that asks for tasks of this type and leases them: see `services/pull/lease.py`."""
+    """A worker anywhere that leases tasks of this type: see `services/pull/lease.py`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +79,13 @@ class AwsTarget:
     """A resource of AWS that is called with the task.
 
     Attributes:
-        service: what kind of resource it is.
-        waits: whether the end of a Lambda function is waited for; without that it notifies of its end.
-        detail_type: of the event that is put on an event bus; empty for the task's type.
-        is_job: whether AWS runs it for as long as it takes, and its end is waited for: see `aws_jobs`.
+        service: of the resource.
+        waits: whether to wait for the end of a Lambda function; otherwise the function notifies of it.
+        detail_type: of the event on an event bus; empty for the task's type.
+        is_job: whether it is a long-running job in AWS whose end is waited for: see `aws_jobs`.
         place: where a job runs: the ARN of the cluster of an ECS task, or of the queue of a Batch job.
-        container: of an ECS task: the container that is given the task's facts.
-        parameters: of a job: what else the request that starts it says; a JSON object as text, or nothing.
+        container: for an ECS task, the container that receives the task's facts.
+        parameters: for a job, additional parameters of the request that starts it: a JSON object as text, or empty.
     """
 
     service: AwsService
@@ -117,14 +117,14 @@ class TopologyTarget:
     """The state machine that runs a graph of tasks; the graph is the task's payload.
 
     Attributes:
-        definition: what the graph was made of; `None` if its user gave the graph itself.
+        definition: the source of the graph; `None` if its user gave the graph itself.
     """
 
     definition: DefinitionRef | None = None
 
 
 class OnTimeout(StrEnum):
-    """What becomes of an approval that nobody has given in time.
+    """What happens to an approval that was not decided in time.
 
     Attributes:
         FAIL: the task fails.
@@ -139,10 +139,10 @@ class OnTimeout(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ApprovalTarget:
-    """A person, who approves or rejects: nothing is called.
+    """A person who approves or rejects; nothing is called.
 
     Attributes:
-        timeout_seconds: how long after it is due.
+        timeout_seconds: time limit after the due time.
     """
 
     timeout_seconds: int
@@ -151,7 +151,7 @@ class ApprovalTarget:
 
 @dataclass(frozen=True, slots=True)
 class CallbackTarget:
-    """A URL that is told of the outcome of another task; no request names such a target."""
+    """A URL that receives the outcome of another task; requests cannot name such a target."""
 
     url: str
 
@@ -160,17 +160,17 @@ Target = HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget | 
 
 
 def definition_of(target: Target | None) -> DefinitionRef | None:
-    """The definition that a topology is a run of; `None` for anything else that is called."""
+    """The definition that a topology is a run of; `None` for other targets."""
     return target.definition if isinstance(target, TopologyTarget) else None
 
 
 def names_definitions(payload: bytes) -> bool:
-    """Whether nodes of the graph in a payload may name definitions; asked first, it takes no time."""
+    """Whether nodes of the graph in a payload may name definitions: a fast check without parsing."""
     return b'"definition"' in payload
 
 
 def outlives_workers(target: Target | None) -> bool:
-    """Whether an attempt whose worker was lost goes on with the next claim, and is no attempt that was used up.
+    """Whether an attempt continues with the next claim if its worker is lost, so that no attempt is used up.
 
     A job that the worker may have started is found by its name; an approval calls nothing.
     """
@@ -178,9 +178,9 @@ def outlives_workers(target: Target | None) -> bool:
 
 
 def pull_queue_of(task_type: str, target: Target | None, state: State) -> str:
-    """The pulled type on whose queue a task waits; empty for the queues of the worker functions.
+    """The pulled type whose queue a task waits on; empty for the queues of the worker functions.
 
-    The worker functions also do what follows an outcome: it must not wait until somebody pulls.
+    The worker functions also run follow-ups of an outcome, which must not wait for a pull worker.
     """
     is_over = state in TERMINAL or state is State.ROLLING_BACK
     return task_type if isinstance(target, PullTarget) and not is_over else ""

@@ -1,4 +1,4 @@
-"""The record of a task and the values it is made of. All frozen; a new value is made for every change."""
+"""The record of a task and its values. All are frozen; every change creates a new value."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far an attempt has come: 0 to 100, and a short message, in which what UTF-8 cannot write is escaped."""
+    """Progress of an attempt: 0 to 100, and a short message. Characters that UTF-8 cannot encode are escaped."""
 
     percent: int
     message: str = ""
 
     def __post_init__(self) -> None:
-        """Escape what cannot be written, and keep the message short."""
+        """Escape what cannot be stored, and truncate the message."""
         object.__setattr__(self, "message", writable(self.message)[:MAX_PROGRESS_MESSAGE_LENGTH])
 
 
 class RequestedAction(StrEnum):
-    """What a running attempt has been asked to do."""
+    """A request to a running attempt."""
 
     PAUSE = "pause"
     CANCEL = "cancel"
@@ -52,42 +52,42 @@ class Task(TaskOptions):
 
     Attributes:
         due_at: when its user wants it to run.
-        schedule_ref: the schedule's occurrence that it is; `None` for a task that no schedule placed.
-        node_ref: the node of a topology that it is; `None` for a task that is none.
-        topology_schedule_ref: of a node: the schedule's occurrence that its topology is; `None` if it is none.
-        next_at: when it is checked next: the planned start of its next attempt.
-        generation: grows only when a new check is set; timers, messages and claims carry it.
-        version: grows with every write; the ETag and the order of events.
-        fence: grows with every claim; every write of an attempt is checked against it.
-        attempt: how many attempts have begun, of the work or of its rollback; a pause takes one back.
-        sent: the message of this generation was sent by whoever enqueued it, not left to the trigger.
-        nonce: of the last write; finding one's own after a rejection means that the write had been applied.
-        lease_worker: who may run the task; kept after the end, to say who ran it last.
-        lease_expires_at: until when; a lease is over once it is past by more than clocks may differ.
-        unacknowledged: how many leases of pull workers in a row, the present one included, no client has acknowledged;
-            `None` once it has, and for leases of worker functions.
+        schedule_ref: the occurrence of a schedule that it runs; `None` if it has none.
+        node_ref: the node of a topology that it runs; `None` if it is not a node.
+        topology_schedule_ref: for a node, the occurrence of a schedule that its topology runs; `None` if there is none.
+        next_at: time of its next check: the planned start of its next attempt.
+        generation: incremented only when a new check is set; timers, messages and claims carry it.
+        version: incremented by every write; the ETag and the order of events.
+        fence: incremented by every claim; checked by every write of an attempt.
+        attempt: number of started attempts, of the work or of its rollback; a pause subtracts one.
+        sent: whether the message of this generation was sent by the process that enqueued it, not left to the trigger.
+        nonce: of the last write; a writer that finds its own after a rejection knows that the write had been applied.
+        lease_worker: the holder of the lease; kept after the end, to show the last worker.
+        lease_expires_at: end of the lease; it may be taken over after the largest assumed clock difference.
+        unacknowledged: number of consecutive leases of pull workers, including the present one, that no client has
+            acknowledged; `None` after an acknowledgement, and for leases of worker functions.
         deferred_fence: the fence of the last attempt whose target accepted the work, to notify of its end later.
-        job: the ARN of the job that AWS runs for the present attempt, or ran for the last one that had one.
-        requested_action: what its user asks of the running attempt.
-        waiting_for: why its last check did not begin an attempt, in words; an attempt forgets it when it ends.
-        waits: what it has waited for besides its time, and since when, oldest first; kept after its end.
-        rate_places: its places in the lines of its rates by their keys, as `duetime.domain.rates` counts.
-        checkpoint: what a paused attempt left for the one that goes on; JSON text in UTF-8.
+        job: the ARN of the present attempt's job in AWS, or of the latest one.
+        requested_action: the action that its user requests of the running attempt.
+        waiting_for: why its last check did not start an attempt, in words; removed at the end of an attempt.
+        waits: reasons and start times of its waits, apart from waiting for its time, oldest first; kept after its end.
+        rate_places: its places in the lines of its rates by key, in the units of `duetime.domain.rates`.
+        checkpoint: left by a paused attempt for the next one; JSON text in UTF-8.
         started_at: when the first attempt started.
-        started_late: it started so late that an event says so, and its target was called: written after the call, never
-            by a claim, which may be put back.
-        run_at: when the present attempt, or the last one, was to start.
-        finished_at: when the outcome was stored and everything that follows it was done.
+        started_late: whether it started so late that an event reports it, and its target was called. Written after the
+            call, never by a claim, which may be undone.
+        run_at: planned start of the present attempt, or of the last one.
+        finished_at: when the outcome was stored and all follow-ups were done.
         expires_at: when the record may be removed; set by terminal writes only.
         attempt_history: the last attempts, oldest first.
-        reopened_fence: of a topology: the fence at which it was last retried after its end. Runs that were begun under
-            it or an older one are over. `None` if it never was.
-        rerun_nodes: of a topology: the nodes that its last retry named, to run again with all that depends on them.
-        reopened_at: when it was last to be tried again after its end; its attempts and its waits count anew from then.
-        traceparent: the trace in which it was created, which its attempts continue; `None` if the request named none.
-        erased: its user had it deleted: to users it is not there any more, to all else it has ended.
-        actions: what its user and others did to it, apart from cancelling it before it started.
-        cancellation: who cancelled it before it started; nothing can be done to it after that.
+        reopened_fence: for a topology, the fence at which it was last retried after its end. Runs that started under it
+            or an older one are over. `None` if it was never retried.
+        rerun_nodes: for a topology, the nodes that its last retry named, which run again with all that depend on them.
+        reopened_at: when it was last retried after its end; its attempts and waits are counted from then.
+        traceparent: trace of its creation, which its attempts continue; `None` if the request had none.
+        erased: whether its user deleted it: hidden from users, and ended for everything else.
+        actions: history of actions on it, except for cancelling it before it started.
+        cancellation: who cancelled it before it started; no action is possible after that.
     """
 
     id: TaskId
@@ -138,14 +138,14 @@ class Task(TaskOptions):
     cancellation: ActionRecord | None = None
 
     def exists_for(self, owner: str) -> bool:
-        """Whether an owner has this task."""
+        """Whether the task exists for an owner."""
         return self.owner == owner and not self.erased
 
     @property
     def late_at(self) -> Millis | None:
-        """When it is told that the task has not started; `None` if nobody is to be told.
+        """When a late start is reported; `None` if no report was requested.
 
-        A task that was due before it was created cannot have started any earlier than that.
+        For a task that was due before it was created, the time counts from its creation.
         """
         if self.notify_on is None or self.notify_on.late_seconds is None:
             return None
@@ -155,8 +155,8 @@ class Task(TaskOptions):
     def start_by(self) -> Millis | None:
         """The last instant at which its first attempt may start; `None` if there is none, or none yet.
 
-        A task that was due before it was created has its whole time, and a node's begins with its due time, which its
-        parents decide.
+        For a task that was due before it was created, the full time counts from its creation. A node's time starts at
+        its due time, which depends on its parents.
         """
         if self.expires_seconds is None or self.state is State.BLOCKED:
             return None
@@ -171,23 +171,23 @@ class Task(TaskOptions):
         return max(self.started_at, self.reopened_at or 0) + seconds * SECOND
 
     def overdue_at(self, started_at: Millis) -> Millis:
-        """When an attempt that started then has taken as long as it may."""
+        """When an attempt with the given start exceeds its time limit."""
         return started_at + self.timeout_seconds * SECOND
 
     @property
     def has_expired(self) -> bool:
-        """Whether it has failed because its first attempt had not started in time."""
+        """Whether it has failed because its first attempt did not start in time."""
         is_so = self.state is State.FAILED and self.started_at is None
         return is_so and self.error is not None and self.error.type == EXPIRED
 
     @property
     def schedule_run(self) -> ScheduleRef | None:
-        """The schedule's occurrence that it, or the topology that it is a node of, is; `None` for neither."""
+        """The occurrence of a schedule that it, or the topology of its node, runs; `None` if there is none."""
         return self.schedule_ref or self.topology_schedule_ref
 
     @property
     def scheduled_at(self) -> Millis:
-        """The time that its run stands for: of a schedule's occurrence; of any other task, when it is due."""
+        """The nominal time of its run: of a schedule's occurrence, or its due time for any other task."""
         return self.due_at if self.schedule_run is None else self.schedule_run.nominal
 
     @property
@@ -197,7 +197,7 @@ class Task(TaskOptions):
 
     @property
     def definition(self) -> str | None:
-        """The name of the definition that its topology is a run of; `None` for a graph of its own and other tasks."""
+        """Name of the definition that its topology is a run of; `None` for other graphs and other tasks."""
         return None if (ref := definition_of(self.target)) is None else ref.name
 
     @property
@@ -207,45 +207,45 @@ class Task(TaskOptions):
 
     @property
     def outcome_at(self) -> Millis:
-        """Of a task that has ended: when it did; the same however often what follows its outcome is done."""
+        """When the task ended; does not change if follow-ups are repeated."""
         last = self.attempt_history[-1] if self.attempt_history else None
         is_of_last = last is not None and last.started_at and last.started_at >= (self.reopened_at or 0)
         return last.started_at + last.took if last and is_of_last else self.next_at
 
     @property
     def outcome_id(self) -> str:
-        """Of a task that has ended: names this outcome; the next one may come without another attempt."""
-        # The fence of the attempt that brought the outcome: whoever follows it up again has a later one.
+        """Identifies the outcome of an ended task; the next outcome may have the same attempt."""
+        # The fence of the attempt that led to the outcome: repeated follow-ups have later ones.
         fence = self.attempt_history[-1].fence if self.attempt_history else 0
         return f"{self.id}-{fence}" if self.reopened_at is None else f"{self.id}-{fence}-{self.reopened_at}"
 
     @property
     def awaiting_notification(self) -> bool:
-        """Whether the target of the present attempt has accepted the work, and the lease lasts until it notifies."""
+        """Whether the present attempt's target has accepted the work, so that the lease lasts until it notifies."""
         return self.deferred_fence == self.fence
 
     @property
     def pull_queue(self) -> str:
-        """The pulled type on whose queue it waits; empty for the queues of the worker functions."""
+        """The pulled type whose queue it waits on; empty for the queues of the worker functions."""
         return pull_queue_of(self.type, self.target, self.state)
 
     @property
     def lateness(self) -> Millis | None:
-        """How long after its due time the first attempt started, as `lateness_of` has it; `None` before that."""
+        """How long after its due time the first attempt started, as returned by `lateness_of`; `None` before that."""
         return lateness_of(self.started_at, self.due_at, self.created_at, self.schedule_ref, self.actions)
 
     @property
     def contents_outside(self) -> tuple[Content, ...]:
-        """The contents that lie outside the record."""
+        """The content that is stored outside the record."""
         return tuple(
             content for content in (self.payload, self.result, self.checkpoint) if content and content.is_outside
         )
 
     @property
     def contents_without_expiry(self) -> tuple[Content, ...]:
-        """Those that must be let expire once it has ended: the result of a success has had an expiry from the first.
+        """The content whose expiry must be set once it has ended; a success's result has had one from the start.
 
-        Not that of a node: it is kept as long as its topology.
+        A node's result is the exception: it is kept as long as its topology.
         """
         has_one = self.state is State.SUCCEEDED and self.node_ref is None
         kept = (self.payload, self.checkpoint, None if has_one else self.result)
@@ -253,12 +253,12 @@ class Task(TaskOptions):
 
     @property
     def may_have_attempts_outside(self) -> bool:
-        """Whether its record may have had no more room for its first attempts."""
+        """Whether some of its first attempts may be stored outside its record."""
         return len(self.attempt_history) >= ATTEMPTS_INLINE and self.fence > ATTEMPTS_INLINE
 
     @property
     def has_contents_to_expire(self) -> bool:
-        """Whether anything outside its record must be let expire once it has ended."""
+        """Whether anything outside its record needs an expiry once it has ended."""
         return bool(self.contents_without_expiry) or self.may_have_attempts_outside
 
 
@@ -269,11 +269,11 @@ def lateness_of(
     schedule_ref: ScheduleRef | None,
     actions: ActionHistory,
 ) -> Millis | None:
-    """How long after its due time the first attempt of a task started; `None` before that.
+    """How long after its due time the first attempt of a task started, in milliseconds; `None` before that.
 
-    As the metric counts it: what was due before it was created, was given that due time or was resumed by its user
-    counts from then, for it could not start before. A run of a schedule counts from its due time, however late the
-    schedule creates it.
+    As in the metric: if the task was due before it was created, before its due time was changed, or before it was
+    resumed, lateness counts from that action, because it could not start earlier. A run of a schedule counts from its
+    due time, however late the schedule creates it.
     """
     if started_at is None:
         return None

@@ -1,4 +1,4 @@
-"""What a write may change in the record of a task, by field; a type checker knows each name and its type."""
+"""Possible changes of a task's record, by field, with types for the type checker."""
 
 from __future__ import annotations
 
@@ -97,4 +97,4 @@ NOTHING_LEFT = TaskChanges(
     actions=NO_ACTIONS,
     cancellation=None,
 )
-"""What becomes of the fields in which its user or its attempts said something; the others say how it went."""
+"""Resets the fields with content from its user or its attempts; the others describe how it went."""

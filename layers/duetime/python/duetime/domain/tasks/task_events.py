@@ -1,4 +1,4 @@
-"""The life of a task as a list of events: its creation, what was done to it, its attempts, and its end, in order."""
+"""The life of a task as a list of events in order: its creation, actions on it, its attempts, and its end."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 _BEFORE_ACTIONS, _ACTION, _AFTER_ACTIONS = range(3)
-"""What happened first, of what happened in the same millisecond: an action follows an end, and a start an action."""
+"""Order of events within the same millisecond: an action follows an end, and a start follows an action."""
 
 
 class EventType(StrEnum):
-    """What happened.
+    """The type of an event.
 
     Attributes:
-        EXPIRED: it had not started in time, and was not started any more.
-        FINISHED: the outcome was stored, and everything that follows it was done.
+        EXPIRED: it did not start in time, and will not start any more.
+        FINISHED: the outcome was stored, and all follow-ups were done.
     """
 
     CREATED = "created"
@@ -52,7 +52,7 @@ class EventType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AttemptPart:
-    """Which attempt an event is of; how it ended, if it is its end."""
+    """The attempt of an event, and how it ended if the event is its end."""
 
     attempt: int
     fence: int
@@ -65,12 +65,12 @@ class TaskEvent:
     """One event.
 
     Attributes:
-        at: when; `None` if nobody knows, as of an attempt that was lost with its worker.
-        by: who did it; `None` for what an attempt did.
-        version: of the record after it, where that is known.
-        fields: of an update, what was changed.
-        nodes: of a retry of a topology, the nodes that were chosen to run again.
-        state: of the end, the state that it ended in.
+        at: when; `None` if unknown, for example for an attempt that was lost with its worker.
+        by: the actor; `None` for events of an attempt.
+        version: of the record after it, if known.
+        fields: for an update, the changed fields.
+        nodes: for a retry of a topology, the nodes that were chosen to run again.
+        state: for the end, the final state.
     """
 
     type: EventType
@@ -86,11 +86,11 @@ class TaskEvent:
 def events_of(task: Task, ended_attempts: Iterable[AttemptRecord]) -> Sequence[TaskEvent]:
     """The events of a task, oldest first.
 
-    Clocks of different machines differ: what was written after something else stays behind it, whatever it says.
+    Clocks of machines differ: an event that was written after another one stays after it, whatever its time.
 
     Args:
         task: the record.
-        ended_attempts: its attempts that have ended, in their order.
+        ended_attempts: its ended attempts, in order.
     """
     actions = ((_event_of(record), _ACTION) for record in task.actions.records)
     merged = heapq.merge(
@@ -102,7 +102,7 @@ def events_of(task: Task, ended_attempts: Iterable[AttemptRecord]) -> Sequence[T
 
 
 def _timed(at: Millis, events: Iterable[tuple[TaskEvent, int]]) -> Iterator[tuple[tuple[Millis, int], TaskEvent]]:
-    """Events that are known to have come in this order, each no earlier than the one before it."""
+    """Events in a known order, with times that never decrease."""
     last = (at, 0)
     for event, rank in events:
         last = max(last, (event.at or last[0], rank))
@@ -125,7 +125,7 @@ def _event_of(record: ActionRecord) -> TaskEvent:
 
 def _attempt_events(task: Task, ended: Iterable[AttemptRecord]) -> Iterator[tuple[TaskEvent, int]]:
     for line in ended:
-        # Of one that was lost nobody knows when it was.
+        # The time of a lost attempt is unknown.
         is_lost = line.outcome is AttemptOutcome.LOST
         part = AttemptPart(line.attempt, line.fence, None if is_lost else line.worker)
         if not is_lost:

@@ -1,4 +1,4 @@
-"""How a task is to be run: its priority, its lock, and the rest that a user may choose."""
+"""Options of a task that a user may choose: its priority, its lock, and so on."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often and how patiently a task is tried.
+    """How often and at which intervals a task is retried.
 
     Attributes:
-        max_attempts: attempts in all, the first and those lost to a crash included; 1 means no retry.
+        max_attempts: total number of attempts, including the first and crashed ones; 1 means no retry.
         initial_seconds: upper bound of the first wait.
-        multiplier: growth of the bound from one wait to the next.
-        max_seconds: the bound grows no further than this.
+        multiplier: growth of the bound per wait.
+        max_seconds: maximum of the bound.
         max_duration_seconds: how long after the start of the first attempt another one may start; `None` for no limit.
     """
 
@@ -33,14 +33,14 @@ class RetryPolicy:
     max_duration_seconds: int | None = None
 
     def bound(self, attempt: int) -> Millis:
-        """Longest wait after the given attempt (1 is the first) has failed."""
-        # No policy has more attempts; the powers of the largest multiplier stay within a float up to there.
+        """Longest wait after a failed attempt (1 is the first), in milliseconds."""
+        # No policy has more attempts; powers of the largest multiplier fit into a float up to there.
         power = min(attempt - 1, MAX_ATTEMPTS)
         seconds = min(self.initial_seconds * self.multiplier**power, self.max_seconds)
         return int(seconds * 1000)
 
     def wait(self, attempt: int, fraction: float) -> Millis:
-        """The wait after the given attempt, drawn evenly between nothing and its bound.
+        """The wait after a failed attempt, evenly distributed between 0 and its bound.
 
         Args:
             attempt: the attempt that failed, from 1.
@@ -54,11 +54,11 @@ class RetryPolicy:
 
 
 DEFAULT_RETRY = RetryPolicy()
-"""That of a task which names none."""
+"""The default policy."""
 
 
 class Priority(StrEnum):
-    """The priority of a task: it orders tasks that are due at the same time."""
+    """The priority of a task, which orders tasks that are due at the same time."""
 
     HIGH = "high"
     NORMAL = "normal"
@@ -66,7 +66,7 @@ class Priority(StrEnum):
 
 
 class LockScope(StrEnum):
-    """For which part of an attempt a lock is held.
+    """The part of an attempt during which a lock is held.
 
     Attributes:
         TASK: for all its phases, from before `prepare` until after `clean`, and for a rollback.
@@ -82,8 +82,8 @@ class LockSpec:
     """A named resource that a task needs while it runs.
 
     Attributes:
-        key: its name among the owner's locks.
-        max_holders: most tasks that may hold it at once.
+        key: unique among the owner's locks.
+        max_holders: maximum number of concurrent holders.
         wait_seconds: how long an attempt may wait for it; `None` for no limit.
     """
 
@@ -95,12 +95,12 @@ class LockSpec:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """How often attempts may start of all tasks of an owner that name the same key.
+    """Limits the starts of attempts for all tasks of an owner with the same key.
 
     Attributes:
-        key: its name among the owner's rates.
-        limit: attempts that may start in `per_seconds`.
-        burst: how many more may start at once after a time in which fewer did.
+        key: unique among the owner's rates.
+        limit: maximum number of starts in `per_seconds`.
+        burst: additional starts allowed at once after a period with fewer.
     """
 
     key: str
@@ -125,7 +125,7 @@ class OnConflict(StrEnum):
     """What happens to a creation whose unique key is held by another task.
 
     Attributes:
-        KEEP: nothing is created; the answer is the task that holds the key.
+        KEEP: nothing is created; the response is the task that holds the key.
         REPLACE: the task that holds the key gets the fields of the creation, if it has not started.
         REFUSE: the creation is refused.
     """
@@ -137,10 +137,10 @@ class OnConflict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Unique:
-    """That a task shall be the only one of its key, among those of its owner.
+    """Makes a task the only one with its key among its owner's tasks.
 
     Attributes:
-        on_conflict: what happens to this creation if another task holds the key; it says nothing about later ones.
+        on_conflict: what happens to this creation if another task holds the key; later creations have their own.
     """
 
     key: str
@@ -150,11 +150,11 @@ class Unique:
 
 @dataclass(frozen=True, slots=True)
 class Debounce:
-    """That a task is put off by each further creation with its key, until there has been none for a while.
+    """Delays a task with each further creation with its key, until there has been none for a while.
 
     Attributes:
-        seconds: how long there must have been none.
-        max_seconds: how long after its own creation it is due at the latest; `None` for no limit.
+        seconds: required time without a creation.
+        max_seconds: maximum delay after its own creation; `None` for no limit.
     """
 
     key: str
@@ -163,18 +163,18 @@ class Debounce:
 
     @property
     def unique(self) -> Unique:
-        """The unique key that follows from it."""
+        """The unique key that this option implies."""
         return Unique(self.key, Until.STARTED, OnConflict.REPLACE)
 
 
 def unique_of(unique: Unique | None, debounce: Debounce | None) -> Unique | None:
-    """The unique key of a task, of its two fields that may say so; `None` if it has none."""
+    """The unique key of a task from either of its options; `None` if it has none."""
     return unique if debounce is None else debounce.unique
 
 
 @dataclass(frozen=True, slots=True)
 class NotifyOn:
-    """What is told of a task, and to whom.
+    """Which events of a task are notified, and to whom.
 
     Attributes:
         to: an HTTP URL, or the ARN of an SNS topic or of an event bus.
@@ -189,15 +189,16 @@ class NotifyOn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskOptions:
-    """What a client chooses of a task, and its record and its answers have under the same name.
+    """Options of a task that have the same name in requests, records and responses.
 
     Attributes:
-        notify_within_seconds: how long after the start of an attempt a target that has accepted the work may notify.
-        rollback_on_failure: whether a final failure is undone by the target's `rollback`.
-        lock: what it needs for itself, or shares with few, while it runs.
-        rate: how often its attempts may start, together with those of the other tasks of a key.
-        callback_url: where its outcome is posted.
-        notify_on: who is notified if it fails for good, or does not start in time.
+        notify_within_seconds: how long after the start of an attempt a target that accepted the work may send a
+            notification.
+        rollback_on_failure: whether the target's `rollback` runs after a final failure.
+        lock: resource that it needs while it runs.
+        rate: limit of starts shared with other tasks of the same key.
+        callback_url: destination of its outcome.
+        notify_on: notices about final failure or a late start.
         expires_seconds: how long after its due time its first attempt may start; `None` for no limit.
     """
 
@@ -220,4 +221,4 @@ class TaskOptions:
 
 
 TASK_OPTIONS = tuple(each.name for each in fields(TaskOptions))
-"""The names of what a client chooses of a task."""
+"""The names of all options."""

@@ -1,4 +1,4 @@
-"""What a client asks for when it creates a task, decoded and within limits."""
+"""A client's request to create a task, decoded and within limits."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _GRAPH_OF_ITS_OWN = TopologyTarget()
 
 @dataclass(frozen=True, slots=True)
 class TaskSpec(TaskOptions):
-    """What a client asks for, decoded and within limits.
+    """A client's request, decoded and within limits.
 
     Attributes:
-        type: names the handler, or the kind of work for an endpoint or a pull worker.
-        payload: JSON text in UTF-8, handed to the target as it is.
-        due_at: when it shall run; `None` means now.
-        delay: how long after its acceptance it shall run; excludes `due_at`.
-        target: what is called; `None` leaves it to the type (`creation.target_of`).
-        allow_unknown_type: whether its type may be one that no handler is known for yet.
-        unique: that it shall be the only task of a key; excludes `debounce`.
-        debounce: that further creations with a key put it off; excludes a due time.
+        type: determines the handler, or the kind of work for an endpoint or a pull worker.
+        payload: JSON text in UTF-8, passed to the target unchanged.
+        due_at: when it should run; `None` means now.
+        delay: how long after its acceptance it should run; excludes `due_at`.
+        target: the target; `None` for the default of the type (`creation.target_of`).
+        allow_unknown_type: whether its type may be without a known handler.
+        unique: makes it the only task with a key; excludes `debounce`.
+        debounce: lets further creations with a key delay it; excludes a due time.
     """
 
     type: str
@@ -43,5 +43,5 @@ class TaskSpec(TaskOptions):
     def of_graph(
         self, payload: bytes, notify_within_seconds: int, target: TopologyTarget = _GRAPH_OF_ITS_OWN
     ) -> TaskSpec:
-        """The same as a topology's task, with the graph for its payload and the time that the whole may take."""
+        """The spec of a topology's task: the graph is its payload, with a time limit for the whole run."""
         return replace(self, payload=payload, target=target, notify_within_seconds=notify_within_seconds)

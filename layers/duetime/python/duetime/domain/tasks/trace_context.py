@@ -1,7 +1,7 @@
 """The trace in which a task was created: `traceparent` of W3C Trace Context.
 
-It is the task's creation context, which is handed on as it is to whoever works on the task: work that begins hours
-later links to it and is no child of a span that ended long ago.
+It is the task's creation context, which is passed on unchanged: work that starts hours later links to it, rather than
+being a child of a span that ended long ago.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ _FORM = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-
 _PRESENT = "00"
 _INVALID = "ff"
 _KNOWN_FLAGS = 0b11
-"""Sampled, and random trace id; the others are reserved, and are sent on as zero."""
+"""Sampled, and random trace id; the others are reserved, and are sent as zero."""
 
 
 def read_traceparent(text: str | None) -> str | None:
-    """The creation context that a request came with; `None` if it is not well-formed, as if there were none.
+    """The creation context of a request; `None` if it is not well-formed.
 
-    That of a later version is read, and sent on, as the present version (Source: W3C Trace Context, "Versioning of
+    Contexts of later versions are parsed, and sent, as the present version (Source: W3C Trace Context, "Versioning of
     traceparent" and "Considerations for trace-flags field generation").
     """
     found = _FORM.fullmatch(text or "")

@@ -1,8 +1,8 @@
-"""Unique keys: of the tasks that have one of an owner's keys, one at a time holds it, as its record says.
+"""Unique keys: at most one task at a time holds each key of an owner, according to its record.
 
-Nothing has to free a key. An item of the key names the task that took it last, and whether that task still holds it
-follows from its state. What makes a task hold its key (its creation, and being opened again after its end) is written
-in one transaction with that item.
+Keys are never released explicitly. An item of the key names the task that took it last, and that task's state
+determines whether it still holds it. The write that makes a task hold its key (its creation, or reopening it after its
+end) is in one transaction with that item.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class KeyHolder:
-    """What the item of a unique key says.
+    """The item of a unique key.
 
     Attributes:
-        task_id: the task that took the key last; whether it holds it still, its record says.
+        task_id: the task that took the key last; its record determines whether it still holds it.
         nonce: of the write of the item.
     """
 
@@ -34,12 +34,12 @@ class KeyHolder:
 
 @dataclass(frozen=True, slots=True)
 class KeyTaking:
-    """A task takes a unique key, with the write that makes it hold the key.
+    """A task takes a unique key, in the write that makes it hold the key.
 
     Attributes:
-        since_fence: the fences of the task's attempts from then on are no lower: what ended before frees no key that
-            was taken again.
-        after: nonce of the item that was read before, of a key that nobody holds; `None` if there was no item.
+        since_fence: lower bound of the fences of the task's attempts from then on: an earlier end does not free a key
+            that was taken again.
+        after: nonce of the item as read, for a key that no task holds; `None` if there was no item.
     """
 
     owner: str
@@ -50,7 +50,7 @@ class KeyTaking:
 
 
 KeyWrite: TypeAlias = "KeyTaking | KeyRedirect"
-"""What is written to the item of a key in one transaction with a record."""
+"""The write to a key's item in one transaction with a record."""
 
 
 def holds_key(task: Task) -> bool:
@@ -62,5 +62,5 @@ def holds_key(task: Task) -> bool:
 
 
 def has_begun(task: Task) -> bool:
-    """Whether an attempt at a task has started, so that it is not to be replaced any more."""
+    """Whether an attempt at a task has started, so that it must not be replaced any more."""
     return task.state in LEASED or task.started_at is not None

@@ -1,6 +1,6 @@
-"""Why the last check of a task began no attempt, as a code that programs can tell apart.
+"""Machine-readable codes of why the last check of a task did not start an attempt.
 
-A record has the reason in words. The code is derived from them, so that records of any age have one.
+A record contains the reason in words. The code is derived from them, so records of any age have one.
 """
 
 from __future__ import annotations
@@ -8,25 +8,25 @@ from __future__ import annotations
 from enum import StrEnum
 
 APPROVAL_AWAITED = "an approval"
-"""What a task with the target `approval` waits for."""
+"""Wait reason of a task with the target `approval`."""
 
 
 class WaitReason(StrEnum):
-    """What a task waits for besides its time.
+    """Code of a wait, apart from waiting for the due time.
 
     Attributes:
         LOCK: its lock.
         CONCURRENCY_LIMIT: the limit of running tasks of its type or of its owner.
-        RATE: its rate: as many attempts of its key have started as may.
+        RATE: its rate limit is used up.
         SWITCH: its type, its owner or all tasks are stopped.
-        CIRCUIT: the host that it calls keeps failing, and is not called for a while.
+        CIRCUIT: the circuit of its host is open, because the host keeps failing.
         OVERLAP: an earlier run of its schedule.
         HANDLERS: the handlers cannot be imported.
         WORKER: a free worker.
         TARGET: its target does not accept more calls now.
         APPROVAL: a person who approves or rejects it.
         TOPOLOGY: the state machine of its topology, or nodes of an earlier run.
-        OTHER: something else, which the text names.
+        OTHER: another reason, given in the text.
     """
 
     LOCK = "lock"
@@ -59,16 +59,16 @@ _BEGINNINGS = (
     ("its state machine's execution was lost", WaitReason.TOPOLOGY),
     ("nodes of its last run have not ended", WaitReason.TOPOLOGY),
 )
-"""How the reasons begin that are given with `Postponed`; records hold them, so older ones stay here."""
+"""Prefixes of the reasons of `Postponed`; older ones remain because records contain them."""
 
 
 def wait_reason(text: str) -> WaitReason:
-    """The code of a reason in words; `OTHER` for words of an unknown version."""
+    """The code of a reason in words; `OTHER` for unknown words."""
     if _is_of_a_switch(text):
         return WaitReason.SWITCH
     found = next((reason for beginning, reason in _BEGINNINGS if text.startswith(beginning)), None)
     if found is WaitReason.LOCK and "/" in text:
-        # The keys of tasks' locks have no slash; those that keep a limit of a switch have one.
+        # Keys of tasks' locks contain no slash; those that enforce a limit of a switch do.
         return WaitReason.CONCURRENCY_LIMIT
     if found is not None:
         return found

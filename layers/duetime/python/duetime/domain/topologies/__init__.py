@@ -1,1 +1,1 @@
-"""Topologies: graphs of tasks, and every decision about them as a pure function."""
+"""Topologies: graphs of tasks, and all decisions about them as pure functions."""

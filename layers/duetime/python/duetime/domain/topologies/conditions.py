@@ -1,8 +1,8 @@
-"""The condition of a node: a JMESPath expression about how its parents have ended, and the parameters of the run.
+"""Conditions of nodes: JMESPath expressions over the outcomes of a node's parents and the parameters of the run.
 
-It is asked about one document, `{"parents": {NAME: {"outcome", "result", "error"}}, "parameters": {NAME: value}}`, and
-must be true or false: a misspelt field is null in JMESPath, and null is no answer. The same document always gives the
-same answer.
+A condition is evaluated on the document `{"parents": {NAME: {"outcome", "result", "error"}}, "parameters": {NAME:
+value}}`, and must return true or false. In JMESPath a misspelt field is null, so null is rejected. Evaluation is
+deterministic.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ _SIDE_BY_SIDE = frozenset(
         *("multi_select_list", "multi_select_dict", "key_val_pair"),
     }
 )
-"""Kinds of expressions all of whose parts are about the same; of others, later parts are about what the first gives."""
+"""Expression types whose parts all refer to the same value; in others, later parts refer to the first part's result."""
 _WORDS: Mapping[type, str] = {type(None): "null", str: "a text", list: "a list", dict: "an object"}
 _Tree: TypeAlias = "Mapping[str, Any]"
-"""An expression as `jmespath` parses it: `type`, `value` and `children`."""
+"""A parsed expression of `jmespath`: `type`, `value` and `children`."""
 
 
 class ConditionInvalid(ValueError):
-    """What was given as a condition is none; the message says why."""
+    """A condition is invalid; the message gives the reason."""
 
 
 class ConditionFailed(Exception):
-    """A condition is neither true nor false; the message says why."""
+    """A condition returned neither true nor false; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParentEnd:
-    """How a parent has ended.
+    """How a parent ended.
 
     Attributes:
-        outcome: what it counts as; `None` if it has not ended.
-        result: its result, parsed; `None` if it has none.
-        error: why it failed, if it did.
+        outcome: its outcome; `None` if it is open.
+        result: its parsed result; `None` if it has none.
+        error: the error, if it failed.
     """
 
     outcome: Outcome | None
@@ -63,21 +63,21 @@ class ParentEnd:
 
     @property
     def document(self) -> Mapping[str, Any]:
-        """It as a condition sees it."""
+        """The parent in a condition's document."""
         error = None if self.error is None else {"type": self.error.type, "message": self.error.message}
         return {"outcome": None if self.outcome is None else self.outcome.value, "result": self.result, "error": error}
 
 
 def reject_condition(expression: str, parents: Collection[str], parameters: Collection[str] | None = ()) -> None:
-    """Refuse what can be told from the expression alone.
+    """Rejects a condition that is invalid regardless of the document.
 
     Args:
         expression: the condition.
-        parents: the names of the node's parents.
-        parameters: those that a run has; `None` if it was checked before that there are those that it names.
+        parents: names of the node's parents.
+        parameters: names of the run's parameters; `None` if the names in the condition were checked before.
 
     Raises:
-        ConditionInvalid: it is too long, no JMESPath, or is about something that there is not.
+        ConditionInvalid: it is too long, not JMESPath, or refers to something that does not exist.
     """
     if len(expression) > MAX_CONDITION_LENGTH:
         raise ConditionInvalid(f"should have at most {MAX_CONDITION_LENGTH} characters")
@@ -94,7 +94,7 @@ def reject_condition(expression: str, parents: Collection[str], parameters: Coll
 
 
 def parents_in(expression: str, parents: Sequence[str]) -> tuple[str, ...]:
-    """The parents that a condition is about, in the order given; all of them, if it names none."""
+    """The parents that a condition refers to, in the given order; all of them if it names none."""
     paths = _paths(jmespath.compile(expression).parsed)
     named = {path[1] if len(path) > 1 else None for path in paths if path[:1] != (PARAMETERS,)}
     return tuple(name for name in parents if None in named or name in named)
@@ -104,9 +104,9 @@ def holds(expression: str, parents: Mapping[str, ParentEnd], parameters: Mapping
     """Whether a condition is true.
 
     Args:
-        expression: one that was not refused.
-        parents: how those have ended that it is about.
-        parameters: the values of the run's.
+        expression: a valid condition.
+        parents: how the referenced parents ended.
+        parameters: values of the run's parameters.
 
     Raises:
         ConditionFailed: it is neither true nor false, or cannot be evaluated with these results.
@@ -118,10 +118,10 @@ def holds(expression: str, parents: Mapping[str, ParentEnd], parameters: Mapping
 
 
 def items_of(node_map: NodeMap, parents: Mapping[str, ParentEnd]) -> Sequence[Any]:
-    """The items that a map is run for.
+    """The items of a map.
 
     Raises:
-        MapFailed: there is no list, or it has too many.
+        MapFailed: the value is not a list, or has too many items.
     """
     items = _value(node_map.over, parents, {}, MapFailed)
     if not isinstance(items, list):
@@ -134,13 +134,13 @@ def items_of(node_map: NodeMap, parents: Mapping[str, ParentEnd]) -> Sequence[An
 def _value(
     expression: str, parents: Mapping[str, ParentEnd], parameters: Mapping[str, Any], failed: type[Exception]
 ) -> Any:  # noqa: ANN401 - any JSON
-    """What an expression gives.
+    """Evaluates an expression.
 
     Args:
-        expression: one that was not refused.
-        parents: how those have ended that it is about.
-        parameters: the values of those that it may ask.
-        failed: what is raised if it cannot be evaluated with these results.
+        expression: a valid expression.
+        parents: how the referenced parents ended.
+        parameters: values of the available parameters.
+        failed: the exception to raise if it cannot be evaluated with these results.
     """
     document = {PARENTS: {name: end.document for name, end in parents.items()}, PARAMETERS: parameters}
     try:
@@ -157,7 +157,7 @@ def _functions(tree: _Tree) -> Iterator[_Tree]:
 
 
 def _reject_function(tree: _Tree) -> None:
-    """`jmespath` knows what a function takes only when it is called."""
+    """Rejects invalid function calls, which `jmespath` would only check when it evaluates them."""
     name, given = tree["value"], len(tree["children"])
     known = Functions.FUNCTION_TABLE.get(name)
     if known is None:
@@ -188,7 +188,7 @@ def _reject_parameter(path: Sequence[str], parameters: Collection[str] | None) -
 
 
 def _paths(tree: _Tree) -> Iterator[Sequence[str]]:
-    """The names that lead from the whole document to what an expression is about; none for the whole."""
+    """The paths from the root of the document that an expression uses; an empty path for the whole document."""
     kind, children = tree["type"], tree["children"]
     if kind == "field":
         yield (tree["value"],)

@@ -1,4 +1,4 @@
-"""Topology definitions: graphs that have a name, versions and parameters."""
+"""Topology definitions: graphs with a name, versions and parameters."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class VersionInfo:
-    """What is known of a version without its content.
+    """Metadata of a version.
 
     Attributes:
-        version: grows with every change; deletions count, so that no number is used again.
+        version: incremented by every change, including deletions, so that no number is reused.
         created_at: when this version was created.
-        created_by: who created it, if that was not its owner.
+        created_by: who created it, if not its owner.
     """
 
     version: int
@@ -41,7 +41,8 @@ class Definition:
     """One version of a definition.
 
     Attributes:
-        content: what its user wrote, as compact JSON: the fields of a graph, `parameters` and `description`.
+        content: the definition as its user wrote it, as compact JSON: the fields of a graph, `parameters` and
+            `description`.
     """
 
     name: str
@@ -55,22 +56,22 @@ class Definition:
 
     @property
     def document(self) -> dict[str, Any]:
-        """What its user wrote, parsed."""
+        """The parsed content."""
         return json.loads(self.content)  # type: ignore[no-any-return]
 
     def says(self, content: bytes) -> bool:
-        """Whether another content means the same: the order of its fields does not count."""
+        """Whether other content is equivalent: the order of fields does not matter."""
         return self.content == content or _canonical(self.content) == _canonical(content)
 
     def run_of(self, spec: TaskSpec, given: Mapping[str, Any]) -> TaskSpec:
         """The task of a run of this version.
 
         Args:
-            spec: how the run shall be, without its graph.
-            given: its parameters.
+            spec: options of the run, without its graph.
+            given: parameters of the run.
 
         Raises:
-            FieldInvalid: the parameters do not fit, or make the graph too large.
+            FieldInvalid: the parameters are invalid, or make the graph too large.
         """
         graph, values = self.graph_with(given)
         payload = compact_json(graph)
@@ -82,10 +83,10 @@ class Definition:
         return spec.of_graph(payload, lasts_seconds, target)
 
     def graph_with(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The graph of a run, as JSON, and the values of all of its parameters.
+        """The graph of a run, as JSON, and the values of all its parameters.
 
         Raises:
-            FieldInvalid: the parameters do not fit.
+            FieldInvalid: the parameters are invalid.
         """
         document = self.document
         values = values_of(parameters_of(document), given)
@@ -98,9 +99,9 @@ class Difference:
     """A difference between two versions.
 
     Attributes:
-        path: where, in steps of names and indexes.
-        before: the JSON in the first version, in a list; an empty list if it has nothing there.
-        after: the same in the second one.
+        path: of the difference, as names and indexes.
+        before: the value in the first version, in a list; an empty list if it does not exist there.
+        after: the same for the second version.
     """
 
     path: tuple[str | int, ...]
@@ -109,7 +110,7 @@ class Difference:
 
 
 def differences(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> Iterator[Difference]:  # noqa: ANN401 - any JSON
-    """What differs between two JSON values, field by field; lists are compared as a whole."""
+    """Compares two JSON values field by field; lists are compared as a whole."""
     if isinstance(before, dict) and isinstance(after, dict):
         for name in dict.fromkeys((*before, *after)):
             place = (*path, name)
@@ -128,17 +129,17 @@ def _canonical(content: bytes) -> str:
 
 
 DEFINITION = "target.definition"
-"""Where a task names a definition."""
+"""The field in which a task names a definition."""
 
 
 class NestedDefinitions:
-    """Replaces the definitions that the nodes of one graph name, each by the same version wherever it is named."""
+    """Replaces the definitions named by the nodes of a graph. All references to a definition get the same version."""
 
     def __init__(self, find: Callable[[str, int | None], Definition]) -> None:
-        """Replace none yet.
+        """Start without any replacement.
 
         Args:
-            find: reads a version of a definition, or the latest; raises `FieldInvalid` with `name` or `version`.
+            find: reads a version of a definition, or the latest; raises `FieldInvalid` for `name` or `version`.
         """
         self._find = find
         self._known: dict[tuple[str, int | None], Definition] = {}
@@ -146,11 +147,11 @@ class NestedDefinitions:
         self._nodes = 0
 
     def replaced_in(self, payload: bytes) -> bytes:
-        """A graph with those of the definitions that it names.
+        """Returns a graph with its definitions replaced.
 
         Raises:
-            FieldInvalid: there is no such definition or version, or its parameters do not fit; or too many topologies
-                are within each other, or they are too large together. A definition that names itself is too deep.
+            FieldInvalid: a definition or version does not exist, its parameters are invalid, topologies are nested too
+                deeply (as in a definition that names itself), or they are too large in total.
         """
         graph = json.loads(payload)
         self._bytes = len(payload)

@@ -1,4 +1,4 @@
-"""Why a request on a topology definition is refused."""
+"""Errors of requests for a topology definition."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from duetime.domain.errors import RequestError
 
 
 class DefinitionNotFound(RequestError):
-    """There is no such definition, or it belongs to another owner, or it does not have this version."""
+    """The definition does not exist, belongs to another owner, or does not have this version."""
 
     def __init__(self, name: str, version: int | None = None) -> None:
         which = f"topology definition {name!r}" if version is None else f"version {version} of the definition {name!r}"
@@ -14,21 +14,21 @@ class DefinitionNotFound(RequestError):
 
 
 class DefinitionExists(RequestError):
-    """There is a definition of this name already, and the request is to replace none."""
+    """A definition with this name already exists, and the request must not replace one."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"there is a topology definition {name!r} already")
 
 
 class DefinitionVersionMismatch(RequestError):
-    """The definition has changed since the version that the request was made for."""
+    """The definition has changed since the version that the request names."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"the topology definition {name!r} is not at this version")
 
 
 class DefinitionUsed(RequestError):
-    """A definition cannot be removed while a schedule runs it."""
+    """The definition cannot be deleted while a schedule runs it."""
 
     def __init__(self, name: str, schedule: str) -> None:
         super().__init__(f"the schedule {schedule!r} runs the topology definition {name!r}")

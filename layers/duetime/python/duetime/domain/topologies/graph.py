@@ -1,4 +1,4 @@
-"""A topology's graph: nodes, each with a template of its task, and what they depend on."""
+"""The graph of a topology: nodes with their task templates and dependencies."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ GRAPH_FIELDS = ("nodes", "on_failure", "timeout_seconds", "outputs")
 
 
 class OnFailure(StrEnum):
-    """What happens to a topology when one of its nodes has failed.
+    """What happens to a topology when a node has failed.
 
     Attributes:
         STOP: no more nodes start; running nodes continue to their end.
-        CONTINUE: the trigger rules decide for each node.
-        ROLLBACK: as `stop`; then what has run is rolled back, in reverse order of dependency.
+        CONTINUE: trigger rules decide about each node.
+        ROLLBACK: as `stop`; then nodes that ran are rolled back in reverse order of dependencies.
     """
 
     STOP = "stop"
@@ -45,14 +45,14 @@ class Node:
 
     Attributes:
         key: its name in the graph.
-        spec: the template of its task; it is due when its rule holds, or so much later as its `delay` says.
-        depends_on: the names of its parents; their places in this order are the numbers of its edges.
-        trigger_rule: what it asks of its parents.
-        inputs: the parents whose results it is given.
-        expected_seconds: how long it is expected to run; `None` if nobody knows.
-        when: its condition (`conditions`), asked once its rule holds: if it is false, the node is skipped.
-        map: what it is run for, if it is run for each item of a list: it is a topology of such nodes then.
-        subgraph: of a node that is a topology itself; `None` for any other, and where it was not read.
+        spec: the template of its task, which is due when its rule is met, or later by its `delay`.
+        depends_on: names of its parents; edges are numbered in this order.
+        trigger_rule: condition on the outcomes of its parents.
+        inputs: the parents whose results it receives.
+        expected_seconds: expected duration; `None` if unknown.
+        when: its condition (`conditions`), evaluated when its rule is met: if it is false, the node is skipped.
+        map: for a node that runs for each item of a list; it is a topology of such nodes.
+        subgraph: for a node that is a topology; `None` for others, and if it was not read.
     """
 
     key: str
@@ -67,22 +67,22 @@ class Node:
 
     @property
     def is_topology(self) -> bool:
-        """Whether it is a topology itself."""
+        """Whether it is itself a topology."""
         return self.map is not None or isinstance(self.spec.target, TopologyTarget)
 
     @property
     def levels(self) -> int:
-        """How many topologies are within each other in it; none in a node that is no topology."""
+        """Levels of nested topologies in it; 0 for a node that is not a topology."""
         return (self.map is not None) + (0 if self.subgraph is None else self.subgraph.levels)
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One dependency, as its parent sees it.
+    """A dependency, from the view of its parent.
 
     Attributes:
-        child: the node that depends.
-        position: the edge's number: the parent's place among the child's parents.
+        child: the dependent node.
+        position: the edge's number: the index of the parent among the child's parents.
     """
 
     child: str
@@ -91,13 +91,13 @@ class Edge:
 
 @dataclass(frozen=True)
 class Graph:
-    """Nodes without a cycle among them; made by `checking.checked`.
+    """An acyclic graph of nodes; created by `checking.checked`.
 
     Attributes:
-        timeout_seconds: how long after its start the run may take; `None` for as long as it needs.
-        outputs: the nodes whose results are a part of the run's.
-        tolerated_failures: how many nodes may fail before the run does, and is stopped: of a map.
-        is_map: whether its nodes are the items of a map, whose results are the run's in their order.
+        timeout_seconds: time limit of the run after its start; `None` for no limit.
+        outputs: the nodes whose results are part of the run's result.
+        tolerated_failures: for a map, the number of nodes that may fail before the run fails and is stopped.
+        is_map: whether its nodes are the items of a map, whose results form the run's result in order.
     """
 
     nodes: tuple[Node, ...]
@@ -109,27 +109,27 @@ class Graph:
 
     @property
     def lasts_seconds(self) -> int:
-        """How long the attempt at its topology's task lasts: as long as the run may take."""
+        """Time limit of the attempt at the topology's task: that of the run."""
         return self.timeout_seconds or MAX_DEADLINE_SECONDS
 
     @cached_property
     def levels(self) -> int:
-        """How many topologies are within each other, this one included."""
+        """Levels of nested topologies, including this one."""
         return 1 + max((node.levels for node in self.nodes), default=0)
 
     @cached_property
     def size(self) -> int:
-        """How many nodes it has, with those of its sub-topologies."""
+        """Number of nodes, including those of sub-topologies."""
         return len(self.nodes) + sum(node.subgraph.size for node in self.nodes if node.subgraph is not None)
 
     @cached_property
     def by_key(self) -> Mapping[str, Node]:
-        """Its nodes by their names, in the order they were given."""
+        """Its nodes by name, in the given order."""
         return {node.key: node for node in self.nodes}
 
     @cached_property
     def edges_out(self) -> Mapping[str, tuple[Edge, ...]]:
-        """The edges that leave each node, in a fixed order: whoever walks them can stop anywhere and go on."""
+        """The outgoing edges of each node, in a fixed order, so that iteration can be interrupted and continued."""
         edges: dict[str, list[Edge]] = {node.key: [] for node in self.nodes}
         for node in self.nodes:
             for position, parent in enumerate(node.depends_on):
@@ -138,7 +138,7 @@ class Graph:
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """Its nodes' names, parents before children; shorter than `nodes` only if there is a cycle."""
+        """Names of its nodes, parents before children; shorter than `nodes` only if there is a cycle."""
         missing = {node.key: len(node.depends_on) for node in self.nodes}
         order = [key for key, count in missing.items() if not count]
         for key in order:
@@ -150,19 +150,19 @@ class Graph:
 
     @cached_property
     def expected(self) -> Mapping[str, float]:
-        """How long each node is expected to run, in seconds: where nobody knows, as long as the others on average."""
+        """Expected duration of each node, in seconds; unknown ones get the average of the others."""
         known = [node.expected_seconds for node in self.nodes if node.expected_seconds is not None]
         usual = fmean(known) if known else 1.0
         return {n.key: usual if n.expected_seconds is None else n.expected_seconds for n in self.nodes}
 
 
 _KNOWN = 8
-"""Graphs that a process remembers: each node of a running topology asks for the run, again and again."""
+"""Number of graphs that a process caches, because each node of a running topology needs its graph repeatedly."""
 
 
 @lru_cache(_KNOWN)
 def outline_of(payload: bytes) -> Graph:
-    """The graph of a topology that has begun; of its nodes' templates only the type and the delay."""
+    """The graph of a topology that has started; templates of nodes contain only the type and the delay."""
     value = json.loads(payload)
     body = graph_of_map(value) if is_map(value) else value
     nodes = tuple(_node(key, node) for key, node in body["nodes"].items())

@@ -1,7 +1,7 @@
-"""The results of its parents that a node is given: fetched when it starts, stored nowhere twice.
+"""Inputs: the parents' results that a node receives, fetched when it starts and never stored twice.
 
-A node names in `inputs` the parents whose results it wants, and is given one object: `{"parent": result}`. A parent
-that has no result, because it failed or was skipped, gives `null`.
+A node lists in `inputs` the parents whose results it needs, and receives one object: `{"parent": result}`. The value is
+`null` for a parent without a result because it failed or was skipped.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NOTHING = b"null"
 
 
 class InputsTooLarge(Exception):
-    """The results that a node asks for are larger together than a node may be given; trying again does not help."""
+    """The inputs of a node are too large in total; a retry does not help."""
 
     def __init__(self, sizes: Mapping[str, int]) -> None:
         largest = max(sizes, key=sizes.__getitem__)
@@ -35,27 +35,27 @@ class InputsTooLarge(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Where an input is found: the result of a task."""
+    """Reference to an input: the result of a task."""
 
     name: str
     task_id: TaskId
 
 
 def references(node: Node, tasks: Mapping[str, TaskId]) -> tuple[Reference, ...]:
-    """Where a node's inputs are found.
+    """References to the inputs of a node.
 
     Args:
-        node: the node that is given them.
-        tasks: the task of each parent: of this run, or of an earlier one if it was not repeated.
+        node: the node that receives them.
+        tasks: the task of each parent, in this run or in an earlier one if it was not repeated.
     """
     return tuple(Reference(name, tasks[name]) for name in node.inputs)
 
 
 def assembled(results: Iterable[tuple[str, bytes | None]]) -> bytes:
-    """The inputs as one JSON object in UTF-8, made of results that are JSON in UTF-8 themselves.
+    """Combines results, which are JSON in UTF-8, into one JSON object in UTF-8.
 
     Raises:
-        InputsTooLarge: they have too many bytes together. An iterable is read no further than that.
+        InputsTooLarge: the total size is too large; the iterable is not read any further.
     """
     parts: list[bytes] = []
     sizes: dict[str, int] = {}

@@ -1,18 +1,18 @@
-"""Counting down a node's parents so that crashes, repeats and any order come to the same count.
+"""Counts a node's ended parents correctly despite crashes, repetitions and any order.
 
-Only nodes with more parents than a group are counted (`parent_groups`), a group at a time.
+Only nodes with more parents than one group are counted (`parent_groups`), one group at a time.
 
-An edge is a number: the parent's place among the child's parents. A chunk keeps, for a hundred edges, the numbers of
-those that have arrived, by outcome: a set, so that an edge which arrives again changes nothing, and one write both
-counts and tells the count. A node with few parents has one chunk, and that is all there is to ask.
+An edge is a number: the index of the parent among the child's parents. A chunk stores, for a hundred edges, the numbers
+of arrived ones by outcome. It is a set, so repeated arrivals change nothing, and a single write both adds an edge and
+returns the count. A node with few parents has only one chunk.
 
-With more, each chunk reports its counts to the node's tally, which keeps the fullest report of each chunk. A report is
-the same whenever it is made from the same edges, and a fuller one wins over an emptier one, so reports too may be
-repeated and may come in any order. A chunk reports when it is complete, and once before that if its own edges already
-decide the node.
+With more parents, each chunk reports its counts to the node's tally, which keeps the report with most edges of each
+chunk. A report depends only on the arrived edges, and a fuller report replaces an emptier one, so reports may be
+repeated and may arrive in any order. A chunk reports when it is complete, and once earlier if its own edges decide the
+node.
 
-Whoever writes an edge goes on to report and to decide each time, the repeats included: what a crash left undone, the
-repeat does.
+Each write of an edge is followed by reporting and deciding, even if it is repeated: a repetition completes what a crash
+left unfinished.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ if TYPE_CHECKING:
 
 
 def chunk_of(position: int) -> int:
-    """The chunk that an edge is counted in."""
+    """The chunk of an edge."""
     return position // EDGES_PER_CHUNK
 
 
 def chunks_for(edges: int) -> int:
-    """How many chunks a node with so many edges has."""
+    """Number of chunks of a node with this many edges."""
     return -(-edges // EDGES_PER_CHUNK)
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Some of a node's edges, and which of them have arrived as what.
+    """A group of a node's edges, with the outcomes of arrived ones.
 
     Attributes:
-        edges: how many belong to it.
+        edges: number of edges in it.
     """
 
     edges: int
@@ -56,11 +56,11 @@ class Chunk:
 
     @classmethod
     def numbered(cls, number: int, edges: int) -> Chunk:
-        """A node's chunk of this number, none of its edges arrived.
+        """An empty chunk of a node.
 
         Args:
-            number: from 0.
-            edges: how many the node has in all.
+            number: index from 0.
+            edges: total number of the node's edges.
         """
         return cls(min(EDGES_PER_CHUNK, edges - number * EDGES_PER_CHUNK))
 
@@ -69,7 +69,7 @@ class Chunk:
         return position in self.succeeded or position in self.failed or position in self.skipped
 
     def with_edge(self, position: int, outcome: Outcome) -> Chunk:
-        """The chunk once an edge has arrived; each counts once, as what its parent ended as first."""
+        """A copy with an arrived edge; each edge counts once, with its first outcome."""
         if self.has(position):
             return self
         match outcome:
@@ -81,7 +81,7 @@ class Chunk:
                 return replace(self, skipped=self.skipped | {position})
 
     def with_edges(self, arrived: Mapping[int, Outcome]) -> Chunk:
-        """The chunk once these edges have arrived."""
+        """A copy with several arrived edges."""
         chunk = self
         for position, outcome in arrived.items():
             chunk = chunk.with_edge(position, outcome)
@@ -89,16 +89,16 @@ class Chunk:
 
     @property
     def counts(self) -> Counts:
-        """How many of its edges have arrived, and as what."""
+        """Counts of its arrived edges by outcome."""
         return Counts(self.edges, len(self.succeeded), len(self.failed), len(self.skipped))
 
 
 @dataclass(frozen=True, slots=True)
 class JoinCount:
-    """What the chunks of one node have reported.
+    """The reports of a node's chunks.
 
     Attributes:
-        edges: how many the node has in all.
+        edges: total number of the node's edges.
         reports: the fullest counts of each chunk that has reported.
     """
 
@@ -107,7 +107,7 @@ class JoinCount:
 
     @property
     def counts(self) -> Counts:
-        """How many of the node's parents have ended, as far as it has been told."""
+        """Counts of the node's ended parents according to the reports."""
         reports = self.reports.values()
         return Counts(
             self.edges,
@@ -118,12 +118,12 @@ class JoinCount:
 
 
 def reports(rule: TriggerRule, edges: int, before: Chunk, after: Chunk) -> bool:
-    """Whether a chunk is to report now that an edge has arrived, or has arrived again.
+    """Whether a chunk must report after an edge has arrived, or has arrived again.
 
     Args:
-        rule: the node's.
-        edges: how many the node has in all.
-        before: the chunk without the edge; the same as `after` if the edge had arrived before.
+        rule: of the node.
+        edges: total number of the node's edges.
+        before: the chunk without the edge; equal to `after` if the edge had arrived before.
         after: the chunk with it.
     """
     if after.counts.is_complete:
@@ -132,29 +132,29 @@ def reports(rule: TriggerRule, edges: int, before: Chunk, after: Chunk) -> bool:
 
 
 def _decides(rule: TriggerRule, edges: int, chunk: Chunk) -> bool:
-    """Whether a chunk's own edges are enough for a final verdict on the node."""
+    """Whether a chunk's edges alone lead to a final verdict on the node."""
     return verdict(rule, replace(chunk.counts, total=edges)) is not Verdict.WAIT
 
 
 def is_counted(node: Node, size: int) -> bool:
-    """Whether a node has more parents than one group of this size holds."""
+    """Whether a node has more parents than one group of this size."""
     return len(node.depends_on) > size
 
 
 def group_around(node: Node, position: int, size: int) -> Mapping[int, str]:
-    """The parents of an edge's group, by their places among the node's parents."""
+    """The parents in an edge's group, by their index among the node's parents."""
     first = position - position % size
     return dict(enumerate(node.depends_on[first : first + size], first))
 
 
 def edges_to_count(node: Node, position: int, statuses: Statuses, size: int) -> Mapping[int, Outcome]:
-    """The edges that are counted now that an edge's parent has ended; all of them lie in one chunk.
+    """The edges to count after an edge's parent has ended; all of them are in one chunk.
 
     Args:
         node: the child.
-        position: the edge's.
-        statuses: where the parents of the edge's group stand, each read after that parent had ended.
-        size: how many parents a group holds.
+        position: of the edge.
+        statuses: of the parents in the edge's group, each read after that parent had ended.
+        size: number of parents in a group.
     """
     ends = {place: statuses[parent].outcome for place, parent in group_around(node, position, size).items()}
     ended = {place: outcome for place, outcome in ends.items() if outcome is not None}
@@ -166,13 +166,13 @@ def edges_to_count(node: Node, position: int, statuses: Statuses, size: int) -> 
 
 
 def kept_edges(node: Node, statuses: Statuses, kept: Collection[str], size: int) -> Mapping[int, Outcome]:
-    """The edges of groups of which a retry keeps all parents: none of these will end, and count them, any more.
+    """The edges of groups whose parents are all kept by a retry: no parent will end and count them any more.
 
     Args:
         node: a node that runs again.
-        statuses: how the parents that are kept have ended.
-        kept: the parents that are kept.
-        size: how many parents a group holds.
+        statuses: of the kept parents.
+        kept: the kept parents.
+        size: number of parents in a group.
     """
     found: dict[int, Outcome] = {}
     for first in range(0, len(node.depends_on) if is_counted(node, size) else 0, size):

@@ -1,7 +1,7 @@
-"""Maps: a node that is a topology with a node for each item of a list.
+"""Maps: a map is a topology with one node for each item of a list.
 
-The list is known once the parents have ended. What a map's task has for its payload says all that its run does: the
-items, and one node as its user wrote it. Whoever reads it makes the same graph.
+The list is known when the parents have ended. The payload of a map's task contains everything that determines its run:
+the items, and one node as its user wrote it. It always leads to the same graph.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ if TYPE_CHECKING:
 MAP, ITEMS = "map", "items"
 _PLACEHOLDER = re.compile(rf"(<?){re.escape(PREFIX)}(item|index)>")
 _OF_THE_MAP = frozenset({MAP, "depends_on", "trigger_rule", "inputs", "when", "expected_seconds", "delay_seconds"})
-"""Fields of a node that are about the map as a whole, not about its items."""
+"""Fields of a node that apply to the map as a whole, not to its items."""
 _SAMPLE: Mapping[str, Any] = {"item": "x", "index": 0}
 _EMPTY, _UNKNOWN = b'{"items":[],', b'{"items":null,'
 _ITEMS_UNKNOWN = "its items are not known: retry its topology"
 
 
 class MapFailed(Exception):
-    """There is no list of items, or too many of them; the message says so."""
+    """The list of items is missing or too long; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeMap:
-    """What a node is run for.
+    """The map options of a node.
 
     Attributes:
-        over: a JMESPath expression about the parents, as a condition is; it gives the list of items.
-        max_parallel: how many items may be worked on at once; `None` for all.
-        tolerated_failures: how many may fail before the map fails.
+        over: a JMESPath expression over the parents, like a condition, that returns the list of items.
+        max_parallel: maximum number of concurrent items; `None` for all.
+        tolerated_failures: number of items that may fail before the map fails.
     """
 
     over: str
@@ -49,22 +49,22 @@ class NodeMap:
 
     @classmethod
     def of(cls, written: Mapping[str, Any] | None) -> NodeMap | None:
-        """A map as it is written in a node."""
+        """Parses the map options of a node."""
         if written is None:
             return None
         return cls(written["over"], written.get("max_parallel"), written.get("tolerated_failures") or 0)
 
 
 def map_payload(node_map: NodeMap, node: Mapping[str, Any], items: Sequence[Any] | None) -> bytes:
-    """The payload of a map's task; the same for the same items.
+    """The payload of a map's task; the same items lead to the same payload.
 
     Args:
         node_map: the map.
         node: as its user wrote it.
-        items: what it is run for; `None` while they are not known.
+        items: the list of items; `None` while they are unknown.
 
     Raises:
-        MapFailed: it is too large, or holds an infinite number.
+        MapFailed: it is too large, or contains an infinite number.
     """
     template = {name: value for name, value in node.items() if name not in _OF_THE_MAP}
     rest = {"max_parallel": node_map.max_parallel, "node": template, "tolerated_failures": node_map.tolerated_failures}
@@ -78,7 +78,7 @@ def map_payload(node_map: NodeMap, node: Mapping[str, Any], items: Sequence[Any]
 
 
 def ending_without_items(payload: bytes) -> Ending | None:
-    """How an attempt at a topology ends that is a map without items, as none is run; `None` for any other."""
+    """The end of an attempt at a map without items; `None` for any other topology."""
     if payload.startswith(_EMPTY):
         return Succeeded(b"[]")
     if payload.startswith(_UNKNOWN):
@@ -87,14 +87,14 @@ def ending_without_items(payload: bytes) -> Ending | None:
 
 
 def is_map(payload: object) -> bool:
-    """Whether the parsed payload of a topology's task is that of a map, and no graph that its user wrote."""
+    """Whether the parsed payload of a topology's task is a map, not a graph that its user wrote."""
     return isinstance(payload, dict) and ITEMS in payload
 
 
 def graph_of_map(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """The graph of a map's run, as JSON: the nodes are named by the places of their items, from 0.
+    """The graph of a map's run, as JSON: nodes are named by the index of their items, from 0.
 
-    With a limit, each node follows the one as many places before it, however that has ended.
+    With `max_parallel`, each node follows the one that many places before it, whatever its outcome.
     """
     limit, template = payload["max_parallel"], payload["node"]
     nodes = {}
@@ -107,7 +107,7 @@ def graph_of_map(payload: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_sample_items(graph: object) -> object:
-    """A graph, as JSON, whose maps have a sample in place of their items: by that, it is checked."""
+    """A graph, as JSON, whose maps have a sample in place of their items, for validation."""
     nodes = graph.get("nodes") if isinstance(graph, dict) else None
     if not isinstance(graph, dict) or not isinstance(nodes, dict):
         return graph
@@ -125,7 +125,7 @@ def _with_item(template: Mapping[str, Any], item: Any, index: int) -> dict[str, 
 
 
 def _escaped(value: Any) -> Any:  # noqa: ANN401 - any JSON
-    """A value whose texts stay what they are when the placeholders around them are replaced in each attempt."""
+    """Escapes placeholders in a value's texts, so that they are not replaced in the attempts."""
     if isinstance(value, str):
         return value.replace(PREFIX, f"<{PREFIX}")
     if isinstance(value, list):

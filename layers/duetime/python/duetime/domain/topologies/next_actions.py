@@ -1,7 +1,7 @@
-"""What happens to the run: from the states of its nodes and what was requested to the next thing to do.
+"""The next action of a topology's run, derived from the states of its nodes and the requested action.
 
-It is asked again after each event and by recovery scans, and takes nothing from what it said before: whoever crashed
-half-way through a course finds the rest of it by asking once more.
+It is computed again after each event and by recovery scans, without memory of earlier results: after a crash, computing
+it again returns the remaining actions.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class NextAction:
-    """Where the run stands, and what to do about its nodes now, in the order given.
+    """The state of the run, and the next actions on its nodes, in order.
 
     Attributes:
-        state: of the run; terminal only if there is nothing left to do and nothing to wait for.
-        cancel: nodes to be cancelled, with the reason `stopped`; children before parents, so that the end of one
-            starts no other.
-        stop: nodes that run, and whose stop has not been requested yet.
-        pause: nodes that wait for their time and are to be paused, and topologies that run.
-        undo: nodes to be rolled back now.
+        state: of the run; terminal only if there is nothing left to do or wait for.
+        cancel: nodes to cancel, with the reason `stopped`; children before parents, so that the end of one starts no
+            other.
+        stop: running nodes whose stop was not requested yet.
+        pause: waiting nodes to pause, and running sub-topologies.
+        undo: nodes to roll back now.
     """
 
     state: State
@@ -43,26 +43,27 @@ class NextAction:
 
     @property
     def is_over(self) -> bool:
-        """Whether the run has come to its end."""
+        """Whether the run has ended."""
         return self.state in TERMINAL
 
 
 def next_action(
     graph: Graph, statuses: Statuses, requested_action: RequestedAction | None = None, *, overdue: bool = False
 ) -> NextAction:
-    """What to do next.
+    """Decides the next actions.
 
-    A failure under `stop` and `rollback` cancels what has not begun and lets the rest run to its end, with its retries.
-    A cancel, or the end of the run's time, also cancels what waits for another attempt and asks what runs to stop.
-    Under `rollback`, a failure or the end of its time then rolls back (`to_be_undone`); a cancel does not.
+    After a failure, `stop` and `rollback` cancel nodes that have not started, and let the others run to their end,
+    including retries. A cancel, or the end of the run's time, also cancels nodes that wait for a retry, and requests
+    running ones to stop. With `rollback`, a failure or timeout then rolls back (`to_be_undone`); a cancel does
+    not.
 
     Args:
-        graph: the topology's.
-        statuses: where each of its nodes stands.
-        requested_action: what its user asks of the topology.
+        graph: of the topology.
+        statuses: of its nodes.
+        requested_action: the user's request to the topology.
         overdue: whether its deadline has passed.
 
-    Neither a cancel nor a deadline matters if it finds nothing left to take back.
+    A cancel or a deadline has no effect if nothing is left to cancel.
     """
     ended = all(status.has_ended for status in statuses.values())
     if requested_action is RequestedAction.CANCEL and ended and not _was_taken_back(statuses):
@@ -79,7 +80,7 @@ def next_action(
 
 
 def is_stopped(graph: Graph, statuses: Statuses) -> bool:
-    """Whether a failure has stopped the run: from then on nothing of it may be started."""
+    """Whether a failure has stopped the run, so that no more nodes may start."""
     failures = sum(status.is_failure for status in statuses.values())
     return graph.on_failure is not OnFailure.CONTINUE and failures > graph.tolerated_failures
 
@@ -87,10 +88,10 @@ def is_stopped(graph: Graph, statuses: Statuses) -> bool:
 def unhandled(graph: Graph, statuses: Statuses) -> tuple[str, ...]:
     """The nodes whose failure makes the run fail, once all have ended.
 
-    A failure is passed on to the children: one that cannot start counts as failed itself, and one that runs under
-    `one_failed` or `one_success` has dealt with it, and answers for itself. Children under `all_done` and `always`
-    would have run anyway, so they take nothing over: a node that tidies up hides no failure. Nor do those whose
-    condition has skipped them.
+    A failure is passed on to the children. A child that cannot start counts as failed itself. A child that runs under
+    `one_failed` or `one_success` has handled the failure, and only its own outcome counts. Children under `all_done`
+    and `always` would have run anyway, so they do not handle it: a cleanup node hides no failure. Neither do children
+    that were skipped by their condition.
     """
 
     def takes_over(child: str) -> bool:
@@ -123,7 +124,7 @@ def _closing(
 
 
 def _is_to_pause(status: NodeStatus) -> bool:
-    """Whether a pause of the run holds this node: it waits for its time, or is a topology whose own nodes are held."""
+    """Whether pausing the run applies to this node: it waits for its time, or is a topology with nodes to pause."""
     if status.is_topology and status.state is State.RUNNING:
         return not (status.is_pausing or status.is_stopping)
     return status.state in STARTABLE
@@ -141,9 +142,9 @@ def _is_settled(statuses: Statuses) -> bool:
 
 
 def rollback_action(graph: Graph, statuses: Statuses) -> NextAction:
-    """The next step of a rollback. It goes no further up once a node's rollback has failed for good.
+    """The next step of a rollback. It stops at the level in which a node's rollback has failed for good.
 
-    Nothing is undone before all nodes have ended: those of a run whose own task has ended may still be stopping.
+    Nothing is rolled back before all nodes have ended: nodes may still be stopping after the run's task has ended.
     """
     if not _is_settled(statuses):
         return NextAction(State.ROLLING_BACK)
@@ -155,9 +156,9 @@ def rollback_action(graph: Graph, statuses: Statuses) -> NextAction:
 
 
 def reverse_levels(graph: Graph, among: Collection[str]) -> tuple[tuple[str, ...], ...]:
-    """Some nodes, those first from which no way leads down to another of them.
+    """Groups some of the nodes by level, starting with those from which no path leads to another of them.
 
-    A way counts that leads through other nodes as well.
+    Paths may lead through other nodes.
     """
     below: dict[str, int] = {}
     for key in reversed(graph.order):
@@ -166,10 +167,10 @@ def reverse_levels(graph: Graph, among: Collection[str]) -> tuple[tuple[str, ...
 
 
 def to_be_undone(status: NodeStatus) -> bool:
-    """Whether a rollback of the run rolls this node back.
+    """Whether a rollback of the run includes this node.
 
-    What succeeded is undone, and what failed after it had begun, because it may have had effects. What never began has
-    none, what was rolled back has none left, and one whose rollback failed is left to a person.
+    Succeeded nodes are rolled back, and failed ones that had started, because they may have had effects. Nodes that
+    never started had no effects, rolled back ones have none left, and failed rollbacks require a person.
     """
     if status.state is State.SUCCEEDED:
         return not status.rollback_failed
@@ -177,7 +178,7 @@ def to_be_undone(status: NodeStatus) -> bool:
 
 
 def undone_next(graph: Graph, statuses: Statuses) -> tuple[str, ...]:
-    """The nodes whose rollback may start now: everything that depends on them is undone already."""
+    """The nodes whose rollback may start now, because all their descendants are rolled back."""
     rolling_back = {key for key, status in statuses.items() if status.state is State.ROLLING_BACK}
     wanted = {key for key, status in statuses.items() if to_be_undone(status)}
     first = next(iter(reverse_levels(graph, rolling_back | wanted)), ())

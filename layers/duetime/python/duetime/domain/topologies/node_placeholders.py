@@ -1,4 +1,4 @@
-"""Values in place of placeholders in nodes, as JSON: in payloads, HTTP requests and the parameters of definitions."""
+"""Replaces placeholders in nodes, as JSON: in payloads, HTTP requests and the parameters of definitions."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 URL, BODY = "url", "body"
 DEFINITION, PARAMETERS = "definition", "parameters"
 OF_A_TARGET = frozenset({URL, BODY, "headers", "query"})
-"""Fields of a target whose texts may hold placeholders."""
+"""Fields of a target whose texts may contain placeholders."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """Values for placeholders.
+    """Replaces placeholders by values.
 
-    A text in a payload, or in the JSON of a request's body, that is nothing but a placeholder becomes the value itself,
-    of whatever type. Anywhere else a value becomes a part of the text; in a URL it is percent-encoded.
+    In a payload or the JSON body of a request, a text that consists only of a placeholder becomes the value itself, of
+    any type. Elsewhere the value becomes part of the text; in a URL it is percent-encoded.
 
     Attributes:
-        placeholder: finds one, with two groups: what escapes it, and its name.
-        prefix: what each begins with.
-        values: by the names.
+        placeholder: pattern with two groups: the escape characters, and the name.
+        prefix: common prefix of all placeholders.
+        values: by name.
     """
 
     placeholder: re.Pattern[str]
@@ -35,7 +35,7 @@ class Replacement:
     values: Mapping[str, Any]
 
     def in_node(self, node: Any) -> Any:  # noqa: ANN401 - any JSON
-        """A node with the values in place of the placeholders."""
+        """A node with its placeholders replaced."""
         if not isinstance(node, dict):
             return node
         found = dict(node)
@@ -93,5 +93,5 @@ def compact_json(value: object) -> bytes:
 
 
 def json_text(value: object) -> str:
-    """JSON without spaces, the fields in order of their names."""
+    """JSON without spaces, with fields sorted by name."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)

@@ -1,4 +1,4 @@
-"""A node's status, and the outcome that its children count."""
+"""The status of a node, and its outcome from the view of its children."""
 
 from __future__ import annotations
 
@@ -21,35 +21,36 @@ class Reason(StrEnum):
     """Why a node was cancelled, if not by its user."""
 
     SKIPPED = "skipped"
-    """Its rule can no longer hold, and nothing above it has failed; or its condition was false."""
+    """Its rule can no longer be met, and no ancestor has failed; or its condition was false."""
     UPSTREAM_FAILED = "upstream_failed"
-    """Its rule can no longer hold, because of a failure above it."""
+    """Its rule can no longer be met, because an ancestor has failed."""
     STOPPED = "stopped"
     """The topology was stopped before the node started."""
 
 
 WHOLE = 100
-"""Percent of what has succeeded, whatever it said last."""
+"""Percentage of a succeeded node, whatever it reported last."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeStatus:
-    """Where a node stands: what of its task's record matters here.
+    """The status of a node: the relevant part of its task's record.
 
     Attributes:
         reason: why it was cancelled, if not by its user.
-        percent: how far it says it has come; all of it, once it has succeeded.
+        percent: its reported progress; 100 once it has succeeded.
         started_at: when its first attempt started.
-        ended_at: when its last attempt ended, before anything of what follows began.
-        finished_at: when its outcome was stored and followed up: its children may have started before.
-        rollback_failed: its rollback was tried, and has failed for good.
-        has_result: it succeeded once, whatever happened to it since.
-        expires_at: when its task may be removed: nothing while its topology may need it.
-        is_missing: it has no task: none was made yet, or it was removed with its run's records.
-        is_stopping: a stop of its running attempt has been requested.
-        is_pausing: a pause of its running attempt has been requested.
-        is_topology: it is a topology itself.
-        is_held_by_topology: it is held, or asked to pause, because its topology was paused, and not by its user.
+        ended_at: when its last attempt ended, before any follow-ups.
+        finished_at: when its outcome was stored and all follow-ups were done; children may have started before.
+        rollback_failed: whether its rollback was tried and has failed for good.
+        has_result: whether it once succeeded, whatever happened to it since.
+        expires_at: when its task may be removed; `None` while its topology may need it.
+        is_missing: whether it has no task: none was created yet, or it was removed with the run's records.
+        is_stopping: whether a stop of its running attempt has been requested.
+        is_pausing: whether a pause of its running attempt has been requested.
+        is_topology: whether it is itself a topology.
+        is_held_by_topology: whether it is paused, or a pause is requested, because its topology was paused, not by its
+            user.
     """
 
     state: State = State.BLOCKED
@@ -69,10 +70,10 @@ class NodeStatus:
 
     @property
     def outcome(self) -> Outcome | None:
-        """What it counts as at its children; `None` while it has not ended.
+        """Its outcome from the view of its children; `None` if it is open.
 
-        A node counts as failed when its work does not stand: it failed, it was rolled back, or it was cancelled by
-        its user, by a stop, or by a failure above it.
+        A node counts as failed if its work is not in effect: it failed, it was rolled back, or it was cancelled by its
+        user, by a stop, or because an ancestor failed.
         """
         match self.state:
             case State.SUCCEEDED:
@@ -86,22 +87,22 @@ class NodeStatus:
 
     @property
     def has_ended(self) -> bool:
-        """Whether there is an outcome that no rollback is taking back."""
+        """Whether it has an outcome and is not being rolled back."""
         return self.outcome is not None
 
     @property
     def is_open(self) -> bool:
-        """Whether it has a task that has not ended, or is being rolled back."""
+        """Whether it has a task that is open or being rolled back."""
         return not (self.has_ended or self.is_missing)
 
     @property
     def is_failure(self) -> bool:
-        """Whether its work does not stand, or is being taken back."""
+        """Whether its work is not in effect, or is being rolled back."""
         return self.state is State.ROLLING_BACK or self.outcome is Outcome.FAILED
 
     @property
     def has_failed_itself(self) -> bool:
-        """Whether its own work has failed, and was perhaps undone since."""
+        """Whether its own work has failed, even if it was rolled back since."""
         return self.state in {State.FAILED, State.ROLLED_BACK} and not self.has_result
 
     @property
@@ -111,30 +112,30 @@ class NodeStatus:
 
     @property
     def has_not_begun(self) -> bool:
-        """Whether no attempt at it has started, and it may still be taken back."""
+        """Whether none of its attempts has started, and it can still be cancelled."""
         return self.state in NOT_STARTED and self.started_at is None
 
 
 Statuses: TypeAlias = "Mapping[str, NodeStatus]"
-"""Where each node of a graph stands, by its name."""
+"""The status of each node of a graph, by name."""
 
 
 def counts_for(node: Node, statuses: Statuses, among: Collection[str] | None = None) -> Counts:
-    """How a node's parents have ended, seen from their own states.
+    """How a node's parents have ended, according to their own states.
 
     Args:
         node: the node.
-        statuses: where its parents stand; those that are not checked may be missing.
-        among: the parents that are checked; the others count as not ended. All, if it is left out.
+        statuses: of its parents; those that are not checked may be missing.
+        among: the parents to check; the others count as open. `None` for all.
     """
     seen = Counter(statuses[parent].outcome for parent in node.depends_on if among is None or parent in among)
     return Counts(len(node.depends_on), seen[Outcome.SUCCEEDED], seen[Outcome.FAILED], seen[Outcome.SKIPPED])
 
 
 def decided(graph: Graph, statuses: Statuses) -> Mapping[str, Verdict]:
-    """The blocked nodes that need not wait any more, and what is to be done with each.
+    """The blocked nodes that need not wait any more, with the verdict on each.
 
-    It is read from the states alone, so it finds what a crash left uncounted: this is what a recovery scan asks.
+    Uses only the states, so it finds edges that a crash left uncounted: recovery scans use it.
     """
     blocked = (node for node in graph.nodes if statuses[node.key].state is State.BLOCKED)
     verdicts = {node.key: verdict(node.trigger_rule, counts_for(node, statuses)) for node in blocked}

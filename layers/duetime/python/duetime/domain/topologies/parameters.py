@@ -1,9 +1,8 @@
-"""Parameters of a topology definition: what they may be, and where their values go.
+"""Parameters of topology definitions: their types, and the places of their values.
 
-A parameter is written as a placeholder, `<duetime.parameters.region>`, where the placeholders of a run's facts may
-stand: in a node's payload, and in the URL, the headers, the query and the body of an HTTP target; and in the parameters
-of a definition that a node runs. It is replaced when a run is created, so that the graph of a run says all that its
-nodes do.
+A parameter is a placeholder, `<duetime.parameters.region>`. It is allowed where placeholders of a run's facts are: in a
+node's payload, in the URL, headers, query and body of an HTTP target, and in the parameters of a definition that a node
+runs. It is replaced when a run is created, so that the run's graph completely describes its nodes.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _MISPLACED = (
 
 
 class ParameterType(StrEnum):
-    """The type of a parameter's values, by the names of JSON Schema."""
+    """The type of a parameter's values, with the names of JSON Schema."""
 
     STRING = "string"
     INTEGER = "integer"
@@ -65,10 +64,10 @@ class Parameter:
     """One parameter of a definition.
 
     Attributes:
-        type: of its values.
-        is_required: whether each run must give a value.
-        default: the value of a run that gives none, if none is required.
-        enum: its possible values; `None` for all of its type.
+        type: type of its values.
+        is_required: whether each run must set a value.
+        default: the value for runs that set none, if it is not required.
+        enum: allowed values; `None` for all of its type.
     """
 
     type: ParameterType
@@ -78,7 +77,7 @@ class Parameter:
 
     @classmethod
     def of(cls, written: Mapping[str, Any]) -> Parameter:
-        """A parameter as it is written in a definition."""
+        """Parses a parameter of a definition."""
         enum = written.get("enum")
         return cls(
             ParameterType(written.get("type", ParameterType.STRING)),
@@ -89,14 +88,14 @@ class Parameter:
 
     @property
     def sample(self) -> Any:  # noqa: ANN401 - any JSON
-        """A value that it may have, by which a definition is checked before anybody runs it."""
+        """A valid value, used to validate a definition before it runs."""
         if not self.is_required:
             return self.default
         return self.enum[0] if self.enum else _SAMPLES[self.type]
 
     def fault(self, value: object) -> tuple[str, FaultCode] | None:
-        """Why a value cannot be accepted, in words and for programs; `None` if it can be."""
-        # To Python a truth is a number, to JSON it is none.
+        """Why a value is invalid, as text and code; `None` if it is valid."""
+        # In Python a boolean is a number, in JSON it is not.
         is_other = isinstance(value, bool) is not (self.type is ParameterType.BOOLEAN)
         if is_other or not isinstance(value, _PYTHON[self.type]):
             return f"should be of the type {self.type.value}", FaultCode.WRONG_TYPE
@@ -109,15 +108,15 @@ class Parameter:
 
 
 def parameters_of(document: Mapping[str, Any]) -> Mapping[str, Parameter]:
-    """The parameters that a definition declares, by their names."""
+    """The parameters that a definition declares, by name."""
     return {name: Parameter.of(written) for name, written in document.get("parameters", {}).items()}
 
 
 def values_of(declared: Mapping[str, Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a run: those that are given, and the defaults of the others.
+    """The values of a run: the given ones, and defaults for the others.
 
     Raises:
-        FieldInvalid: one is unknown, missing, or of another type; or they are too large together.
+        FieldInvalid: a value is unknown, missing, or of another type; or they are too large in total.
     """
     values = {}
     for name in given:
@@ -138,12 +137,12 @@ def values_of(declared: Mapping[str, Parameter], given: Mapping[str, Any]) -> di
 
 
 def misplaced(nodes: Mapping[str, Any], declared: Mapping[str, Parameter]) -> Iterator[tuple[Place, str]]:
-    """The placeholders of parameters that cannot be replaced: their places, and why."""
+    """The parameters' placeholders in places where they are not replaced, with the reason."""
     for key, node in nodes.items():
         for place, text, is_key in texts_of(node, ("nodes", key)):
             for escaped, name in _PLACEHOLDER.findall(text):
                 if escaped or is_key:
-                    # A key with any placeholder is refused with all other keys.
+                    # A key with any placeholder is rejected with all other keys.
                     continue
                 if not _may_hold_parameters(place[2:]):
                     yield place, _MISPLACED
@@ -156,10 +155,10 @@ def misplaced(nodes: Mapping[str, Any], declared: Mapping[str, Parameter]) -> It
 
 
 def with_values(nodes: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Nodes, as JSON, with the values of parameters in place of their placeholders.
+    """Nodes, as JSON, with the placeholders of parameters replaced by values.
 
-    A text in a payload, or in a JSON body, that is nothing but a placeholder becomes the value itself, of whatever
-    type. Anywhere else a value becomes a part of the text; in a URL it is percent-encoded.
+    In a payload or a JSON body, a text that consists only of a placeholder becomes the value itself, of any type.
+    Elsewhere the value becomes part of the text; in a URL it is percent-encoded.
     """
     found = Replacement(_PLACEHOLDER, PARAMETER_PREFIX, values)
     return {key: found.in_node(node) for key, node in nodes.items()}

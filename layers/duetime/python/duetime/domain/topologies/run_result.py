@@ -1,4 +1,4 @@
-"""The result of a topology's run: how its attempt ends, and why."""
+"""The result of a topology's run: the end of its attempt, with the reason."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 5
-"""Nodes that a reason names; of more it says how many there are."""
+"""Maximum number of nodes that a reason names; further ones are counted."""
 
 
 def run_result(
     state: State, graph: Graph, statuses: Statuses, *, number: int, is_overdue: bool, outputs: bytes = b""
 ) -> Ending:
-    """How the attempt at a topology's task ends.
+    """The end of the attempt at a topology's task.
 
     Args:
-        state: of the run: terminal.
-        graph: its nodes, and for how long it may run.
+        state: of the run; must be terminal.
+        graph: the graph with the run's time limit.
         statuses: of all nodes.
         number: of the run, from 1.
-        is_overdue: whether the run has taken longer than its deadline.
-        outputs: the results of nodes that are a part of its own, as a JSON object; empty if it has none.
+        is_overdue: whether the run has exceeded its time limit.
+        outputs: the outputs, as a JSON object; empty if there are none.
     """
     if state is State.SUCCEEDED:
         parts = ",".join(f'"{name}":{count}' for name, count in sorted(counted(statuses).items()))
@@ -56,13 +56,13 @@ def run_result(
 
 
 def outputs_too_large(size: int) -> Ending:
-    """How the attempt ends if the results that it shall have are too large together."""
+    """The end of an attempt whose outputs are too large in total."""
     reason = f"the result with its outputs has at least {size} bytes; {MAX_RESULT_BYTES} are allowed"
     return failure("OutputsTooLarge", reason, retriable=False)
 
 
 def _reason(graph: Graph, statuses: Statuses, *, is_overdue: bool) -> str:
-    """What made the run fail: not what was undone because of that."""
+    """The cause of the run's failure, excluding nodes that were rolled back because of it."""
     why = _named([key for key in graph.order if statuses[key].has_failed_itself], "failed")
     why = why or _named([key for key in graph.order if statuses[key].was_taken_back], "was cancelled", "were cancelled")
     if not why and is_overdue:
@@ -73,7 +73,7 @@ def _reason(graph: Graph, statuses: Statuses, *, is_overdue: bool) -> str:
 
 
 def _named(keys: Sequence[str], one: str, many: str = "") -> str:
-    """What happened to some nodes, by name; nothing if there are none."""
+    """Names the nodes with a common state; empty if there are none."""
     if len(keys) <= 1:
         return "".join(f"the node {key} {one}" for key in keys)
     more = f" and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else ""
@@ -82,11 +82,11 @@ def _named(keys: Sequence[str], one: str, many: str = "") -> str:
 
 @dataclass(frozen=True, slots=True)
 class CriticalPath:
-    """The chain of nodes that the end of the run waits for.
+    """The chain of nodes that determines the duration of the run.
 
     Attributes:
-        nodes: their names, from the first to the last.
-        seconds: how long they take together: with any number of workers the run cannot take less.
+        nodes: their names, in order.
+        seconds: their total duration: a lower bound of the run's duration with any number of workers.
     """
 
     nodes: tuple[str, ...]
@@ -94,14 +94,14 @@ class CriticalPath:
 
 
 def counted(statuses: Statuses) -> Mapping[str, int]:
-    """How many nodes there are in each state; cancelled ones by their reason, if they have one."""
+    """Number of nodes by state; cancelled ones by reason, if they have one."""
     return Counter(str(status.reason or status.state) for status in statuses.values())
 
 
 def percent(graph: Graph, statuses: Statuses) -> int:
-    """How far the run has come, 0 to 100, each node weighing as much as it is expected to take.
+    """Progress of the run, 0 to 100, with nodes weighted by their expected duration.
 
-    What has ended, in whatever way, is done. 100 means that everything has ended.
+    Nodes count as done after any outcome. 100 means that all nodes have ended.
     """
     if all(status.has_ended for status in statuses.values()):
         return WHOLE
@@ -111,9 +111,9 @@ def percent(graph: Graph, statuses: Statuses) -> int:
 
 
 def durations(graph: Graph, statuses: Statuses, now: Millis) -> Mapping[str, float]:
-    """How long each node takes, in seconds: as measured if it has ended, as expected if not.
+    """Duration of each node, in seconds: measured if it has ended, expected otherwise.
 
-    One that runs longer than expected has taken what it has taken. One that ended without running takes nothing.
+    For a node that runs longer than expected, the time so far; for a node that ended without running, 0.
     """
     return {key: _duration(graph.expected[key], status, now) for key, status in statuses.items()}
 
@@ -121,12 +121,12 @@ def durations(graph: Graph, statuses: Statuses, now: Millis) -> Mapping[str, flo
 def critical_path(graph: Graph, seconds: Mapping[str, float] | None = None) -> CriticalPath:
     """The critical path, as if every node ran.
 
-    A node starts after the last of its parents; under `one_success` and `one_failed` after the first; under `always` at
-    once. Where two ways take equally long, the one is taken whose parent is named first.
+    A node starts after the last of its parents; under `one_success` and `one_failed` after the first; under `always`
+    immediately. Of paths with equal duration, the one with the parent that is named first is used.
 
     Args:
-        graph: the topology's.
-        seconds: how long each node takes; what is expected, if it is left out.
+        graph: of the topology.
+        seconds: duration of each node; the expected ones by default.
     """
     takes = graph.expected if seconds is None else seconds
     ends: dict[str, float] = {}

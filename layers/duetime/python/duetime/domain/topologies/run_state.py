@@ -1,4 +1,4 @@
-"""What is kept of a topology besides its graph and its nodes' tasks."""
+"""The stored state of a topology's run, besides its graph and its nodes' tasks."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
 
 ROLLBACK_FAILED = "rollback_failed"
-"""The note of a node whose rollback has failed for good; a `Reason` is one that was cancelled."""
+"""Note of a node whose rollback has failed for good; notes of cancelled nodes are `Reason`s."""
 _PAUSES = frozenset({Action.PAUSED, Action.PAUSE_REQUESTED})
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """What never changes of a run, stored before anything of it is created.
+    """Constants of a run, stored before anything of it is created.
 
     Attributes:
-        at: when it began: the home of its nodes' tasks.
-        shards: how many shards there were then.
+        at: when it started; home of its nodes' tasks.
+        shards: number of shards at that time.
     """
 
     at: Millis
@@ -46,18 +46,18 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class RunState:
-    """How far a topology has come.
+    """The state of a topology.
 
     Attributes:
-        runs: its runs, the first one first; the last one is the present one.
-        fence: of the attempt at the topology's task that began the present run.
-        ran: of the nodes that the present run did not repeat: the number of the run that they ran in.
-        opened: whether all tasks of the present run were created and those that may start were released.
-        stopped: whether nothing of it may be started any more.
-        ended: whether the present run has come to its end.
-        dissolved: whether the topology's task ended before that: what had not begun was cancelled.
-        join_group: how many parents of a node read each other instead of being counted.
-        version: counts its writes; 0 while it is not stored.
+        runs: its runs in order; the last one is the present one.
+        fence: of the topology's attempt that started the present run.
+        ran: for nodes that the present run did not repeat, the number of the run in which they ran.
+        opened: whether all tasks of the present run were created, and all startable ones were released.
+        stopped: whether no more nodes may start.
+        ended: whether the present run has ended.
+        dissolved: whether the topology's task ended before the run: nodes that had not started were cancelled.
+        join_group: number of a node's parents that read each other's records instead of being counted.
+        version: number of writes; 0 before the first one.
     """
 
     topology: TaskId
@@ -78,7 +78,7 @@ class RunState:
 
     @property
     def begun_at(self) -> Millis:
-        """When the present run began."""
+        """When the present run started."""
         return self.runs[-1].at
 
     def number_of(self, key: str) -> int:
@@ -86,36 +86,36 @@ class RunState:
         return self.ran.get(key, self.number)
 
     def task_id(self, key: str) -> TaskId:
-        """The id of the task that a node has now."""
+        """The id of a node's present task."""
         number = self.number_of(key)
         begun = self.runs[number - 1]
         return Run(self.topology, number, begun.at, begun.shards).task_id(key)
 
 
 def is_of_present_run(run_state: RunState, task: Task) -> bool:
-    """Whether what is kept of a topology is about the run that its task is at, or ended with.
+    """Whether a topology's stored state belongs to the run of its task.
 
-    A retried topology keeps its last run's head until the next run is planned. Before that, nothing of the last run may
-    be taken for the next one's.
+    A retried topology keeps the state of its last run until the next run is planned. Until then, the state must not be
+    used for the next run.
     """
     if task.is_terminal or task.state is State.ROLLING_BACK or run_state.fence == task.fence:
-        # What is rolled back is the run that ended, under whatever fence.
+        # A rollback belongs to the run that ended, under any fence.
         return True
     return task.reopened_fence is None or run_state.fence > task.reopened_fence
 
 
 def goes_on(task: Task) -> bool:
-    """Whether a topology's task has not ended, and nobody holds or stops it: asked to go on, it stays as it is."""
+    """Whether a topology's task is open, and neither paused nor stopped: resuming it has no effect."""
     return not task.is_terminal and task.state is not State.PAUSED and task.requested_action is None
 
 
 def was_retried(task: Task, nodes: tuple[str, ...] = ()) -> bool:
-    """Whether a topology's task was retried and has not failed since: asked for that again, it stays as it is.
+    """Whether a topology's task was retried and has not failed since: another retry has no effect.
 
     Args:
-        task: the topology's.
-        nodes: those that shall run again; empty for what has failed. That they ran again and succeeded does not mean
-            that they shall not run once more.
+        task: of the topology.
+        nodes: the nodes to run again; empty for failed ones. After chosen nodes ran again and succeeded, they can be
+            retried once more.
     """
     if nodes:
         return task.rerun_nodes == nodes and not task.is_terminal
@@ -123,7 +123,7 @@ def was_retried(task: Task, nodes: tuple[str, ...] = ()) -> bool:
 
 
 def is_held_by_topology(task: Task) -> bool:
-    """Whether a node is held, or asked to pause, because its topology was paused, and not by its user."""
+    """Whether a node is paused, or a pause is requested, because its topology was paused, not by its user."""
     if task.state is not State.PAUSED and task.requested_action is not RequestedAction.PAUSE:
         return False
     pauses = [each for each in task.actions.records if each.action in _PAUSES]
@@ -131,7 +131,7 @@ def is_held_by_topology(task: Task) -> bool:
 
 
 def status_of(task: Task | None) -> NodeStatus:
-    """Where a node stands; one whose task is not there yet is blocked."""
+    """The status of a node; a node without a task is blocked."""
     if task is None:
         return NodeStatus(is_missing=True)
     note = task.node_ref.note if task.node_ref else ""
@@ -159,11 +159,11 @@ def _percent_of(task: Task) -> int:
 
 
 def counted_status(task: Task | None, *, is_kept: bool) -> NodeStatus:
-    """Where a node stands for its children: one that its user had tried again has failed, as what it was first.
+    """The status of a node from the view of its children: if its user retried it, it counts as failed, as before.
 
     Args:
-        task: the node's.
-        is_kept: whether it ended in an earlier run, which a retry has judged.
+        task: of the node.
+        is_kept: whether it ended in an earlier run, as evaluated by a retry.
     """
     status = status_of(task)
     if task is None or task.reopened_at is None or is_kept:
@@ -172,7 +172,7 @@ def counted_status(task: Task | None, *, is_kept: bool) -> NodeStatus:
 
 
 def _ended_at(task: Task) -> Millis | None:
-    """When the last attempt ended, if there is an outcome and somebody saw it end."""
+    """When the last attempt ended, if there is an outcome and the time is known."""
     if not task.is_terminal or not task.attempt_history or task.attempt_history[-1].outcome is AttemptOutcome.LOST:
         return None
     return task.attempt_history[-1].started_at + task.attempt_history[-1].took
@@ -183,10 +183,10 @@ class Run:
     """One run of a topology: its first, or a retry.
 
     Attributes:
-        topology: the id of the topology's task.
-        number: counts its runs, from 1.
-        begun_at: when this run began, stored before anything is created: the ids of its nodes' tasks derive from it.
-        shards: how many shards there were then, stored likewise.
+        topology: id of the topology's task.
+        number: of the run, from 1.
+        begun_at: when the run started, stored before anything is created: the ids of its nodes' tasks derive from it.
+        shards: number of shards at that time, also stored.
     """
 
     topology: TaskId
@@ -195,8 +195,8 @@ class Run:
     shards: int
 
     def task_id(self, key: str) -> TaskId:
-        """The id of the task that a node has in this run. Nodes of one run are spread over all shards."""
-        # No node's name holds a NUL, so no two runs and nodes are written alike.
+        """The id of a node's task in this run. Nodes of one run are spread over all shards."""
+        # Names of nodes contain no NUL, so the text is unique to a run and a node.
         digest = sha256("\0".join((str(self.topology), str(self.number), key)).encode()).digest()
         spread, tail = int.from_bytes(digest[:2], "big"), int.from_bytes(digest[2:10], "big")
         return TaskId.of(self.begun_at, spread % self.shards, tail)
@@ -204,44 +204,44 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Edges of one chunk that are counted from the beginning of a run: their parents are kept from an earlier one."""
+    """Edges of one chunk that count from the start of a run: their parents are kept from an earlier one."""
 
     child: str
     edges: Mapping[int, Outcome]
 
 
 def creation_order(graph: Graph, again: Collection[str] | None = None) -> tuple[str, ...]:
-    """The nodes whose tasks a run creates, children before parents: whatever ends finds its children there.
+    """The nodes whose tasks a run creates, children before parents, so that ending nodes find their children.
 
     Args:
-        graph: the topology's.
-        again: the nodes that a retry runs again; all, if it is left out.
+        graph: of the topology.
+        again: the nodes that a retry runs again; `None` for all.
     """
     return tuple(key for key in reversed(graph.order) if again is None or key in again)
 
 
 def starts_at_once(node: Node) -> bool:
-    """Whether a node waits for no other, however others end."""
+    """Whether a node can start regardless of others."""
     return verdict(node.trigger_rule, Counts(len(node.depends_on))) is Verdict.READY
 
 
 def is_awaited(graph: Graph, key: str) -> bool:
-    """Whether the execution of a run waits for a node: for those that no child outlasts as long as nothing fails."""
+    """Whether a run's execution waits for a node: one that no child outlasts unless something fails."""
     return not any(graph.by_key[edge.child].trigger_rule in AFTER_ALL for edge in graph.edges_out[key])
 
 
 def opening(
     graph: Graph, again: Collection[str] | None = None, statuses: Statuses | None = None
 ) -> Mapping[str, Verdict]:
-    """What is decided as soon as all nodes are created, parents before children: those that nothing postpones.
+    """The verdicts right after all nodes are created, parents before children, on nodes that need not wait.
 
-    In a first run these are the nodes that are ready. In a retry there may be others, which no parent that is still to
-    run would ever decide: one under `one_failed` whose parents have all been kept is skipped.
+    In a first run these are the nodes that are ready. In a retry they include nodes that no running parent would
+    decide: a node under `one_failed` whose parents are all kept is skipped.
 
     Args:
-        graph: the topology's.
-        again: the nodes that a retry runs again; all, if it is left out.
-        statuses: how the nodes that a retry keeps have ended.
+        graph: of the topology.
+        again: the nodes that a retry runs again; `None` for all.
+        statuses: of the nodes that a retry keeps.
     """
     wanted = graph.by_key.keys() if again is None else set(again)
     kept = graph.by_key.keys() - wanted
@@ -254,13 +254,13 @@ def opening(
 
 
 def arrivals(graph: Graph, again: Collection[str], statuses: Statuses, group: int) -> Iterator[Arrival]:
-    """The edges from kept nodes that a retry counts before it starts any node.
+    """The edges from kept nodes, which a retry counts before it starts any node.
 
     Args:
-        graph: the topology's.
+        graph: of the topology.
         again: the nodes that run again.
-        statuses: how those have ended that are kept.
-        group: how many parents a group holds (`parent_groups`).
+        statuses: of the kept nodes.
+        group: number of parents in a group (`parent_groups`).
     """
     running = set(again)
     kept = graph.by_key.keys() - running
@@ -272,16 +272,16 @@ def arrivals(graph: Graph, again: Collection[str], statuses: Statuses, group: in
 
 
 _MADE_BY = {Outcome.SUCCEEDED: Verdict.READY, Outcome.SKIPPED: Verdict.SKIPPED}
-"""The verdict that a node's rule must have come to for the node to have ended so."""
+"""The verdict of a node's rule that is required for each outcome."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPlan:
-    """What a retry does, parents before children.
+    """The plan of a retry, parents before children.
 
     Attributes:
         again: nodes that run again, each as a new task.
-        kept: nodes that stay as they ended, with their tasks and results.
+        kept: nodes that keep their outcome, with their tasks and results.
     """
 
     again: tuple[str, ...]
@@ -289,20 +289,20 @@ class RetryPlan:
 
 
 def retry_plan(graph: Graph, statuses: Statuses, chosen: Collection[str] = ()) -> RetryPlan:
-    """What runs again when all nodes have ended.
+    """Decides which nodes run again when all nodes have ended.
 
-    Kept is a node that succeeded or was skipped, and whose rule says the same when only kept parents count. So
-    everything runs again that did not succeed, and of what succeeded only that which had waited for a failure: what
-    tidies up (`all_done`) or steps in (`one_failed`) after a node that runs again. What one kept parent sufficed for
-    (`one_success`) stays, unless it depends on a chosen node.
+    A node is kept if it succeeded or was skipped, and its rule has the same verdict when only kept parents count. So
+    all nodes that did not succeed run again, and of succeeded ones only those that had waited for a failure: nodes that
+    clean up (`all_done`) or step in (`one_failed`) after a node that runs again. Nodes for which one kept parent
+    suffices (`one_success`) are kept, unless they depend on a chosen node.
 
     Args:
-        graph: the topology's.
-        statuses: how its nodes have ended.
-        chosen: nodes that run again in any case, with all that depends on them.
+        graph: of the topology.
+        statuses: of its nodes.
+        chosen: nodes that run again in any case, with all that depend on them.
 
     Raises:
-        FieldInvalid: a chosen name is no node.
+        FieldInvalid: a chosen name is not a node.
     """
     require_nodes(graph, chosen)
     wanted = _with_descendants(graph, chosen)
@@ -315,10 +315,10 @@ def retry_plan(graph: Graph, statuses: Statuses, chosen: Collection[str] = ()) -
 
 
 def require_nodes(graph: Graph, names: Iterable[str]) -> None:
-    """Refuse names that are no nodes.
+    """Rejects names that are not nodes.
 
     Raises:
-        FieldInvalid: one is not.
+        FieldInvalid: a name is not a node.
     """
     for name in names:
         if name not in graph.by_key:
@@ -326,7 +326,7 @@ def require_nodes(graph: Graph, names: Iterable[str]) -> None:
 
 
 def _with_descendants(graph: Graph, chosen: Collection[str]) -> frozenset[str]:
-    """Nodes, and all that depend on them, directly or not."""
+    """Nodes with all their direct and indirect descendants."""
     wanted = set(chosen)
     for key in graph.order if wanted else ():
         if key in wanted:
@@ -338,6 +338,6 @@ def _stands(node: Node, statuses: Statuses, kept: Collection[str]) -> bool:
     outcome, counts = statuses[node.key].outcome, counts_for(node, statuses, kept)
     found = verdict(node.trigger_rule, counts)
     if outcome is Outcome.SKIPPED and node.when is not None and found is Verdict.READY:
-        # By its condition, which is false again if all that it was about is as it was.
+        # Skipped by its condition, which is false again if its inputs are unchanged.
         return counts.is_complete
     return outcome in _MADE_BY and found is _MADE_BY[outcome]

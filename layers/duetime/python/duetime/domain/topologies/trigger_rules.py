@@ -1,4 +1,4 @@
-"""When a node may start, given how its parents ended.
+"""Trigger rules: when a node may start, given the outcomes of its parents.
 
 | rule | starts when | ends as `upstream_failed` when | ends as `skipped` when |
 |---|---|---|---|
@@ -9,12 +9,12 @@
 | `none_failed` | all ended, none failed | one failed | never |
 | `always` | at once, whatever its parents do | never | never |
 
-A node without parents starts at once under every rule. `one_success` and `one_failed` do not wait for the other
-parents (Source: Apache Airflow, "Trigger Rules", whose names and meanings these are).
+A node without parents starts at once under every rule. `one_success` and `one_failed` do not wait for the other parents
+(Source: Apache Airflow, "Trigger Rules", for names and semantics).
 
-In two ways it matters that a decision never changes. It stands once it is made: more ends make no other of it. And it
-does not depend on the order in which parents ended: a skipped parent alone decides nothing, because a failure that is
-still to come would make another end of it.
+Verdicts are stable in two ways. A verdict is final: further ended parents do not change it. And it does not depend on
+the order in which parents end: a skipped parent alone decides nothing, because a later failure would lead to another
+verdict.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from enum import StrEnum
 
 
 class TriggerRule(StrEnum):
-    """How the parents of a node must have ended for it to run.
+    """How the parents of a node must end for it to run.
 
     Attributes:
         ALL_SUCCESS: all have succeeded.
-        ALL_DONE: all have ended, in whatever way.
+        ALL_DONE: all have ended, with any outcome.
         ONE_SUCCESS: one has succeeded; the others need not have ended.
         ONE_FAILED: one has failed; the others need not have ended.
         NONE_FAILED: all have ended, and none has failed.
-        ALWAYS: at once, however they end.
+        ALWAYS: at once, whatever the outcomes.
     """
 
     ALL_SUCCESS = "all_success"
@@ -44,14 +44,14 @@ class TriggerRule(StrEnum):
 
 
 WHATEVER_HAPPENED = frozenset({TriggerRule.ALL_DONE, TriggerRule.ALWAYS})
-"""Rules of nodes that run however their parents end: that they ran says nothing about a parent's failure."""
+"""Rules of nodes that run whatever the outcomes of their parents: they do not handle a parent's failure."""
 
 AFTER_ALL = frozenset({TriggerRule.ALL_SUCCESS, TriggerRule.ALL_DONE, TriggerRule.NONE_FAILED})
-"""Rules of nodes that start after the last of their parents, if none of these fails."""
+"""Rules of nodes that start after the last parent, if none of them fails."""
 
 
 class Outcome(StrEnum):
-    """What an ended parent counts as at its children."""
+    """Outcome of an ended parent, from the view of its children."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
@@ -59,22 +59,22 @@ class Outcome(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What a rule says of a node; all but `WAIT` are final."""
+    """Verdict of a rule on a node; all except `WAIT` are final."""
 
     WAIT = "wait"
     READY = "ready"
     UPSTREAM_FAILED = "upstream_failed"
-    """It can never start, because of a failure above it."""
+    """It can never start, because an ancestor has failed."""
     SKIPPED = "skipped"
-    """It can never start, and nothing above it has failed."""
+    """It can never start, and no ancestor has failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many of a node's parents have ended, and as what.
+    """Counts of a node's ended parents by outcome.
 
     Attributes:
-        total: how many parents there are.
+        total: number of parents.
     """
 
     total: int
@@ -84,17 +84,17 @@ class Counts:
 
     @property
     def ended(self) -> int:
-        """How many have ended."""
+        """Number of ended parents."""
         return self.succeeded + self.failed + self.skipped
 
     @property
     def is_complete(self) -> bool:
-        """Whether all have ended."""
+        """Whether all parents have ended."""
         return self.ended == self.total
 
 
 def verdict(rule: TriggerRule, counts: Counts) -> Verdict:
-    """What a rule says of a node whose parents have ended so far as counted."""
+    """The verdict of a rule, given the parents that have ended so far."""
     if rule is TriggerRule.ALWAYS or not counts.total:
         return Verdict.READY
     match rule:
@@ -108,7 +108,7 @@ def verdict(rule: TriggerRule, counts: Counts) -> Verdict:
 
 
 def _at_the_end(rule: TriggerRule, counts: Counts) -> Verdict:
-    """What is left to be said once all parents have ended."""
+    """The verdict when all parents have ended."""
     match rule:
         case TriggerRule.ALL_SUCCESS if counts.skipped:
             return Verdict.SKIPPED

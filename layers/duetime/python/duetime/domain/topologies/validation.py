@@ -1,4 +1,4 @@
-"""Refusing graphs that cannot be run, by the name of the node or the path of the cycle. Linear in nodes and edges."""
+"""Validates graphs; errors name the node or the path of a cycle. Linear in nodes and edges."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ def checked(
     outputs: tuple[str, ...] = (),
     parameters: Collection[str] | None = (),
 ) -> Graph:
-    """A graph of these nodes.
+    """Validates nodes and builds their graph.
 
     Args:
         nodes: in the order given.
-        on_failure: what happens when one has failed.
-        timeout_seconds: how long a run may take; `None` for as long as it needs.
-        outputs: the nodes whose results are a part of the run's.
-        parameters: the names of those that a run has; `None` if conditions were checked with them before.
+        on_failure: what happens after a failure.
+        timeout_seconds: time limit of a run; `None` for no limit.
+        outputs: the nodes whose results are part of the run's result.
+        parameters: names of the run's parameters; `None` if conditions were checked with them before.
 
     Raises:
-        FieldInvalid: it has no node, too many of them or too many edges; a name is unfit or given twice; a node
-            depends on an unknown node, on itself, on one twice, or through others on itself; it asks for a result of
-            a node that it does not depend on; a condition cannot be asked; a time is out of bounds; an output is no
-            node, or given twice; too many topologies are within each other, or have too many nodes together.
+        FieldInvalid: there are no nodes, too many nodes or too many edges; a name is invalid or duplicate; a node
+            depends on an unknown node, on itself, twice on the same node, or on itself through others; it requests a
+            result of a node that it does not depend on; a condition is invalid; a time is out of range; an output is
+            not a node, or duplicate; topologies are nested too deeply, or have too many nodes in total.
     """
     given = tuple(nodes)
     _reject_size(given)
@@ -159,24 +159,24 @@ def _reject_map(node: Node, reject: Callable[[str, str, FaultCode], None]) -> No
 
 
 def _short(name: str) -> str:
-    """A client's name in a form that is safe to print, cut if it is long."""
+    """A client's name in printable form, truncated if it is long."""
     cut = name if len(name) <= MAX_NODE_KEY_LENGTH else f"{name[:MAX_NODE_KEY_LENGTH]}…"
     return ascii(cut).replace("\\u2026", "…")
 
 
 _SHOWN_AT_EACH_END = 5
-"""Nodes of a long cycle that are shown at its beginning, and at its end."""
+"""Nodes of a long cycle that are shown at its start, and at its end."""
 
 
 def cycle_in(graph: Graph) -> tuple[str, ...]:
-    """The nodes of one cycle, each followed by one that depends on it; empty if there is none.
+    """The nodes of a cycle, each followed by one that depends on it; empty if there is none.
 
-    The same graph gives the same cycle, which begins with that node of it which was given first.
+    The result is deterministic. The cycle starts with its node that comes first in the graph.
     """
     left = graph.by_key.keys() - set(graph.order)
     if not left:
         return ()
-    # Every node that is left has a parent that is left: walking up must come back to where it has been.
+    # Every remaining node has a remaining parent, so following parents must lead to a visited node.
     key = next(node.key for node in graph.nodes if node.key in left)
     walked: dict[str, int] = {}
     while key not in walked:
@@ -190,7 +190,7 @@ def cycle_in(graph: Graph) -> tuple[str, ...]:
 
 
 def shown(cycle: Sequence[str]) -> str:
-    """A cycle as text: `a -> b -> c -> a`; a long one is cut in its middle."""
+    """Formats a cycle: `a -> b -> c -> a`; the middle of a long one is left out."""
     path = [*cycle, cycle[0]]
     hidden = len(path) - 2 * _SHOWN_AT_EACH_END
     if hidden > 1:

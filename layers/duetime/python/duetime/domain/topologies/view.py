@@ -1,4 +1,4 @@
-"""A topology as its user sees it."""
+"""A topology from the view of its user."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A topology with where its nodes stand.
+    """A topology with the status of its nodes.
 
     Attributes:
-        run_state: how far it has come; `None` while it has not begun.
-        statuses: of all nodes, or of those that were asked for, in the order of the graph.
-        operation: the bulk operation that was started last on its nodes, if it is still known.
+        run_state: its state; `None` before its start.
+        statuses: of all or the requested nodes, in the order of the graph.
+        operation: the latest bulk operation on its nodes, if it is still stored.
     """
 
     task: Task
@@ -37,14 +37,14 @@ _NEVER_BEGAN = NodeStatus(State.CANCELLED, Reason.STOPPED, is_missing=True)
 
 
 def shown_statuses(task: Task, statuses: Statuses) -> Statuses:
-    """Where each node stands, for its user.
+    """The status of each node from the view of its user.
 
-    A topology can end before all of its nodes have a task, or any. Those that have none will not begin: they are shown
-    like every other node that was stopped before it began.
+    A topology can end before all of its nodes have tasks. Nodes without one will not start: they are shown like other
+    nodes that were stopped before their start.
 
     Args:
-        task: the topology's.
-        statuses: where each node stands by the record of its task.
+        task: of the topology.
+        statuses: of the nodes, according to the records of their tasks.
     """
     if not task.is_terminal:
         return statuses
