@@ -69,7 +69,7 @@ class NodeRef:
         key: the node's name.
         inputs: whether it receives results of its parents.
         note: why it was cancelled, if not by its user, or that its rollback has failed for good; see
-            `topologies.head.status_of`.
+            `domain.topologies.run_state.status_of`.
     """
 
     topology: TaskId

@@ -25,7 +25,7 @@ class TaskSpec(TaskOptions):
         payload: JSON text in UTF-8, passed to the target unchanged.
         due_at: when it should run; `None` means now.
         delay: how long after its acceptance it should run; excludes `due_at`.
-        target: the target; `None` for the default of the type (`creation.target_of`).
+        target: the target; `None` for the default of the type (`TargetRules.target_of`).
         allow_unknown_type: whether its type may be without a known handler.
         unique: makes it the only task with a key; excludes `debounce`.
         debounce: lets further creations with a key delay it; excludes a due time.

@@ -91,7 +91,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class Graph:
-    """An acyclic graph of nodes; created by `checking.checked`.
+    """An acyclic graph of nodes; created by `validation.checked`.
 
     Attributes:
         timeout_seconds: time limit of the run after its start; `None` for no limit.
