@@ -1,1 +1,1 @@
-"""The doors of duetime: one folder a Lambda function, one handler each."""
+"""The Lambda functions of duetime: one folder with one handler each."""

@@ -1,6 +1,6 @@
-"""Payloads and results as values of classes: pydantic models and dataclasses.
+"""Converts payloads and results from and to classes: pydantic models and dataclasses.
 
-pydantic, which both are read with, is imported when the first of them is used. The core has the same module.
+pydantic, which parses both, is imported at first use. The core has the same module.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _ADAPTERS: dict[type, Any] = {}
 
 
 def from_json(model: type[M], document: object) -> M:
-    """The value of a class that some JSON is.
+    """Parse JSON into a value of a class.
 
     Raises:
-        ValueError: It is not valid. The message names the fields, and quotes no value.
+        ValueError: It is invalid. The message names the fields, and quotes no value.
     """
-    from pydantic import ValidationError  # noqa: PLC0415 - it takes a while, and most handlers have no model
+    from pydantic import ValidationError  # noqa: PLC0415 - slow to import, and most handlers have no model
 
     try:
         return _adapter(model).validate_json(json.dumps(document))
@@ -32,10 +32,10 @@ def from_json(model: type[M], document: object) -> M:
 
 
 def to_json(model: type[M], value: M) -> Any:  # noqa: ANN401 - any JSON
-    """A value as JSON from which the same value can be read again.
+    """Encode a value as JSON from which an equal value can be parsed.
 
     Raises:
-        ValueError: It cannot. The message names the fields, and quotes no value.
+        ValueError: It cannot be parsed again. The message names the fields, and quotes no value.
     """
     document = _adapter(model).dump_python(value, mode="json", warnings=False)
     from_json(model, document)
@@ -46,11 +46,12 @@ def plain(value: object) -> object:
     """A pydantic model or a dataclass as JSON; any other value unchanged.
 
     Raises:
-        ValueError: Two keys would become one in JSON.
+        ValueError: Two keys would be equal in JSON.
     """
     model = type(value)
     if hasattr(model, "model_dump") or is_dataclass(model):
-        # The text has both of two keys that are one in JSON, such as 1 and "1"; the document has the last one only.
+        # The text contains both of two keys that are equal in JSON, such as 1 and "1"; the document has only the last
+        # one.
         json.loads(_adapter(model).dump_json(value), object_pairs_hook=_checked)
         return _adapter(model).dump_python(value, mode="json")
     return value

@@ -1,4 +1,4 @@
-"""The handlers of bulk operations."""
+"""Handlers for bulk operations."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def list_bulk_operations(request: Request) -> Response:
 
 @route(operations.READ)
 def get_bulk_operation(request: Request) -> Response:
-    """See how far an operation is."""
+    """Read one operation with its progress."""
     return answer(json_text(bulk_response(composed(BulkServices).operations.get(request.owner, _id_of(request)))))
 
 

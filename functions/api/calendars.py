@@ -1,4 +1,4 @@
-"""The handlers of calendars."""
+"""Handlers for calendars."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @route(operations.LIST_CALENDARS)
 def list_calendars(request: Request[CalendarListQuery]) -> Response:
-    """Read a page of one's calendars."""
+    """Read a page of the owner's calendars."""
     query, scope = request.query, repr((request.owner, operations.LIST_CALENDARS.path))
     after = "" if query.next_token is None else page_tokens.text_after(query.next_token, scope)
     found = composed(ScheduleRequestServices).calendar_manager.list(request.owner, after, query.limit)
@@ -72,7 +72,7 @@ def put_calendar(request: Request[ICalendarQuery]) -> Response:
 
 @route(operations.DELETE_CALENDAR)
 def delete_calendar(request: Request) -> Response:
-    """Delete one calendar; answer it as it was."""
+    """Delete one calendar; return it as it was."""
     request.reject_body()
     manager = composed(ScheduleRequestServices).calendar_manager
     before = manager.get(request.owner, calendar_name(request.name))
@@ -81,10 +81,10 @@ def delete_calendar(request: Request) -> Response:
 
 
 def _condition(request: Request) -> Precondition:
-    """What must be so of a calendar that is put.
+    """The condition of a PUT of a calendar.
 
     Raises:
-        ParametersInvalid: `If-None-Match` names a version, which says nothing about a write.
+        ParametersInvalid: `If-None-Match` names a version, which has no meaning for a write.
     """
     only_new = request.header(operations.ONLY_NEW.name)
     if only_new is not None and only_new.strip() != "*":

@@ -1,4 +1,4 @@
-"""The handler of the deployment's settings."""
+"""Handler for the deployment's settings."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 @route(GET)
 def get_settings(request: Request) -> Response:
-    """Tell what the deployment allows."""
+    """Read the settings of the deployment that concern the caller."""
     handled = composed(CoreServices).target_rules.handled
     return answer(json_text(_settings(composed().settings, request.owner, handled)))
 
 
 def _settings(settings: Settings, owner: str, handled: Collection[str] | None) -> DeploymentSettings:
-    """The settings as a caller may see them."""
+    """The settings visible to a caller."""
     stack, region, log_group = settings.worker_logs
     pullers = settings.pullers
     return DeploymentSettings(

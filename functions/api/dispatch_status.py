@@ -1,4 +1,4 @@
-"""The handler of the state of dispatch."""
+"""Handler for the progress of dispatch."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ if TYPE_CHECKING:
 
 @route(GET)
 def get_dispatch_status(request: Request) -> Response:
-    """Tell an operator how far dispatch has come."""
+    """Read the progress of dispatch; for operators."""
     found = composed(DispatchStatusServices).reader.read(request.owner)
     return answer(json_text(dispatch_response(found)))

@@ -1,4 +1,4 @@
-"""The handlers that explain; what they need is imported when somebody asks, for no other request should wait for it."""
+"""Handlers for explanations; their modules are imported at first use, so that other requests do not wait for them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @route(operations.EXPLAIN_TASK)
 def explain_task(request: Request) -> Response:
-    """Say why a task has not run yet, or where its time went."""
+    """Explain why a task has not run yet, or where its time went."""
     from duetime.composition.requests import ExplanationServices
     from duetime.contract.explanations.encoding import task_explanation
 
@@ -32,7 +32,7 @@ def explain_task(request: Request) -> Response:
 
 @route(operations.EXPLAIN_SCHEDULE)
 def explain_schedule(request: Request[ScheduleExplanationQuery]) -> Response:
-    """Say why a schedule did, or did not, run at a time."""
+    """Explain why a schedule did or did not run at a time."""
     from duetime.composition.requests import ExplanationServices
     from duetime.contract.explanations.encoding import schedule_explanation
 

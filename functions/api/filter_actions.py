@@ -1,4 +1,4 @@
-"""The handlers that cancel, update and retry tasks by a filter."""
+"""Handlers that cancel, update and retry tasks by a filter."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ if TYPE_CHECKING:
 
 @route(operations.CANCEL_MANY)
 def cancel_tasks_by_filter(request: Request) -> Response:
-    """Cancel what a filter means."""
+    """Cancel the tasks that match a filter."""
     return take(request, BulkCancel)
 
 
 @route(operations.RETRY_MANY)
 def retry_tasks_by_filter(request: Request) -> Response:
-    """Have what a filter means tried again."""
+    """Retry the tasks that match a filter."""
     return take(request, BulkRetry)
 
 
 @route(operations.UPDATE_MANY)
 def update_tasks_by_filter(request: Request) -> Response:
-    """Update what a filter means."""
+    """Update the tasks that match a filter."""
     try:
         return take(request, BulkUpdate)
     except FieldInvalid as refusal:
@@ -60,7 +60,7 @@ def update_tasks_by_filter(request: Request) -> Response:
 
 
 def take(request: Request, model: type[FilterActionBody]) -> Response:
-    """Do what a body asks for with many tasks: at once, one piece of it, or by a bulk operation."""
+    """Apply a body's action to the matching tasks: at once, one piece of it, or with a bulk operation."""
     document = request.document()
     body = read_filter_action(model, document)
     scope = scope_of(body, request.owner)
@@ -73,22 +73,22 @@ def take(request: Request, model: type[FilterActionBody]) -> Response:
         if body.dry_run and until is not None:
             token = confirmation_token(body, request.owner, deployment, until)
         return answer(json_text(filter_action_response(done, scope, token)))
-    # Of two kinds of requests with equal bodies, each is another.
+    # Requests of two kinds with equal bodies are different requests.
     return begin(request, wanted, document.value)
 
 
 def begin(request: Request, wanted: BulkRequest, body: object) -> Response:
-    """Do what is requested: at once, or by a bulk operation."""
+    """Carry out a request at once, or with a bulk operation."""
     key = IdempotencyKey(request.key, body_hash([wanted.kind, body])) if request.key else None
     taken = composed(FilterActionServices).requests.take(request.owner, wanted, key)
     operation = taken.value
     if operation.state is not BulkState.SUCCEEDED:
-        # Also one that was cancelled since: what it has come to is not all that was requested.
+        # Also for an operation that was cancelled since: its progress is not the whole request.
         headers = replayed(location(operation), is_replay=taken.is_replay)
         return answer(json_text(bulk_response(operation)), HTTPStatus.ACCEPTED, headers)
     return answer(json_text(done_response(operation)), headers=replayed({}, is_replay=taken.is_replay))
 
 
 def location(operation: BulkOperation) -> dict[str, str]:
-    """Where an operation can be read."""
+    """The path of an operation."""
     return {"Location": operations.READ.url(operation_id=operation.id)}

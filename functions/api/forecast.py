@@ -1,4 +1,4 @@
-"""The handler of the forecast."""
+"""Handler for the forecast."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ if TYPE_CHECKING:
 
 @route(FORECAST)
 def get_forecast(request: Request) -> Response:
-    """Tell how many runs are planned."""
+    """Read how many runs are planned."""
     found = composed(ScheduleRequestServices).preview.forecast(request.owner)
     return answer(json_text(forecast_response(found)))

@@ -11,7 +11,7 @@ from duetime.contract.http.problems import INTERNAL, kind_of
 from duetime.domain.errors import Unavailable
 from duetime.domain.tracebacks import places_of
 
-from . import requests, tasks  # noqa: F401 - what is used most is imported at the start
+from . import requests, tasks  # noqa: F401 - the most frequent operations are imported at start
 from .responses import delivered, problem_response, unless_known
 from .routing import respond, with_deprecation
 
@@ -25,7 +25,7 @@ logger = Logger()
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
-    """Answer one request; a line of metrics is written only if the request ended an attempt."""
+    """Answer one request; write a line of metrics only if the request ended an attempt."""
     try:
         return delivered(with_deprecation(_response(event), event), event)
     finally:
@@ -37,7 +37,7 @@ def _response(event: dict[str, Any]) -> Response:
         return unless_known(respond(event), event)
     except Exception as error:
         if kind_of(error) is INTERNAL:
-            # Not its message, which may quote the request.
+            # Without its message, which may quote the request.
             logger.error("a request failed unexpectedly", extra={"error": places_of(error)})  # noqa: TRY400 - see above
         elif isinstance(error, Unavailable):
             logger.warning("a request was turned away", exc_info=error)

@@ -1,4 +1,4 @@
-"""The handlers about the API itself."""
+"""Handlers about the API itself."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OPENAPI_CACHED = {"Cache-Control": "public, max-age=300"}
 
 @route(health_and_openapi.INDEX)
 def get_index(request: Request) -> Response:
-    """Say where the API is described."""
+    """Return links to the API's descriptions."""
     openapi, health = (request.reference_to(each) for each in (health_and_openapi.OPENAPI, health_and_openapi.HEALTH))
     links = health_and_openapi.ApiLinks(openapi=openapi, health=health)
     index = health_and_openapi.ApiIndex(
@@ -32,20 +32,20 @@ def get_index(request: Request) -> Response:
 
 
 @route(health_and_openapi.HEALTH)
-def get_health(request: Request) -> Response:  # noqa: ARG001 - nothing is asked
-    """Say that the API answers."""
+def get_health(request: Request) -> Response:  # noqa: ARG001 - no parameters
+    """Return that the API is up."""
     return answer(json_text(health_and_openapi.HealthResponse(status="ok", version=CONTRACT_VERSION)))
 
 
 @route(health_and_openapi.OPENAPI)
-def get_openapi(request: Request) -> Response:  # noqa: ARG001 - nothing is asked
-    """Describe the API."""
+def get_openapi(request: Request) -> Response:  # noqa: ARG001 - no parameters
+    """Return the OpenAPI document."""
     return answer(_document(), headers=_OPENAPI_CACHED)
 
 
 @cache
 def _document() -> str:
-    # Imported and built when it is requested: no task should wait for it.
+    # Imported and built on request, so that no task waits for it.
     from duetime.contract.openapi.document import document  # noqa: PLC0415 - see the line above
 
     return json_text(document(composed().settings.authentication.value))

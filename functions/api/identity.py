@@ -1,4 +1,4 @@
-"""On whose behalf a request comes: what the gateway has verified, never what a body says."""
+"""The owner of a request: as verified by the gateway, never from a body."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 OWNER_HEADER = "x-duetime-owner"
-"""Names the owner where nobody is authenticated: on the local stack."""
+"""Header with the owner if nobody is authenticated: on the local stack."""
 LOCAL_OWNER = "local"
 _OWNER = re.compile(OWNER_PATTERN)
 _ARN_PARTS = 6
@@ -23,9 +23,9 @@ def owner_of(event: Mapping[str, Any], authentication: Authentication) -> str:
     """The owner that a request acts for.
 
     Raises:
-        CallerUnknown: the gateway handed on no identity.
-        CallerForbidden: the identity cannot be an owner.
-        ParametersInvalid: the header of an unauthenticated deployment cannot be one.
+        CallerUnknown: the gateway passed no identity.
+        CallerForbidden: the identity is no valid owner.
+        ParametersInvalid: the header of an unauthenticated deployment is no valid owner.
     """
     if authentication is Authentication.NONE:
         return _named_by_header(event)
@@ -42,7 +42,7 @@ def owner_of(event: Mapping[str, Any], authentication: Authentication) -> str:
 
 
 def caller_of(event: Mapping[str, Any], authentication: Authentication) -> str:
-    """Who acts for the owner: of a role, the session, by which its several users are told apart. Else the owner."""
+    """The caller for the owner: for a role, the session, which distinguishes its users; else the owner."""
     owner = owner_of(event, authentication)
     if authentication is not Authentication.IAM:
         return owner
@@ -61,8 +61,8 @@ def _named_by_header(event: Mapping[str, Any]) -> str:
 def _owner_of_arn(arn: str | None) -> str | None:
     """Account and user or role: every session of a role is the same owner.
 
-    `arn:aws:sts::123456789012:assumed-role/Reports/i-0abc` is `123456789012:role/Reports`. Partition and service
-    are left out, for the owner stands in every record and index key.
+    `arn:aws:sts::123456789012:assumed-role/Reports/i-0abc` becomes `123456789012:role/Reports`. Partition and service
+    are left out, as the owner is part of every record and index key.
     """
     parts = (arn or "").split(":", 5)
     if len(parts) != _ARN_PARTS:

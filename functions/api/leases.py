@@ -1,4 +1,4 @@
-"""The handlers of pull workers."""
+"""Handlers for pull workers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def acquire_leases(request: Request) -> Response:
 @route(operations.HEARTBEAT)
 def renew_lease(request: Request) -> Response:
     """Renew a lease."""
-    # A sign of life need not say anything.
+    # A heartbeat may have an empty body.
     progress = lease_decoding.lease_progress(request.document()) if request.has_body else None
     return answer(
         lease_decoding.lease_state(composed(PullServices).reports.heartbeat(request.owner, _key(request), progress))
@@ -40,31 +40,31 @@ def renew_lease(request: Request) -> Response:
 
 @route(operations.COMPLETE)
 def complete_lease(request: Request) -> Response:
-    """Take a success."""
+    """Record a success."""
     return _ended(request, lease_decoding.completion(request.document()))
 
 
 @route(operations.FAIL)
 def fail_lease(request: Request) -> Response:
-    """Take a failure."""
+    """Record a failure."""
     return _ended(request, lease_decoding.lease_failure(request.document()))
 
 
 @route(operations.PAUSE)
 def acknowledge_lease_pause(request: Request) -> Response:
-    """Take a pause that was requested."""
+    """Record that a requested pause took place."""
     return _ended(request, lease_decoding.lease_pause(request.document()))
 
 
 @route(operations.CANCEL)
 def acknowledge_lease_cancel(request: Request) -> Response:
-    """Take a cancel that was requested."""
+    """Record that a requested cancellation took place."""
     return _ended(request, Stopped())
 
 
 @route(operations.RELEASE)
 def release_lease(request: Request) -> Response:
-    """Take a task back."""
+    """Release a task."""
     return answer(lease_decoding.lease_state(composed(PullServices).reports.release(request.owner, _key(request))))
 
 

@@ -1,4 +1,4 @@
-"""The handlers of locks."""
+"""Handlers for locks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @route(locks.LIST)
 def list_locks(request: Request[locks.LockListQuery]) -> Response:
-    """Read a page of one's locks."""
+    """Read a page of the owner's locks."""
     query, scope = request.query, repr((request.owner, locks.LIST.path))
     after = "" if query.next_token is None else page_tokens.text_after(query.next_token, scope)
     found, last = composed(LockServices).admin.list(request.owner, after, query.limit)

@@ -1,4 +1,4 @@
-"""A request of API Gateway's HTTP API (payload format 2.0), read as its operation declares it."""
+"""A request of API Gateway's HTTP API (payload format 2.0), parsed as its operation declares."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ ICALENDAR = "text/calendar"
 Q = TypeVar("Q", bound="Parameters", default=Any)
 _KEY = re.compile(rf"[!-~]{{1,{MAX_IDEMPOTENCY_KEY_LENGTH}}}")
 _ULIDS = ("task_id", "topology_id", "operation_id")
-"""Parameters of paths whose letters have no case."""
+"""Path parameters that ignore upper and lower case."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request(Generic[Q]):
-    """What an operation is asked.
+    """The request for an operation.
 
     Attributes:
-        event: the request as the gateway hands it on.
-        operation: which operation is asked.
-        parameters: those in the path.
-        owner: on whose behalf; empty if the operation is public.
-        query: the parameters in the query, read by the operation's model.
-        version: that `If-Match` asks for; none if it is any.
-        key: by which a repeated request is known.
-        key_life: how long the key is remembered, in milliseconds.
+        event: the gateway's event.
+        operation: requested operation.
+        parameters: path parameters.
+        owner: owner of the request; empty if the operation is public.
+        query: query parameters, parsed by the operation's model.
+        version: version required by `If-Match`; `None` for any.
+        key: idempotency key.
+        key_life: how long the key is stored, in milliseconds.
     """
 
     event: Mapping[str, Any]
@@ -77,7 +77,7 @@ class Request(Generic[Q]):
         """The id in the path, of a task or of a topology, which is its task's.
 
         Raises:
-            TaskNotFound: no task can have it.
+            TaskNotFound: it is no valid id.
         """
         text = self.parameters["topology_id" if "topology_id" in self.parameters else "task_id"]
         try:
@@ -90,29 +90,29 @@ class Request(Generic[Q]):
         return reference_to(operation.path, self.event["rawPath"])
 
     def attributed(self, reason: str) -> Attribution:
-        """Who asks for it, and why."""
+        """The caller and reason of the request."""
         caller = caller_of(self.event, composed().settings.authentication)
-        # The owner stands in the record already.
+        # The record already has the owner.
         return Attribution(name="" if caller == self.owner else caller, reason=reason)
 
     @property
     def attribution(self) -> Attribution:
-        """Who asks for an action, and why: its body says no more than that, and may be left out."""
+        """The caller and reason of an action, whose body has no other fields and may be omitted."""
         return self.attributed(action_reason(self.document()) if self.has_body else "")
 
     @property
     def instance(self) -> str:
-        """The name of this very request."""
+        """The URN of this request."""
         return instance(self.event)
 
     @property
     def raw_query(self) -> str:
-        """The query, as it was sent."""
+        """The query string as sent."""
         return _raw_query(self.event)
 
     @property
     def has_body(self) -> bool:
-        """Whether the request says anything in its body."""
+        """Whether the request has a body that is not empty."""
         return bool((self.event.get("body") or "").strip())
 
     @property
@@ -122,33 +122,33 @@ class Request(Generic[Q]):
 
     @property
     def traceparent(self) -> str | None:
-        """The trace that it is part of; none if it names none, or not well."""
+        """The request's trace context; `None` if it has none, or it is malformed."""
         return read_traceparent(self.header(TRACEPARENT))
 
     def header(self, name: str) -> str | None:
-        """A header, if the request has it."""
+        """The value of a header, if the request has it."""
         return header_of(self.event, name)
 
     def document(self) -> Document:
-        """The body's JSON, made safe."""
+        """The body's JSON, sanitized."""
         media_type = self.header("Content-Type")
         if media_type is not None and media_type != declared.JSON:
-            # Most clients say just that.
+            # Most clients send exactly this media type.
             from duetime.contract.http.media_types import reject_unless_json  # noqa: PLC0415 - see the line above
 
             reject_unless_json(media_type, self.operation.media_types)
         return request_json.document_of(self._text(), MAX_JSON_DEPTH + self.operation.nesting)
 
     def reject_body(self) -> None:
-        """Reject a body that says anything; none at all and an empty object are the same."""
+        """Reject a body with content; a missing body and an empty object are allowed."""
         if self.has_body:
             reject_fields(self.document())
 
     def text(self) -> bytes:
-        """The body of a request in UTF-8, whatever it holds.
+        """The body of a request in UTF-8, with any content.
 
         Raises:
-            BodyUnreadable: it is no UTF-8.
+            BodyUnreadable: it is not valid UTF-8.
         """
         try:
             return self._text().encode()
@@ -165,11 +165,11 @@ class Request(Generic[Q]):
 
 
 def read(event: Mapping[str, Any], operation: Operation[Q], parameters: Mapping[str, str]) -> Request[Q]:
-    """The request of an event, with all that its operation declares besides the body.
+    """The request in an event, with everything that its operation declares except the body.
 
     Raises:
-        RequestError: the caller, the query or a header cannot be accepted, or there is a body that says anything
-            where the operation takes no fields.
+        RequestError: the caller, the query or a header is invalid, or there is a body with content
+            although the operation has no fields.
     """
     _reject_ignored_conditions(event, operation)
     owner = "" if operation.is_public else owner_of(event, composed().settings.authentication)
@@ -191,7 +191,7 @@ def read(event: Mapping[str, Any], operation: Operation[Q], parameters: Mapping[
 
 
 def request_id(event: Mapping[str, Any]) -> str:
-    """The id of a request, by which its lines are found in the log of the gateway."""
+    """The id of a request, for finding its lines in the gateway's log."""
     return str(event.get("requestContext", {}).get("requestId", "unnamed"))
 
 
@@ -201,19 +201,19 @@ def instance(event: Mapping[str, Any]) -> str:
 
 
 def body_hash(value: object) -> str:
-    """A hash of a body's meaning: the order of its fields and its spaces do not count."""
+    """A hash of a body's meaning, independent of the order of fields and of whitespace."""
     canonical = json.dumps(value, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def header_of(event: Mapping[str, Any], name: str) -> str | None:
-    """A header of a request; the gateway hands on names in lower case."""
+    """A header of a request; the gateway passes names in lower case."""
     value = (event.get("headers") or {}).get(name.lower())
     return value if isinstance(value, str) else None
 
 
 def _reject_ignored_conditions(event: Mapping[str, Any], operation: Operation[Any]) -> None:
-    """Refuse a condition that the operation does not check: whoever sends it relies on it."""
+    """Reject a condition that the operation does not check, as its sender relies on it."""
     if operation.is_safe:
         return
     honoured = {header.name for header in operation.headers}
@@ -224,7 +224,7 @@ def _reject_ignored_conditions(event: Mapping[str, Any], operation: Operation[An
 
 
 def _with_capitals(parameters: Mapping[str, str]) -> Mapping[str, str]:
-    """The parameters of a path, ids of tasks and the like in capitals."""
+    """The path parameters, with ids of tasks and the like in capitals."""
     return {name: text.upper() if name in _ULIDS and text.isascii() else text for name, text in parameters.items()}
 
 

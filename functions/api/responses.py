@@ -1,4 +1,4 @@
-"""Responses as they leave: bodies as text, with their headers."""
+"""Encodes responses: bodies as text, with their headers."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ if TYPE_CHECKING:
     from duetime.services.tasks.read import Page
 
 _NO_STORE = {"Cache-Control": "no-store"}
-# An outcome stays as it is until somebody retries it: caches ask by the ETag each time.
+# An outcome stays the same until the task is retried: caches check the ETag each time.
 _CACHEABLE = {"Cache-Control": "private, no-cache"}
 _RETRY_AFTER: Mapping[int, str] = {
     HTTPStatus.ACCEPTED: "2",
     HTTPStatus.TOO_MANY_REQUESTS: "1",
     HTTPStatus.SERVICE_UNAVAILABLE: "1",
 }
-"""Seconds after which it is worth to ask again, by status."""
+"""Seconds after which to poll again, by status."""
 _LEAST_PACKED = 1_024
-"""Bodies of more bytes are packed for clients that accept it; below, the headers outweigh what is saved."""
+"""Bodies of more bytes are compressed for clients that accept it; for smaller ones, the headers outweigh the saving."""
 _GZIP = r"(?i)(?:^|,)\s*(?:gzip|x-gzip|\*)\s*(?:;\s*q=(?P<q>[0-9.]+))?\s*(?:,|$)"
 _TRACE = r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}"
 """Source: W3C Trace Context, "traceparent"."""
 _ETAG_BYTES = 12
 _KEPT_UNMODIFIED = ("Cache-Control", "ETag", "Retry-After")
-"""Headers of what did not change that a 304 has, too (RFC 9110, 15.4.5); the others describe a body."""
+"""Headers that a 304 also has (RFC 9110, 15.4.5); the others describe a body."""
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What is answered to a request."""
+    """The response to a request."""
 
     status: int
     text: str = ""
@@ -60,10 +60,10 @@ class Response:
 
 
 def delivered(response: Response, event: Mapping[str, Any]) -> dict[str, Any]:
-    """A response as the gateway takes it, with what every answer to a request has.
+    """A response in the gateway's format, with the headers of every response.
 
     Args:
-        response: what is answered.
+        response: the response.
         event: the request.
     """
     headers = {**response.headers, "Request-Id": request_id(event)}
@@ -88,44 +88,44 @@ def delivered(response: Response, event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def replayed(headers: Mapping[str, str], *, is_replay: bool) -> dict[str, str]:
-    """Headers of an answer to a request with an idempotency key, which say whether it was answered before."""
+    """Headers that show whether a request with an idempotency key was answered before."""
     return {**headers, REPLAYED: "true"} if is_replay else {**headers}
 
 
 def creation_status(creation: Accepted[Task], *, is_waiting: bool = False) -> HTTPStatus:
-    """The status of an answer to a creation: whether the task was made, and whether it is still waited for."""
+    """The status of a creation: whether the task was created, and whether it is still waited for."""
     if is_waiting:
         return HTTPStatus.ACCEPTED
     return HTTPStatus.CREATED if creation.on_conflict is None else HTTPStatus.OK
 
 
 def creation_headers(creation: Accepted[Task], location: str) -> dict[str, str]:
-    """Headers of an answer to a creation: where the task is, and whether this request made it."""
+    """The headers of a creation: the task's location, and whether this request created it."""
     headers = replayed({"Location": location}, is_replay=creation.is_replay)
     return headers if creation.on_conflict is None else {**headers, ON_CONFLICT: creation.on_conflict.value}
 
 
 def answer(text: str, status: int = HTTPStatus.OK, headers: Mapping[str, str] | None = None) -> Response:
-    """A response of JSON text."""
+    """A response with JSON text."""
     return Response(int(status), text, {**_NO_STORE, "Content-Type": "application/json", **(headers or {})})
 
 
 def no_content() -> Response:
-    """A success of which nothing is to be said."""
+    """A success without content."""
     return Response(HTTPStatus.NO_CONTENT.value, headers=_NO_STORE)
 
 
 def task_response(task: Task, status: int = HTTPStatus.OK, headers: Mapping[str, str] | None = None) -> Response:
-    """A task, whole, with its ETag."""
+    """A whole task, with its ETag."""
     return answer(task_text(task), status, {"ETag": etag_of(task.version), **(headers or {})})
 
 
 def with_estimate(response: Response, find: Callable[[TaskWorkloads], RequestWorkload | None]) -> Response:
-    """A response, with what tasks that were created will cost.
+    """Add the costs of created tasks to a response.
 
     Args:
-        response: whose body is a JSON object.
-        find: the tasks; `None` if it is not known how many there will be.
+        response: response whose body is a JSON object.
+        find: returns the tasks; `None` if their number is unknown.
     """
     # Few requests ask for it.
     from duetime.composition.requests import CostEstimateServices  # noqa: PLC0415 - see the line above
@@ -139,19 +139,19 @@ def with_estimate(response: Response, find: Callable[[TaskWorkloads], RequestWor
 def page_response(
     page: Page, query: TaskListQuery, token: str | None, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """Some of the tasks of a list, what the list is, and the token of the next."""
+    """A page of a list: its entries, further fields, and the token of the next page."""
     rest = {"applied": query.applied(page.examined, page.after), "next_token": token}
     return answer(page_text(page.tasks, query.expand, rest), headers=headers)
 
 
 def not_modified(headers: Mapping[str, str]) -> Response:
-    """What is answered in place of a response with these headers to whoever has it already."""
+    """The response to a client that already has the response with these headers."""
     kept = {name: value for name, value in headers.items() if name in _KEPT_UNMODIFIED}
     return Response(HTTPStatus.NOT_MODIFIED.value, headers=kept)
 
 
 def problem_response(error: Exception, instance: str) -> Response:
-    """An error, as a problem."""
+    """An error as a problem document."""
     problem = problems.problem_of(error, instance)
     headers = {**_NO_STORE, "Content-Type": problems.MEDIA_TYPE}
     if isinstance(error, MethodUnsupported):
@@ -164,19 +164,19 @@ def problem_response(error: Exception, instance: str) -> Response:
 
 
 def caching(task: Task) -> dict[str, str]:
-    """How long what was read of a task may be kept."""
+    """How long a response about a task may be cached."""
     return _CACHEABLE if task.is_terminal and task.finished_at is not None else _NO_STORE
 
 
 def polling(tasks: Iterable[Task]) -> dict[str, str]:
-    """After how long the first of some tasks may have something new to say; nothing if all have ended."""
+    """When the first of some tasks may have news; empty if all have ended."""
     now = composed().runtime.clock.now()
     intervals = [wait for task in tasks if (wait := poll_interval(task, now)) is not None]
     return {"Retry-After": str(-(-min(intervals) // SECOND))} if intervals else {}
 
 
 def unless_known(response: Response, event: Mapping[str, Any]) -> Response:
-    """What is read gets an ETag, of its text unless it has a version, and is 304 for whoever has it already.
+    """Add an ETag to a response, computed from its text unless it has a version; 304 for a client that already has it.
 
     Raises:
         ParametersInvalid: `If-None-Match` is malformed.
@@ -196,13 +196,13 @@ def _method(event: Mapping[str, Any]) -> str:
 
 
 def _accepts_gzip(accepted: str) -> bool:
-    """Whether `Accept-Encoding` allows gzip: it names it, or anything, with a weight above 0."""
+    """Whether `Accept-Encoding` allows gzip: it is named, or `*` is, with a weight above 0."""
     found = re.search(_GZIP, accepted)
     return found is not None and (found["q"] is None or found["q"].strip("0.") != "")
 
 
 def _packed(text: str) -> str:
-    # Only clients that accept it wait for the import.
+    # Imported only for clients that accept it.
     from duetime.contract.http.compression import pack  # noqa: PLC0415 - see the line above
 
     return base64.b64encode(pack(text.encode())).decode()

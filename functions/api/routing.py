@@ -1,4 +1,4 @@
-"""Binds each operation that the contract declares to the handler that carries it out."""
+"""Binds each operation of the contract to its handler."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _HANDLED_IN: Mapping[str, Sequence[str]] = {
     "health": ("health_and_openapi",),
     "openapi.json": ("health_and_openapi",),
 }
-"""The modules here whose handlers are about each subject of a path; each is imported when a request first needs it."""
+"""The module with the handlers for each subject of a path, imported when a request first needs it."""
 _HANDLERS: dict[Operation[Any], Callable[[Request[Any]], Response]] = {}
 
 
@@ -83,18 +83,18 @@ def _handler_of(operation: Operation[Any], path: str) -> Callable[[Request[Any]]
 
 
 def respond(event: Mapping[str, Any]) -> Response:
-    """Carry out what a request asks for."""
+    """Carry out a request."""
     method = event["requestContext"]["http"]["method"].upper()
     if method == "OPTIONS":
-        # Where browsers may call, the gateway adds what they ask for.
+        # If browsers may call the API, the gateway adds the response's headers.
         return Response(HTTPStatus.NO_CONTENT, headers={"Allow": ", ".join(allowed(methods_at(_path(event))))})
-    # Its body is left out when it leaves.
+    # Its body is removed before it is sent.
     operation, parameters = operation_at("GET" if method == "HEAD" else method, _path(event))
     return _handler_of(operation, _path(event))(requests.read(event, operation, parameters))
 
 
 def with_deprecation(response: Response, event: Mapping[str, Any]) -> Response:
-    """A response, success or refusal, that says if the operation that was asked for is to go."""
+    """A response or error with the deprecation headers of its operation, if any."""
     method = event["requestContext"]["http"]["method"].upper()
     with suppress(RequestError):
         operation, _ = operation_at("GET" if method == "HEAD" else method, _path(event))

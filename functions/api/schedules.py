@@ -1,4 +1,4 @@
-"""The handlers of schedules."""
+"""Handlers for schedules."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def create_schedule(request: Request[EstimateQuery]) -> Response:
 
 @route(operations.LIST)
 def list_schedules(request: Request[ScheduleListQuery]) -> Response:
-    """Read a page of one's schedules."""
+    """Read a page of the owner's schedules."""
     query, scope = request.query, request.query.scope(request.owner)
     after = "" if query.next_token is None else page_tokens.text_after(query.next_token, scope)
     found = composed(ScheduleRequestServices).manager.list(request.owner, after, query.limit)
@@ -83,7 +83,7 @@ def list_schedules(request: Request[ScheduleListQuery]) -> Response:
 
 @route(operations.PREVIEW)
 def preview_schedule(request: Request) -> Response:
-    """Say what a timing means."""
+    """Preview a timing."""
     preview = decoding.preview_request(request.document(), composed().runtime.clock.now())
     found = preview.occurrences(
         tuple(composed(ScheduleRequestServices).preview.resolve(request.owner, preview.calendars))
@@ -110,7 +110,7 @@ def update_schedule(request: Request[ScheduleUpdateQuery]) -> Response:
 
 @route(operations.DELETE)
 def delete_schedule(request: Request) -> Response:
-    """Delete one schedule; answer it as it was."""
+    """Delete one schedule; return it as it was."""
     request.reject_body()
     manager = composed(ScheduleRequestServices).manager
     before = manager.get_for_deletion(request.owner, _name(request))
@@ -122,7 +122,7 @@ def delete_schedule(request: Request) -> Response:
 @route(operations.PAUSE)
 def pause_schedule(request: Request) -> Response:
     """Pause one schedule."""
-    # Nobody has to say why.
+    # A reason is optional.
     reason = decoding.pause_reason(request.document()) if request.has_body else ""
     by = request.attributed(reason)
     paused = composed(ScheduleRequestServices).manager.pause(request.owner, _name(request), by, request.version)
@@ -139,13 +139,13 @@ def resume_schedule(request: Request) -> Response:
 
 @route(operations.PAUSE_BY_TAG)
 def pause_schedules_by_tag(request: Request) -> Response:
-    """Pause the schedules with some tags."""
+    """Pause the schedules with the given tags."""
     return _by_tag(request, BulkKind.PAUSE)
 
 
 @route(operations.RESUME_BY_TAG)
 def resume_schedules_by_tag(request: Request) -> Response:
-    """Resume the schedules with some tags."""
+    """Resume the schedules with the given tags."""
     return _by_tag(request, BulkKind.RESUME)
 
 
@@ -177,7 +177,7 @@ def create_backfill(request: Request) -> Response:
     """Run the occurrences of a past period."""
     document, name = request.document(), _name(request)
     wanted = decoding.backfill_request(document)
-    # The last moment of a period is the one before the first that it does not have.
+    # The period ends just before the first moment that it excludes.
     last, overlap = wanted.scheduled_before - 1, Overlap(wanted.overlap)
     period = Period(wanted.scheduled_after, last, wanted.per_minute, wanted.only_missing, overlap)
     key = _key(request, [name, document.value])
@@ -217,7 +217,7 @@ def cancel_backfill(request: Request) -> Response:
 
 @route(operations.LIST_EVENTS)
 def list_schedule_events(request: Request) -> Response:
-    """Read what was done to one schedule."""
+    """Read the events of one schedule."""
     stored = composed(ScheduleRequestServices).manager.get(request.owner, _name(request))
     return answer(json_text(schedule_events(stored)))
 
@@ -249,7 +249,7 @@ def _name(request: Request) -> str:
 
 
 def _key(request: Request, said: object) -> IdempotencyKey | None:
-    """The idempotency key of a request; of two operations with equal bodies, each is another request."""
+    """The idempotency key of a request; equal bodies for two operations are different requests."""
     return IdempotencyKey(request.key, body_hash([request.operation.id, said])) if request.key else None
 
 
@@ -260,7 +260,7 @@ def _response(request: Request, stored: StoredSchedule, headers: Mapping[str, st
 
 
 def _with_estimate(response: Response, stored: StoredSchedule) -> Response:
-    """With what its runs of a month will cost; nobody knows how often a permanent schedule runs."""
+    """Add the monthly costs of its runs; unknown for a permanent schedule."""
     return with_estimate(
         response, lambda workloads: None if stored.is_permanent else workloads.of_schedule(stored.schedule())
     )

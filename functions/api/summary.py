@@ -1,4 +1,4 @@
-"""The handlers of the summary."""
+"""Handlers for the summary."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 @route(summary.GET)
 def get_summary(request: Request) -> Response:
-    """Tell how many tasks there are."""
+    """Read the owner's counts of tasks."""
     return answer(json_text(summary.summary_response(composed(SummaryServices).reader.read(request.owner))))
 
 
 @route(summary.LIST_OWNERS)
 def list_owner_summaries(request: Request[summary.OwnerSummaryQuery]) -> Response:
-    """Tell an operator how many tasks each owner has."""
+    """Read each owner's counts of tasks; for operators."""
     query, scope = request.query, summary.LIST_OWNERS.path
     after = summary.owner_after(query.next_token, scope)
     found, last = composed(SummaryServices).reader.read_owners(request.owner, after, query.limit)

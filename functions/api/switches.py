@@ -1,4 +1,4 @@
-"""The handlers of switches."""
+"""Handlers for switches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @route(switches.LIST)
 def list_switches(request: Request) -> Response:
-    """Read what is postponed."""
+    """List what postpones tasks: switches and open circuits."""
     return answer(json_text(switches.switches_response(*composed(SwitchServices).admin.list(request.owner))))
 
 

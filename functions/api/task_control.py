@@ -1,4 +1,4 @@
-"""The handlers by which users and targets control a task that exists already."""
+"""Handlers for users and targets that control an existing task."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 @route(operations.DELETE)
 def delete_task(request: Request) -> Response:
-    """Erase a task, a topology with its nodes."""
+    """Erase a task; a topology with its nodes."""
     composed(TopologyServices).eraser.erase(request.owner, request.task_id, request.version)
     return no_content()
 
 
 @route(operations.PAUSE)
 def pause_task(request: Request) -> Response:
-    """Hold a task that has not started; ask a running one to pause."""
+    """Pause a task that has not started; ask a running one to pause."""
     task = composed(TaskServices).control.pause(request.owner, request.task_id, request.version, request.attribution)
     result = composed(TopologyServices).service.apply_gate(task)
     return control_response(result, is_done=result.task.state is State.PAUSED)
@@ -42,14 +42,14 @@ def pause_task(request: Request) -> Response:
 
 @route(operations.RESUME)
 def resume_task(request: Request) -> Response:
-    """Let a paused task go on."""
+    """Resume a paused task."""
     task = composed(TaskServices).control.resume(request.owner, request.task_id, request.version, request.attribution)
     return control_response(composed(TopologyServices).service.apply_gate(task), is_done=True)
 
 
 @route(operations.CANCEL)
 def cancel_task(request: Request) -> Response:
-    """Take back a task that has not started; by force, ask a running one to stop."""
+    """Cancel a task that has not started; with force, ask a running one to stop."""
     wanted = action_decoding.cancellation(request.document()) if request.has_body else TaskCancel()
     cancel = composed(TaskServices).control.cancel_by_force if wanted.force else composed(TaskServices).updater.cancel
     by = request.attributed(wanted.reason)
@@ -59,29 +59,29 @@ def cancel_task(request: Request) -> Response:
 
 @route(operations.RUN)
 def run_task(request: Request) -> Response:
-    """Have a task that has not started run now."""
+    """Run a task that has not started now."""
     run_now = composed(TaskServices).control.run_now
     return _response(request, run_now(request.owner, request.task_id, request.version, request.attribution))
 
 
 @route(operations.RETRY)
 def retry_task(request: Request) -> Response:
-    """Have a failed task tried again."""
+    """Retry a failed task."""
     retry = composed(TaskServices).control.retry
     return _response(request, retry(request.owner, request.task_id, request.version, request.attribution))
 
 
 @route(operations.ROLL_BACK)
 def rollback_task(request: Request) -> Response:
-    """Have an ended task undone."""
+    """Roll back an ended task."""
     roll_back = composed(TaskServices).control.roll_back
     return _response(request, roll_back(request.owner, request.task_id, request.version, request.attribution))
 
 
 @route(operations.SIGNAL)
 def signal_task(request: Request) -> Response:
-    """Approve or reject a task that waits for it."""
-    # Few requests decide something: no other waits for the import.
+    """Approve or reject a task that waits for an approval."""
+    # Few requests are decisions, so the module is imported only for them.
     from duetime.services.tasks.approvals import Decision  # noqa: PLC0415 - see the line above
 
     signal = action_decoding.signal(request.document())
@@ -92,7 +92,7 @@ def signal_task(request: Request) -> Response:
 
 @route(operations.NOTIFY)
 def notify_task(request: Request) -> Response:
-    """Take the end of an attempt from its target."""
+    """Record the end of an attempt as reported by its target."""
     notice = action_decoding.notice(request.document())
     task = composed(TaskServices).attempt_reports.notify(request.owner, request.task_id, notice.fence, notice.ending)
     return _response(request, task)
@@ -120,7 +120,7 @@ def list_task_attempts(request: Request) -> Response:
 
 @route(operations.LIST_EVENTS)
 def list_task_events(request: Request) -> Response:
-    """Read the life of a task."""
+    """Read the events of a task."""
     task = composed(TaskServices).reader.record(request.owner, request.task_id)
     return answer(
         json_text(event_responses.task_events(task, composed(CoreServices).stores.contents.attempts_of(task.id)))
@@ -129,7 +129,7 @@ def list_task_events(request: Request) -> Response:
 
 @route(operations.QUERY)
 def query_task(request: Request) -> Response:
-    """Ask the endpoint of a task."""
+    """Send a query to the endpoint of a task."""
     query = action_decoding.query(request.document())
     reply = composed(EndpointQueryServices).queries.ask(request.owner, request.task_id, query)
     return answer(target_reply_text(reply.status, reply.body))

@@ -1,4 +1,4 @@
-"""The handlers of tasks."""
+"""Handlers for tasks."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 @route(operations.CREATE)
 def create_task(request: Request[CreationQuery]) -> Response:
-    """Create a task; wait for its outcome, if that is requested."""
+    """Create a task; wait for its outcome if requested."""
     document, wait = request.document(), request.query.wait_seconds
     key = _key(request, request.key, document.value)
     order = Order(task_spec(document), key, traceparent=request.traceparent)
@@ -68,7 +68,7 @@ def create_task_batch(request: Request[EstimateQuery]) -> Response:
     """Create many tasks, each with its own result."""
     items = batch_items(request.document())
     orders = [
-        # A space cannot stand in a client's key, so no key of a batch is another request's.
+        # A client's key contains no space, so a batch's keys differ from those of other requests.
         Order(
             item.wanted,
             _key(request, request.key and f"{request.key} {index}", item.value),
@@ -92,7 +92,7 @@ def create_task_batch(request: Request[EstimateQuery]) -> Response:
 
 @route(operations.READ)
 def get_task(request: Request[TaskQuery]) -> Response:
-    """Read one task; wait for its outcome, if that is requested."""
+    """Read one task; wait for its outcome if requested."""
     reader = composed(TaskServices).reader
     task = reader.record(request.owner, request.task_id)
     if request.query.wait_seconds:
@@ -105,7 +105,7 @@ def get_task(request: Request[TaskQuery]) -> Response:
 
 @route(operations.LIST)
 def list_tasks(request: Request[TaskListQuery]) -> Response:
-    """Read a page of one's tasks, or those of given ids."""
+    """Read a page of the owner's tasks, or the tasks with the given ids."""
     owner, query, reader = request.owner, request.query, composed(TaskServices).reader
     if query.ids:
         found = reader.get_many(owner, query.ids, consistent=True)

@@ -1,4 +1,4 @@
-"""The handlers of topologies."""
+"""Handlers for topologies."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .requests import Request
 
 _ASK_AGAIN = {"Cache-Control": "private, no-cache"}
-"""What was answered may be kept, and is asked for again by its ETag each time."""
+"""The response may be cached, but is validated by its ETag each time."""
 
 
 @route(operations.CREATE)
@@ -55,7 +55,7 @@ def create_topology(request: Request[EstimateQuery]) -> Response:
 
 @route(operations.LIST)
 def list_topologies(request: Request[TopologyListQuery]) -> Response:
-    """Read a page of one's topologies."""
+    """Read a page of the owner's topologies."""
     query, scope = request.query, request.query.scope(request.owner)
     after = None if query.next_token is None else page_tokens.after_of(query.next_token, scope)
     wanted = ListQuery(request.owner, after, descending=query.order == "desc", limit=query.limit)
@@ -68,7 +68,7 @@ def list_topologies(request: Request[TopologyListQuery]) -> Response:
 
 @route(operations.READ)
 def get_topology(request: Request) -> Response:
-    """See where a topology stands."""
+    """Read one topology with its nodes."""
     view = composed(TopologyServices).service.get(request.owner, request.task_id)
     text = json_text(topology_response(view, composed().runtime.clock.now()))
     return answer(text, headers={"ETag": content_etag(view.task.version, text), **_ASK_AGAIN})
@@ -94,7 +94,7 @@ def delete_topology(request: Request) -> Response:
 
 @route(operations.RETRY)
 def retry_topology(request: Request) -> Response:
-    """Run a topology again."""
+    """Retry a topology."""
     wanted = retry_request(request.document()) if request.has_body else TopologyRetry(nodes=[])
     retry, by = composed(TopologyServices).service.retry, request.attributed(wanted.reason)
     task = retry(request.owner, request.task_id, request.version, by, wanted.nodes)
@@ -110,24 +110,24 @@ def cancel_topology(request: Request) -> Response:
 
 @route(operations.PAUSE)
 def pause_topology(request: Request) -> Response:
-    """Hold a topology."""
+    """Pause a topology."""
     pause = composed(TopologyServices).service.pause
     return control_response(pause(request.owner, request.task_id, request.version, request.attribution))
 
 
 @route(operations.RESUME)
 def resume_topology(request: Request) -> Response:
-    """Let a paused topology go on."""
+    """Resume a paused topology."""
     resume = composed(TopologyServices).service.resume
     return control_response(resume(request.owner, request.task_id, request.version, request.attribution))
 
 
 def control_response(result: ControlResult, *, is_done: bool | None = None) -> Response:
-    """The answer to what was requested of a topology, or of any task.
+    """The response to a request on a topology, or on any task.
 
     Args:
-        result: what came of it.
-        is_done: whether the change is applied to the task already; by default, whether nothing is requested of it.
+        result: result of the request.
+        is_done: whether the change is already applied to the task; by default, whether no request is pending.
     """
     task, operation = result.task, result.operation
     is_done = task.requested_action is None if is_done is None else is_done

@@ -1,4 +1,4 @@
-"""The handlers of topology definitions."""
+"""Handlers for topology definitions."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ if TYPE_CHECKING:
     from .requests import Request
 
 _OF_A_TASK = "target.definition."
-"""Where the fields of a run are in a task, whose names they have in errors."""
+"""Prefix of a run's fields in a task, which errors use."""
 
 
 @route(operations.LIST)
 def list_definitions(request: Request[DefinitionListQuery]) -> Response:
-    """Read a page of one's definitions."""
+    """Read a page of the owner's definitions."""
     query, scope = request.query, repr((request.owner, operations.LIST.path))
     after = "" if query.next_token is None else page_tokens.text_after(query.next_token, scope)
     found = _definitions().list(request.owner, after, query.limit)
@@ -79,7 +79,7 @@ def put_definition(request: Request) -> Response:
 
 @route(operations.DELETE)
 def delete_definition(request: Request) -> Response:
-    """Delete a definition; answer it as it was."""
+    """Delete a definition; return it as it was."""
     return _response(_definitions().delete(request.owner, definition_name(request.name), request.version))
 
 
@@ -123,10 +123,10 @@ def _definitions() -> TopologyDefinitions:
 
 
 def _condition(request: Request) -> Precondition:
-    """What must be so of a definition that is put.
+    """The condition of a PUT of a definition.
 
     Raises:
-        ParametersInvalid: `If-None-Match` names a version, which says nothing about a write.
+        ParametersInvalid: `If-None-Match` names a version, which has no meaning for a write.
     """
     only_new = request.header(operations.ONLY_NEW.name)
     if only_new is not None and only_new.strip() != "*":

@@ -1,4 +1,4 @@
-"""The handler of tickets for live updates."""
+"""Handler for tickets of live updates."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Archive: copies the records that TTL removes from the table to S3."""
+"""The archive function: copies records that TTL removes from the table to S3."""

@@ -1,1 +1,1 @@
-"""Broadcast: reads the table's stream and passes the changes to consumers; no task waits for it."""
+"""The broadcast function: reads the table's stream and passes changes to consumers; no task waits for it."""

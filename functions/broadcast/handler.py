@@ -1,4 +1,4 @@
-"""Passes a batch of records of the table's stream to the consumers that are turned on; recounts tasks when asked to."""
+"""Passes a batch of the table's stream to the consumers that are turned on; recounts tasks on request."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> None:  # noqa: ARG001 - Lambda's signature
-    """Tell everybody; it raises only if a figure that must be right is not: then the batch is delivered again.
+    """Pass the batch to all consumers; raises only if an exact one fails, so that the batch is delivered again.
 
-    An event without records is the schedule's, or an operator's: `{"recount": "anew"}` begins the counts anew.
+    An event without records comes from the schedule or an operator: `{"recount": "anew"}` restarts the counts.
     """
     try:
         services = composed(BroadcastServices)

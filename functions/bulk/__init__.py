@@ -1,1 +1,1 @@
-"""The states of the state machine that runs topologies."""
+"""The bulk function: runs bulk operations."""

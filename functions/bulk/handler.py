@@ -1,4 +1,4 @@
-"""Carries out a bulk operation."""
+"""Runs a bulk operation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> None:
-    """Carry out the operation that the event names, as far as this invocation's time goes."""
+    """Run the operation named in the event, as far as this invocation's time allows."""
     try:
         composed(BulkExecutorServices).executor.carry_out(TaskId(event[OPERATION]), context.aws_request_id)
     finally:

@@ -1,1 +1,1 @@
-"""The web console: serves its static files, beside the API and under the same origin."""
+"""The web console: serves its static files from the same origin as the API."""

@@ -1,4 +1,4 @@
-"""The files of the console, as they were built: read once, when the function starts."""
+"""The built files of the console, read once at start."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HASHED = re.compile(r"-[A-Z0-9]{8}\.(js|css)")
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file, plain and packed by gzip."""
+    """A file, uncompressed and gzipped."""
 
     name: str
     content: bytes
@@ -31,22 +31,22 @@ class File:
 
     @property
     def content_type(self) -> str:
-        """What kind of file it is."""
+        """The file's media type."""
         return CONTENT_TYPES[f".{self.name.rpartition('.')[2]}"]
 
     @property
     def etag(self) -> str:
-        """Identifies the content."""
+        """The entity tag of the content."""
         return f'"{sha256(self.content).hexdigest()[:16]}"'
 
     @property
     def is_hashed(self) -> bool:
-        """Whether the name holds a hash of the content."""
+        """Whether the name contains a hash of the content."""
         return _HASHED.search(self.name) is not None
 
 
 def read_files(folder: Path) -> dict[str, File]:
-    """The files of a folder by name; each has a packed copy beside it."""
+    """The files of a folder by name, each with its gzipped copy."""
     plain = [path for path in sorted(folder.glob("*")) if path.suffix != _PACKED]
     return {
         path.name: File(path.name, path.read_bytes(), path.with_name(f"{path.name}{_PACKED}").read_bytes())

@@ -1,4 +1,4 @@
-"""Serves the files of the web console, with headers that let the page run its own scripts and call its own API only."""
+"""Serves the files of the web console, with headers that limit the page to its own scripts and API."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  #
         headers = {"Content-Type": "application/json", "Cache-Control": _ASK_AGAIN}
         return _answer(HTTPStatus.OK, headers, json.dumps({"sign_in": _public(sign_in())}).encode())
     if not name:
-        # Relative, because only the browser knows what stands before the path. The page's own links are relative, too.
+        # Relative, as only the browser knows the path's prefix. The page's own links are relative, too.
         return _answer(HTTPStatus.FOUND, {"Location": f"{PREFIX.removeprefix('/')}/{INDEX}"})
     file = FILES.get(name.removeprefix("/") or INDEX)
     if file is None:
@@ -46,7 +46,7 @@ def _file(file: File, asked: Mapping[str, str]) -> dict[str, Any]:
     headers = {
         "Content-Type": file.content_type,
         "ETag": file.etag,
-        # A name with a hash of the content never means another content.
+        # A name with a hash always has the same content.
         "Cache-Control": _FOR_EVER if file.is_hashed else _ASK_AGAIN,
         "Vary": "Accept-Encoding",
     }
@@ -67,18 +67,18 @@ def _answer(status: HTTPStatus, headers: Mapping[str, str], content: bytes = b""
 
 
 def sign_in() -> Mapping[str, Any]:
-    """How people sign in with an identity provider; empty where they do not."""
+    """Settings for sign-in with an identity provider; empty without one."""
     found: Mapping[str, Any] = json.loads(os.environ.get(Variable.SIGN_IN, "") or "{}")
     return found
 
 
 def _public(settings: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """What the page must know of it; none of it is a secret, for a public client has none."""
+    """The settings that the page needs; none is secret, as a public client has no secret."""
     return {name: settings[name] for name in ("issuer", "client_id", "audience")} if settings else None
 
 
 def content_security_policy(watch_url: str, identity_provider: Sequence[str] = ()) -> str:
-    """What the page may load and call: its own files, the API beside it, live updates, and the identity provider."""
+    """What the page may load and call: its own files, the API, live updates, and the identity provider."""
     addresses = [urlsplit(each) for each in (watch_url, *identity_provider)]
     origins = "".join(f" {each.scheme}://{each.netloc}" for each in addresses if each.netloc)
     return (

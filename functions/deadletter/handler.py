@@ -30,8 +30,8 @@ def _buried(delivery: Delivery) -> bool:
         return composed(DeadLetterServices).dead_letters.bury(delivery.message)
     except Unavailable:
         return False
-    except Exception as error:  # noqa: BLE001 - one letter's defect must not keep its batch
+    except Exception as error:  # noqa: BLE001 - a defect in one letter must not affect the batch
         telemetry = composed().telemetry
         telemetry.count("dead_letter_errors")
-        telemetry.note("a dead letter could not be looked into", error=places_of(error), delivery=delivery.id)
+        telemetry.note("a dead letter could not be examined", error=places_of(error), delivery=delivery.id)
         return False

@@ -1,1 +1,1 @@
-"""The egress: makes HTTP calls for others, with no permission but to read what it signs with."""
+"""The egress function: makes HTTP calls for other functions; it may only read its signing and call secrets."""

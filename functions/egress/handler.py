@@ -1,4 +1,4 @@
-"""Makes a batch of HTTP calls and answers a reply for each."""
+"""Makes a batch of HTTP calls and returns a reply for each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
-    """Make the calls, all at once; what goes wrong with one of them is its reply."""
+    """Make the calls in parallel; an error of a call is its reply."""
     try:
         return composed(HttpServices).egress.answer(event)
     finally:

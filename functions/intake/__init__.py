@@ -1,1 +1,1 @@
-"""Makes tasks of events."""
+"""The intake function: creates tasks from events."""

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
 _QUEUE = "queue"
-"""Source of messages that were sent to the queue without an event's form; SQS numbers them."""
+"""Source for messages that were sent directly to the queue, not as events; SQS assigns their ids."""
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
-    """Take in the batch; whatever is wrong with one event, the others become tasks."""
+    """Process the batch; an error in one event does not affect the others."""
     try:
         again = composed(IntakeServices).event_tasks.take_in([_arrival(record) for record in event["Records"]])
         return {"batchItemFailures": [{"itemIdentifier": arrival.id} for arrival in again]}

@@ -1,4 +1,4 @@
-"""Does one state of the state machine that runs topologies."""
+"""Runs one state of the state machine for topologies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
-    """Do the state that the event names; what it raises is retried by the state machine."""
+    """Run the state named in the event; the state machine retries on errors."""
     running = composed(TopologyServices).state_machine_steps
     topology, fence = TaskId(event["task_id"]), int(event["fence"])
     try:

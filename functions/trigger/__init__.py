@@ -1,1 +1,1 @@
-"""The trigger: every minute, from EventBridge Scheduler, and from itself for one group of shards."""
+"""The trigger function: invoked every minute by EventBridge Scheduler, and by itself for each group of shards."""

@@ -1,1 +1,1 @@
-"""Watch: the connections of the WebSocket API, and what their clients subscribe to."""
+"""The watch function: the connections of the WebSocket API, and their subscriptions."""

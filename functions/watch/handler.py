@@ -1,4 +1,4 @@
-"""Takes the events of the WebSocket API: connections that open and close, and the messages of clients."""
+"""Handles the events of the WebSocket API: connections that open and close, and the messages of clients."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TICKET = "ticket"
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:  # noqa: ARG001 - Lambda's signature
-    """Take one event. A connection whose event is answered by anything but 200 is not opened."""
+    """Handle one event. A connection opens only if the response is 200."""
     try:
         return {"statusCode": _status(event).value}
     except Exception:
@@ -49,7 +49,7 @@ def _status(event: dict[str, Any]) -> HTTPStatus:
         case "DISCONNECT":
             services.connections.disconnect(connection_id)
         case _:
-            # The gateway passes on a response only where the API declares one; a message is sent in any case.
+            # The gateway passes on a response only if the API declares one; a message is sent in any case.
             services.sender.send(connection_id, _answer(connection_id, event.get("body") or ""))
     return HTTPStatus.OK
 
@@ -70,7 +70,7 @@ def _answer(connection_id: str, text: str) -> str:
 
 
 def _done(connection_id: str, message: Message) -> str:
-    """Do what a message asks for."""
+    """Carry out a client's message."""
     services = composed(WatchServices)
     if isinstance(message, Ping):
         return services.encoder.pong(message.ref)

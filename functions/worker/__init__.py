@@ -1,1 +1,1 @@
-"""The worker: claims due tasks from the queues, runs their targets and writes down how they ended."""
+"""The worker function: claims due tasks from the queues, runs their targets and records their ends."""

@@ -1,4 +1,4 @@
-"""Works on a batch of messages and reports those that must not be deleted."""
+"""Processes a batch of messages and returns those that must not be deleted."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Work on the batch; never raises, because that would bring the whole batch back."""
+    """Process the batch; never raises, because that would bring the whole batch back."""
     try:
-        # Before the handlers' package is imported: loggers keep the stream that they find.
+        # Before the import of the handlers' package: loggers keep the stream that they find.
         composed().telemetry.attribute_output()
-        # Before the batch begins: else each of its threads would read the switches for itself.
+        # Before the batch begins; otherwise each of its threads would read the switches.
         composed(SwitchServices).gate.look()
         deliveries = composed(CoreServices).deliveries(event)
         kept = composed(WorkerServices).batch_worker.work(deliveries, context.aws_request_id[:8])

@@ -76,7 +76,7 @@ def test_what_the_bus_never_takes_is_told_of() -> None:
     fake.refuses = 1_000
     assert bus_of(fake, telemetry).publish([event(n, "secret") for n in range(3)]) == 3
     ((text, facts),) = telemetry.notes
-    assert (text, facts["number"]) == ("the event bus did not take events", 3)
+    assert (text, facts["number"]) == ("the event bus did not accept events", 3)
     assert "secret" not in repr(facts)
 
 

@@ -21,7 +21,7 @@ from duetime.domain.tasks.wait_reasons import WaitReason, wait_reason
         ("the run of 2026-11-21T02:33:07.250Z", WaitReason.OVERLAP),
         ("HandlersUnavailable: No module named 'handlers'", WaitReason.HANDLERS),
         ("pull workers of resize", WaitReason.WORKER),
-        ("a worker: the last one gave it back", WaitReason.WORKER),
+        ("a worker: the last one released it", WaitReason.WORKER),
         ("a function with time left", WaitReason.WORKER),
         ("Invoke: TooManyRequestsException", WaitReason.TARGET),
         ("the state machine could not be started: throttled", WaitReason.TOPOLOGY),

@@ -181,9 +181,9 @@ def test_a_defect_that_quotes_the_payload(stack: Stack, output: Output, monkeypa
     assert_silent(
         output,
         "a request failed unexpectedly",
-        "an event must come again",
-        "a delivery could not be worked on",
-        "a dead letter could not be looked into",
+        "an event must be delivered again",
+        "a delivery could not be processed",
+        "a dead letter could not be examined",
     )
 
 
@@ -238,4 +238,4 @@ def test_events_and_messages_that_cannot_be_read(stack: Stack, output: Output) -
     for body in bodies:
         stack.cloud.sqs.send_message(QueueUrl=stack.queues[Priority.NORMAL], MessageBody=body)
     stack.work(Priority.NORMAL)
-    assert_silent(output, "an event can become no task", "a message is not one of duetime's")
+    assert_silent(output, "an event cannot become a task", "a message is not one of duetime's")

@@ -217,7 +217,7 @@ def test_a_lost_answer_fails_at_the_time_limit() -> None:
     replies = at_once(EgressCaller(invoke), calls(3, seconds=0.5))
     took = time.monotonic() - began
     over.set()
-    assert replies == [NoResponse("Timeout", "no answer of the endpoint came within 0.5 s")] * 3
+    assert replies == [NoResponse("Timeout", "the endpoint did not answer within 0.5 s")] * 3
     assert 0.5 <= took < LONG
 
 

@@ -1,1 +1,1 @@
-"""duetime: a distributed task scheduler that lives serverless in its user's own AWS account."""
+"""duetime: a distributed task scheduler that runs serverless in its user's own AWS account."""

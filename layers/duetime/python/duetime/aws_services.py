@@ -6,8 +6,8 @@ AWS_SERVICES = frozenset(
     {
         *("apigatewaymanagementapi", "dynamodb", "events", "lambda"),
         *("s3", "secretsmanager", "sns", "sqs", "stepfunctions", "sts"),
-        # They run the jobs of tasks.
+        # Services that run the jobs of tasks.
         *("batch", "codebuild", "ecs", "glue"),
     }
 )
-"""Their API models are kept in the layer of the dependencies, and no others (`sts` is for roles)."""
+"""The dependency layer contains the API models of these services only (`sts` is for roles)."""

@@ -1,7 +1,7 @@
-"""The one task type that every deployment handles: `duetime verify` measures a deployment with it.
+"""The task type that every deployment can run: `duetime verify` measures a deployment with it.
 
-A user's own package of handlers may hold anything, so that what tests a deployment brings its own handler. It sleeps,
-fails as often as it is told to, and says when and where it ran; it reads and writes nothing.
+A user's package of handlers may contain anything, so the tests of a deployment have their own handler. It sleeps, fails
+a requested number of times, and returns when and where it ran; it reads and writes nothing.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 TYPE = "duetime.probe"
 MAX_SECONDS = 30.0
-"""Longest that a probe sleeps: whoever may create tasks could otherwise hold workers with it."""
+"""Maximum seconds that a probe sleeps, so that creators of tasks cannot block workers with it."""
 _RAN: list[str] = []
-"""The first probe of this process, once it ran."""
+"""The first probe of this process, once it has run."""
 
 
 class ProbeFailed(RuntimeError):
-    """The attempt was asked to fail."""
+    """The attempt was requested to fail."""
 
     def __init__(self, attempt: int) -> None:
         super().__init__(f"attempt {attempt} was asked to fail")
 
 
 def run(context: Context, payload: Any) -> dict[str, object]:  # noqa: ANN401 - a payload is any JSON
-    """Sleep for `seconds`, fail the first `fail_times` attempts, and tell about the rest."""
+    """Sleep for `seconds`, fail the first `fail_times` attempts, and return the times and process of the attempt."""
     started_at_ms = _now_ms()
     asked = payload if isinstance(payload, dict) else {}
     is_first = not _RAN
@@ -53,7 +53,7 @@ def run(context: Context, payload: Any) -> dict[str, object]:  # noqa: ANN401 - 
 
 
 def _process() -> str:
-    """Which process this is, by a name that no other has."""
+    """A unique name of this process."""
     return os.environ.get("AWS_LAMBDA_LOG_STREAM_NAME") or f"{socket.gethostname()}-{os.getpid()}"
 
 
@@ -62,4 +62,4 @@ def _now_ms() -> int:
 
 
 BUILT_IN: Mapping[str, Registered] = {TYPE: Registered({"run": run})}
-"""The handlers that need no package; a user's own of the same type comes first."""
+"""The handlers that need no package; a user's own handler of the same type takes precedence."""

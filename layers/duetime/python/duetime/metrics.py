@@ -1,8 +1,8 @@
-"""The metrics that the functions write, each written down once.
+"""All metrics of the functions, defined once.
 
-Dashboards, alarms and the reference page are made of this table; the functions themselves name a metric where they
-count it and do not import this module. A test fails for a name that is counted and is not here, and the other way
-round.
+Dashboards, alarms and the reference page are generated from this table; the functions name a metric where they count it
+and do not import this module. A test fails for a counted metric that is missing here, and for one here that is not
+counted.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 
 
 class Unit(StrEnum):
-    """CloudWatch's names of the units."""
+    """CloudWatch's names for units."""
 
     COUNT = "Count"
     MILLISECONDS = "Milliseconds"
 
 
 class Dimension(StrEnum):
-    """What a metric may be split by, besides the function that writes it. Each value is billed as a metric."""
+    """A dimension of metrics in addition to the function. Each value is billed as a metric."""
 
     GATE = "gate"
-    """What a task waits for: one of the codes of `waiting_for.reason`, or `queue`, `lease` or `retry`."""
+    """Why a task waits: one of the codes of `waiting_for.reason`, or `queue`, `lease` or `retry`."""
     REASON = "reason"
-    """Why something was not done: one of a fixed list."""
+    """Why an action was not done: one of a fixed list."""
     OWNER = "owner"
-    """Owner of a task; only those that the setting `metric_owners` names have a metric of their own."""
+    """Owner of a task; only the owners in the setting `metric_owners` have separate metrics."""
     TYPE = "type"
-    """Type of a task; only those that the setting `metric_types` names have a metric of their own."""
+    """Type of a task; only the types in the setting `metric_types` have separate metrics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,10 @@ class Metric:
     """A metric.
 
     Attributes:
-        unit: of its values.
-        functions: who writes it.
-        meaning: what one of its values says.
-        dimension: what it may be split by, besides the function; the whole is always written, too.
+        unit: unit of its values.
+        functions: functions that write it.
+        meaning: meaning of one value.
+        dimension: further dimension, besides the function; the total is always written, too.
     """
 
     unit: Unit
@@ -109,7 +109,7 @@ METRICS: Mapping[str, Metric] = {
     "circuits_closed": _count("worker", "circuit breakers of HTTP hosts that closed"),
     "notices_sent": _count("worker", "notices of `notify_on` that were sent: failures for good, and late starts"),
     "notices_failed": _count(
-        "worker", "notices of `notify_on` that failed after all retries; late starts are told again by recovery scans"
+        "worker", "notices of `notify_on` that failed after all retries; recovery scans report late starts again"
     ),
     "callbacks_failed": _count(_ANYWHERE, "callbacks that failed for good, within a day; the outcome does not change"),
     "cleanups_failed": _count("worker", "targets whose `clean` failed; the outcome does not change"),
@@ -194,7 +194,7 @@ METRICS: Mapping[str, Metric] = {
     "intake_tasks": _count("intake", "events that became tasks, including repeats"),
     "intake_refused": _count("intake", "events that are not valid tasks"),
 }
-"""Every metric, by its name."""
+"""All metrics by name."""
 
 NAMESPACE = "duetime"
-"""What the CloudWatch namespace of the metrics begins with; the name of the environment follows."""
+"""Prefix of the metrics' CloudWatch namespace; the name of the environment follows."""

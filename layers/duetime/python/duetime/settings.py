@@ -1,7 +1,7 @@
-"""Every environment variable of the functions, written down once.
+"""All environment variables of the functions, defined once.
 
-The CDK constructs set these variables by name, the composition root reads them through `Settings`.
-A default stands here and nowhere else.
+The CDK constructs set these variables by name, and the composition root reads them through `Settings`. Defaults are
+defined only here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Authentication(StrEnum):
-    """Where the API takes the identity of a caller from."""
+    """How the API determines the identity of a caller."""
 
     IAM = "iam"
     JWT = "jwt"
@@ -34,17 +34,17 @@ class Authentication(StrEnum):
 
 
 class SettingMissing(LookupError):
-    """A function was deployed without a variable it needs."""
+    """A function was deployed without a required variable."""
 
     def __init__(self, variable: Variable) -> None:
         super().__init__(f"environment variable {variable.value} is not set")
 
 
 def with_settings_module(environ: Mapping[str, str]) -> Mapping[str, str]:
-    """The variables of a function, together with those that lie in a module of its layers, if it names one.
+    """The variables of a function, merged with those in a module of its layers, if it names one.
 
     Raises:
-        ImportError: no layer has the module.
+        ImportError: no layer contains the module.
     """
     module = environ.get(Variable.SETTINGS_MODULE, "")
     return {**importlib.import_module(module).VARIABLES, **environ} if module else environ
@@ -52,18 +52,18 @@ def with_settings_module(environ: Mapping[str, str]) -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class OptionalText:
-    """A setting that is the text of a variable, or the empty string if that is not set."""
+    """A setting with the text of a variable, or the empty string if that is not set."""
 
     variable: Variable
 
     def __get__(self, settings: Settings, _: type[Settings]) -> str:
-        """Read it."""
+        """Read the variable."""
         return settings.environ.get(self.variable, "")
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The environment of one function, read once at its start."""
+    """The environment of one function, read once at start."""
 
     environ: Mapping[str, str]
 
@@ -94,12 +94,12 @@ class Settings:
 
     @property
     def precision(self) -> Precision:
-        """How much of a wait is left to the transport and how much is held by the worker."""
+        """How the wait for the due time is split between the queue and the worker."""
         return Precision(self.environ.get(Variable.PRECISION, Precision.NORMAL))
 
     @property
     def lease_ms(self) -> int:
-        """Length of a worker's lease, in milliseconds."""
+        """Duration of a worker's lease, in milliseconds."""
         return int(float(self.environ.get(Variable.LEASE_SECONDS, "30")) * 1000)
 
     @property
@@ -109,17 +109,17 @@ class Settings:
 
     @property
     def keeps_tracebacks(self) -> bool:
-        """Whether the traceback of a task's last failed attempt is kept."""
+        """Whether the traceback of a task's last failed attempt is stored."""
         return self.environ.get(Variable.TRACEBACKS, "keep") == "keep"
 
     @property
     def authentication(self) -> Authentication:
-        """Where the API takes the identity of a caller from."""
+        """How the API determines the identity of a caller."""
         return Authentication(self._required(Variable.AUTHENTICATION))
 
     @property
     def operators(self) -> Admins:
-        """Who may do what concerns all owners."""
+        """Identities that may act for all owners."""
         return Admins(frozenset(self.environ.get(Variable.OPERATORS, "").split()))
 
     handlers = OptionalText(Variable.HANDLERS)
@@ -129,7 +129,7 @@ class Settings:
     egress_function = OptionalText(Variable.EGRESS_FUNCTION)
     """Name of the function that makes HTTP calls."""
     bulk_function = OptionalText(Variable.BULK_FUNCTION)
-    """Name of the function that carries out bulk operations."""
+    """Name of the function that runs bulk operations."""
     signing_secret = OptionalText(Variable.SIGNING_SECRET)
     """Name or ARN of the secret that HTTP calls are signed with."""
 
@@ -141,7 +141,7 @@ class Settings:
     @property
     def http_secrets(self) -> HttpSecrets:
         """The secrets that HTTP calls may use."""
-        # Imported when it is needed: half of the functions have no targets.
+        # Imported when needed: half of the functions have no targets.
         from duetime.domain.tasks.allowed_targets import HttpSecret, HttpSecrets  # noqa: PLC0415 - see the line above
 
         told: dict[str, dict[str, Any]] = json.loads(self.environ.get(Variable.HTTP_SECRETS, "") or "{}")
@@ -159,12 +159,12 @@ class Settings:
 
     @property
     def intake_owner(self) -> str:
-        """Who owns the tasks that are made of events."""
+        """Owner of the tasks that are created from events."""
         return self._required(Variable.INTAKE_OWNER)
 
     @property
     def intake_rejects(self) -> str:
-        """URL of the queue for events that can become no task."""
+        """URL of the queue for events that cannot become a task."""
         return self._required(Variable.INTAKE_REJECTS)
 
     @property
@@ -173,64 +173,64 @@ class Settings:
         told: dict[str, str] = json.loads(self.environ.get(Variable.PULLED_QUEUES, "") or "{}")
         if all("/" in each for each in told.values()):
             return told
-        # The queues of one deployment differ in their names only.
+        # The queues of one deployment differ only in their names.
         beside, _, _ = self._required(QUEUE_VARIABLES[Priority.NORMAL]).rpartition("/")
         return {task_type: each if "/" in each else f"{beside}/{each}" for task_type, each in told.items()}
 
     @property
     def pullers(self) -> Pullers:
-        """Who may pull which types."""
+        """Identities that may pull each type."""
         owners: dict[str, list[str]] = json.loads(self.environ.get(Variable.PULLERS, "") or "{}")
         return Pullers({task_type: frozenset(names) for task_type, names in owners.items()})
 
     @property
     def long_polls(self) -> int:
-        """How many requests may wait at once; 0 for any number."""
+        """How many requests may wait at the same time; 0 for any number."""
         return int(self.environ.get(Variable.LONG_POLLS, "0"))
 
     @property
     def requests_per_second(self) -> int:
-        """Steady rate that the gateway keeps all callers together to; 0 if it is not known."""
+        """The gateway's steady rate limit for all callers together; 0 if unknown."""
         return int(self.environ.get(Variable.REQUESTS_PER_SECOND, "0"))
 
     @property
     def summary_spread(self) -> int:
-        """Into how many parts each owner's counts of tasks are split; 0 if nothing is counted."""
+        """Number of parts that each owner's counts of tasks are split into; 0 if counting is off."""
         return int(self.environ.get(Variable.SUMMARY_SPREAD, "0"))
 
     @property
     def summary_recount_megabytes(self) -> int:
-        """How many megabytes of the table are read at once to count tasks anew; 0 if they are not."""
+        """Megabytes of the table to read at a time for recounting tasks; 0 if recounts are off."""
         return int(self.environ.get(Variable.SUMMARY_RECOUNT_MEGABYTES, "0"))
 
     archive_bucket = OptionalText(Variable.ARCHIVE_BUCKET)
-    """Name of the bucket that ended tasks are archived in."""
+    """Name of the bucket for the archive of ended tasks."""
     event_bus = OptionalText(Variable.EVENT_BUS)
-    """Name of the event bus to which changes are published."""
+    """Name of the event bus for changes."""
     topology_machine = OptionalText(Variable.TOPOLOGY_MACHINE)
     """ARN of the state machine that runs topologies."""
     console_url = OptionalText(Variable.CONSOLE_URL)
-    """Address of the console, which notices and log lines link to."""
+    """Address of the console for links in notices and log lines."""
 
     @property
     def watch_url(self) -> str:
-        """URL of the WebSocket API, which clients connect to."""
+        """URL of the WebSocket API for clients."""
         return self._required(Variable.WATCH_URL)
 
     @property
     def watch_endpoint(self) -> str:
-        """Where messages to the connections of the WebSocket API are posted: the same URL, over HTTP."""
+        """Endpoint for messages to the connections of the WebSocket API: the same URL, over HTTP."""
         return f"http{self.watch_url.removeprefix('ws')}"
 
     @property
     def worker_logs(self) -> tuple[str, str, str]:
-        """Where the workers log: the stack, the region and the log group, each empty where it is not known."""
+        """The workers' stack, region and log group, each empty if unknown."""
         log_group = self.environ.get(Variable.WORKER_LOGS, "")
         return self.environ.get(Variable.STACK, ""), self.region if log_group else "", log_group
 
     @property
     def service_name(self) -> str:
-        """The service that log lines and metrics belong to."""
+        """The service in log lines and metrics."""
         return self.environ.get(Variable.SERVICE_NAME, "") or "duetime"
 
     @property
@@ -239,11 +239,11 @@ class Settings:
         return self.environ.get(Variable.METRICS_NAMESPACE, "") or "duetime"
 
     traces = OptionalText(Variable.TRACES)
-    """Not empty where AWS X-Ray traces the functions."""
+    """Not empty if AWS X-Ray traces the functions."""
     region = OptionalText(Variable.REGION)
     """The region that the function runs in."""
     heartbeat_url = OptionalText(Variable.HEARTBEAT_URL)
-    """URL of a monitor outside."""
+    """URL of an external monitor."""
 
     @property
     def exports_spans(self) -> bool:
@@ -252,7 +252,7 @@ class Settings:
 
     @property
     def metric_values(self) -> dict[str, frozenset[str]]:
-        """The values of the dimensions of metrics that may have any, by the dimension: only these are kept apart."""
+        """The values with separate metrics, by dimension, for dimensions with arbitrary values."""
         variables = {"owner": Variable.METRIC_OWNERS, "type": Variable.METRIC_TYPES}
         return {name: frozenset(self.environ.get(variable, "").split()) for name, variable in variables.items()}
 

@@ -1,1 +1,1 @@
-"""The ports over the outside world; nothing else of duetime knows AWS."""
+"""Adapters: implementations of the ports; the only part of duetime that calls AWS."""

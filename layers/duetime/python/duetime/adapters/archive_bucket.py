@@ -21,7 +21,7 @@ class ArchiveBucket:
         self._bucket = bucket
 
     def put(self, key: str, lines: Sequence[str]) -> None:
-        """Write an object. The same lines make the same bytes: the time that gzip would note is left out."""
+        """Write an object. The same lines give the same bytes: gzip's timestamp is left out."""
         body = gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0)
         with translated():
             self._s3.put_object(Bucket=self._bucket, Key=key, Body=body)

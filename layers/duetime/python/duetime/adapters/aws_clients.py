@@ -1,4 +1,4 @@
-"""How AWS is called: the clients' settings, and which of their errors mean "try again later"."""
+"""Settings of AWS clients, and the errors of AWS that mean "try again later"."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ CONFIG = Config(
     retries={"mode": "standard", "total_max_attempts": 3},
     max_pool_connections=32,
     tcp_keepalive=True,
-    # The default is put together from 16 parts twice for each request, which takes a tenth of its processor time.
+    # botocore assembles the default from 16 parts twice for each request, which takes a tenth of its processor time.
     user_agent=f"duetime Botocore/{botocore.__version__}",
 )
-"""A request of ours takes milliseconds: what has not answered in seconds is sent again, which is safe."""
+"""Requests take milliseconds: one without an answer after seconds is repeated, which is safe."""
 
 OWN_CONFIG = CONFIG.merge(Config(parameter_validation=False))
-"""For duetime's own table and queues: its code is type-checked, and the services validate all that they are sent."""
+"""For duetime's own table and queues: its code is type-checked, and the services validate every request."""
 
 CALLING_CONFIG = CONFIG.merge(
     Config(read_timeout=MAX_TIMEOUT_SECONDS + 30, retries={"mode": "standard", "total_max_attempts": 1})
 )
-"""For a function that is waited for: as long as a target may take, and called once, for it acts outside."""
+"""For a function whose result is awaited: the timeout is that of targets; called only once, as it has side effects."""
 
 ONCE_CONFIG = CONFIG.merge(Config(retries={"mode": "standard", "total_max_attempts": 1}))
-"""For what tasks call: only of a call that was made once does its rejection prove that nothing was done."""
+"""For targets of tasks: only if a call was made once does its rejection prove that nothing was done."""
 
 PUSH_CONFIG = CONFIG.merge(Config(read_timeout=2, retries={"mode": "standard", "total_max_attempts": 1}))
-"""For what nobody may wait long for: a connection that does not take a message reads again what it has missed."""
+"""For calls that must not take long: a connection that misses a message reads the missed changes later."""
 
 _SERVER_ERROR = 500
 _THROTTLED = frozenset(
@@ -67,20 +67,20 @@ _THROTTLED = frozenset(
         "RequestThrottledException",
         "RequestLimitExceeded",
         "TooManyRequestsException",
-        # The key that a queue or topic is encrypted with.
+        # KMS: the key that encrypts a queue or topic.
         "KMSThrottling",
         "KmsThrottled",
-        # Lambda, of its own calls before an invocation.
+        # Lambda: its own calls before an invocation.
         "EC2ThrottledException",
-        # Step Functions: too many executions run.
+        # Step Functions: too many executions are running.
         "ExecutionLimitExceeded",
     }
 )
-"""Codes of rejections by which a service has done nothing, and may do it later (Source: their API references)."""
+"""Rejections after which a service has done nothing, and may do it later (Source: their API references)."""
 _NOT_INVOKED = frozenset(
     {"ResourceConflictException", "ResourceNotReadyException", "ResourceNotFoundException", "AccessDeniedException"}
 )
-"""Codes by which Lambda refuses to invoke a function whatever it is sent (Source: Lambda API Reference, Invoke)."""
+"""Codes by which Lambda refuses to invoke a function, whatever its event (Source: Lambda API Reference, Invoke)."""
 _TRANSIENT = frozenset(
     {
         "ProvisionedThroughputExceededException",
@@ -101,13 +101,13 @@ _TRANSIENT = frozenset(
         "RequestTimeout",
     }
 )
-"""Codes of errors that a later repetition may not meet, whatever their HTTP status."""
+"""Errors that a retry may not meet, whatever their HTTP status."""
 
 
 class _BotocoreSession:
-    """Makes the clients that a session of boto3 would, which asks botocore for them.
+    """Creates the same clients as a session of boto3, but directly with botocore.
 
-    Importing boto3 loads its transfers of S3 and its resources, too, which duetime never uses: a tenth of a start.
+    Importing boto3 also loads its S3 transfers and its resources, which duetime never uses: a tenth of a start.
     """
 
     def __init__(self) -> None:
@@ -124,17 +124,17 @@ class _BotocoreSession:
 
 
 def _shareable(client: C) -> C:
-    """Make the classes of a client's errors with it.
+    """Create the classes of a client's errors together with the client.
 
-    botocore makes them when they are first asked for, without a lock: of two threads that ask at once, each gets
-    classes of its own, and does not catch what is raised as one of the other's.
+    botocore creates them at first use, without a lock: if two threads use them at once, each gets classes of its own,
+    and does not catch errors of the other's classes.
     """
     getattr(client, "exceptions", None)
     return client
 
 
 class DeferredClient:
-    """A client that is made when one of its methods is first asked for; threads may share it."""
+    """A client that is created when one of its methods is first used; threads may share it."""
 
     def __init__(self, make: Callable[[], object]) -> None:
         self._make = make
@@ -148,10 +148,10 @@ class DeferredClient:
 
 
 class Clients:
-    """Clients of the services that duetime calls, all with the same settings.
+    """Clients of all services that duetime calls, with the same settings.
 
     Args:
-        session: makes the clients; by default, one of botocore.
+        session: creates the clients; a botocore session by default.
     """
 
     def __init__(self, session: boto3.Session | None = None) -> None:
@@ -162,7 +162,7 @@ class Clients:
         return _shareable(self._session.client("dynamodb", config=OWN_CONFIG))
 
     def sqs(self, region: str | None = None) -> SQSClient:
-        """A client of SQS, in this region unless another is named."""
+        """A client of SQS, in this region by default."""
         config = OWN_CONFIG if region is None else ONCE_CONFIG
         return _shareable(self._session.client("sqs", config=config, region_name=region))
 
@@ -175,23 +175,23 @@ class Clients:
         return _shareable(self._session.client("lambda", config=CONFIG))
 
     def calling_lambdas(self, region: str | None = None) -> LambdaClient:
-        """A client of Lambda that waits for the functions it calls, in this region unless another is named."""
+        """A client of Lambda that waits for the functions it calls, in this region by default."""
         return _shareable(self._session.client("lambda", config=CALLING_CONFIG, region_name=region))
 
     def sns(self, region: str | None = None) -> SNSClient:
-        """A client of SNS, in this region unless another is named."""
+        """A client of SNS, in this region by default."""
         return _shareable(self._session.client("sns", config=_config(region), region_name=region))
 
     def events(self, region: str | None = None) -> EventBridgeClient:
-        """A client of EventBridge, in this region unless another is named."""
+        """A client of EventBridge, in this region by default."""
         return _shareable(self._session.client("events", config=_config(region), region_name=region))
 
     def step_functions(self, region: str | None = None) -> SFNClient:
-        """A client of Step Functions, in this region unless another is named."""
+        """A client of Step Functions, in this region by default."""
         return _shareable(self._session.client("stepfunctions", config=_config(region), region_name=region))
 
     def jobs(self, service: str, region: str) -> Any:  # noqa: ANN401 - the types of each would be a package more
-        """A client of a service that runs jobs, by boto3's name of it."""
+        """A client of a service that runs jobs, by its name in boto3."""
         client: Any = self._session.client(service, config=ONCE_CONFIG, region_name=region)  # type: ignore[call-overload]
         return _shareable(client)
 
@@ -208,13 +208,13 @@ class Clients:
 
 
 def _config(region: str | None) -> Config:
-    """Only what tasks call is in a region that is named."""
+    """Only targets of tasks have an explicit region."""
     return CONFIG if region is None else ONCE_CONFIG
 
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Raise `Unavailable` in place of an error that a later repetition may not meet; others stay as they are."""
+    """Raise `Unavailable` in place of an error that a retry may not meet; other errors pass unchanged."""
     try:
         yield
     except ClientError as error:
@@ -226,17 +226,17 @@ def translated() -> Iterator[None]:
 
 
 def is_throttled(error: ClientError) -> bool:
-    """Whether a service has rejected a call for now, without doing anything of it."""
+    """Whether a service has rejected a call for now, without doing anything."""
     return error.response.get("Error", {}).get("Code", "") in _THROTTLED
 
 
 def is_refused_invocation(error: ClientError) -> bool:
-    """Whether Lambda has refused to invoke a function of ours: it is throttled, being changed, or not there."""
+    """Whether Lambda has refused to invoke one of our functions: it is throttled, being changed, or missing."""
     return is_throttled(error) or error.response.get("Error", {}).get("Code", "") in _NOT_INVOKED
 
 
 def is_transient(error: ClientError) -> bool:
-    """Whether a later repetition may not meet an error of a service."""
+    """Whether a retry may not meet an error of a service."""
     code = error.response.get("Error", {}).get("Code", "")
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     return code in _TRANSIENT or status >= _SERVER_ERROR

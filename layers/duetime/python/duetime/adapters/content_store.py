@@ -1,4 +1,4 @@
-"""Payloads and results outside the record: in an item beside it, or in S3 when they are too large for one."""
+"""Stores payloads and results outside the record: in a separate item, or in S3 if they are too large for one."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 _DATA = "b"
 _LINE = "line#"
 _MISSING = "NoSuchKey"
-"""What S3 says of a missing key to whoever may list the bucket, as all functions may that read or tag objects. Others
-are told `AccessDenied` (Source: S3 API Reference, GetObject): to us that is a wrong policy, and no content is lost."""
+"""S3's code for a missing key, for callers that may list the bucket, as all functions that read or tag objects may.
+Others get `AccessDenied` (Source: S3 API Reference, GetObject): for duetime that means a wrong policy, not a lost
+content.
+"""
 
 
 class SplitContentStore:
@@ -40,7 +42,7 @@ class SplitContentStore:
         self._bucket = bucket
 
     def keep(self, task_id: TaskId, name: str, data: bytes, expiry: Expiry | None = None) -> Content:
-        """Keep bytes where their compressed size says; what belongs in the record is only handed back."""
+        """Store bytes according to their compressed size; a content small enough for the record is only returned."""
         compressed = deflated(data)
         place = ContentPlace.for_size(min(len(data), len(compressed)))
         if place is ContentPlace.RECORD:
@@ -54,7 +56,7 @@ class SplitContentStore:
         return Content(place, name)
 
     def _put_if_absent(self, item: Item) -> None:
-        """Write an item, unless it is there: then it is the same, and its expiry may be another by now."""
+        """Write an item, unless it exists: then its bytes are the same, and its expiry may differ."""
         try:
             self._dynamodb.put_item(
                 TableName=self._table,
@@ -66,10 +68,10 @@ class SplitContentStore:
             return
 
     def fetch(self, task_id: TaskId, content: Content) -> bytes:
-        """The bytes of a content, wherever they lie.
+        """The bytes of a content, wherever it is stored.
 
         Raises:
-            ContentExpired: they are not there.
+            ContentExpired: they have expired.
         """
         if content.data is not None:
             return content.data
@@ -93,7 +95,7 @@ class SplitContentStore:
                 raise
 
     def expire(self, task_id: TaskId, content: Content, expiry: Expiry) -> bool:
-        """Let what lies outside the record be removed after an instant; says whether it is there."""
+        """Set the expiry of a content outside the record; returns whether it exists."""
         with translated():
             if content.place is ContentPlace.ITEM:
                 return self._expire_item(_key_of(task_id, content.name), expiry)
@@ -112,13 +114,13 @@ class SplitContentStore:
                 ExpressionAttributeValues={":ttl": attribute_values.expiry(expiry.at)},
             )
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            return False  # gone already, and must not come back as an item of nothing but a TTL
+            return False  # already removed; must not be recreated as an item with only a TTL
         return True
 
     def _expire_object(self, task_id: TaskId, name: str, expiry: Expiry) -> bool:
-        """Copy an object onto itself with the tag: a lifecycle rule counts from an object's last writing.
+        """Copy an object onto itself with the tag: a lifecycle rule counts from an object's last write.
 
-        A tag alone would let the payload of a task that was accepted long ago go on the day it ends.
+        With only a tag, the payload of a task accepted long ago would be removed on the day it ends.
         """
         key = _object_of(task_id, name)
         try:
@@ -137,7 +139,7 @@ class SplitContentStore:
         return True
 
     def retain(self, task_id: TaskId, content: Content, expiry: Expiry | None = None) -> None:
-        """Take the expiry of what lies outside the record away; in an item, only if it is this one, if one is named."""
+        """Remove the expiry of a content outside the record; for an item, only if it equals the given one, if any."""
         with translated():
             if content.place is ContentPlace.ITEM:
                 self._retain_item(_key_of(task_id, content.name), expiry)
@@ -161,7 +163,7 @@ class SplitContentStore:
                 **named,  # type: ignore[arg-type]  # one of its arguments
             )
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            return  # it has none, or one that somebody else has set since
+            return  # it has none, or a concurrent write has set another
 
     def _retain_object(self, task_id: TaskId, name: str) -> None:
         try:
@@ -173,7 +175,7 @@ class SplitContentStore:
                 raise
 
     def expire_items(self, task_id: TaskId, expiry: Expiry) -> None:
-        """Let all items beside a record be removed after an instant; those that expire later already stay so."""
+        """Set the expiry of all items outside a record; a later expiry stays."""
         wanted = attribute_values.expiry(expiry.at)
         with translated():
             for item in self._items(task_id, "", "#p, #s, #ttl"):
@@ -181,7 +183,7 @@ class SplitContentStore:
                     self._expire_item({key: item[key] for key in (schema.PARTITION_KEY, schema.SORT_KEY)}, expiry)
 
     def erase(self, task_id: TaskId, contents: Sequence[Content]) -> None:
-        """Remove what lies outside a record: these contents, and all items beside it; any may be gone already."""
+        """Remove these contents and all other items outside a record; any may be removed already."""
         with translated():
             for content in contents:
                 if content.place is ContentPlace.OBJECT:
@@ -191,23 +193,23 @@ class SplitContentStore:
                 self._dynamodb.delete_item(TableName=self._table, Key=key)
 
     def store_attempt(self, task_id: TaskId, line: AttemptRecord) -> None:
-        """Keep an attempt record that the record has no more room for; keeping it twice is keeping it once."""
+        """Store an attempt record for which the task's record has no more room; storing it again changes nothing."""
         with translated():
             self._put_if_absent(_key_of(task_id, f"{_LINE}{line.fence:06}") | {_DATA: field_codecs.line(line)})
 
     def attempts_outside(self, task_id: TaskId) -> list[Content]:
-        """The attempt records of a task that were kept, as the items that they are."""
+        """The stored attempt records of a task, as items."""
         with translated():
             items = self._items(task_id, _LINE, "#s, #ttl")
             return [Content(ContentPlace.ITEM, str(item[schema.SORT_KEY]["S"])) for item in items]
 
     def attempts_of(self, task_id: TaskId) -> list[AttemptRecord]:
-        """The attempt records of a task that were kept, in no order; what has just been kept is among them."""
+        """The stored attempt records of a task, unordered, including those just stored."""
         with translated():
             return [field_codecs.read_attempt(item[_DATA]) for item in self._items(task_id, _LINE)]
 
     def _items(self, task_id: TaskId, prefix: str, attributes: str = "") -> Iterator[StoredItem]:
-        """The items beside a record whose names begin with `prefix`, whole unless some attributes are named."""
+        """The items outside a record whose names begin with `prefix`; whole unless attributes are given."""
         key = _key_of(task_id, prefix)
         names = {"#p": schema.PARTITION_KEY, "#s": schema.SORT_KEY}
         projected = {}

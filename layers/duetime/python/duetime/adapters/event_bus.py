@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Executor, Telemetry
 
 MOST_ENTRIES, MOST_BYTES = 10, 256_000
-"""Of one request (Source: EventBridge User Guide, PutEvents: 256 KB, the names and 14 bytes of the time included)."""
+"""Maximums of one request (Source: EventBridge User Guide, PutEvents: 256 KB, including the names and 14 bytes for the
+time).
+"""
 _TIME_BYTES = 14
 _TRIES = 4
 
@@ -30,10 +32,10 @@ class EventBridgeBus:
     """`duetime.ports.change_consumers.EventBus` over EventBridge.
 
     Args:
-        client: of EventBridge.
-        bus: name or ARN.
-        executor: makes several requests at once.
-        telemetry: is told what was not taken.
+        client: client of EventBridge.
+        bus: name or ARN of the bus.
+        executor: makes requests in parallel.
+        telemetry: logs rejected events.
     """
 
     def __init__(self, client: EventBridgeClient, bus: str, executor: Executor, telemetry: Telemetry) -> None:
@@ -43,11 +45,11 @@ class EventBridgeBus:
         self._telemetry = telemetry
 
     def publish(self, events: Sequence[Event]) -> int:
-        """Put events on the bus; what it does not take is tried again a few times."""
+        """Put events on the bus; rejected ones are retried a few times."""
         return sum(self._executor.map(self._put, chunks([self._entry(event) for event in events])))
 
     def _put(self, entries: list[Entry]) -> int:
-        """One request, and what it left again. Whatever goes wrong with it, the other requests are made."""
+        """Send one request; returns the rejected entries. An error does not affect the other requests."""
         codes: list[str] = []
         for _ in range(_TRIES):
             try:
@@ -60,7 +62,7 @@ class EventBridgeBus:
             if not entries:
                 return 0
             codes = sorted({result.get("ErrorCode", "unknown") for _, result in told if "EventId" not in result})
-        self._telemetry.note("the event bus did not take events", number=len(entries), reasons=codes)
+        self._telemetry.note("the event bus did not accept events", number=len(entries), reasons=codes)
         return len(entries)
 
     def _entry(self, event: Event) -> Entry:
@@ -74,7 +76,7 @@ class EventBridgeBus:
 
 
 def chunks(entries: list[Entry]) -> Iterator[list[Entry]]:
-    """Entries by requests: no more than a request takes, neither in number nor in bytes."""
+    """Splits entries by the maximum number and bytes of a request."""
     chunk: list[Entry] = []
     size = 0
     for entry in entries:

@@ -1,4 +1,4 @@
-"""Invocations of duetime's own functions by others: the trigger's scans, bulk operations, the monitor's heartbeat."""
+"""Invokes duetime's own functions: further trigger invocations, bulk operations, and the monitor's heartbeat."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LambdaFanOut:
-    """Invokes the trigger function again, once for each group, without waiting."""
+    """Invokes the trigger function once for each group, without waiting."""
 
     client: LambdaClient
     function: str
     executor: Executor
 
     def read_groups(self, groups: Sequence[int]) -> None:
-        """Have each of these groups of shards read by an invocation of its own."""
+        """Read each of these groups of shards in a separate invocation."""
 
         def invoke(group: int) -> None:
             event = json.dumps({GROUP: group}).encode()
@@ -43,14 +43,14 @@ class LambdaFanOut:
 
 @dataclass(frozen=True, slots=True)
 class LambdaBulkStarter:
-    """`duetime.ports.stores.BulkStarter` over one function; without its name, timers alone start operations."""
+    """`duetime.ports.stores.BulkStarter` over one function; without its name, only timers start operations."""
 
     client: LambdaClient
     function: str
     telemetry: Telemetry
 
     def start(self, operation_id: TaskId) -> None:
-        """Have an operation run now, without waiting for it."""
+        """Start an operation now, without waiting for it."""
         if not self.function:
             return
         event = json.dumps({OPERATION: operation_id.text}).encode()
@@ -58,21 +58,21 @@ class LambdaBulkStarter:
             with translated():
                 self.client.invoke(FunctionName=self.function, InvocationType="Event", Payload=event)
         except (Unavailable, ClientError) as error:
-            # The operation is stored: its request must not fail for this.
+            # The operation is stored: its request must not fail because of this.
             self.telemetry.note("a bulk operation waits for its timer", operation=operation_id.text, error=str(error))
 
 
 _SECONDS = 10
-"""How long the monitor may take to answer; nobody waits for it but the egress function."""
+"""Timeout of the monitor's response in seconds; only the egress function waits for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class EgressHeartbeat:
-    """`duetime.ports.runtime.Heartbeat` by the egress function, which may reach public addresses only.
+    """`duetime.ports.runtime.Heartbeat` with the egress function, which may reach public addresses only.
 
     Attributes:
-        function: the egress function.
-        url: of the monitor; empty for none.
+        function: name of the egress function.
+        url: URL of the monitor; empty for none.
     """
 
     client: LambdaClient
@@ -81,10 +81,10 @@ class EgressHeartbeat:
     telemetry: Telemetry
 
     def send(self, beat_id: str) -> None:
-        """Have the monitor's URL fetched, without waiting for it."""
+        """Fetch the monitor's URL, without waiting for the response."""
         if not self.url or not self.function:
             return
-        # A trigger without a monitor need not load what calls are made of.
+        # A trigger without a monitor need not load the modules for calls.
         from duetime.adapters.targets.http_messages import Call, packed_call, packed_calls  # noqa: PLC0415
 
         call = Call(beat_id, "GET", self.url, {"User-Agent": "duetime-heartbeat"}, seconds=_SECONDS)
@@ -93,7 +93,7 @@ class EgressHeartbeat:
             with translated():
                 self.client.invoke(FunctionName=self.function, InvocationType="Event", Payload=payload)
         except (Unavailable, ClientError) as error:
-            # The tick was good; the monitor will say that it has not heard of it.
+            # The tick succeeded; the monitor will report the missing heartbeat.
             self.telemetry.count("heartbeats_unsent")
             self.telemetry.note("a heartbeat could not be sent", error=str(error))
             return

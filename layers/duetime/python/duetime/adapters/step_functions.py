@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
 
 _GOING = frozenset({"RUNNING", "PENDING_REDRIVE"})
-"""The others are ends (Source: Step Functions API Reference, DescribeExecution)."""
+"""Other statuses are final (Source: Step Functions API Reference, DescribeExecution)."""
 _ABORTED = "ABORTED"
 
 
@@ -23,18 +23,18 @@ class StepFunctionsStateMachine:
     """`duetime.ports.topologies.StateMachine` over one state machine.
 
     Attributes:
-        arn: the state machine's; empty in a function that only answers tokens.
+        arn: ARN of the state machine; empty in a function that only answers tokens.
 
-    An execution is named after the topology and the attempt: started twice it is one.
+    An execution is named after the topology and the attempt, so starting it twice gives one.
     """
 
     client: SFNClient
     arn: str
 
     def start(self, topology: TaskId, fence: int) -> None:
-        """Start the run of an attempt; starting it again is starting it once.
+        """Start the run of an attempt; starting it again changes nothing.
 
-        An execution's name is not given twice within 90 days (Source: Step Functions API Reference, StartExecution).
+        An execution's name cannot be reused within 90 days (Source: Step Functions API Reference, StartExecution).
         """
         with translated():
             try:
@@ -47,11 +47,11 @@ class StepFunctionsStateMachine:
                 return
 
     def is_running(self, topology: TaskId, fence: int) -> bool:
-        """Whether the run of an attempt is still going; one that is not known has never begun."""
+        """Whether the run of an attempt is active; an unknown one has never begun."""
         return self._status(topology, fence) in _GOING
 
     def was_aborted(self, topology: TaskId, fence: int) -> bool:
-        """Whether the execution of an attempt was stopped by a person, in the console or by the API: we never do."""
+        """Whether a person stopped the execution of an attempt, in the console or by the API: duetime never does."""
         return self._status(topology, fence) == _ABORTED
 
     def _status(self, topology: TaskId, fence: int) -> str | None:
@@ -64,7 +64,7 @@ class StepFunctionsStateMachine:
         return answer["status"]
 
     def answer(self, token: str) -> None:
-        """Tell whoever waits with a token that its node has ended; one that waits no more is passed over."""
+        """Report the end of a node by its token; a token without a waiting execution is ignored."""
         gone = self.client.exceptions
         with translated():
             try:

@@ -1,4 +1,4 @@
-"""Writing to the connections of a WebSocket API, through API Gateway."""
+"""Sends messages to the connections of a WebSocket API, through API Gateway."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _GONE = "GoneException"
 
 
 class ConnectionsClient(Protocol):
-    """As much of boto3's client as is used."""
+    """The used part of boto3's client."""
 
     def post_to_connection(self, *, ConnectionId: str, Data: bytes) -> object:  # noqa: N803 - boto3's names
         """Send a message."""
@@ -38,10 +38,10 @@ class ApiGatewaySender:
         except ClientError as error:
             if error.response.get("Error", {}).get("Code") == _GONE:
                 return Delivery.GONE
-            self.telemetry.note("a message was refused by the gateway", connection=connection_id, error=str(error))
+            self.telemetry.note("the gateway refused a message", connection=connection_id, error=str(error))
             return Delivery.REFUSED
         except BotoCoreError as error:
-            # The gateway did not answer, or not in time: others should not wait for it.
-            self.telemetry.note("a message was not taken by the gateway", connection=connection_id, error=str(error))
+            # The gateway did not answer in time: other messages should not wait for it.
+            self.telemetry.note("the gateway did not accept a message", connection=connection_id, error=str(error))
             return Delivery.REFUSED
         return Delivery.SENT

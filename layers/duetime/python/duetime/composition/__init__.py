@@ -1,8 +1,8 @@
-"""The one place where use cases meet their adapters.
+"""Connects the use cases with their adapters.
 
-The use cases are composed by subject, a module and a class each: `composed(TaskServices).creator`. Each is made when it
-is first asked for, once a process, and a function imports only the subjects that it uses. `use` exchanges what all of
-it runs on (clock, randomness, threads, AWS clients): so tests and the simulation run the unmodified functions.
+The use cases are composed by subject, with one module and class each: `composed(TaskServices).creator`. Each one is
+created at first use, once per process, and a function imports only the subjects that it uses. `use` replaces the
+platform (clock, randomness, threads, AWS clients), so that tests and the simulation run the unmodified functions.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar, overload
 
 from duetime.adapters.runtime import garbage_collection
 
-garbage_collection.postpone()  # before AWS's library and the use cases are imported
+garbage_collection.postpone()  # before the imports of AWS's library and the use cases
 
 from duetime.composition.root import Composition, Part, Platform  # noqa: E402 - see the line above
 
@@ -27,16 +27,16 @@ _platform: Platform | None = None
 
 
 def use(platform: Platform | None) -> None:
-    """Exchange what a process runs on; `None` goes back to the real one. What was composed before is forgotten."""
+    """Replace the platform of a process; `None` restores the real one. Discards everything composed before."""
     global _platform  # noqa: PLW0603 - a Lambda function's process has exactly one
     _platform = platform
     _only.cache_clear()
 
 
 def use_by_process(find: Callable[[], Composition | None]) -> None:
-    """Let `find` say which composition the caller has: a simulation has many processes in one.
+    """Let `find` return the composition of the caller, for a simulation of several processes in one.
 
-    Whoever it answers `None` to has the composition of the real process.
+    If it returns `None`, the caller has the composition of the real process.
     """
     global _find  # noqa: PLW0603 - same
     _find = find

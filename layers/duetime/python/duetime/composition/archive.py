@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class ArchiveServices(Part):
-    """Copying what TTL removes."""
+    """Copies removed records to the archive."""
 
     @cached_property
     def archiver(self) -> TaskArchiver:
         """Writes removed tasks to the archive."""
         clients, settings = self.platform.clients, self.settings
         s3 = clients.s3()
-        # Contents that are in S3 are not copied: this store is never asked for them.
+        # Contents in S3 are not copied, so this store never needs its S3 client.
         contents = SplitContentStore(clients.dynamodb(), settings.table, s3, bucket="")
         return TaskArchiver(ArchiveBucket(s3, settings.archive_bucket), JsonLines(), contents, self.runtime)
 

@@ -1,4 +1,4 @@
-"""Composes the consumers of the table's stream, where the settings turn them on, and what reads the counts."""
+"""Composes the consumers of the table's stream that the settings turn on, and the reader of the counts."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 
 
 class BroadcastServices(Part):
-    """Publishing changes."""
+    """Publishes changes."""
 
     @cached_property
     def broadcaster(self) -> Broadcaster:
-        """Tells every consumer that is turned on."""
+        """Passes changes to every consumer that is turned on."""
         return Broadcaster(self._exact(), self._best_effort(), self.runtime.telemetry)
 
     def changes(self, event: Mapping[str, Any]) -> ChangeBatch:
-        """The changes in a Lambda event from the table's stream; what cannot be read is noted and left out."""
+        """The changes in a Lambda event from the table's stream; unreadable ones are noted and left out."""
         return changes_of(event, self.runtime.telemetry)
 
     @cached_property
     def recounter(self) -> SummaryRecounter:
-        """Counts tasks that are not counted by their changes."""
+        """Counts tasks that their changes do not count."""
         summary, settings = self.part(SummaryServices), self.settings
         pages, spread = settings.summary_recount_megabytes, settings.summary_spread
         return SummaryRecounter(summary.recounts, summary.store, spread, self._generations, self.runtime, pages)
@@ -65,16 +65,16 @@ class BroadcastServices(Part):
 
 
 class SummaryServices(Part):
-    """How many tasks there are."""
+    """Counts of tasks."""
 
     @cached_property
     def store(self) -> DynamoSummaryStore:
-        """The counts; apart from the other stores, for two functions only have to do with them."""
+        """The counts; separate from the other stores, as only two functions use them."""
         return DynamoSummaryStore(self.platform.clients.dynamodb(), self.settings.table)
 
     @cached_property
     def recounts(self) -> DynamoSummaryRecounts:
-        """The generations of the counts, and what recounts find."""
+        """The generations of the counts, and the results of recounts."""
         return DynamoSummaryRecounts(self.platform.clients.dynamodb(), self.settings.table, self.runtime.clock)
 
     @cached_property

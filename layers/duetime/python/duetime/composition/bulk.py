@@ -1,4 +1,4 @@
-"""Composes bulk operations: what they do with all tasks of a filter, and carrying them out."""
+"""Composes bulk operations: actions on all tasks that match a filter, and their execution."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class FilterActionServices(Part):
-    """Doing something with all tasks of a filter."""
+    """Actions on all tasks that match a filter."""
 
     @cached_property
     def requests(self) -> BulkRequests:
-        """Does something with the tasks that a filter matches."""
+        """Applies actions to the tasks that match a filter."""
         stores, tasks = self.part(CoreServices).stores, self.part(TaskServices)
         filtered_tasks = FilteredTasks(stores.tasks, tasks.reader, tasks.updater, tasks.control, self.runtime)
         operations = self.part(BulkServices).operations
@@ -31,7 +31,7 @@ class FilterActionServices(Part):
         return BulkRequests(operations, filtered_tasks, schedules, stores, self.runtime, read_bulk_request)
 
     def _filtered_schedules(self) -> FilteredSchedules:
-        # The arithmetic of schedules takes long to import, and few operations are about them.
+        # The module for schedule times takes long to import, and few operations concern schedules.
         from duetime.composition.requests import ScheduleRequestServices
         from duetime.services.schedules.filtered_schedules import FilteredSchedules
 
@@ -39,11 +39,11 @@ class FilterActionServices(Part):
 
 
 class BulkExecutorServices(Part):
-    """Carrying out bulk operations."""
+    """Runs bulk operations."""
 
     @cached_property
     def executor(self) -> BulkExecutor:
-        """Carries out bulk operations."""
+        """Runs bulk operations."""
         topologies = self.part(TopologyServices)
         return BulkExecutor(
             store=self.part(CoreServices).stores.bulk,

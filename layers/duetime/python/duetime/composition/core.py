@@ -1,4 +1,4 @@
-"""Composes what most use cases need: stores, queues, the enqueuer, and the starting of bulk operations."""
+"""Composes the common parts of most use cases: stores, queues, the enqueuer, and the start of bulk operations."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 
 class CoreServices(Part):
-    """Stores, queues, shards, and what the settings let tasks call."""
+    """Stores, queues, shards, and the allowed targets."""
 
     @cached_property
     def stores(self) -> DynamoStores:
-        """All that is stored."""
+        """All stores."""
         return DynamoStores(self.platform.clients, self.settings, self.runtime)
 
     @cached_property
     def tracebacks(self) -> TracebackStore:
-        """Tracebacks of failed attempts; imported when it is needed, by the functions that need it."""
+        """Tracebacks of failed attempts; imported only by functions that need it."""
         from duetime.adapters.dynamodb.tracebacks import DynamoTracebackStore
 
         return DynamoTracebackStore(self.platform.clients.dynamodb(), self.settings.table)
@@ -45,18 +45,18 @@ class CoreServices(Part):
 
     @cached_property
     def enqueuer(self) -> Enqueuer:
-        """Makes due times take effect."""
+        """Schedules checks of tasks."""
         settings = self.settings
         return Enqueuer(self.stores.tasks, self.queues, self.runtime, settings.look_ahead_ms, settings.precision)
 
     @cached_property
     def shards(self) -> Shards:
-        """How many shards there are."""
+        """The number of shards."""
         return Shards(self.stores.shards, self.runtime.clock, self.settings.shards)
 
     @cached_property
     def target_rules(self) -> TargetRules:
-        """What tasks may call."""
+        """The targets that tasks may call."""
         settings = self.settings
         known = known_types(settings.handler_types)
         handled = None if known is None else known | BUILT_IN.keys()
@@ -69,12 +69,12 @@ class CoreServices(Part):
         )
 
     def deliveries(self, event: Mapping[str, Any]) -> list[Delivery]:
-        """The deliveries in a Lambda event from SQS; what cannot be read is noted and left out."""
+        """The deliveries in a Lambda event from SQS; unreadable ones are noted and left out."""
         return readable(event, self.queues, self.runtime.telemetry)
 
 
 class BulkServices(Part):
-    """Starting, showing and cancelling bulk operations."""
+    """Starts, shows and cancels bulk operations."""
 
     @cached_property
     def operations(self) -> BulkOperations:

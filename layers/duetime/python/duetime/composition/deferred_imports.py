@@ -1,4 +1,4 @@
-"""Collaborators that are imported when they are first needed: no other task should wait for their libraries."""
+"""Collaborators that are imported at first use, so that tasks without them do not wait for their libraries."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class _Deferred:
-    """Makes what it is asked to be at the first use of it."""
+    """Creates the real object at its first use."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
@@ -39,12 +39,12 @@ class _Deferred:
 
 
 def deferred(make: Callable[[], T]) -> T:
-    """What `make` makes, made at its first use."""
+    """An object that `make` creates at its first use."""
     return cast("T", _Deferred(make))
 
 
 def rate_limits(part: Part) -> RateLimits:
-    """What grants the attempts of tasks with a rate their starts; few tasks have one."""
+    """Grants starts to attempts of tasks with a rate; few tasks have one."""
     return deferred(lambda: _rate_limits(part))
 
 
@@ -56,21 +56,21 @@ def _rate_limits(part: Part) -> RateLimits:
 
 
 def read_graph(payload: bytes, parameters: Collection[str]) -> Graph:
-    """`duetime.ports.topologies.NewGraphReader`, by the models of the REST contract (pydantic)."""
+    """`duetime.ports.topologies.NewGraphReader`, with the models of the REST contract (pydantic)."""
     from duetime.contract.topologies import decoding
 
     return decoding.read_graph(payload, parameters)
 
 
 def read_stored_graph(payload: bytes) -> Graph:
-    """`duetime.ports.topologies.GraphReader` of whole graphs that were accepted before."""
+    """`duetime.ports.topologies.GraphReader` for whole graphs that were accepted before."""
     from duetime.contract.topologies import decoding
 
     return decoding.read_stored_graph(payload)
 
 
 def read_bulk_request(kind: BulkKind, text: bytes) -> BulkRequest:
-    """`duetime.ports.stores.BulkRequestReader`, by the models of the REST contract (pydantic)."""
+    """`duetime.ports.stores.BulkRequestReader`, with the models of the REST contract (pydantic)."""
     if kind.is_of_schedules:
         from duetime.contract.schedules import bodies
 
@@ -81,7 +81,7 @@ def read_bulk_request(kind: BulkKind, text: bytes) -> BulkRequest:
 
 
 def task_entry(task: Task) -> Mapping[str, object]:
-    """A task as the API's lists show it, by the models of the REST contract (pydantic)."""
+    """A task as in the API's lists, with the models of the REST contract (pydantic)."""
     from duetime.contract.tasks.encoding import entry
 
     return entry(task)

@@ -1,4 +1,4 @@
-"""The use cases of schedules where few tasks need them: the arithmetic of schedules takes long to import."""
+"""Use cases of schedules for tasks, deferred because the module for schedule times takes long to import."""
 
 from __future__ import annotations
 

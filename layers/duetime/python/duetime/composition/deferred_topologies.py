@@ -1,4 +1,4 @@
-"""The use cases of topologies, for parts that few tasks need them for."""
+"""Use cases of topologies for parts where few tasks need them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def topology_services(part: Part) -> TopologyServices:
-    """The use cases of topologies, imported when they are asked for."""
+    """The use cases of topologies, imported at first use."""
     from duetime.composition.topologies import TopologyServices
 
     return part.part(TopologyServices)

@@ -1,4 +1,4 @@
-"""Composes the HTTP calls."""
+"""Composes HTTP calls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class HttpServices(Part):
-    """Making HTTP calls, and having them made."""
+    """Makes HTTP calls, directly or through the egress function."""
 
     @cached_property
     def caller(self) -> Caller:
@@ -28,7 +28,7 @@ class HttpServices(Part):
 
     @cached_property
     def egress(self) -> Egress:
-        """Makes the HTTP calls that other functions hand on."""
+        """Makes the HTTP calls that other functions forward."""
         return Egress(self._direct_caller, self.runtime.executor)
 
     @cached_property
@@ -40,18 +40,18 @@ class HttpServices(Part):
         caller = DirectCaller(settings.http_allow, signer, clock, self._credentials)
         if not settings.exports_spans:
             return caller
-        # Imported when it is needed: most deployments export no spans.
+        # Imported when needed: most deployments export no spans.
         from duetime.adapters.targets.traced_calls import TracedCaller
 
         return TracedCaller(caller, self.runtime.tracer)
 
     def _credentials(self) -> Credentials:
-        """What calls prove their sender with; made for the first call that names a secret."""
+        """Credentials of calls; created for the first call that names a secret."""
         return self._kept_credentials
 
     @cached_property
     def _kept_credentials(self) -> Credentials:
-        # Imported when it is needed: most deployments have no secrets of this kind.
+        # Imported when needed: most deployments have no such secrets.
         from duetime.adapters.targets.credentials import Credentials
 
         settings = self.settings
@@ -60,7 +60,7 @@ class HttpServices(Part):
         )
 
     def passing(self, caller: Caller) -> Caller:
-        """The same caller, which tells the egress function the spans of its calls where those are exported."""
+        """The same caller, which passes the spans of its calls to the egress function if spans are exported."""
         if not self.settings.exports_spans:
             return caller
         from duetime.adapters.targets.traced_calls import SpanPassingCaller

@@ -1,4 +1,4 @@
-"""Composes the making of tasks from events."""
+"""Composes the creation of tasks from events."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from duetime.services.tasks.from_events import EventTaskCreator
 
 
 class IntakeServices(Part):
-    """Making tasks of events."""
+    """Creates tasks from events."""
 
     @cached_property
     def event_tasks(self) -> EventTaskCreator:
-        """Makes tasks of events."""
+        """Creates tasks from events."""
         settings, runtime = self.settings, self.runtime
         rejects = SqsRejects(self.platform.clients.sqs(), settings.intake_rejects, runtime.executor)
         return EventTaskCreator(

@@ -1,4 +1,4 @@
-"""Composes live updates: tickets and connections of clients that watch, and the push of changes to them."""
+"""Composes live updates: tickets and connections of clients, and the push of changes to them."""
 
 from __future__ import annotations
 
@@ -24,43 +24,43 @@ class WatchServices(Part):
 
     @cached_property
     def connections(self) -> WatchConnections:
-        """Opens and closes connections, and takes their subscriptions."""
+        """Opens and closes connections, and manages their subscriptions."""
         stores = DynamoStores(self.platform.clients, self.settings, self.runtime)
         return WatchConnections(stores.subscriptions, TaskReader(stores, archive=None), stores.schedules, self.runtime)
 
     @property
     def sender(self) -> ConnectionSender:
-        """Writes to connections."""
+        """Sends messages to connections."""
         return self.part(PushServices).sender
 
     @property
     def encoder(self) -> MessageEncoder:
-        """Puts messages into the words of the protocol."""
+        """Encodes messages in the protocol's format."""
         return self.part(PushServices).encoder
 
 
 class PushServices(Part):
-    """Telling connections of changes."""
+    """Pushes changes to connections."""
 
     @cached_property
     def sender(self) -> ApiGatewaySender:
-        """Writes to connections."""
+        """Sends messages to connections."""
         return ApiGatewaySender(self.platform.clients.connections(self.settings.watch_endpoint), self.runtime.telemetry)
 
     @cached_property
     def encoder(self) -> JsonEncoder:
-        """Puts messages into the words of the protocol."""
+        """Encodes messages in the protocol's format."""
         return JsonEncoder()
 
     @cached_property
     def pusher(self) -> ChangePusher:
-        """Tells connections of changes."""
+        """Sends changes to connections."""
         store = DynamoWatchStore(self.platform.clients.dynamodb(), self.settings.table)
         return ChangePusher(store, self.sender, self.encoder, self.runtime)
 
 
 class WatchTicketServices(Part):
-    """Issuing tickets."""
+    """Issues tickets."""
 
     @cached_property
     def tickets(self) -> WatchTickets:

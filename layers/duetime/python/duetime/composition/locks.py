@@ -12,7 +12,7 @@ from duetime.services.switch_admin import SwitchAdmin
 
 
 class LockServices(Part):
-    """Taking locks, and looking after them."""
+    """Takes, shows and releases locks."""
 
     @cached_property
     def manager(self) -> LockManager:
@@ -28,19 +28,19 @@ class LockServices(Part):
 
     @cached_property
     def admin(self) -> LockAdmin:
-        """Shows locks, and frees them by force."""
+        """Shows locks, and releases them by force."""
         return LockAdmin(self.part(CoreServices).stores.locks, self.manager, self.runtime)
 
 
 class SwitchServices(Part):
-    """Setting switches, and respecting them."""
+    """Applies and sets switches."""
 
     @cached_property
     def gate(self) -> SwitchGate:
-        """Respects switches."""
+        """Applies switches."""
         return SwitchGate(self.part(CoreServices).stores.switches, self.runtime)
 
     @cached_property
     def admin(self) -> SwitchAdmin:
-        """Sets switches, and shows what is postponed."""
+        """Sets switches, and lists what postpones tasks."""
         return SwitchAdmin(self.part(CoreServices).stores, self.settings.operators, self.runtime)

@@ -1,4 +1,4 @@
-"""Composes the writing of outcomes where a worker does what follows them, and the handling of dead letters."""
+"""Composes the writing of outcomes where a worker does the next steps, and the handling of dead letters."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 
 class OutcomeServices(Part):
-    """Writing outcomes, and having them completed."""
+    """Writes outcomes, and delegates the next steps."""
 
     @cached_property
     def delegated_completion(self) -> DelegatedCompletion:
-        """Has a worker do what follows an outcome."""
+        """Leaves the steps after an outcome to a worker."""
         return DelegatedCompletion(self.part(CoreServices).queues)
 
     @cached_property
     def delegating_writer(self) -> OutcomeWriter:
-        """Writes outcomes; a worker does what follows them."""
+        """Writes outcomes; a worker does the steps after them."""
         return self.writer_with(self.delegated_completion)
 
     def writer_with(self, completion: CompletionSteps) -> OutcomeWriter:
-        """Writes outcomes; what follows them is done as given."""
+        """Writes outcomes; `completion` does the steps after them."""
         core = self.part(CoreServices)
         return OutcomeWriter(
             stores=core.stores,
@@ -41,7 +41,7 @@ class OutcomeServices(Part):
 
 
 class DeadLetterServices(Part):
-    """Handling dead letters."""
+    """Handles dead letters."""
 
     @cached_property
     def dead_letters(self) -> DeadLetterService:

@@ -1,4 +1,4 @@
-"""Composes the use cases that only requests of the API need; each is imported when it is first asked for."""
+"""Composes the use cases that only API requests need; each is imported at first use."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class ExplanationServices(Part):
-    """Explaining tasks and schedules."""
+    """Explains tasks and schedules."""
 
     @cached_property
     def tasks(self) -> TaskExplainer:
@@ -61,7 +61,7 @@ class ExplanationServices(Part):
 
 
 class ScheduleRequestServices(Part):
-    """Managing schedules and calendars."""
+    """Manages schedules and calendars."""
 
     @cached_property
     def creator(self) -> ScheduleCreator:
@@ -112,7 +112,7 @@ class ScheduleRequestServices(Part):
 
     @cached_property
     def preview(self) -> SchedulePreview:
-        """Tells what schedules have done and will do."""
+        """Shows past and future occurrences of schedules."""
         from duetime.services.schedules.preview import SchedulePreview
 
         return SchedulePreview(self.part(CoreServices).stores, self.runtime.clock)
@@ -130,7 +130,7 @@ class ScheduleRequestServices(Part):
 
     @cached_property
     def calendar_manager(self) -> CalendarManager:
-        """Keeps calendars."""
+        """Manages calendars."""
         from duetime.composition.deferred_imports import calendar_from_ics
         from duetime.services.schedules.calendars import CalendarManager
 
@@ -138,7 +138,7 @@ class ScheduleRequestServices(Part):
 
 
 class PullServices(Part):
-    """Leasing tasks to pull workers."""
+    """Leases tasks to pull workers."""
 
     @cached_property
     def leases(self) -> LeaseService:
@@ -173,7 +173,7 @@ class PullServices(Part):
 
     @cached_property
     def reports(self) -> LeaseReports:
-        """Takes what pull workers report."""
+        """Processes reports of pull workers."""
         from duetime.composition.outcomes import OutcomeServices
         from duetime.domain.tasks.notices import ConsolePages
         from duetime.services.outcomes.traceback_recorder import TracebackRecorder
@@ -206,11 +206,11 @@ class PullServices(Part):
 
 
 class EndpointQueryServices(Part):
-    """Asking the endpoints of tasks."""
+    """Sends queries to the endpoints of tasks."""
 
     @cached_property
     def queries(self) -> TargetQueryService:
-        """Asks the endpoints of tasks."""
+        """Sends queries to the endpoints of tasks."""
         from duetime.adapters.targets.http_target import HttpRunner
         from duetime.composition.http_calls import HttpServices
         from duetime.composition.tasks import TaskServices
@@ -221,7 +221,7 @@ class EndpointQueryServices(Part):
 
 
 class DispatchStatusServices(Part):
-    """How far dispatch has come."""
+    """Progress of dispatch."""
 
     @cached_property
     def reader(self) -> DispatchStatusReader:
@@ -245,7 +245,7 @@ class CostEstimateServices(Part):
 
     @property
     def workloads(self) -> TaskWorkloads:
-        """The workloads of tasks that are requested now."""
+        """The workloads of newly requested tasks."""
         from duetime.adapters.compression import smaller
         from duetime.domain.cost_estimates.requests import Circumstances, TaskWorkloads
         from duetime.domain.cost_estimates.workload import Workload
@@ -272,11 +272,11 @@ class CostEstimateServices(Part):
 
 
 class DefinitionServices(Part):
-    """Keeping topology definitions, and making runs of them."""
+    """Manages topology definitions, and creates runs of them."""
 
     @cached_property
     def definitions(self) -> TopologyDefinitions:
-        """Keeps topology definitions."""
+        """Manages topology definitions."""
         from duetime.services.topologies.definitions import TopologyDefinitions
 
         return TopologyDefinitions(self.part(CoreServices).stores, self.runtime)

@@ -1,4 +1,4 @@
-"""What a process runs on, and the parts that are composed over it."""
+"""The platform of a process, and the parts that are composed on it."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ P = TypeVar("P", bound="Part")
 
 
 class FlushedTelemetry(Telemetry, Protocol):
-    """Telemetry that a function writes out when its invocation ends."""
+    """Telemetry that a function flushes when its invocation ends."""
 
     def attribute_output(self) -> None:
-        """Have the process attribute what it logs and prints to attempts."""
+        """Make the process attribute log and print lines to attempts."""
         ...
 
     def flush(self) -> None:
-        """Write everything counted and measured since the last time."""
+        """Write all counts and measures since the last time."""
         ...
 
 
 @dataclass(frozen=True)
 class Platform:
-    """What a process runs on.
+    """The platform of a process.
 
     Attributes:
         environ: the environment variables.
         clock: the time.
         random_source: randomness.
-        clients: of AWS.
-        process: what a stuck worker ends.
-        threads: what runs things concurrently; `None` for threads.
-        telemetry: what counts and logs; `None` for Powertools.
-        substitutes: parts to compose in place of others.
+        clients: clients of AWS.
+        process: process that a stuck worker ends.
+        threads: executor; `None` for threads.
+        telemetry: counts and logs; `None` for Powertools.
+        substitutes: parts that replace others.
     """
 
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
@@ -60,7 +60,7 @@ class Platform:
 
 
 class Composition:
-    """The parts of one process, each made when it is first asked for."""
+    """The parts of one process, each created at first use."""
 
     def __init__(self, platform: Platform) -> None:
         self.platform = platform
@@ -77,23 +77,23 @@ class Composition:
 
     @cached_property
     def tracer(self) -> Tracer:
-        """Makes spans, where the settings have them exported."""
+        """Creates spans, if the settings export them."""
         if not self.settings.exports_spans:
             return UNTRACED
-        # Imported when it is needed: without the setting, the functions are deployed without these libraries.
+        # Imported when needed: without the setting, the functions are deployed without these libraries.
         from duetime.adapters.runtime.otlp_tracer import OtlpTracer
 
         return OtlpTracer(self.settings.service_name)
 
     @cached_property
     def runtime(self) -> Runtime:
-        """What every use case runs on."""
+        """The runtime of every use case."""
         platform = self.platform
         executor = platform.threads or Threads(platform.clock)
         return Runtime(platform.clock, platform.random_source, executor, self.telemetry, self.tracer)
 
     def part(self, kind: type[P]) -> P:
-        """The part of this kind."""
+        """The part of this class."""
         if kind not in self._parts:
             made = self.platform.substitutes.get(kind, kind)(self)
             self._parts.setdefault(kind, made)
@@ -101,7 +101,7 @@ class Composition:
 
 
 class Part:
-    """The use cases of one subject, each made when it is first asked for."""
+    """The use cases of one subject, each created at first use."""
 
     def __init__(self, composition: Composition) -> None:
         self.part = composition.part

@@ -1,4 +1,4 @@
-"""Composes what makes the occurrences of schedules."""
+"""Composes the expansion of schedules into occurrences."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class ScheduleServices(Part):
-    """Making the occurrences of schedules."""
+    """Creates the occurrences of schedules."""
 
     @cached_property
     def overlap_control(self) -> OverlapControl:
-        """Keeps occurrences to their schedules."""
+        """Applies the overlap policies of schedules to occurrences."""
         from duetime.services.schedules.overlap import OverlapControl, RunQueue
 
         core = self.part(CoreServices)
@@ -32,7 +32,7 @@ class ScheduleServices(Part):
 
     @cached_property
     def expander(self) -> ScheduleExpander:
-        """Makes the occurrences of schedules."""
+        """Creates the occurrences of schedules."""
         core = self.part(CoreServices)
         occurrence_tasks = OccurrenceTasks(core.stores.contents, core.enqueuer, self.runtime, self._creation_rules)
         planner = ExpansionPlanner(core.stores, occurrence_tasks, self.runtime, self.settings.look_ahead_ms)
@@ -44,7 +44,7 @@ class ScheduleServices(Part):
         return CreationRules(core.target_rules, read_graph, topology_definitions(core.stores, self.runtime))
 
     def _task_control(self) -> TaskControl:
-        """Stops the runs that others take the place of, and tells the schedule of their ends."""
+        """Stops replaced runs, and notifies the schedule of their ends."""
         from duetime.composition.locks import LockServices
         from duetime.services.tasks.control import TaskControl, TaskReopener
         from duetime.services.tasks.update import TaskUpdater

@@ -26,24 +26,24 @@ if TYPE_CHECKING:
 
 
 class TaskServices(Part):
-    """Creating, reading, changing and controlling tasks."""
+    """Creates, reads, changes and controls tasks."""
 
     @cached_property
     def creation_rules(self) -> CreationRules:
-        """What a task must be to be accepted."""
+        """Rules for accepting tasks."""
         core = self.part(CoreServices)
         return CreationRules(core.target_rules, read_graph, topology_definitions(core.stores, self.runtime))
 
     @cached_property
     def creator(self) -> TaskCreator:
-        """Accepts tasks."""
+        """Creates tasks."""
         core = self.part(CoreServices)
         conflicts = deferred(self._key_conflicts)
         return TaskCreator(core.stores, core.enqueuer, self.runtime, core.shards, self.creation_rules, conflicts)
 
     @cached_property
     def batch_creator(self) -> BatchCreator:
-        """Accepts many tasks."""
+        """Creates many tasks."""
         from duetime.services.tasks.create import BatchCreator
 
         return BatchCreator(self.creator)
@@ -94,8 +94,8 @@ class TaskServices(Part):
 
     @cached_property
     def approvals(self) -> Approvals:
-        """Takes what people decide about tasks that wait for an approval."""
-        # Few requests decide something: no other waits for the import.
+        """Records decisions on tasks that wait for an approval."""
+        # Few requests are decisions, so the module is imported only for them.
         from duetime.services.tasks.approvals import Approvals
 
         core = self.part(CoreServices)
@@ -103,7 +103,7 @@ class TaskServices(Part):
 
     @cached_property
     def attempt_reports(self) -> AttemptReports:
-        """Takes heartbeats and notifications of asynchronous targets."""
+        """Processes heartbeats and notifications of asynchronous targets."""
         core, outcomes = self.part(CoreServices), self.part(OutcomeServices)
         return AttemptReports(
             task_reader=self.reader,

@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 
 class TopologyServices(Part):
-    """Running, showing and controlling topologies."""
+    """Runs, shows and controls topologies."""
 
     @cached_property
     def outlines(self) -> TopologyRepository:
-        """Reads topologies with the outlines of their graphs, which need no library."""
+        """Reads topologies with the outlines of their graphs, without loading further libraries."""
         return TopologyRepository(self.part(CoreServices).stores, self.runtime, outline_of)
 
     @cached_property
     def definitions(self) -> TopologyRepository:
-        """Reads topologies with their whole graphs, the templates of their nodes' tasks included."""
+        """Reads topologies with their whole graphs, including the templates of their nodes' tasks."""
         return TopologyRepository(self.part(CoreServices).stores, self.runtime, read_stored_graph)
 
     @cached_property
@@ -66,7 +66,7 @@ class TopologyServices(Part):
 
     @cached_property
     def eraser(self) -> TopologyEraser:
-        """Erases tasks, topologies with their nodes among them."""
+        """Erases tasks, including topologies with their nodes."""
         from duetime.services.topologies.deletion import TopologyEraser
 
         stores, operations = self.part(CoreServices).stores, self.part(BulkServices).operations
@@ -74,7 +74,7 @@ class TopologyServices(Part):
 
     @cached_property
     def node_eraser(self) -> NodeEraser:
-        """Erases the nodes of topologies that were erased."""
+        """Erases the nodes of erased topologies."""
         from duetime.services.topologies.deletion import NodeEraser
 
         stores, task_eraser = self.part(CoreServices).stores, self.part(TaskServices).eraser
@@ -82,12 +82,12 @@ class TopologyServices(Part):
 
     @cached_property
     def node_inputs(self) -> NodeInputs:
-        """Gives nodes the results of their parents."""
+        """Provides nodes with the results of their parents."""
         return NodeInputs(self.outlines, self.part(CoreServices).stores)
 
     @cached_property
     def node_finished(self) -> NodeFinished:
-        """Does what follows the end of a topology's node."""
+        """Does the steps after the end of a topology's node."""
         return NodeFinished(
             topology_repository=self.outlines,
             node_tasks=self._node_tasks,
@@ -117,7 +117,7 @@ class TopologyServices(Part):
 
     @cached_property
     def watchdog(self) -> TopologyWatchdog:
-        """Watches topologies that run."""
+        """Watches running topologies."""
         return TopologyWatchdog(
             topology_repository=self.outlines,
             state_machine_steps=self.state_machine_steps,

@@ -13,7 +13,7 @@ from duetime.services.trigger.due_messages import DueMessages
 
 
 class TriggerServices(Part):
-    """Reading minutes, and sending what is due."""
+    """Reads minutes and sends due tasks."""
 
     @cached_property
     def dispatcher(self) -> Dispatcher:

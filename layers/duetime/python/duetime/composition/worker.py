@@ -1,4 +1,4 @@
-"""Composes the work on batches of messages, what may keep a task from starting, and what tasks call."""
+"""Composes the processing of message batches, the gates before a task starts, and the calls to targets."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
 
 
 class WorkerServices(Part):
-    """Working on batches of messages."""
+    """Processes batches of messages."""
 
     @cached_property
     def batch_worker(self) -> BatchWorker:
-        """Works on batches of messages."""
+        """Processes batches of messages."""
         core = self.part(CoreServices)
         return BatchWorker(
             tasks=core.stores.tasks,
@@ -76,7 +76,7 @@ class WorkerServices(Part):
 
     @cached_property
     def _job_watcher(self) -> JobWatcher:
-        # Few tasks are jobs: no other waits for the import.
+        # Few tasks are jobs, so the module is imported only for them.
         from duetime.composition.tasks import TaskServices
         from duetime.services.job_watcher import JobWatcher
 
@@ -155,43 +155,43 @@ class WorkerServices(Part):
 
 
 class TargetServices(Part):
-    """Calling the targets of tasks."""
+    """Calls the targets of tasks."""
 
     @cached_property
     def targets(self) -> Targets:
-        """What tasks call."""
+        """Calls targets."""
         topologies = TopologyRunner(
             deferred(lambda: topology_services(self).state_machine), deferred(lambda: topology_rollback(self))
         )
         package = self.part(StartGateServices).handlers_package
-        # Imported before its first task, while Lambda gives a starting process more of a processor.
+        # Imported before its first task, while Lambda gives a starting process more CPU.
         package.why_broken()
         handlers = HandlerRunner(ChainMap(REGISTRY, dict(BUILT_IN)), package)
         return Targets(handlers, HttpRunner(self.part(HttpServices).caller), self.aws_runner, topologies)
 
     @cached_property
     def aws_runner(self) -> AwsRunner:
-        """Calls the AWS resources that are targets, and those that notices are sent to."""
+        """Calls AWS resources, as targets and for notices."""
         return AwsRunner(Resources(self.platform.clients), self.settings.callable_arns)
 
     @cached_property
     def circuit_breakers(self) -> CircuitBreakers:
-        """What tasks call, with a circuit breaker for each HTTP host."""
+        """Calls targets, with a circuit breaker for each HTTP host."""
         return CircuitBreakers(self.targets, self.part(CoreServices).stores.circuit_breakers, self.runtime)
 
 
 class StartGateServices(Part):
-    """Keeping tasks from beginning: for an operator, for their broken handler, or for their schedule."""
+    """Gates that keep tasks from starting: an operator, a broken handler, or a schedule."""
 
     @cached_property
     def gates(self) -> StartGates:
-        """All gates, in the order in which they are asked."""
+        """All gates, in order."""
         of_all = (self.part(SwitchServices).gate, self.handler_availability, ApprovalGate(self.runtime.clock))
         return StartGates(of_all, of_occurrences=overlap_control(self))
 
     @cached_property
     def handler_availability(self) -> HandlerAvailability:
-        """Whether the handlers of tasks can be called."""
+        """Decides whether the handlers of tasks can be called."""
         return HandlerAvailability(self.handlers_package, self.runtime)
 
     @cached_property

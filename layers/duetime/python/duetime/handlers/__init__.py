@@ -1,4 +1,4 @@
-"""What authors of Python handlers use: register a handler for a task type, and talk to its running attempt.
+"""For authors of Python handlers: register a handler for a task type, and use the context of its running attempt.
 
     from duetime.handlers import Context, Unretriable, handler
 
@@ -24,7 +24,7 @@ A class may offer more phases than `run`, each given the same context and payloa
         def clean(self, context, payload): ...
 
 A phase may run more than once for a task (a crash, a lost answer): make its effects idempotent with
-`context.task_id`, and let a store refuse an older `context.fence` than it has seen.
+`context.task_id`, and let a store reject a `context.fence` older than the latest one it has seen.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ REGISTRY: dict[str, Registered] = {}
 
 
 class Registration(Protocol):
-    """Registers what it decorates, whose payload is plain JSON."""
+    """Registers the decorated handler, whose payload is plain JSON."""
 
     @overload
     def __call__(self, decorated: type[C], /) -> type[C]: ...  # type: ignore[overload-overlap]  # no class is both
@@ -95,7 +95,7 @@ class Registration(Protocol):
 
 
 class TypedRegistration(Protocol[P]):
-    """Registers what it decorates, whose payload is of a class."""
+    """Registers the decorated handler, whose payload is a value of a class."""
 
     @overload
     def __call__(self, decorated: type[C], /) -> type[C]: ...  # type: ignore[overload-overlap]  # no class is both
@@ -118,7 +118,7 @@ def handler(task_type: str = "", *, payload: type | None = None) -> Any:
     A function does `run`. A class is made once, without arguments, and its methods do the phases they are named
     after. Each is given a `Context` and the payload (decoded JSON); what `run` returns (JSON) is the result.
     Whatever it raises fails the attempt, which is retried by the task's policy, unless it is `Unretriable`.
-    Functions and methods may be coroutines: each attempt has an event loop of its own.
+    Functions and methods may be coroutines: each attempt has its own event loop.
 
     Args:
         task_type: The type.
@@ -129,7 +129,7 @@ def handler(task_type: str = "", *, payload: type | None = None) -> Any:
         HandlerIncomplete: a class has no method `run`.
         TaskTypeMissing: it is used without a type: `@handler` or `@handler()`.
     """
-    # Whatever type checkers say: a decorator without its parentheses is an easy mistake.
+    # At run time, whatever type checkers say: a decorator without parentheses is an easy mistake.
     if not isinstance(task_type, str) or not task_type:
         raise TaskTypeMissing(task_type)
 

@@ -1,4 +1,4 @@
-"""What a handler is given beside its payload: the running attempt, and what it is a run of."""
+"""The context of a handler: the running attempt, and the schedule or topology that it belongs to."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _NEVER = datetime.max.replace(tzinfo=UTC)
 
 
 class Accepted:
-    """What a handler returns that has only accepted the work: `return context.defer()`."""
+    """The return value of a handler that has only accepted the work: `return context.defer()`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunSchedule:
-    """The schedule that a task, or the topology that it is a node of, is a run of.
+    """The schedule of a task's run, or of the run of its topology.
 
     Attributes:
-        name: of the schedule.
-        scheduled_at: the time that this run stands for, before jitter and calendars, in UTC: also in a backfill.
-        previous_at: the schedule's time before that one; `None` if there is none.
-        next_at: the schedule's time after that one; `None` if there is none.
+        name: name of the schedule.
+        scheduled_at: the run's scheduled time before jitter and calendars, in UTC, also in a backfill.
+        previous_at: the previous scheduled time; `None` if there is none.
+        next_at: the next scheduled time; `None` if there is none.
         cause: `schedule`, `catch_up`, `backfill` or `manual`.
     """
 
@@ -39,7 +39,7 @@ class RunSchedule:
 
 @dataclass(frozen=True, slots=True)
 class RunTopology:
-    """The topology that a task is a node of: its id, the number of its run, and the node's name."""
+    """The topology of a node's task: its id, the number of its run, and the node's name."""
 
     id: str
     run: int
@@ -48,23 +48,23 @@ class RunTopology:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The running attempt, as its handler sees it.
+    """The running attempt, as seen by its handler.
 
     Attributes:
-        task_id: stable over all attempts: the idempotency key to hand on.
+        task_id: the same for all attempts; use it as an idempotency key.
         type: the task's type.
         attempt: 1 for the first.
-        fence: grows with every attempt; a store can refuse writes of an older one.
+        fence: increases with every attempt; a store can reject writes of an older one.
         deadline: when the phase must have ended, in UTC.
-        checkpoint: what an attempt that was paused left for this one; `None` if there is nothing.
-        inputs: of a topology's node, the results of the parents that it named in `inputs`, by their names.
-        traceparent: the trace in which the task was created (W3C Trace Context), to link spans to; `None` if the
-            request named none.
-        due_at: when the task was due, in UTC; `None` only in a context that a test has made without it.
+        checkpoint: the checkpoint of a paused attempt; `None` if there is none.
+        inputs: for a node of a topology, the results of the parents named in its `inputs`, by name.
+        traceparent: the trace of the task's creation (W3C Trace Context), for links of spans; `None` if the
+            request had none.
+        due_at: when the task was due, in UTC; `None` only in a test's context without it.
         created_at: when the task was created, in UTC; `None` likewise.
         lateness_ms: how long after its due time the first attempt started, in milliseconds.
-        schedule: the schedule that the task, or its topology, is a run of; `None` if it is none.
-        topology: the topology that the task is a node of; `None` if it is none.
+        schedule: the schedule of the task or of its topology; `None` if there is none.
+        topology: the topology of the task; `None` if it is no node.
         tags: the task's tags.
     """
 
@@ -86,7 +86,7 @@ class Context:
     tags: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def for_test(  # noqa: PLR0913 - the attributes that a handler may look at
+    def for_test(  # noqa: PLR0913 - the attributes that a handler may read
         cls,
         task_type: str = "test",
         *,
@@ -105,7 +105,7 @@ class Context:
         requested_action: str | None = None,
         report: Callable[[int | None, str], None] = lambda _percent, _message: None,
     ) -> Context:
-        """A context for a unit test, which calls the handler itself: `charge(Context.for_test(), payload)`.
+        """A context for a unit test that calls the handler itself: `charge(Context.for_test(), payload)`.
 
         `requested_action` is `pause` or `cancel`; `report` is called with each progress (percent and message).
         """
@@ -129,18 +129,18 @@ class Context:
 
     @property
     def requested_action(self) -> str | None:
-        """What the user asks of the attempt, as of the last heartbeat."""
+        """The user's request to the attempt, as of the last heartbeat."""
         return self.ask()
 
     def stop_if_requested(self, checkpoint: object = None) -> None:
-        """Stop here if the user asked for it: call it where the work can be left and taken up again.
+        """Stop here if the user requested it; call it where the work can be interrupted and continued.
 
         Args:
-            checkpoint: what the attempt that goes on after a pause is given, at most 4 KB of JSON.
+            checkpoint: data for the attempt that continues after a pause, at most 4 KB of JSON.
 
         Raises:
-            AttemptPaused: let it pass through.
-            AttemptCancelled: let it pass through.
+            AttemptPaused: do not catch it.
+            AttemptCancelled: do not catch it.
         """
         match self.requested_action:
             case "pause":
@@ -149,21 +149,21 @@ class Context:
                 raise AttemptCancelled
 
     def defer(self) -> Accepted:
-        """Say that the work is only accepted: `return context.defer()`.
+        """Return this if the work is only accepted: `return context.defer()`.
 
-        The task stays `running` until `POST /v1/tasks/{id}/notify` tells its end, or its deadline is over.
+        The task stays `running` until `POST /v1/tasks/{id}/notify` reports its end, or its deadline has passed.
         """
         return Accepted()
 
     def progress(self, percent: int, message: str = "") -> None:
-        """Tell how far the work has come.
+        """Report the progress of the work.
 
         Args:
-            percent: 0 to 100; anything beyond is taken to the nearer end, and a fraction is rounded down.
-            message: a few words; anything that is no text is converted with `str`.
+            percent: 0 to 100; other values are limited to this range, and fractions are rounded down.
+            message: a few words; other values are converted with `str`.
         """
         self.report(int(max(0, min(100, percent))), str(message))
 
     def heartbeat(self) -> None:
-        """Say that the attempt is alive. The worker says so by itself; this only does it now."""
+        """Renew the lease now. The worker also does so by itself."""
         self.report(None, "")

@@ -1,4 +1,4 @@
-"""Handlers that are coroutines."""
+"""Runs handlers that are coroutines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 _SPARE_SECONDS = 0.5
-"""A coroutine is cancelled so long before the deadline: a handler that is late takes its process with it."""
+"""A coroutine is cancelled this long before the deadline, as a late handler ends its whole process."""
 
 
 def result_of(
@@ -19,13 +19,13 @@ def result_of(
     new_event_loop: Callable[[], AbstractEventLoop] | None,
     late: Exception,
 ) -> object:
-    """The result of some work, in an event loop of its own.
+    """Wait for the result of an awaitable in a separate event loop.
 
     Args:
-        work: What a handler returned.
-        seconds: How long it may take; `None` for any time.
-        new_event_loop: Makes the event loop; `None` for asyncio's own.
-        late: Raised if it was cancelled, because it did not end in time.
+        work: Awaitable that a handler returned.
+        seconds: Timeout; `None` for none.
+        new_event_loop: Creates the event loop; `None` for asyncio's own.
+        late: Raised if it was cancelled because it did not end in time.
     """
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         return runner.run(_ended(work, seconds, late))

@@ -1,31 +1,31 @@
-"""What handlers raise, and what is raised at them."""
+"""Errors that handlers raise, and errors raised to them."""
 
 from __future__ import annotations
 
 
 class Unretriable(Exception):
-    """Raise it to fail the task at once: no further attempt would help."""
+    """Raise it to fail the task at once, when a retry would not help."""
 
 
 class PayloadInvalid(Unretriable, ValueError):
-    """The payload is not what the handler's `payload` says. No attempt would change that."""
+    """The payload does not match the handler's `payload`. A retry would not help."""
 
 
 class HandlerTimeout(Exception):
-    """A coroutine was cancelled, because it did not end in time."""
+    """A coroutine was cancelled because it did not end in time."""
 
 
 class HandlerIncomplete(TypeError):
-    """A handler class does not do the one phase that it must."""
+    """A handler class lacks the required phase `run`."""
 
     def __init__(self, task_type: str) -> None:
         super().__init__(f"the handler of the task type {task_type!r} has no method `run`")
 
 
 class TaskTypeMissing(TypeError):
-    """A handler was decorated without the type of its tasks.
+    """A handler was decorated without a task type.
 
-    The name of the function is not taken for it: tasks that wait would lose their handler when somebody renames it.
+    The function's name is not used as the type: waiting tasks would lose their handler when it is renamed.
     """
 
     def __init__(self, decorated: object) -> None:
@@ -42,4 +42,4 @@ class AttemptPaused(Exception):
 
 
 class AttemptCancelled(Exception):
-    """Raised by `Context.stop_if_requested` when the user asked for a cancel."""
+    """Raised by `Context.stop_if_requested` when the user asked for a cancellation."""

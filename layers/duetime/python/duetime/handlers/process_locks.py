@@ -15,13 +15,13 @@ _PROCESS_LOCKS: dict[str, tuple[BoundedSemaphore, int]] = {}
 
 @contextmanager
 def process_lock(key: str, limit: int = 1) -> Iterator[None]:
-    """Let at most so many handlers of this process into a block at once; it costs no call and no write.
+    """Let at most `limit` handlers of this process into a block at once, without a call or a write.
 
-    For what only a process shares: a model in memory, a connection, a file of the machine. What several machines
-    share needs a task's `lock`. Waiting counts towards the attempt's timeout; the lease is renewed meanwhile.
+    For resources within a process: a model in memory, a connection, a file of the machine. Resources shared by several
+    machines need a task's `lock`. Waiting counts towards the attempt's timeout; the lease is renewed meanwhile.
 
     Raises:
-        ValueError: the key was used with another limit before, or the limit is not positive.
+        ValueError: the key was used with another limit, or the limit is not positive.
     """
     if limit < 1:
         raise ValueError(f"the limit of process lock {key!r} should be at least 1")

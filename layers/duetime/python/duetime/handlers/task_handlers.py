@@ -1,4 +1,4 @@
-"""Registered handlers: what a decorated function becomes, and how a phase is called."""
+"""Registered handlers: the result of the decorator, and calls to a phase."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 P = TypeVar("P")
 R_co = TypeVar("R_co", covariant=True)
 PHASES = ("prepare", "run", "clean", "rollback")
-"""Names of the methods that a handler class may have; `run` is a must."""
+"""Names of the methods that a handler class may have; `run` is required."""
 
 
 class TaskHandler(Generic[P, R_co]):
-    """A function that is registered for a task type; calling it calls the function.
+    """A function registered for a task type; calling it calls the function.
 
     Callers create tasks for it with `client.tasks.of(...)` of the client, which uses `task_type` and `encode`.
     """
@@ -46,7 +46,7 @@ class TaskHandler(Generic[P, R_co]):
         """A payload as JSON.
 
         Raises:
-            PayloadInvalid: It is not what the handler takes.
+            PayloadInvalid: It does not match the handler's payload class.
         """
         if self.payload_model is None:
             return payload
@@ -60,11 +60,11 @@ class TaskHandler(Generic[P, R_co]):
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """The handler of a task type: what does each of the phases that it offers.
+    """The handler of a task type, with a callable for each phase that it offers.
 
     Attributes:
-        phases: by name.
-        payload_model: the class of the payload; `None` for plain JSON.
+        phases: callables by phase name.
+        payload_model: class of the payload; `None` for plain JSON.
     """
 
     phases: Mapping[str, Handler]
@@ -78,18 +78,18 @@ class Registered:
         *,
         seconds: float | None = None,
         new_event_loop: NewEventLoop | None = None,
-    ) -> Any:  # noqa: ANN401 - what a handler returns
+    ) -> Any:  # noqa: ANN401 - a handler's return value
         """Call a phase, and wait for its end if it is a coroutine.
 
         Args:
-            phase: Its name.
-            context: The attempt.
+            phase: Name of the phase.
+            context: Context of the attempt.
             payload: Decoded JSON.
-            seconds: How long it may take. Only a coroutine is cancelled after that; no limit by default.
-            new_event_loop: Makes the event loop of a coroutine; asyncio's own by default.
+            seconds: Timeout, after which a coroutine is cancelled; none by default.
+            new_event_loop: Creates the event loop of a coroutine; asyncio's own by default.
 
         Raises:
-            PayloadInvalid: The payload is not one of the handler's.
+            PayloadInvalid: The payload does not match the handler's payload class.
             HandlerTimeout: It was cancelled.
         """
         if self.payload_model is not None:
@@ -108,7 +108,7 @@ class Registered:
 
 
 def registered_as(task_type: str, decorated: Callable[..., Any], payload_model: type | None = None) -> Registered:
-    """What a function or class is registered as.
+    """Turn a decorated function or class into a registered handler.
 
     Raises:
         HandlerIncomplete: a class has no method `run`.

@@ -1,1 +1,1 @@
-"""What the use cases need of the outside: protocols that adapters implement, for real and in memory."""
+"""Protocols for everything that the use cases need from outside, implemented by adapters and in memory."""

@@ -1,4 +1,4 @@
-"""What an attempt asks before it starts, and what is notified of its end."""
+"""Checks before an attempt starts, and listeners to its end."""
 
 from __future__ import annotations
 
@@ -14,114 +14,114 @@ if TYPE_CHECKING:
 
 
 class StartGate(Protocol):
-    """Says which tasks must not begin now, though they are due."""
+    """Decides which due tasks must not start now."""
 
     def held(self, task: Task) -> Postponed | Skipped | None:
-        """Whether a task that was just claimed must wait or be skipped, and why; nothing if it may begin."""
+        """Whether a just-claimed task must wait or be skipped, and why; `None` if it may begin."""
         ...
 
 
 class SwitchRates(Protocol):
-    """Says how often attempts at tasks of a kind may start."""
+    """Limits how often attempts at selected tasks may start."""
 
     def rates(self, task: Task) -> tuple[Rate, ...]:
-        """The rates that a task has because of that, besides its own."""
+        """The rates that apply to a task in addition to its own."""
         ...
 
 
 class RateLimits(Protocol):
-    """Says when the attempts of a rate may start."""
+    """Decides when attempts with a rate may start."""
 
     def held(self, task: Task, of_switches: tuple[Rate, ...]) -> Postponed | None:
-        """Whether a claimed task whose target is about to be called must wait; nothing once it may start.
+        """Whether a claimed task must wait before its target is called; `None` once it may start.
 
         Args:
-            task: the record as it was claimed.
-            of_switches: the rates that it has besides its own.
+            task: the claimed record.
+            of_switches: rates that apply in addition to its own.
         """
         ...
 
 
 class ConcurrencyCaps(Protocol):
-    """Says how many tasks of a kind may run at once."""
+    """Limits how many of the selected tasks may run at once."""
 
     def caps(self, task: Task) -> tuple[LockClaim, ...]:
-        """The locks that a task needs because of that, besides its own."""
+        """The locks that a task needs for the caps, in addition to its own."""
         ...
 
 
 class InputReader(Protocol):
-    """Reads what the nodes of topologies are given of their parents' results."""
+    """Reads the inputs of topology nodes: results of their parents."""
 
     def inputs_of(self, task: Task) -> bytes | None:
-        """What a task is given, as one JSON object in UTF-8; `None` if it asks for nothing.
+        """A task's inputs as one JSON object in UTF-8; `None` if it asks for none.
 
         Raises:
-            InputsTooLarge: it has too many bytes together; trying again does not help.
+            InputsTooLarge: they are too large together; a retry does not help.
         """
         ...
 
 
 class TopologyChecker(Protocol):
-    """Sees to it that topologies which run come to their end, whatever happened to their executions."""
+    """Makes sure that running topologies come to their end, whatever happens to their executions."""
 
     def check_topology(self, task: Task) -> None:
-        """Check one.
+        """Check a topology.
 
         Args:
-            task: the topology's, as its running attempt was just read.
+            task: the topology's task, just read, with its running attempt.
 
         Raises:
-            Unavailable: it is to be checked again.
+            Unavailable: the check must be repeated.
         """
         ...
 
 
 class JobChecker(Protocol):
-    """Sees to it that jobs which AWS runs for tasks end their attempts."""
+    """Makes sure that jobs that AWS runs for tasks end their attempts."""
 
     def take_event(self, ended_job: tuple[str, ...]) -> DeleteMessage | RedeliverMessage:
-        """Take the event of a job's end.
+        """Process the event of a job's end.
 
         Args:
-            ended_job: as of `Message`.
+            ended_job: as in `Message`.
 
         Raises:
-            Unavailable: it is to be taken again.
+            Unavailable: the event must be processed again.
         """
         ...
 
     def check_job(self, task: Task) -> None:
-        """Check the job of an attempt, as that was just read.
+        """Check the job of an attempt whose record was just read.
 
         Raises:
-            Unavailable: it is to be checked again.
+            Unavailable: the check must be repeated.
         """
         ...
 
 
 class OccurrenceListener(Protocol):
-    """Does what the end of an occurrence means for its schedule; doing it twice is doing it once."""
+    """Updates a schedule after the end of an occurrence; repeating it is safe."""
 
     def follow(self, task: Task) -> None:
-        """Do what follows the end of this occurrence.
+        """Process the end of this occurrence.
 
         Raises:
-            Unavailable: it is to be done again.
+            Unavailable: the call must be repeated.
         """
         ...
 
 
 class NodeListener(Protocol):
-    """Does what the end of a node means for its topology, and a topology's for its nodes; twice is once."""
+    """Updates a topology after the end of a node, and its nodes after its own end; repeating it is safe."""
 
     def follow(self, task: Task) -> Millis | None:
-        """Do what follows the end of this node or topology.
+        """Process the end of this node or topology.
 
         Returns:
-            From when on it may expire; `None` if it is a node of a topology that goes on.
+            When it may expire; `None` for a node of a running topology.
 
         Raises:
-            Unavailable: it is to be done again.
+            Unavailable: the call must be repeated.
         """
         ...

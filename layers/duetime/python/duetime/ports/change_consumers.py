@@ -1,4 +1,4 @@
-"""What consumes the changes of the table: those who are notified, the event bus, and the archive."""
+"""Consumers of the table's changes, with the event bus and the archive."""
 
 from __future__ import annotations
 
@@ -13,51 +13,51 @@ if TYPE_CHECKING:
 
 
 class ChangeConsumer(Protocol):
-    """Does something with the writes of records, after they were made.
+    """Processes writes of records after they were made.
 
-    It is told of each write at least once. One that raises is logged and counted; the others are told all the same.
+    It gets each write at least once. An error in one consumer is logged and counted, and does not affect the others.
     """
 
     @property
     def name(self) -> str:
-        """What its failures are logged and counted under: a word, as in names of metrics."""
+        """A word for its failures in log lines and names of metrics."""
         ...
 
     def consume(self, changes: ChangeBatch) -> None:
-        """Take a batch."""
+        """Process a batch."""
         ...
 
 
 class EventBus(Protocol):
-    """A bus that hands events to whoever has a rule for them."""
+    """A bus that delivers events by rules."""
 
     def publish(self, events: Sequence[Event]) -> int:
-        """Put events on the bus; what it does not take is tried again a few times.
+        """Put events on the bus; rejected ones are retried a few times.
 
         Returns:
-            How many it did not take.
+            The number of rejected events.
         """
         ...
 
 
 class ArchiveEncoder(Protocol):
-    """Writes a task as a line of an object."""
+    """Encodes a task as a line of the archive."""
 
     def line(self, task: Task, older: Sequence[AttemptRecord]) -> str:
         """A task with its attempts and events, without a line break.
 
         Args:
-            task: the record, with the contents that were found.
-            older: attempts that the record had no more room for.
+            task: the record, with its available contents.
+            older: attempts stored outside the record.
 
         Raises:
-            ValueError: a content is not the JSON that it should be.
+            ValueError: a content is not valid JSON.
         """
         ...
 
 
 class ArchiveStore(Protocol):
-    """The bucket that holds the archive."""
+    """The archive's bucket."""
 
     def put(self, key: str, lines: Sequence[str]) -> None:
         """Write an object; writing it again replaces it.

@@ -19,9 +19,9 @@ class Delivery:
     """One delivery of a message to a worker.
 
     Attributes:
-        message: what it carries.
-        receipt: proof of this delivery, needed to change when it comes back.
-        id: the queue's own id of the message, by which a batch reports it.
+        message: the message.
+        receipt: handle of this delivery, needed to change its visibility.
+        id: the queue's id of the message, with which a batch reports it.
         sent_at: when the message was sent; 0 if the queue does not say.
     """
 
@@ -33,67 +33,67 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """A message to be sent with a delay of whole seconds, 0 to 900."""
+    """A message to send with a delay of whole seconds, 0 to 900."""
 
     message: Message
     delay_seconds: int
 
 
 class WorkQueues(Protocol):
-    """One queue per priority, and one per pulled type; at-least-once, in no order.
+    """One queue per priority, and one per pulled type; at-least-once, unordered.
 
-    A message whose pull queue has no queue goes to the one of its priority.
+    A message whose pulled type has no queue goes to the queue of its priority.
     """
 
     def send(self, outgoing: Sequence[Outgoing]) -> list[Outgoing]:
-        """Send messages, ten a request.
+        """Send messages, ten per request.
 
         Returns:
-            Those that the queue did not acknowledge.
+            The messages that the queue did not acknowledge.
         """
         ...
 
     def come_back(self, deliveries: Sequence[Delivery], seconds: Sequence[int]) -> None:
-        """Set after how many seconds each of up to ten undeleted messages is delivered again, in one request.
+        """Set the visibility timeouts of up to ten undeleted messages, in one request.
 
-        A message that is gone already is passed over.
+        Already deleted messages are skipped.
         """
         ...
 
     def depth(self, priority: Priority, pull_queue: str = "") -> QueueDepth:
-        """About how many messages the queue of a priority, or a pull queue, has."""
+        """Approximate number of messages in the queue of a priority or a pull queue."""
         ...
 
 
 class PullQueues(WorkQueues, Protocol):
-    """The queues as they are for whoever receives from them by itself."""
+    """The queues for callers that receive messages themselves."""
 
     def receive(self, pull_queue: str, limit: int, wait_seconds: int, away_seconds: int) -> list[Delivery]:
         """Receive messages of one pull queue.
 
         Args:
             pull_queue: a pulled type that has a queue.
-            limit: most messages, 1 to 10.
-            wait_seconds: how long to wait for the first one.
-            away_seconds: after how many seconds those that are not deleted are delivered again.
+            limit: maximum number of messages, 1 to 10.
+            wait_seconds: how long to wait for the first message.
+            away_seconds: seconds until undeleted messages are delivered again.
 
         Returns:
-            What was there; a message that is not ours is deleted and left out.
+            The received messages; foreign ones are deleted and left out.
         """
         ...
 
     def delete(self, deliveries: Sequence[Delivery]) -> None:
-        """Delete up to ten messages of one queue. One that is gone already is passed over."""
+        """Delete up to ten messages of one queue; already deleted ones are skipped."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """An event that can become no task.
+    """An event that cannot become a task.
 
     Attributes:
-        body: as it came.
-        reason: why, in words.
+        body: body as received.
+        reason: the reason in words.
     """
 
     body: str
@@ -101,12 +101,12 @@ class Reject:
 
 
 class Rejects(Protocol):
-    """Keeps them for a person to check."""
+    """Stores rejected events for a person to check."""
 
     def put(self, rejects: Sequence[Reject]) -> list[Reject]:
-        """Keep events.
+        """Store rejected events.
 
         Returns:
-            Those that were not kept for sure.
+            The events that may not have been stored.
         """
         ...

@@ -1,4 +1,4 @@
-"""Time, randomness, concurrency and the process: injected, so that a test or a simulation can control them."""
+"""Clock, randomness, concurrency and process, injected so that tests and simulations can control them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class SpanKind(Enum):
-    """What a span is to others: it makes work, does work of others, calls somebody and waits, or none of these."""
+    """OpenTelemetry's kind of a span: producer, consumer, client, or internal."""
 
     INTERNAL = "internal"
     PRODUCER = "producer"
@@ -26,13 +26,13 @@ class SpanKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Something that takes time.
+    """A timed section of a trace.
 
     Attributes:
-        attributes: by the semantic conventions of OpenTelemetry.
-        links: contexts (`traceparent`) of what caused it, perhaps long ago.
-        parent: the context that it is a part of; `None` for the span that is open in this thread, if any.
-        begins_trace: it is a part of nothing, and begins a trace of its own, whatever is open in this thread.
+        attributes: attributes named by OpenTelemetry's semantic conventions.
+        links: contexts (`traceparent`) of its causes, perhaps long ago.
+        parent: context of its parent; `None` for the open span in this thread, if any.
+        begins_trace: whether it begins a new trace, even if a span is open in this thread.
     """
 
     name: str
@@ -48,37 +48,37 @@ class OpenSpan(Protocol):
 
     @property
     def context(self) -> str | None:
-        """Its own `traceparent`; `None` if it is not exported."""
+        """The span's `traceparent`; `None` if it is not exported."""
         ...
 
     def end_with(self, attributes: Mapping[str, str | int], error: str = "") -> None:
-        """Add what is known at its end; with a type of error, it has failed."""
+        """Add attributes known at its end; an error type marks it as failed."""
         ...
 
 
 class Tracer(Protocol):
-    """Makes spans. Never waits for whoever they are exported to, but in `flush`."""
+    """Creates spans. Never waits for their export, except in `flush`."""
 
     def span(self, span: Span) -> AbstractContextManager[OpenSpan]:
         """A span around a block."""
         ...
 
     def current(self) -> str | None:
-        """The `traceparent` of the span that is open in this thread; `None` if there is none, or nobody exports it."""
+        """The `traceparent` of the open span in this thread; `None` if there is none, or it is not exported."""
         ...
 
     def flush(self) -> None:
-        """Export what has ended, for a bounded time. Never raises."""
+        """Export ended spans, for a bounded time. Never raises."""
         ...
 
 
 class Untraced:
-    """The tracer of a deployment that exports no spans, and each of its spans."""
+    """The tracer of a deployment that exports no spans, and at the same time each of its spans."""
 
     context: str | None = None
 
-    def span(self, span: Span) -> AbstractContextManager[OpenSpan]:  # noqa: ARG002 - nobody looks at it
-        """Trace nothing."""
+    def span(self, span: Span) -> AbstractContextManager[OpenSpan]:  # noqa: ARG002 - unused
+        """Create no span."""
         return nullcontext(self)
 
     def current(self) -> str | None:
@@ -89,7 +89,7 @@ class Untraced:
         """Export nothing."""
 
     def end_with(self, attributes: Mapping[str, str | int], error: str = "") -> None:
-        """Keep nothing."""
+        """Do nothing."""
 
 
 UNTRACED = Untraced()
@@ -113,7 +113,7 @@ class RandomSource(Protocol):
     """Randomness."""
 
     def bits(self, count: int) -> int:
-        """A number of so many random bits."""
+        """A number with the given count of random bits."""
         ...
 
     def below(self, bound: int) -> int:
@@ -125,7 +125,7 @@ class RandomSource(Protocol):
         ...
 
     def nonce(self) -> str:
-        """A short text that will not be drawn again."""
+        """A short text that is unique for practical purposes."""
         ...
 
 
@@ -139,26 +139,26 @@ class Job(Protocol):
 
 
 class Executor(Protocol):
-    """Runs things concurrently."""
+    """Runs calls concurrently."""
 
     def start(self, work: Callable[[], None]) -> Job:
-        """Begin something. It must not raise: there is nobody to catch it."""
+        """Start a call. It must not raise: no caller could catch the error."""
         ...
 
     def wait(self, jobs: Sequence[Job], until: Millis) -> None:
-        """Return when all jobs have ended, one more of them has ended, or the time has come."""
+        """Return when all jobs have ended, another one of them ends, or at the given time."""
         ...
 
     def map(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
-        """Do the same for each item, several at once; results in the items' order. Raises what `work` raises."""
+        """Call `work` for each item, several in parallel; results in the items' order. Raises the errors of `work`."""
         ...
 
 
 class Process(Protocol):
-    """The process that everything runs in."""
+    """The process of the function."""
 
     def end(self) -> None:
-        """End it at once: a thread cannot be stopped otherwise."""
+        """End it at once, as a thread cannot be stopped otherwise."""
         ...
 
 
@@ -166,32 +166,32 @@ class Telemetry(Protocol):
     """Counts and measures, written out once per invocation."""
 
     def count(self, name: str, number: int = 1, **dimension: str) -> None:
-        """Add to a count, and to that of one value of its dimension if that is named."""
+        """Add to a count, and to that of one value of its dimension if given."""
         ...
 
     def measure(self, name: str, milliseconds: Millis, **dimension: str) -> None:
-        """Note one length of time, also for one value of its dimension if that is named."""
+        """Record one duration, also for one value of its dimension if given."""
         ...
 
     def note(self, text: str, **facts: object) -> None:
-        """Log something worth a person's attention."""
+        """Log an event that a person should see."""
         ...
 
     def attempt(self, task: Task) -> AbstractContextManager[None]:
-        """Attribute what is logged and printed in this block to an attempt at this task, as it was claimed."""
+        """Attribute lines logged and printed in this block to an attempt at this claimed task."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What every use case runs on.
+    """The environment of every use case.
 
     Attributes:
         clock: the time.
         random_source: randomness.
-        executor: runs things concurrently.
+        executor: runs calls concurrently.
         telemetry: counts, measures and logs.
-        tracer: makes spans.
+        tracer: creates spans.
     """
 
     clock: Clock
@@ -205,15 +205,15 @@ class Runtime:
         return self.clock.now()
 
     def nonce(self) -> str:
-        """A short text that will not be drawn again."""
+        """A short text that is unique for practical purposes."""
         return self.random_source.nonce()
 
 
 class Heartbeat(Protocol):
-    """A sign of life for a monitor outside."""
+    """A heartbeat for an external monitor."""
 
     def send(self, beat_id: str) -> None:
-        """Send one, without waiting for an answer. Never raises."""
+        """Send a heartbeat, without waiting for a response. Never raises."""
         ...
 
 
@@ -221,5 +221,5 @@ class FanOut(Protocol):
     """Further invocations of the trigger."""
 
     def read_groups(self, groups: Sequence[int]) -> None:
-        """Have each of these groups of shards read by an invocation of its own."""
+        """Read each of these groups of shards in a separate invocation."""
         ...

@@ -1,4 +1,4 @@
-"""What is stored beside tasks and topologies: a protocol for each kind, and all of them together."""
+"""The stores except those of tasks and topologies: a protocol for each kind, and all of them together."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Stores(Protocol):
-    """The stores of a deployment. A function makes only those that it asks for."""
+    """The stores of a deployment. Each is created at first use."""
 
     @property
     def tasks(self) -> TaskStore:
@@ -55,7 +55,7 @@ class Stores(Protocol):
 
     @property
     def schedules(self) -> ScheduleStore:
-        """Schedules, and which of their occurrences goes on."""
+        """Schedules and their active runs."""
         ...
 
     @property
@@ -65,7 +65,7 @@ class Stores(Protocol):
 
     @property
     def topologies(self) -> TopologyStore:
-        """How far the runs of topologies have come."""
+        """Run states of topologies."""
         ...
 
     @property
@@ -80,12 +80,12 @@ class Stores(Protocol):
 
     @property
     def locks(self) -> LockStore:
-        """Locks and who waits for them."""
+        """Locks and their lines."""
         ...
 
     @property
     def rates(self) -> RateStore:
-        """How far the rates of tasks are used up."""
+        """States of rates."""
         ...
 
     @property
@@ -95,51 +95,51 @@ class Stores(Protocol):
 
     @property
     def circuit_breakers(self) -> CircuitStore:
-        """The circuits of HTTP hosts that have failed."""
+        """Circuits of HTTP hosts that have failed."""
         ...
 
     @property
     def cursors(self) -> CursorStore:
-        """How far the minutes of each group of shards have been read."""
+        """Read positions of each group of shards."""
         ...
 
     @property
     def shards(self) -> ShardStore:
-        """How the number of shards has grown."""
+        """Announced numbers of shards."""
         ...
 
     @property
     def long_polls(self) -> LongPollStore:
-        """Which requests of the API wait."""
+        """Places for waiting API requests."""
         ...
 
     @property
     def subscriptions(self) -> WatchStore:
-        """Who watches what."""
+        """Connections and subscriptions of live updates."""
         ...
 
 
 class LockStore(Protocol):
-    """Locks and the lines before them."""
+    """Locks and their lines."""
 
     def read(self, name: LockName, waiters: int) -> tuple[Lock, list[Waiter]]:
-        """Read a lock and the first of its line, consistently; one that is not stored has no holders."""
+        """Read a lock and the first tasks in its line, consistently; a missing one has no holders."""
         ...
 
     def read_many(self, names: Sequence[LockName]) -> list[Lock]:
-        """Read many locks without their lines, eventually consistently; those that are not stored are left out."""
+        """Read many locks without their lines, eventually consistent; missing ones are left out."""
         ...
 
     def save(self, lock: Lock, nonce: str, expires_at: Millis, taker: Holder | None = None) -> bool:
-        """Store a lock's holders, if it is still at the version that was read.
+        """Store a lock's holders, if it still has the version that was read.
 
-        Safe to resend: a rejection by an item that bears the save's own nonce is a success.
+        Safe to resend: a rejection by an item with the save's own nonce is a success.
 
         Args:
-            lock: at the version that was read, with its new holders.
-            nonce: of this save.
-            expires_at: when the lock may be forgotten.
-            taker: the attempt that takes it; rejected if a later attempt of the same task is among the stored holders.
+            lock: lock with the version that was read, and the new holders.
+            nonce: nonce of this save.
+            expires_at: when the lock may be removed.
+            taker: attempt that takes it; rejected if a later attempt of the same task is among the stored holders.
 
         Returns:
             Whether they are stored.
@@ -147,63 +147,63 @@ class LockStore(Protocol):
         ...
 
     def renew(self, name: LockName, holder: Holder, expires_at: Millis) -> bool:
-        """Let a hold last until the holder's new end; one that comes late takes back nothing that a later one gave.
+        """Extend a hold to the holder's new end; a late renewal shortens nothing.
 
         Args:
-            name: the lock.
+            name: name of the lock.
             holder: the task, its fence and its new end.
-            expires_at: when the lock may be forgotten: not before any hold of it can end.
+            expires_at: when the lock may be removed, not before any hold can end.
 
         Returns:
-            Whether the task still holds the lock by this fence.
+            Whether the task still holds the lock with this fence.
         """
         ...
 
     def join(self, name: LockName, waiter: Waiter, expires_at: Millis) -> None:
-        """Put a task into a lock's line; joining twice is joining once."""
+        """Add a task to a lock's line; joining again changes nothing."""
         ...
 
     def leave(self, name: LockName, waiter: Waiter) -> None:
-        """Take a task out of a lock's line, unless it has joined again with a later generation."""
+        """Remove a task from a lock's line, unless it has joined again with a later generation."""
         ...
 
     def list_keys(self, owner: str, after: str, limit: int) -> list[str]:
-        """Keys of an owner's locks in their order, eventually consistently; the list goes on behind `after`."""
+        """Keys of an owner's locks in order, eventually consistent; the list continues after `after`."""
         ...
 
 
 class LongPollStore(Protocol):
-    """The places in which requests of the API wait: each is held by one at a time, until an instant."""
+    """Places for waiting API requests: each has at most one holder, until an instant."""
 
     def take(self, place: int, nonce: str, now: Millis, until: Millis) -> bool:
-        """Take a place, unless another holds it. Safe to resend.
+        """Take a place, unless another request holds it. Safe to resend.
 
         Args:
-            place: its number.
-            nonce: of whoever takes it.
-            now: a holder whose time was over by then has it no more.
-            until: when this holder's time is over, should it not give the place back.
+            place: number of the place.
+            nonce: nonce of the request.
+            now: a hold that has ended by this time does not count.
+            until: when the hold ends if the place is not released.
         """
         ...
 
     def give_back(self, place: int, nonce: str) -> None:
-        """Let others have a place; it does nothing if another holds it by now."""
+        """Release a place; does nothing if another request holds it."""
         ...
 
 
 class RateStore(Protocol):
-    """How far rates are used up."""
+    """States of rates."""
 
     def apply(self, name: RateName, update: RateUpdate, expires_at: Millis) -> tuple[bool, RateState]:
-        """Make an update, if what it requires holds. One that is sent twice may be made twice: a start is lost then.
+        """Make an update, if its conditions hold. An update sent twice may be made twice, which loses a start.
 
         Args:
-            name: the part.
-            update: what it sets, adds and requires.
-            expires_at: when the part may be forgotten.
+            name: name of the part.
+            update: values to set and add, and conditions.
+            expires_at: when the part may be removed.
 
         Returns:
-            Whether it was made; and the state after it, or the one that has rejected it.
+            Whether it was made; and the state after it, or the state that rejected it.
 
         Raises:
             Unavailable: the store throttles or fails after its own retries.
@@ -219,9 +219,9 @@ class SwitchStore(Protocol):
         ...
 
     def save(self, switches: Switches, nonce: str) -> bool:
-        """Store all switches, if they are still at the version that was read.
+        """Store all switches, if they still have the version that was read.
 
-        Safe to resend: a rejection by an item that bears the save's own nonce is a success.
+        Safe to resend: a rejection by an item with the save's own nonce is a success.
 
         Returns:
             Whether they are stored.
@@ -233,13 +233,13 @@ class CircuitStore(Protocol):
     """The circuits of HTTP hosts that have failed, each of one owner's calls."""
 
     def read(self, owner: str, host: str, *, consistent: bool) -> Circuit:
-        """Read the circuit of an owner's calls to a host; it is closed while nothing is stored."""
+        """Read the circuit of an owner's calls to a host; closed if nothing is stored."""
         ...
 
     def save(self, circuit: Circuit, nonce: str, expires_at: Millis) -> bool:
-        """Store a circuit, if it is still at the version that was read.
+        """Store a circuit, if it still has the version that was read.
 
-        Safe to resend: a rejection by an item that bears the save's own nonce is a success.
+        Safe to resend: a rejection by an item with the save's own nonce is a success.
 
         Returns:
             Whether it is stored.
@@ -247,35 +247,35 @@ class CircuitStore(Protocol):
         ...
 
     def list_open(self, limit: int) -> list[Circuit]:
-        """Circuits that are not closed, by their hosts' names, eventually consistently."""
+        """Circuits that are not closed, in order of host name, eventually consistent."""
         ...
 
 
 class ScheduleStore(Protocol):
-    """Schedules, and which of their occurrences goes on."""
+    """Schedules and their active runs."""
 
     def read(self, owner: str, name: str) -> tuple[StoredSchedule | None, Activity]:
         """Read a schedule and its activity in one request, consistently."""
         ...
 
     def vacancy(self, owner: str, name: str) -> int | None:
-        """The edition at which a schedule of this name is created, read consistently; `None` if there is one.
+        """The edition for creating a schedule with this name, read consistently; `None` if the name is taken.
 
-        It is 0 for a name that nothing has had lately, else the edition of the deletion marker: a creation names what
-        it read, so that one which arrives late cannot replace what has come, or gone, in the meantime.
+        It is 0 for an unused name, else the edition of the deletion marker: a creation gives the edition that it read,
+        so that a late one cannot replace a schedule that was created or deleted meanwhile.
         """
         ...
 
     def read_removed(self, owner: str, name: str) -> RemovedSchedule | None:
-        """What was left of the schedule that was last removed under a name, for some hours, if no other has it now."""
+        """The remains of the schedule last deleted under a name, for some hours, unless another one has it now."""
         ...
 
     def save(self, stored: StoredSchedule, nonce: str) -> bool:
-        """Store a schedule, if it is still itself and at the edition that was read; a new one, if the name is vacant.
+        """Store a schedule, if its identity and edition are as read; a new one, if the name is vacant.
 
-        Its `uid` says which schedule it is: another one of the same name is left alone, whatever its edition.
+        The `uid` identifies the schedule: another one with the same name is not changed, whatever its edition.
 
-        Safe to resend: a rejection by an item that bears the save's own nonce is a success.
+        Safe to resend: a rejection by an item with the save's own nonce is a success.
 
         Returns:
             Whether it is stored, at the next edition.
@@ -283,17 +283,17 @@ class ScheduleStore(Protocol):
         ...
 
     def remove(self, stored: StoredSchedule, nonce: str, expires_at: Millis) -> bool:
-        """Remove a schedule and its activity, if it is still at the edition that was read, or gone already.
+        """Remove a schedule and its activity, if it still has the edition that was read, or is already deleted.
 
-        A deletion marker takes its place until `expires_at`; another schedule of its name is left alone.
+        A deletion marker replaces it until `expires_at`; another schedule with its name is not changed.
 
         Returns:
-            Whether it is gone.
+            Whether it is deleted.
         """
         ...
 
     def save_activity(self, owner: str, name: str, activity: Activity, nonce: str) -> bool:
-        """Store which occurrence goes on, if that is still at the version that was read. Safe to resend.
+        """Store the activity, if it still has the version that was read. Safe to resend.
 
         Returns:
             Whether it is stored, at the next version.
@@ -301,7 +301,7 @@ class ScheduleStore(Protocol):
         ...
 
     def list_after(self, owner: str, after: str, limit: int) -> list[StoredSchedule]:
-        """An owner's schedules in order of their names, eventually consistently; the list goes on behind `after`."""
+        """An owner's schedules in order of name, eventually consistent; the list continues after `after`."""
         ...
 
 
@@ -309,7 +309,7 @@ class CalendarStore(Protocol):
     """Calendars."""
 
     def put(self, owner: str, calendar: Calendar, incarnation: Incarnation, nonce: str) -> bool:
-        """Store a calendar, if what is under its name is still at the edition that was read. Safe to resend.
+        """Store a calendar, if its name still has the edition that was read. Safe to resend.
 
         Returns:
             Whether it is stored, at the next edition.
@@ -320,67 +320,67 @@ class CalendarStore(Protocol):
         ...
 
     def read(self, owner: str, name: str) -> Calendar | None:
-        """Read a calendar, consistently; `None` if there is none."""
+        """Read a calendar, consistently; `None` if it does not exist."""
         ...
 
     def read_edition(self, owner: str, name: str) -> tuple[Calendar | None, Incarnation]:
-        """Read a calendar and the edition of what is under its name, consistently; a deletion marker has one too."""
+        """Read a calendar and the edition of its name, consistently; a deletion marker has one too."""
         ...
 
     def remove(self, owner: str, calendar: Calendar, incarnation: Incarnation, nonce: str, expires_at: Millis) -> bool:
-        """Remove a calendar, if it is still at the edition that was read, or gone already.
+        """Delete a calendar, if it still has the edition that was read, or is already deleted.
 
-        A deletion marker takes its place until `expires_at`.
+        A deletion marker replaces it until `expires_at`.
 
         Returns:
-            Whether it is gone.
+            Whether it is deleted.
         """
         ...
 
     def list_after(self, owner: str, after: str, limit: int) -> list[Calendar]:
-        """An owner's calendars in order of their names, eventually consistently; the list goes on behind `after`."""
+        """An owner's calendars in order of name, eventually consistent; the list continues after `after`."""
         ...
 
 
 class SummaryStore(Protocol):
-    """The counts of each owner's tasks, in parts, and which steps are in them."""
+    """The counts of each owner's tasks, in parts, and the steps that are counted."""
 
     def counted(self, of: StepSet) -> CountedSteps:
         """Read which steps of a set are counted, consistently."""
         ...
 
     def count(self, of: StepSet, counted: CountedSteps, steps: Sequence[Step], nonce: str) -> bool:
-        """Add steps to the counts and remember them, both or neither, if the set is still as it was read.
+        """Add steps to the counts and record them, both or neither, if the set is as it was read.
 
         Args:
-            of: the set.
-            counted: as it was read; none of the steps is in it.
-            steps: about no more than `MOST_TYPES` types.
-            nonce: of this write.
+            of: set of the steps.
+            counted: counted steps as read; contains none of `steps`.
+            steps: steps of at most `MOST_TYPES` types.
+            nonce: nonce of this write.
 
         Returns:
-            Whether they are counted. If not, somebody else has counted, or counts at the same time: read again.
+            Whether they are counted. If not, another process has counted, or is counting: read again.
         """
         ...
 
     def read(self, owner: str, part: int, generation: int = 0) -> Summary:
-        """Read one part of an owner's counts, eventually consistently."""
+        """Read one part of an owner's counts, eventually consistent."""
         ...
 
     def expire_counts(self, owner: str, part: int, generation: int, expires_at: Millis) -> None:
-        """Give one part of an owner's counts of all generations before this one a time to live. Safe to resend."""
+        """Set the TTL of one part of an owner's counts of all earlier generations. Safe to resend."""
         ...
 
 
 class SummaryRecounts(Protocol):
-    """The generations of the counts, and what recounts of the table find."""
+    """The generations of the counts, and the results of recounts."""
 
     def generation(self) -> Generation | None:
-        """Read the generation of the counts, consistently; `None` if nothing was ever counted."""
+        """Read the generation of the counts, consistently; `None` before the first count."""
         ...
 
     def save(self, generation: Generation, nonce: str) -> bool:
-        """Store the generation's next version, if it is still as it was read.
+        """Store the generation's next version, if it is as it was read.
 
         Returns:
             Whether it is stored.
@@ -388,65 +388,65 @@ class SummaryRecounts(Protocol):
         ...
 
     def is_fresh(self, at: Millis) -> bool:
-        """Whether the table is small, and has no task that was created before a time."""
+        """Whether the table is small, and has no task created before a time."""
         ...
 
     def older_tasks(self, cursor: str, since: Millis, pages: int) -> OlderTasks:
-        """Read a part of the table, for tasks that were created before a time, eventually consistently.
+        """Read a part of the table for tasks created before a time, eventually consistent.
 
         Args:
-            cursor: where the part begins; empty for the beginning of the table.
+            cursor: start of the part; empty for the start of the table.
             since: the time.
-            pages: the most megabytes to read.
+            pages: maximum megabytes to read.
         """
         ...
 
     def add_older(
         self, generation: Generation, recount: Recount, owner: str, type_: str, numbers: Mapping[Group, int]
     ) -> None:
-        """Add what the part of a recount that is being counted found. Safe to resend."""
+        """Add the result of the present part of a recount. Safe to resend."""
         ...
 
     def read_older(self, generation: Generation, recount: Recount, owner: str) -> Summary:
-        """What a recount found of an owner's tasks, eventually consistently."""
+        """The result of a recount for an owner's tasks, eventually consistent."""
         ...
 
     def list_owner(self, owner: str) -> None:
-        """Have an owner in the list of those that have tasks."""
+        """Add an owner to the list of owners with tasks."""
         ...
 
     def owners(self, after: str, limit: int) -> Sequence[str]:
-        """The owners that have, or had, tasks: those behind one, in their order."""
+        """The owners that have or had tasks, after the given one, in order."""
         ...
 
 
 class TracebackStore(Protocol):
-    """One traceback a task: that of the attempt with the highest fence."""
+    """One traceback per task: that of the attempt with the highest fence."""
 
     def keep(self, task_id: TaskId, traceback: AttemptTraceback, expiry: Expiry) -> None:
-        """Keep a traceback in the place of the one before; not in that of a later attempt. Safe to resend."""
+        """Store a traceback, replacing an earlier one, but not that of a later attempt. Safe to resend."""
         ...
 
     def find(self, task_id: TaskId) -> AttemptTraceback | None:
-        """The traceback that is kept for a task; `None` for none."""
+        """The stored traceback of a task; `None` for none."""
         ...
 
 
 class CursorStore(Protocol):
-    """How far each group of shards has been read, and by whom it is being read."""
+    """The read position of each group of shards, and the invocation that holds the group."""
 
     def take(self, group: int, holder: str, now: Millis, until: Millis, first: Cursors) -> Cursors | None:
-        """Take a group for reading until the given instant, if nobody else holds it.
+        """Take a group for reading until the given instant, unless another invocation holds it.
 
         Args:
             group: number of the group.
-            holder: who takes it; unique to an invocation.
+            holder: unique id of the invocation.
             now: the time by the taker's clock.
-            until: when the hold ends by itself.
-            first: the cursors of a group that has none yet.
+            until: when the hold expires.
+            first: cursors for a group that has none yet.
 
         Returns:
-            Its cursors, at a new epoch; `None` if somebody else holds it.
+            Its cursors, at a new epoch; `None` if another invocation holds it.
 
         Raises:
             ClockWrong: the store's own clock differs too much from `now`; the group is not taken.
@@ -454,38 +454,38 @@ class CursorStore(Protocol):
         ...
 
     def advance(self, group: int, cursors: Cursors, until: Millis) -> bool:
-        """Store how far a group has been read, and keep the hold until `until` (0: let it go).
+        """Store the read position of a group, and hold it until `until` (0 releases it).
 
         Returns:
-            Whether it is stored: not if the epoch is no longer the group's.
+            Whether it is stored; `False` if the group has another epoch.
         """
         ...
 
     def join(self, group: int, cursors: Cursors) -> Cursors | None:
-        """Add what was done to what is stored by now, whoever holds the group; the hold stays as it is.
+        """Add progress to the stored cursors, whoever holds the group; the hold does not change.
 
         Returns:
-            The cursors that are stored now, at a new epoch; `None` if somebody else holds the group.
+            The stored cursors, at a new epoch; `None` if another invocation holds the group.
         """
         ...
 
     def read(self, group: int) -> Cursors | None:
-        """Read how far a group has been read, eventually consistently; `None` if nobody has read it yet."""
+        """Read the position of a group, eventually consistent; `None` if it has never been read."""
         ...
 
 
 class ShardStore(Protocol):
-    """How the number of shards has grown."""
+    """The announced numbers of shards."""
 
     def read(self) -> ShardHistory:
-        """Read every number that was announced, consistently."""
+        """Read every announced number, consistently."""
         ...
 
     def announce(self, shards: int, now: Millis) -> ShardHistory:
-        """Make it known that there may be tasks in so many shards from now on. Safe to resend.
+        """Announce that tasks may be in this number of shards from now on. Safe to resend.
 
         Returns:
-            Every number that was announced by now.
+            All announced numbers.
         """
         ...
 
@@ -494,11 +494,11 @@ class BulkStore(Protocol):
     """Bulk operations. Every method may raise `duetime.domain.errors.Unavailable`."""
 
     def read(self, operation_id: TaskId) -> BulkOperation | None:
-        """Read one, consistently; `None` if there is none."""
+        """Read an operation, consistently; `None` if it does not exist."""
         ...
 
     def save(self, operation: BulkOperation, nonce: str) -> bool:
-        """Store one, if it is still at the version that was read. Safe to resend.
+        """Store an operation, if it still has the version that was read. Safe to resend.
 
         Returns:
             Whether it is stored, at the next version.
@@ -506,15 +506,15 @@ class BulkStore(Protocol):
         ...
 
     def list(self, owner: str, limit: int) -> list[BulkOperation]:
-        """The latest of an owner's operations, newest first, eventually consistently."""
+        """An owner's latest operations, newest first, eventually consistent."""
         ...
 
     def latest_of(self, topology: TaskId) -> Latest:
-        """Which operation was started last on a topology, read consistently."""
+        """The latest operation on a topology, read consistently."""
         ...
 
     def set_latest(self, latest: Latest, nonce: str, expires_at: Millis) -> bool:
-        """Note which operation is started on a topology, if nobody else's was since that was read. Safe to resend.
+        """Store which operation starts on a topology, unless another was stored since the last read. Safe to resend.
 
         Returns:
             Whether it is stored.
@@ -523,23 +523,23 @@ class BulkStore(Protocol):
 
 
 class BulkStarter(Protocol):
-    """Whoever carries operations out."""
+    """Starts bulk operations."""
 
     def start(self, operation_id: TaskId) -> None:
-        """Have an operation run now, without waiting for it. Its timer stands in for a start that is lost."""
+        """Start an operation now, without waiting for it. If the start is lost, its timer starts the operation."""
         ...
 
 
 class BulkSteps(Protocol):
-    """Does the steps of one kind of bulk operations. Two may be at one for a moment: a step may be done twice."""
+    """Runs steps of one kind of bulk operation. Two processes may run the same step: it may be done twice."""
 
     def step(self, operation: BulkOperation, until: Millis) -> BulkProgress:
-        """Do as much of an operation as fits before an instant, and tell how far it is then.
+        """Do as much of an operation as fits before an instant, and return its progress.
 
         Raises:
-            Replaced: another request has replaced it.
-            RequestError: it cannot be run.
-            Unavailable: the step is to be done again.
+            Replaced: a later request has replaced it.
+            RequestError: it cannot be carried out.
+            Unavailable: the step must be repeated.
         """
         ...
 
@@ -548,19 +548,19 @@ class ScheduleActions(Protocol):
     """Pauses and resumes schedules by a filter."""
 
     def apply(self, owner: str, kind: BulkKind, action: FilterAction, by: Attribution) -> FilterResult:
-        """Do a piece; doing it again does no harm.
+        """Process one piece; repeating it is safe.
 
         Raises:
-            Unavailable: the store did not answer, and nothing was done yet.
+            Unavailable: the store did not answer, and nothing was done.
         """
         ...
 
 
 class BulkRequestReader(Protocol):
-    """Makes requests of their stored bodies."""
+    """Parses stored request bodies."""
 
     def __call__(self, kind: BulkKind, text: bytes) -> BulkRequest:
-        """The request of a body that was accepted."""
+        """The request in an accepted body."""
         ...
 
 
@@ -568,19 +568,19 @@ class WatchStore(Protocol):
     """Tickets, connections and subscriptions."""
 
     def put_ticket(self, ticket: Ticket) -> None:
-        """Keep a new ticket."""
+        """Store a new ticket."""
         ...
 
     def redeem(self, digest: str, connection_id: str, now: Millis) -> str | None:
-        """Use a ticket up. Safe to resend: the connection that has used it may do so again.
+        """Use a ticket. Safe to resend: the connection that has used it may do so again.
 
         Returns:
-            The owner that it was issued to; `None` if it is unknown, expired, or used by another connection.
+            The ticket's owner; `None` if it is unknown, expired, or used by another connection.
         """
         ...
 
     def open(self, connection: Connection) -> None:
-        """Keep a new connection."""
+        """Store a new connection."""
         ...
 
     def connection(self, connection_id: str) -> Connection | None:
@@ -595,31 +595,31 @@ class WatchStore(Protocol):
         """Store a subscription in its slot; safe to resend.
 
         Returns:
-            `False` if the slot has a subscription of another name.
+            `False` if the slot has a subscription with another name.
         """
         ...
 
     def unsubscribe(self, subscription: Subscription) -> None:
-        """Remove a subscription, unless its slot has one of another name by now."""
+        """Remove a subscription, unless its slot now has one with another name."""
         ...
 
     def subscriptions(self, owner: str) -> list[Subscription]:
-        """Read the subscriptions of an owner, consistently: whatever was stored before is among them."""
+        """Read the subscriptions of an owner, consistently: all subscriptions stored before are included."""
         ...
 
 
 class Delivery(Enum):
-    """What became of a message to a connection."""
+    """The result of sending a message to a connection."""
 
     SENT = "sent"
     GONE = "gone"
     """The connection is closed."""
     REFUSED = "refused"
-    """The connection, or the gateway, takes no more for now, or did not answer."""
+    """The connection or the gateway accepts no more for now, or did not answer."""
 
 
 class ConnectionSender(Protocol):
-    """Writes to connections."""
+    """Sends messages to connections."""
 
     def send(self, connection_id: str, text: str) -> Delivery:
         """Send a message to a connection. Never raises."""
@@ -627,28 +627,28 @@ class ConnectionSender(Protocol):
 
 
 class MessageEncoder(Protocol):
-    """Puts what connections are told into the words of the protocol."""
+    """Encodes messages to connections in the protocol's format."""
 
     def snapshot(self, ref: str, record: Watched | None) -> str:
-        """What a subscription begins with; no record for a list."""
+        """The first message of a subscription; a list has no record."""
         ...
 
     def unsubscribed(self, ref: str) -> str:
-        """That a subscription has ended."""
+        """The message that a subscription has ended."""
         ...
 
     def pong(self, ref: str | None) -> str:
-        """The answer to a sign of life."""
+        """The response to a ping."""
         ...
 
     def stale(self, refs: Sequence[str]) -> str:
-        """That what some subscriptions are about should be read again."""
+        """The message that the subjects of some subscriptions should be read again."""
         ...
 
     def error(self, ref: str | None, error: Exception) -> str:
-        """Why a message was refused."""
+        """The message why a client's message was rejected."""
         ...
 
     def changes(self, notices: Sequence[Notice]) -> list[str]:
-        """Changes, in as few messages as hold them."""
+        """Packs changes into as few messages as possible."""
         ...

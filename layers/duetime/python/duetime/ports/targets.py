@@ -1,4 +1,4 @@
-"""What a task calls."""
+"""Calls to the targets of tasks."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a target is given: the same for a Python handler and for an HTTP service.
+    """The input of a target: the same for a Python handler and for an HTTP service.
 
     Attributes:
-        phase: what it has to do.
-        task: the record as it was claimed; its `attempt` and `fence` are this attempt's.
+        phase: phase to run.
+        task: the claimed record; its `attempt` and `fence` are this attempt's.
         payload: JSON text in UTF-8.
-        checkpoint: what a paused attempt left; JSON text in UTF-8.
-        deadline: when the attempt must have ended, all its phases together; cleaning up has a time of its own.
-        seconds: what is left until then.
-        report: tells the task's progress and renews the lease; `None` only renews it.
-        requested_action: what the user asks of the attempt, as of the last heartbeat.
-        inputs: of a topology's node, the results of the parents that it names: one JSON object in UTF-8; else nothing.
+        checkpoint: checkpoint of a paused attempt; JSON text in UTF-8.
+        deadline: end of the attempt with all its phases; the cleanup has its own.
+        seconds: seconds left until the deadline.
+        report: reports the task's progress and renews the lease; `None` only renews it.
+        requested_action: the user's request to the attempt, as of the last heartbeat.
+        inputs: for a node of a topology, the results of the parents that it names: one JSON object in UTF-8.
     """
 
     phase: Phase
@@ -46,11 +46,11 @@ class TargetRunner(Protocol):
     """Calls targets."""
 
     def phases(self, task: Task) -> frozenset[Phase]:
-        """What the task's target offers; `run` is always among it."""
+        """The phases that the task's target offers; always includes `run`."""
         ...
 
     def run(self, work: Work) -> TargetEnding:
-        """Have the target do one phase and wait for its end. Never raises: whatever goes wrong is a `Failed`."""
+        """Run one phase of the target and wait for its end. Never raises: any error is a `Failed`."""
         ...
 
 
@@ -58,11 +58,11 @@ class Jobs(Protocol):
     """The jobs that AWS runs for tasks. Every method raises `Unavailable` if the service did not answer."""
 
     def name(self, ended_job: tuple[str, ...]) -> str:
-        """The name of a job that an event tells of, as `Message` has it; empty if tasks did not start it."""
+        """The name of the job in an event, as in `Message`; empty if no task started it."""
         ...
 
     def ending(self, task: Task) -> Succeeded | Failed | None:
-        """How the job of a task's present attempt has ended; `None` while it runs."""
+        """The end of the job of a task's present attempt; `None` while it runs."""
         ...
 
     def find(self, task: Task) -> str | None:
@@ -70,16 +70,16 @@ class Jobs(Protocol):
         ...
 
     def stop(self, task: Task) -> None:
-        """Have the job of a task's present attempt stopped; one that has ended stays as it is."""
+        """Stop the job of a task's present attempt; an ended one stays as it is."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class QueryResponse:
-    """What an endpoint answered when it was asked about a task.
+    """An endpoint's response to a query about a task.
 
     Attributes:
-        status: of HTTP, whatever it is.
+        status: HTTP status.
         body: JSON text in UTF-8.
     """
 
@@ -91,29 +91,29 @@ class HandlerPackage(Protocol):
     """The user's package of Python handlers."""
 
     def why_broken(self) -> str | None:
-        """Why it cannot be imported; `None` if it is, or there is none."""
+        """Why it cannot be imported; `None` if it is imported, or there is none."""
         ...
 
 
 class TargetQueries(Protocol):
-    """Asks HTTP endpoints about tasks."""
+    """Sends queries about tasks to HTTP endpoints."""
 
     def ask(self, target: HttpTarget, task: Task, query: Query, nonce: str) -> QueryResponse:
-        """Ask an endpoint about a task; whatever it answers is its answer.
+        """Send a query about a task to an endpoint; any status is a valid answer.
 
         Raises:
             TargetSilent: it did not answer in time.
-            TargetUnreachable: it may not be called, cannot be reached, or answers more than anybody reads.
-            Unavailable: the call could not be handed on or signed.
+            TargetUnreachable: it must not be called, cannot be reached, or its response is too large.
+            Unavailable: the call could not be forwarded or signed.
         """
         ...
 
 
 class Callbacks(Protocol):
-    """Tells others of outcomes."""
+    """Notifies others of outcomes."""
 
     def notify(self, task: Task, address: str, notice: Notice) -> Failed | None:
-        """Send a notice to an address once; what went wrong, or nothing. Never raises."""
+        """Send a notice to an address once; returns the error, if any. Never raises."""
         ...
 
     def outcome_event(self, task: Task) -> bytes:

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ListQuery:
-    """Which of an owner's tasks to list, and in which order.
+    """Selects and orders an owner's tasks for a list.
 
     Attributes:
-        after: the last id of the page before; the list goes on behind it.
-        descending: latest due first.
-        failed_only: only tasks that are `failed`.
-        limit: ids at the most.
-        since: tasks whose ids are of an earlier time are not read: a list that descends ends there.
+        after: last id of the previous page.
+        descending: whether the latest due tasks come first.
+        failed_only: whether to list only `failed` tasks.
+        limit: maximum number of ids.
+        since: tasks whose ids have an earlier time are not read; a descending list ends there.
     """
 
     owner: str
@@ -49,8 +49,8 @@ class MinutePage:
     """A part of one shard of a minute.
 
     Attributes:
-        items: what can be read of it, each with its sort key, in their order.
-        last: the sort key after which the next page begins; `None` if this is the last one.
+        items: readable items with their sort keys, in order.
+        last: sort key after which the next page begins; `None` on the last page.
     """
 
     items: Sequence[tuple[str, MinuteItem]]
@@ -59,11 +59,11 @@ class MinutePage:
 
 @dataclass(frozen=True, slots=True)
 class Insertions:
-    """What is known of new records that were to be written with few requests; any other may have been written, or not.
+    """The known results of inserting records with few requests; any other record may or may not be written.
 
     Attributes:
-        written: known to be written by this call.
-        existing: those of whose ids a record existed. It may be this call's own, if a request was sent twice.
+        written: records known to be written by this call.
+        existing: records whose ids existed. They may be this call's own, if a request was sent twice.
     """
 
     written: Sequence[Task]
@@ -74,75 +74,75 @@ class TaskStore(Protocol):
     """The records of tasks and their timers."""
 
     def create(self, task: Task, taking: KeyTaking | None = None) -> bool:
-        """Write a new record, unless one of that id exists; with a unique key only together with the key's item.
+        """Write a new record, unless its id exists; if it has a unique key, in a transaction with the key's item.
 
-        Safe to resend: if the record exists with this task's own nonce, it was this call that wrote it.
+        Safe to resend: if the record exists with this task's own nonce, this call wrote it.
 
         Returns:
-            Whether the record is now this very task.
+            Whether the stored record is this task.
         """
         ...
 
     def insert(self, tasks: Sequence[Task]) -> Insertions:
-        """Write new records, each unless one of that id exists, with few requests; it is never `Unavailable`."""
+        """Write new records with few requests, each unless its id exists; never raises `Unavailable`."""
         ...
 
     def read(self, task_id: TaskId) -> Task | None:
-        """Read one record, consistently; `None` if there is none."""
+        """Read one record, consistently; `None` if it does not exist."""
         ...
 
     def read_many(self, task_ids: Sequence[TaskId], *, consistent: bool = False) -> dict[TaskId, Task]:
-        """Read many records, eventually consistently unless asked otherwise; those that do not exist are left out."""
+        """Read many records, eventually consistent by default; missing ones are left out."""
         ...
 
     def apply(self, write: Write, key_write: KeyWrite | None = None) -> WriteResult:
         """Make one conditional write, in one request, with no read before or after it.
 
-        Safe to resend: a rejection by a record that bears the write's own nonce is an application. Together with a
-        write to the item of a key it is rejected also if somebody else wrote that first, and is read afterwards.
+        Safe to resend: a rejection by a record with the write's own nonce means that it was applied. With a write to a
+        key's item, it is also rejected if the item was written first, and the record is read afterwards.
         """
         ...
 
     def add_timer(self, timer: Timer) -> None:
-        """Write a timer into the minute of its check; writing it twice is writing it once.
+        """Write a timer into the minute of its check; writing it again changes nothing.
 
-        It replaces no timer that says anything else: that may be of a change that is accepted while this one is not.
+        It replaces no timer with other data: that may belong to an accepted change while this one is rejected.
         """
         ...
 
     def add_schedule_timer(self, timer: ScheduleTimer) -> None:
-        """Write a schedule's timer into the minute of its check; writing it twice is writing it once."""
+        """Write a schedule's timer into the minute of its check; writing it again changes nothing."""
         ...
 
     def add_bulk_timer(self, timer: BulkTimer) -> None:
-        """Write the timer of a bulk operation into its minute; writing it twice is writing it once."""
+        """Write the timer of a bulk operation into its minute; writing it again changes nothing."""
         ...
 
     def add_late_timer(self, timer: LateTimer) -> None:
-        """Write the timer that checks whether a task is late; writing it twice is writing it once."""
+        """Write the timer that checks whether a task is late; writing it again changes nothing."""
         ...
 
     def is_told(self, timer: LateTimer) -> bool:
-        """Whether a late timer is marked as told, or gone; read consistently."""
+        """Whether the notice of a late timer was sent, or the timer is removed; read consistently."""
         ...
 
     def mark_told(self, timer: LateTimer) -> None:
-        """Mark a late timer as told: no later reading of its minute acts on it. One that is gone stays gone."""
+        """Mark a late timer's notice as sent, so that later readings ignore it. A removed timer stays removed."""
         ...
 
     def read_page(self, minute: int, shard: int, after: str, *, consistent: bool) -> MinutePage:
-        """What the trigger needs of the next records and timers in one shard of one minute.
+        """The attributes that the trigger needs of the next records and timers in one shard of one minute.
 
         Args:
             minute: the minute.
             shard: the shard.
             after: a sort key; the empty text for the first page.
-            consistent: whether everything that was written before must be seen.
+            consistent: whether to read consistently.
         """
         ...
 
     def list_ids(self, query: ListQuery) -> list[TaskId]:
-        """Ids of an owner's tasks in order of their home times, eventually consistently."""
+        """Ids of an owner's tasks in order of their home times, eventually consistent."""
         ...
 
 
@@ -150,51 +150,51 @@ class ContentStore(Protocol):
     """Payloads and results too large for a record."""
 
     def keep(self, task_id: TaskId, name: str, data: bytes, expiry: Expiry | None = None) -> Content:
-        """Keep bytes where their compressed size says; what belongs in the record is only handed back.
+        """Store bytes according to their compressed size; a content small enough for the record is only returned.
 
         Args:
             task_id: the task they belong to.
-            name: what they are called; becomes `Content.name`. Keeping the same name twice is keeping it once: of
-                what is there already, in an item, the expiry stays as it is.
+            name: name of the content; becomes `Content.name`. Storing the same name again changes nothing; an
+                existing item keeps its expiry.
             data: the bytes.
-            expiry: when they may be removed if they lie outside; `None` for never.
+            expiry: when bytes outside the record may be removed; `None` for never.
         """
         ...
 
     def fetch(self, task_id: TaskId, content: Content) -> bytes:
-        """The bytes of a content, wherever they lie.
+        """The bytes of a content, wherever it is stored.
 
         Raises:
-            ContentExpired: they are not there.
+            ContentExpired: they have expired.
         """
         ...
 
     def expire(self, task_id: TaskId, content: Content, expiry: Expiry) -> bool:
-        """Let what lies outside the record be removed after an instant; says whether it is there."""
+        """Set the expiry of a content outside the record; returns whether it exists."""
         ...
 
     def retain(self, task_id: TaskId, content: Content, expiry: Expiry | None = None) -> None:
-        """Take the expiry of what lies outside the record away; in an item, only if it is this one, if one is named."""
+        """Remove the expiry of a content outside the record; for an item, only if it equals the given one, if any."""
         ...
 
     def expire_items(self, task_id: TaskId, expiry: Expiry) -> None:
-        """Let all items beside a record be removed after an instant; those that expire later already stay so."""
+        """Set the expiry of all items outside a record; a later expiry stays."""
         ...
 
     def erase(self, task_id: TaskId, contents: Sequence[Content]) -> None:
-        """Remove what lies outside a record: these contents, and all items beside it; any may be gone already."""
+        """Remove these contents and all other items outside a record; any may be removed already."""
         ...
 
     def store_attempt(self, task_id: TaskId, line: AttemptRecord) -> None:
-        """Keep an attempt record that the record has no more room for; keeping it twice is keeping it once."""
+        """Store an attempt record for which the task's record has no more room; storing it again changes nothing."""
         ...
 
     def attempts_outside(self, task_id: TaskId) -> list[Content]:
-        """The attempt records of a task that were kept, as the items that they are."""
+        """The stored attempt records of a task, as items."""
         ...
 
     def attempts_of(self, task_id: TaskId) -> list[AttemptRecord]:
-        """The attempt records of a task that were kept, in no order; what has just been kept is among them."""
+        """The stored attempt records of a task, unordered, including those just stored."""
         ...
 
 
@@ -202,37 +202,37 @@ class KeyStore(Protocol):
     """Idempotency keys."""
 
     def remember(self, owner: str, key: str, wanted: RememberedKey, now: Millis) -> RememberedKey:
-        """Keep what an owner's key stands for, unless the key is taken and not expired.
+        """Store what an owner's key stands for, unless the key is taken and has not expired.
 
         Returns:
-            What the key stands for now: `wanted`, or what was kept under it before.
+            The object that the key stands for now: `wanted`, or an earlier one.
         """
         ...
 
     def redirect(self, redirect: KeyRedirect) -> None:
-        """Have a key stand for another task than the one that was to be made, unless it stands for something else."""
+        """Point a key to another task than the planned one, unless it already points elsewhere."""
         ...
 
     def find(self, owner: str, key: str, now: Millis) -> RememberedKey | None:
-        """What an owner's key stands for, read consistently; `None` if it is not taken, or has expired."""
+        """The object that an owner's key stands for, read consistently; `None` if it is not taken, or has expired."""
         ...
 
 
 class UniqueKeyStore(Protocol):
-    """Which task took a unique key last; keys are taken by `TaskStore.create` and `TaskStore.apply`."""
+    """The task that took a unique key last; keys are taken by `TaskStore.create` and `TaskStore.apply`."""
 
     def find(self, owner: str, key: str) -> KeyHolder | None:
-        """Which task took a key last, read consistently; `None` if none has, or the item was removed since."""
+        """The task that took a key last, read consistently; `None` if there is none, or the item was removed."""
         ...
 
     def let_expire(self, owner: str, key: str, task_id: TaskId, fence: int, expires_at: Millis) -> None:
-        """Give the item of a key a time to live, if it still names a task that has ended.
+        """Set the TTL of a key's item, if it still names a task that has ended.
 
         Args:
-            owner: whose key it is.
+            owner: owner of the key.
             key: the key.
-            task_id: the task.
-            fence: at which it has ended: if it took the key again for later fences, nothing is changed.
+            task_id: id of the task.
+            fence: fence at which it ended; if it took the key again with a later fence, nothing changes.
             expires_at: when the item may be removed.
         """
         ...

@@ -20,29 +20,29 @@ if TYPE_CHECKING:
 
 
 class GraphReader(Protocol):
-    """Makes graphs of topologies' payloads."""
+    """Parses topologies' payloads."""
 
     def __call__(self, payload: bytes) -> Graph:
-        """The graph of a payload.
+        """The graph in a payload.
 
         Raises:
-            FieldInvalid: it is none. What was accepted as a topology is one.
+            FieldInvalid: it is no graph; accepted topologies have one.
         """
         ...
 
 
 class NewGraphReader(Protocol):
-    """Makes graphs of payloads that are to become topologies'."""
+    """Parses payloads of new topologies."""
 
     def __call__(self, payload: bytes, parameters: Collection[str]) -> Graph:
-        """The graph of a payload.
+        """The graph in a payload.
 
         Args:
-            payload: what a task is to be created with.
-            parameters: the names of those that its conditions can ask.
+            payload: payload of a new task.
+            parameters: names of the parameters that its conditions can use.
 
         Raises:
-            FieldInvalid: it is none.
+            FieldInvalid: it is no graph.
         """
         ...
 
@@ -51,18 +51,18 @@ class DefinitionStore(Protocol):
     """Topology definitions. Every method may raise `duetime.domain.errors.Unavailable`."""
 
     def read(self, owner: str, name: str) -> tuple[Definition | None, Incarnation]:
-        """Read the latest version and the edition of what is under the name, consistently; a marker has one too."""
+        """Read the latest version and the edition of the name, consistently; a deletion marker has one too."""
         ...
 
     def read_earlier(self, owner: str, name: str, version: int) -> Definition | None:
-        """Read an earlier version, consistently; `None` if it is not there."""
+        """Read an earlier version, consistently; `None` if it does not exist."""
         ...
 
     def put(self, owner: str, definition: Definition, incarnation: Incarnation, nonce: str) -> bool:
-        """Store the next version, if what is under the name is still at the edition that was read. Safe to resend.
+        """Store the next version, if the name still has the edition that was read. Safe to resend.
 
         Returns:
-            Whether it is stored, at the next edition, whose number is its version.
+            Whether it is stored, at the next edition, whose number is the version.
 
         Raises:
             FieldInvalid: it is too large.
@@ -70,53 +70,53 @@ class DefinitionStore(Protocol):
         ...
 
     def keep_earlier(self, owner: str, definition: Definition) -> None:
-        """Store a version that is about to be replaced, apart from the latest one. Safe to repeat."""
+        """Store a version that is about to be replaced, separately from the latest one. Safe to repeat."""
         ...
 
     def forget_earlier(self, owner: str, name: str, version: int) -> None:
-        """Remove an earlier version; it may be gone already."""
+        """Remove an earlier version; it may be removed already."""
         ...
 
     def list_earlier(self, owner: str, name: str) -> list[VersionInfo]:
-        """What is known of the earlier versions, latest first, read consistently."""
+        """Descriptions of the earlier versions, latest first, read consistently."""
         ...
 
     def remove(self, owner: str, definition: Definition, incarnation: Incarnation, nonce: str, expiry: Millis) -> bool:
-        """Remove the latest version, if it is still at the edition that was read, or gone already.
+        """Remove the latest version, if it still has the edition that was read, or is already deleted.
 
-        A deletion marker takes its place until `expiry`.
+        A deletion marker replaces it until `expiry`.
 
         Returns:
-            Whether it is gone.
+            Whether it is deleted.
         """
         ...
 
     def list_after(self, owner: str, after: str, limit: int) -> list[Definition]:
-        """The latest versions of an owner's definitions by name, eventually consistently; those behind `after`."""
+        """The latest versions of an owner's definitions by name, eventually consistent; those after `after`."""
         ...
 
 
 class TopologyStore(Protocol):
-    """What is kept of topologies besides tasks. Every method may raise `duetime.domain.errors.Unavailable`.
+    """Data of topologies besides their tasks. Every method may raise `duetime.domain.errors.Unavailable`.
 
-    A node is named by the id of its task, which is another one in each run.
+    A node is identified by the id of its task, which differs in each run.
     """
 
     def read(self, topology: TaskId) -> RunState | None:
-        """Read how far a topology has come, consistently; `None` if it has never begun."""
+        """Read the progress of a topology, consistently; `None` if it has never begun."""
         ...
 
     def read_with_task(self, topology: TaskId) -> tuple[Task | None, RunState | None]:
-        """Read a topology's task and how far it has come, consistently, in one request."""
+        """Read a topology's task and its progress, consistently, in one request."""
         ...
 
     def save(self, run_state: RunState, nonce: str, expires_at: Millis | None) -> bool:
-        """Store how far a topology has come, if it is still at the version that was read. Safe to resend.
+        """Store the progress of a topology, if it still has the version that was read. Safe to resend.
 
         Args:
-            run_state: with the version that was read.
-            nonce: of this write.
-            expires_at: when it may be forgotten; `None` while its run goes on.
+            run_state: progress, with the version that was read.
+            nonce: nonce of this write.
+            expires_at: when it may be removed; `None` while the run is active.
 
         Returns:
             Whether it is stored, at the next version.
@@ -126,33 +126,33 @@ class TopologyStore(Protocol):
     def add_edges(
         self, node: TaskId, edges: int, arrived: Mapping[int, Outcome], expires_at: Millis
     ) -> tuple[Chunk, Chunk]:
-        """Count that edges of one chunk have arrived at a node; those that arrive again change nothing.
+        """Count edges of one chunk that have arrived at a node; edges that arrive again change nothing.
 
         Args:
-            node: the child.
-            edges: how many it has in all.
-            arrived: what the parents of these edges have ended as, by the edges' positions.
-            expires_at: when the counts may be forgotten.
+            node: id of the child.
+            edges: total number of its edges.
+            arrived: outcomes of the parents of these edges, by the edges' positions.
+            expires_at: when the counts may be removed.
 
         Returns:
-            Their chunk before and after: the same if all of them had arrived before.
+            Their chunk before and after; equal if all of them had arrived before.
         """
         ...
 
     def add_report(self, node: TaskId, edges: int, chunk: int, counts: Counts, expires_at: Millis) -> JoinCount:
-        """Enter what a chunk has counted, unless a fuller report of it is there; answers the tally."""
+        """Store a chunk's report, unless it has a fuller one; returns the tally."""
         ...
 
     def read_join_count(self, node: TaskId, edges: int) -> JoinCount:
-        """Read what a node's chunks have reported, consistently."""
+        """Read the reports of a node's chunks, consistently."""
         ...
 
     def put_token(self, node: TaskId, token: str, expires_at: Millis) -> None:
-        """Keep the token by which the run's execution hears of a node's end, in place of an older one."""
+        """Store the token that reports a node's end to the run's execution, replacing an older one."""
         ...
 
     def read_token(self, node: TaskId) -> str | None:
-        """The token of a node, read consistently; `None` while there is none."""
+        """The token of a node, read consistently; `None` if there is none."""
         ...
 
 
@@ -160,17 +160,17 @@ class TopologyRollback(Protocol):
     """Rolls back topologies that are nodes of others."""
 
     def step(self, task: Task, until: Millis) -> Ending:
-        """Have the nodes rolled back that may be now, as far as there is time.
+        """Roll back the nodes that are ready for it, while there is time.
 
         Args:
-            task: the topology's, under the lease of its rollback.
-            until: when there is no more time.
+            task: the topology's task, under the lease of its rollback.
+            until: when to stop.
 
         Returns:
-            `Succeeded` once all are, `Failed` if one cannot be, and else when it is worth another step (`Postponed`).
+            `Succeeded` once all are rolled back, `Failed` if one cannot be; else the next step's time (`Postponed`).
 
         Raises:
-            Unavailable: a store did not answer; it is to be done again.
+            Unavailable: a store did not answer; the call must be repeated.
         """
         ...
 
@@ -179,33 +179,33 @@ class StateMachine(Protocol):
     """The state machine that runs topologies."""
 
     def start(self, topology: TaskId, fence: int) -> None:
-        """Start the run of an attempt; starting it again is starting it once.
+        """Start the run of an attempt; starting it again changes nothing.
 
         Raises:
-            Unavailable: it could not be started just now.
+            Unavailable: it could not be started now.
         """
         ...
 
     def is_running(self, topology: TaskId, fence: int) -> bool:
-        """Whether the run of an attempt is still going: it has begun, and has neither ended nor been stopped.
+        """Whether the run of an attempt is active: it has begun, and has neither ended nor been stopped.
 
         Raises:
-            Unavailable: it is not known just now.
+            Unavailable: the state is unknown now.
         """
         ...
 
     def was_aborted(self, topology: TaskId, fence: int) -> bool:
-        """Whether a person has stopped the run of an attempt; it did not just break, or take too long.
+        """Whether a person has stopped the run of an attempt, as opposed to a failure or timeout.
 
         Raises:
-            Unavailable: it is not known just now.
+            Unavailable: the state is unknown now.
         """
         ...
 
     def answer(self, token: str) -> None:
-        """Tell whoever waits with a token that its node has ended; one that waits no more is passed over.
+        """Report the end of a node by its token; a token without a waiting execution is ignored.
 
         Raises:
-            Unavailable: it did not answer.
+            Unavailable: the state machine did not answer.
         """
         ...

@@ -1,1 +1,1 @@
-"""The use cases: what duetime does, over ports."""
+"""The use cases of duetime, independent of AWS."""

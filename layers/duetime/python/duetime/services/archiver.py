@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 class TaskArchiver:
-    """Writes removed tasks to the archive, each with what lies beside its record.
+    """Writes removed tasks to the archive, each with the contents stored outside its record.
 
     Args:
-        store: of the archive.
-        encoder: makes the lines.
-        contents: payloads, results and attempts that lie outside the records. They outlive them by some days.
-        runtime: reads them at once, and counts.
+        store: the archive.
+        encoder: encodes the archive's lines.
+        contents: payloads, results and attempts stored outside the records; they expire some days after them.
+        runtime: reads contents in parallel, and counts.
     """
 
     def __init__(self, store: ArchiveStore, encoder: ArchiveEncoder, contents: ContentStore, runtime: Runtime) -> None:
@@ -42,7 +42,7 @@ class TaskArchiver:
         """Write a batch.
 
         Raises:
-            Unavailable: a store failed: the batch must be delivered again.
+            Unavailable: a store failed; the batch must be delivered again.
         """
         for record in batch.unreadable:
             self._store.put(record.key, [record.text])
@@ -67,7 +67,7 @@ class TaskArchiver:
             return self._encoder.line(_without_contents(task), older)
 
     def _found(self, task_id: TaskId, content: Content) -> Content:
-        """A content with its bytes, unless they are gone, or so large that they are in S3."""
+        """A content with its bytes; left out if it has expired, or is so large that it is in S3."""
         if content.place is not ContentPlace.ITEM or content.data is not None:
             return content
         try:
@@ -80,6 +80,6 @@ class TaskArchiver:
 
 
 def _without_contents(task: Task) -> Task:
-    """A task whose payload and result are as if they had expired."""
+    """A task without payload and result, as if both had expired."""
     result = None if task.result is None else replace(task.result, data=None)
     return replace(task, payload=replace(task.payload, data=None), result=result)

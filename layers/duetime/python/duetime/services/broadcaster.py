@@ -1,4 +1,4 @@
-"""Tells each consumer of a batch of changes, whatever becomes of the other consumers."""
+"""Passes each batch of changes to every consumer; one consumer's failure does not affect the others."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 
 class BatchNotCounted(RuntimeError):
-    """A consumer whose figures must be right could not take a batch: the stream must deliver it again."""
+    """A consumer that must count every change failed to process a batch; the stream must deliver it again."""
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__(f"the batch must be delivered again to: {', '.join(names)}")
 
 
 class Broadcaster:
-    """Tells every consumer of every batch.
+    """Passes every batch to every consumer.
 
     Args:
-        exact: consumers whose figures must be right: if one fails, the batch is delivered again. They tell apart what
-            they have taken already.
-        best_effort: consumers that lose what they fail to take. They get a batch again that is delivered again.
-        telemetry: what their failures are counted and logged with.
+        exact: consumers that must count every change: if one fails, the batch is delivered again. They recognize
+            changes they have already processed.
+        best_effort: consumers that lose the changes they fail to process. A batch delivered again reaches them again.
+        telemetry: counts and logs their failures.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Broadcaster:
         self._telemetry = telemetry
 
     def broadcast(self, changes: ChangeBatch) -> None:
-        """Tell everybody of a batch.
+        """Pass a batch to all consumers.
 
         Raises:
             BatchNotCounted: the batch must be delivered again.
@@ -54,8 +54,8 @@ class Broadcaster:
     def _told(self, consumer: ChangeConsumer, changes: ChangeBatch) -> bool:
         try:
             consumer.consume(changes)
-        except Exception as error:  # noqa: BLE001 - one consumer's defect must not keep the batch from the others
+        except Exception as error:  # noqa: BLE001 - a defect in one consumer must not keep the batch from the others
             self._telemetry.count("broadcast_failures")
-            self._telemetry.note("changes could not be told", consumer=consumer.name, error=places_of(error))
+            self._telemetry.note("changes could not be delivered", consumer=consumer.name, error=places_of(error))
             return False
         return True

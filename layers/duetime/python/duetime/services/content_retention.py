@@ -1,7 +1,7 @@
-"""How long the contents outside a record are kept: without an expiry while an open record refers to them.
+"""Retention of contents stored outside a record: they do not expire while an open record refers to them.
 
-Whatever is written before a record refers to it carries an expiry, which is taken away once the record does. So a
-writer that dies, or is rejected, leaves nothing for ever, and no open task loses what it needs.
+A content written before a record refers to it has an expiry, which is removed once the record does. A writer that
+crashes or is rejected therefore leaves nothing behind for ever, and no open task loses its contents.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def let_expire(contents: ContentStore, task: Task, expires_at: Millis) -> None:
-    """Let all that lies outside an ended task's record be removed after the record, which expires at `expires_at`."""
+    """Expire everything stored outside an ended task's record after the record, which expires at `expires_at`."""
     if not task.has_contents_to_expire:
         return
     expiry = after_record(expires_at)
@@ -37,19 +37,19 @@ def let_expire(contents: ContentStore, task: Task, expires_at: Millis) -> None:
 
 
 def let_key_expire(stores: Stores, task: Task) -> None:
-    """Let the item of an ended task's unique key be removed after its record."""
+    """Expire the item of an ended task's unique key after its record."""
     if unique_of(task.unique, task.debounce) is not None:
-        # Few tasks have one, and functions start without it.
+        # Few tasks have a unique key, so the module is not imported at start.
         from duetime.services import unique_keys  # noqa: PLC0415 - see the line above
 
         unique_keys.let_key_expire(stores, task)
 
 
 def extend(contents: ContentStore, task: Task, expiry: Expiry) -> None:
-    """Have what lies outside an ended task's record last until `expiry`, before the record is opened again.
+    """Extend the expiry of an ended task's contents to `expiry`, before its record is opened again.
 
     Raises:
-        ContentExpired: its payload or its checkpoint is gone.
+        ContentExpired: its payload or its checkpoint has expired.
     """
     for content in task.contents_outside:
         if not contents.expire(task.id, content, expiry) and content != task.result:
@@ -59,23 +59,23 @@ def extend(contents: ContentStore, task: Task, expiry: Expiry) -> None:
 
 
 def retain(contents: ContentStore, task: Task, expiry: Expiry | None = None) -> None:
-    """Take away the expiry that the contents of a record were given before it referred to them.
+    """Remove the expiry from the contents of a record that now refers to them.
 
-    Another expiry than this one, if one is named, was set since, by whoever ended the task, and stays.
+    If an expiry is given and a content has another one, whoever ended the task has set it since: it stays.
     """
     for content in (*task.contents_outside, *_lines(contents, task)):
         contents.retain(task.id, content, expiry)
 
 
 def retain_open(tasks: TaskStore, contents: ContentStore, task: Task, expiry: Expiry) -> None:
-    """Take away the expiry of the contents of a record that has just been opened, unless it has ended meanwhile."""
+    """Remove the expiry from the contents of a record that was just opened, unless it has ended meanwhile."""
     if task.contents_outside or task.may_have_attempts_outside:
         retain(contents, task, expiry)
         _expire_again(tasks, contents, task)
 
 
 def retain_paused(tasks: TaskStore, contents: ContentStore, task: Task | None) -> None:
-    """Let the checkpoint of a paused task last, whose attempt may have vanished before it came to that."""
+    """Remove the expiry from a paused task's checkpoint, in case its attempt crashed before doing so."""
     if task is not None and task.state is State.PAUSED and task.checkpoint is not None and task.checkpoint.is_outside:
         contents.retain(task.id, task.checkpoint)
         _expire_again(tasks, contents, task)
@@ -89,17 +89,17 @@ def replace_content(
     expiry: Expiry,
     write: Callable[[], WriteResult],
 ) -> WriteResult:
-    """Have a record refer to a new content, written with `expiry`, in place of an old one.
+    """Replace a content that a record refers to with a new one, written with `expiry`.
 
-    While it is not known which of the two the record refers to, both have an expiry; that one loses it.
+    Until it is known which of the two the record refers to, both have an expiry; then that one loses it.
 
     Args:
-        stores: of the record and of its contents.
-        task: the record as it was read.
-        old: what it refers to.
-        new: what it is to refer to.
-        expiry: of the new one.
-        write: makes the record refer to the new one.
+        stores: stores of the record and its contents.
+        task: the record as read.
+        old: the content that it refers to.
+        new: the content that replaces it.
+        expiry: expiry of the new content.
+        write: writes the reference to the new content.
     """
     tasks, contents = stores
     if old is not None and old.is_outside:
@@ -132,9 +132,9 @@ def _retain_either(
 
 
 def _expire_again(tasks: TaskStore, contents: ContentStore, task: Task) -> None:
-    """Set the expiry of contents again that was just taken away, if their record has ended since.
+    """Set the expiry again that was just removed from contents, if their record has ended since.
 
-    Whoever ended it may have found the earlier expiry, which was later than that of an ended record, and left it.
+    The write that ended it may have seen the earlier expiry, which was later than that of an ended record, and kept it.
     """
     now = tasks.read(task.id)
     if now is not None and now.is_terminal and now.expires_at is not None:

@@ -1,4 +1,4 @@
-"""Sets a task's timer, and sends its message when it is due soon."""
+"""Sets a task's timer, and sends its message if it is due soon."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
     from duetime.ports.tasks import TaskStore
 
 _WATCHED = frozenset({"due_at", "notify_on", "expires_seconds", "retry", "target", "started_at"})
-"""Fields that decide when it is checked whether a task is late or has expired."""
+"""Fields that determine when a task is checked for lateness or expiry."""
 _KEEPS_CHECK = frozenset({Move.CHANGE, Move.EXPEDITE})
-"""Moves that users can make of one task again and again; all others answer to a message that is used up, or lost."""
+"""Moves that users can make repeatedly on one task; all others follow a message that is used up or lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class Enqueuer:
-    """Places tasks so that somebody checks them in time, whatever crashes in between.
+    """Schedules checks of tasks so that every task is checked in time, even after a crash.
 
-    The order is what makes it safe. The timer comes first: a spurious one is harmless, a missing one loses a task.
-    Then the conditional write of the record. Then, by a fresh reading of the clock, the message, if the trigger may
-    have read that minute before the record was there.
+    The order of the writes makes this safe. The timer comes first: a spurious timer is harmless, a missing one loses a
+    task. The conditional write of the record follows. Last, after reading the clock again, comes the message, if the
+    trigger may have read that minute before the record was written.
 
     Attributes:
         look_ahead: how far ahead of the clock the trigger reads, in milliseconds.
-        precision: how a wait is shared between the queue and the worker.
+        precision: how the wait is split between the queue and the worker.
     """
 
     tasks: TaskStore
@@ -57,10 +57,10 @@ class Enqueuer:
     precision: Precision
 
     def create(self, task: Task, taking: KeyTaking | None = None) -> bool:
-        """Write a new record in its minute, without sending anything yet; one that comes too late for it has a timer.
+        """Write a new record in its minute and send nothing; set a timer first if the minute may have been read.
 
         Returns:
-            Whether the record is now this very task; `send_due` must follow.
+            Whether the stored record is this task; `send_due` must follow.
         """
         plan = enqueue_plan(task.id, task.next_at, self.runtime.now(), self.look_ahead)
         if plan.timer:
@@ -70,13 +70,13 @@ class Enqueuer:
         return self.tasks.create(replace(task, sent=plan.direct, nonce=task.nonce or self.runtime.nonce()), taking)
 
     def insert(self, tasks: Sequence[Task]) -> set[str]:
-        """Write those of these new records that need no timer beside them, without sending anything yet.
+        """Write those new records that need no timer, and send nothing.
 
         Args:
-            tasks: each with a nonce of its own.
+            tasks: the records, each with its own nonce.
 
         Returns:
-            The nonces of those that are known to be written. All others must be created; `send_due` must follow.
+            The nonces of the records known to be written. All others must be created; `send_due` must follow.
         """
         now = self.runtime.now()
         plans = [(task, enqueue_plan(task.id, task.next_at, now, self.look_ahead)) for task in tasks]
@@ -84,12 +84,12 @@ class Enqueuer:
         return {task.nonce for task in self.tasks.insert(bare).written} if len(bare) > 1 else set()
 
     def produce(self, task: Task) -> bool:
-        """Write a new record whose id was made before, perhaps long ago, without sending anything yet.
+        """Write a new record with an id made earlier, perhaps long ago, and send nothing.
 
-        Its home may be past, and nobody may read that minute any more: then a timer goes first.
+        If its home minute has passed, the trigger may not read it again: then a timer is set first.
 
         Returns:
-            Whether it was this call that wrote the record; `send_due` must follow in either case.
+            Whether this call wrote the record; `send_due` must follow in either case.
         """
         now = self.runtime.now()
         at = max(task.next_at, now)
@@ -99,9 +99,9 @@ class Enqueuer:
         return self.create(task)
 
     def send_due(self, tasks: Sequence[Task]) -> None:
-        """Send messages for those records just written whose minute the trigger may have read before.
+        """Send messages for just-written records whose minute the trigger may have read before.
 
-        What the queue does not take is found by the first recovery scan: the record is what counts.
+        If the queue rejects a message, the first recovery scan finds the task by its record.
         """
         now = self.runtime.now()
         due = [task for task in tasks if is_direct(task.next_at, now, self.look_ahead)]
@@ -121,19 +121,19 @@ class Enqueuer:
     def write(
         self, task: Task, move: Move, at: Millis, guard: Guard, sets: TaskChanges, key_write: KeyWrite | None = None
     ) -> WriteResult:
-        """Set a check of an existing task with the move that causes it.
+        """Set a check of an existing task, together with the move that causes it.
 
-        Its next generation begins, which makes the messages and timers of the check before void, unless that check
-        serves for this one: of a task that is written more often than messages are delivered, none would ever come.
-        Nothing is sent yet: if it is applied, `send_due` must follow.
+        The check begins the next generation, which makes earlier messages and timers stale, unless the earlier check
+        serves for this one: otherwise a task that is written more often than messages are delivered would never receive
+        one. Nothing is sent yet: if the write is applied, `send_due` must follow.
 
         Args:
-            task: the record as it was last seen.
+            task: the record as last read.
             move: what happens to the task.
-            at: when it shall be checked; now, if that is past.
-            guard: what must hold of the record; that it is at the version of `task`, for a check to stay as it is.
-            sets: what else the move changes.
-            key_write: to the item of a key, with the same write; `None` if there is none.
+            at: when to check it; a time in the past means now.
+            guard: condition on the record; it must be the version of `task` for the earlier check to stay.
+            sets: other fields that the move changes.
+            key_write: write to a key's item in the same transaction; `None` if there is none.
         """
         now = self.runtime.now()
         at = max(at, now)
@@ -151,13 +151,13 @@ class Enqueuer:
         return self.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, sets), key_write)
 
     def watch_change(self, task: Task, move: Move, sets: TaskChanges, generation: int | None = None) -> None:
-        """Have it checked whether a task is late or expires, if a move that is about to be written changes when.
+        """Set a check for lateness or expiry, if a move that is about to be written changes its time.
 
         Args:
-            task: the record as it was last seen.
+            task: the record as last read.
             move: what happens to the task.
-            sets: what the move changes.
-            generation: the one that the move begins; `None` if it begins none.
+            sets: fields that the move changes.
+            generation: generation that the move begins; `None` if it begins none.
         """
         watched = {name: sets[name] for name in _WATCHED & sets.keys()}  # type: ignore[literal-required]  # fields
         after = replace(task, state=LEGAL[move].to or task.state, **watched)
@@ -167,7 +167,7 @@ class Enqueuer:
             self._watch_expiry(after, task.generation if generation is None else generation)
 
     def _is_watched(self, task: Task) -> bool:
-        """Whether a new record has a timer of its lateness or its expiry."""
+        """Whether a new record has a timer for lateness or expiry."""
         late = late_timer(task, self.runtime.now(), self.look_ahead)
         return late is not None or self._expiry_timer(task, task.generation) is not None
 
@@ -176,7 +176,7 @@ class Enqueuer:
             self.tasks.add_timer(timer)
 
     def _expiry_timer(self, task: Task, generation: int) -> Timer | None:
-        """Has a worker function end a task in time that pull workers may never ask for; others are checked anyway."""
+        """Timer for a worker to expire a task that pull workers may never request; others are checked anyway."""
         start_by = task.start_by if task.started_at is None else task.retry_by
         if start_by is None or not task.pull_queue or task.state not in STARTABLE:
             return None
@@ -188,7 +188,7 @@ class Enqueuer:
             self.tasks.add_late_timer(timer)
 
     def remind(self, task: Task, at: Millis) -> None:
-        """Have a task checked again at `at`, with its present generation, whatever happens to its message."""
+        """Check a task again at `at`, with its present generation, even if its message is lost."""
         now = self.runtime.now()
         plan = enqueue_plan(task.id, at, now, self.look_ahead)
         if plan.timer:
@@ -199,16 +199,16 @@ class Enqueuer:
 
 
 def _needs_message(before: Task, after: Task, move: Move) -> bool:
-    """Whether a message must be sent after a move: the check is new, is to come by another queue, or is asked for now.
+    """Whether a message must be sent after a move: the check is new, uses another queue, or is requested for now.
 
-    Whoever has a task run that is due already may do so because its message is lost.
+    A user may run a task that is already due because its message was lost.
     """
     is_new = after.generation != before.generation
     return is_new or after.priority is not before.priority or move is Move.EXPEDITE
 
 
 def message_for(task: Task) -> Message:
-    """The message that makes a worker check a task with its present generation."""
+    """The message for a worker to check a task with its present generation."""
     return Message(task.id, task.generation, task.next_at, task.priority, task.owner, task.pull_queue)
 
 

@@ -1,4 +1,4 @@
-"""Puts on the event bus what other systems are to be told."""
+"""Publishes task events to the event bus."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class EventPublisher:
-    """`duetime.ports.change_consumers.ChangeConsumer` that publishes events; what the bus does not take is lost."""
+    """`duetime.ports.change_consumers.ChangeConsumer` that publishes events; events the bus rejects are lost."""
 
     name = "events"
 
@@ -22,7 +22,7 @@ class EventPublisher:
         self._telemetry = telemetry
 
     def consume(self, changes: ChangeBatch) -> None:
-        """Publish what a batch has to be told of."""
+        """Publish the events of a batch."""
         events = events_of(changes)
         if not events:
             return

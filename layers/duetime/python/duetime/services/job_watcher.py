@@ -1,4 +1,4 @@
-"""Sees to it that the jobs which AWS runs for tasks end their attempts: by their events, or by checks now and then."""
+"""Makes sure that jobs that AWS runs for tasks end their attempts, by events or by periodic checks."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 
 _EVENT_RETURNS = 5 * SECOND
-"""After this, an event is looked at again that came before its job's start was written down."""
+"""Delay before an event is processed again that arrived before the job's start was recorded."""
 _UNANSWERED = "the start of its job got no response"
 
 
 @dataclass(frozen=True, slots=True)
 class JobWatcher:
-    """Watches jobs. What an event says is not believed but looked up: so a lost, late or repeated one does no harm.
+    """Watches jobs. An event only triggers a look-up of the job, so a lost, late or repeated event does no harm.
 
-    Each check by a timer sets the next one first, so that no crash is the last check.
+    Each check by a timer sets the next one first, so that a crash cannot end the checks.
     """
 
     tasks: TaskStore
@@ -49,13 +49,13 @@ class JobWatcher:
     runtime: Runtime
 
     def take_event(self, ended_job: tuple[str, ...]) -> DeleteMessage | RedeliverMessage:
-        """Take the event of a job's end.
+        """Process the event of a job's end.
 
         Args:
-            ended_job: as of `Message`.
+            ended_job: as in `Message`.
 
         Raises:
-            Unavailable: the store or the job's service did not answer; it is to be taken again.
+            Unavailable: the store or the job's service did not answer; the event must be processed again.
         """
         task_id = _task_of(self.jobs.name(ended_job))
         task = None if task_id is None else self.tasks.read(task_id)
@@ -63,23 +63,24 @@ class JobWatcher:
             return DeleteMessage("no attempt waits for the job")
         now = self.runtime.now()
         if not task.awaiting_notification:
-            return RedeliverMessage(now + _EVENT_RETURNS, "its start is not written down yet")
+            return RedeliverMessage(now + _EVENT_RETURNS, "its start is not recorded yet")
         found = self._with_job(task)
         if found is None or not self._end(found):
-            # Of an earlier attempt; or the service answers from a copy that does not know of it yet.
+            # The job belongs to an earlier attempt, or the service's eventually consistent answer does not include it
+            # yet.
             self.enqueuer.remind(task, now + JOB_STOP_CHECK)
         return DeleteMessage("looked up")
 
     def check_job(self, task: Task) -> None:
-        """Bring an attempt to its end if its job has ended; stop the job if its time is over or a cancel is requested.
+        """End an attempt whose job has ended; stop the job if it has timed out or a cancellation is requested.
 
-        A job whose start got no response is looked for first.
+        If the start of the job got no response, the job is looked up first.
 
         Args:
-            task: as its running attempt was just read.
+            task: the record, just read, with its running attempt.
 
         Raises:
-            Unavailable: the store did not answer; it is to be checked again.
+            Unavailable: the store did not answer; the job must be checked again.
         """
         now = self.runtime.now()
         for at in reminders(task, task.lease_expires_at or now, now, self.enqueuer.look_ahead):
@@ -93,7 +94,7 @@ class JobWatcher:
             self._end(found)
 
     def _with_job(self, task: Task) -> Task | None:
-        """The record with its job, which is written down if it was looked for and is found; `None` if it is not."""
+        """The record with its job, which is recorded if a search finds it; `None` if it is not found."""
         if task.job is not None:
             return task
         now = self.runtime.now()
@@ -112,10 +113,10 @@ class JobWatcher:
         return result.task if isinstance(result, Applied) else None
 
     def _search_on(self, task: Task, now: Millis) -> None:
-        """Have a job looked for again that was not found; after some time, none has begun."""
+        """Search again for a job that was not found; after some time, conclude that none was started."""
         ends_at = search_ends_at(task)
         if now < ends_at:
-            # A check begins a moment before its time.
+            # A check begins slightly before its time.
             self.enqueuer.remind(task, ends_at + SECOND)
             return
         self.runtime.telemetry.note("a job was not found", task=task.id.text)
@@ -126,7 +127,7 @@ class JobWatcher:
             self._report(task, Postponed(now, _UNANSWERED))
 
     def _end(self, task: Task) -> bool:
-        """End an attempt whose job has ended; says whether it has. The next check asks a service that does not say."""
+        """End an attempt whose job has ended; returns whether it has. If the service does not say, ask later."""
         try:
             ending = self.jobs.ending(task)
         except Unavailable as error:
@@ -140,7 +141,7 @@ class JobWatcher:
 
     def _report(self, task: Task, ending: Ending) -> None:
         with suppress(RequestError):
-            # By its fence: rejected if the attempt has ended meanwhile.
+            # Guarded by the fence: rejected if the attempt has ended meanwhile.
             self.attempt_reports.end(task, task.fence, ending)
 
     def _stop(self, task: Task) -> None:
@@ -153,7 +154,7 @@ class JobWatcher:
 
 
 def _task_of(name: str) -> TaskId | None:
-    """The task that a job was started for; whoever else starts one may call it anything."""
+    """The task id in a job's name; jobs started by others may have any name."""
     text = task_of_job(name)
     with suppress(InvalidTaskId):
         return None if text is None else TaskId.parse(text)
@@ -161,13 +162,13 @@ def _task_of(name: str) -> TaskId | None:
 
 
 def _is_too_young(task: Task, ending: Succeeded | Failed, now: Millis) -> bool:
-    """Whether a service may not know a job because it has only just begun."""
+    """Whether a job is so new that its service may not list it yet."""
     is_unknown = isinstance(ending, Failed) and ending.error.type == JOB_UNKNOWN
     return is_unknown and now - (task.run_at or now) < SHORTEST_CHECK_INTERVAL
 
 
 def _meant(task: Task, ending: Succeeded | Failed, now: Millis) -> Succeeded | Failed | Stopped:
-    """What the end of a job means for its attempt: one that was stopped, by whose request."""
+    """The attempt's result for the end of a job, including who asked to stop it."""
     if not isinstance(ending, Failed):
         return ending
     if task.requested_action is RequestedAction.CANCEL:

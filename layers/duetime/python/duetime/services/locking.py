@@ -1,6 +1,6 @@
-"""Locks: taken after the claim, renewed with the lease, released after the outcome, handed on in order of due times.
+"""Locks: taken after the claim, renewed with the lease, released after the outcome, handed on in order of due time.
 
-A lock that is released is not simply free: the first of its line is let in by the same write, and then placed, so
+A released lock is not simply free: the same write reserves it for the first task in line, which is then scheduled, so
 that no newcomer overtakes it.
 """
 
@@ -45,22 +45,22 @@ if TYPE_CHECKING:
 
 _TRIES = 20
 _RETURN_TRIES = 3
-"""How often a lock is given back, beside the retries of each request."""
+"""Attempts to release a lock, in addition to the retries of each request."""
 _LINE = 10
-"""So many of a line are checked for one hand-over; a line longer than that is gone through in pieces."""
+"""Tasks in line examined in one hand-over; a longer line is processed in pieces."""
 _BUSY_PAUSE = SECOND
-"""How long a task waits whose lock so many others changed that it could not be taken."""
+"""How long a task waits if concurrent changes kept it from taking its lock."""
 
 
 @dataclass(frozen=True, slots=True)
 class LockManager:
     """Takes, renews and hands on locks.
 
-    Every method may raise `Unavailable`: then the hold ends by itself.
+    Every method may raise `Unavailable`: then the hold expires by itself.
 
     Attributes:
-        lease: length of a lease, in milliseconds; a hold lasts as long.
-        concurrency_caps: further claims that the operator lays on a task.
+        lease: duration of a lease and of a hold, in milliseconds.
+        concurrency_caps: additional locks that enforce the operator's caps on a task.
     """
 
     stores: Stores
@@ -70,7 +70,7 @@ class LockManager:
     concurrency_caps: ConcurrencyCaps
 
     def claims(self, task: Task, scopes: Collection[LockScope] = tuple(LockScope)) -> tuple[LockClaim, ...]:
-        """The locks that a task needs, in the one order in which all tasks take theirs."""
+        """The locks that a task needs, in an order common to all tasks."""
         claims = (*claims_of(task), *self.concurrency_caps.caps(task))
         return tuple(sorted((claim for claim in claims if claim.scope in scopes), key=lambda claim: claim.name))
 
@@ -78,8 +78,8 @@ class LockManager:
         """Take one lock for the attempt that holds the task's lease.
 
         Returns:
-            Nothing if it is taken; else the task has joined the line as of its next generation, must be postponed as
-            the answer says, and `hand_over` must follow.
+            Nothing if the lock is taken. Otherwise the task has joined the line with its next generation, must be
+            postponed as returned, and `hand_over` must follow.
         """
         for _ in range(_TRIES):
             now = self.runtime.now()
@@ -87,7 +87,7 @@ class LockManager:
             lock = self._living(lock, claim.limit, now)
             taken = Holder(task.id, task.fence, now + self.lease)
             if lock.is_held_by_later(taken):
-                # This attempt's lease is over. To postpone it will be rejected; it must not join the line either.
+                # This attempt's lease has ended. Postponing it will be rejected; it must not join the line either.
                 return Postponed(now + _BUSY_PAUSE, f"lock {claim.name.key}")
             place = Waiter(task.due_at, task.id, task.generation)
             ahead = sum(1 for waiter in line if waiter < place and waiter.task_id != task.id)
@@ -99,19 +99,19 @@ class LockManager:
         return self._in_line(task, claim, Lock(claim.name), 0, self.runtime.now())
 
     def renew(self, task: Task, claim: LockClaim, until: Millis) -> bool:
-        """Let a hold last until then; says whether the task still has it."""
+        """Extend a hold until the given time; returns whether the task still has it."""
         expires = Lock.renewal_expires_at(self.runtime.now(), until)
-        # A cap may be set while a task runs that never took its lock: to be without it is no reason to stop.
+        # A cap may be set while a task runs that never took its lock: that is no reason to stop it.
         return (
             self.stores.locks.renew(claim.name, Holder(task.id, task.fence, until), expires)
             or claim.name.owner == SYSTEM
         )
 
     def give_back(self, task: Task, claim: LockClaim) -> None:
-        """End a task's hold, and let in the first of the line.
+        """Release a task's hold, and let in the first task in line.
 
-        Never raises `Unavailable`: the outcome is stored, and must not be answered as if it were not. The hold ends by
-        itself, and the next of the line checks that.
+        Never raises `Unavailable`: the outcome is stored, and the response must say so. The hold expires by itself, and
+        the next task in line checks that.
         """
         for _ in range(_RETURN_TRIES):
             try:
@@ -122,12 +122,12 @@ class LockManager:
                 return
 
     def release_reservation(self, task: Task) -> None:
-        """Hand on at once what is reserved for a task that does not come for it: it was cancelled, paused or put off.
+        """Hand on a task's reservation at once if the task will not use it: it was cancelled, paused or postponed.
 
-        Never raises `Unavailable`: what its user asked is done, and the reservation ends by itself.
+        Never raises `Unavailable`: the user's request is done, and the reservation expires by itself.
 
         Args:
-            task: the record after that; only one that has waited can have a reservation.
+            task: the record after the change; only a task that has waited can have a reservation.
         """
         if task.waiting_for is None:
             return
@@ -140,18 +140,18 @@ class LockManager:
             self.runtime.telemetry.note("a reserved lock was not handed on", task=task.id.text, error=str(error))
 
     def hand_over(self, name: LockName, leaving: Task | None = None) -> None:
-        """Let in as many of the line as there is room for, in order of their due times, and place them.
+        """Let in as many tasks in line as there is room for, in order of due time, and schedule their checks.
 
         Args:
-            name: the lock.
-            leaving: a task whose hold ends with it.
+            name: name of the lock.
+            leaving: a task whose hold ends with this call.
         """
         for _ in range(_TRIES):
             if self._handed_on(name, leaving):
                 return
 
     def _handed_on(self, name: LockName, leaving: Task | None) -> bool:
-        """One round of handing on; says whether nothing is left to do."""
+        """Hand the lock on once; returns whether nothing is left to do."""
         now = self.runtime.now()
         stored, line = self.stores.locks.read(name, _LINE)
         lock = stored.living(now) if leaving is None else stored.living(now).without(leaving.id, leaving.fence)
@@ -169,7 +169,7 @@ class LockManager:
         return all(were_there) and len(hand_over.admitted) + len(hand_over.departed) < _LINE
 
     def _with_waiter(self, hand_over: HandOver, waiter: Waiter, now: Millis) -> HandOver:
-        """Decide about the next of the line."""
+        """The lock after a decision about the next task in line."""
         task = self.stores.tasks.read(waiter.task_id)
         status = waiter_status(waiter, task)
         if status is WaiterStatus.COMING:
@@ -181,7 +181,7 @@ class LockManager:
         return hand_over.admit(waiter, task, claim.limit, now + self.lease)
 
     def _let_in(self, name: LockName, waiter: Waiter, task: Task) -> bool:
-        """Have a task checked for which a lock is reserved; says whether it was still there."""
+        """Check a task that the lock is reserved for; returns whether the task was still there."""
         now = self.runtime.now()
         if task.is_terminal:
             self.enqueuer.remind(task, now)
@@ -195,10 +195,10 @@ class LockManager:
         return next((claim for claim in self.claims(task) if claim.name == name), None)
 
     def _in_line(self, task: Task, claim: LockClaim, lock: Lock, ahead: int, now: Millis) -> Postponed:
-        """Join the line. Only the first checks when the hold ends: the others would all come at once for one place."""
-        # Being postponed sets a new check, with a new generation; an ended task that is to clean up keeps its own.
+        """Join the line. Only the first task checks when the hold ends; else all would come at once for one place."""
+        # Postponing sets a new check with a new generation; an ended task that is to clean up keeps its own.
         generation = task.generation if task.is_terminal else task.generation + 1
-        # Whoever holds the lock longest still finds the task in its line when it gives it back.
+        # Even the longest hold ends while the task is still in line.
         expires_at = Lock.renewal_expires_at(now, now)
         self.stores.locks.join(claim.name, Waiter(task.due_at, task.id, generation), expires_at)
         until = now + LOCK_CHECK_INTERVAL // 2 + self.runtime.random_source.below(LOCK_CHECK_INTERVAL // 2)
@@ -207,7 +207,7 @@ class LockManager:
         return Postponed(until, f"lock {claim.name.key}")
 
     def _living(self, lock: Lock, limit: int, now: Millis) -> Lock:
-        """The lock without holders that are dead, even if their hold would last: asked only where it matters."""
+        """The lock without crashed holders, even if their holds have not expired; checked only where it matters."""
         lock = lock.living(now)
         if lock.room(limit) > 0:
             return lock
@@ -223,24 +223,24 @@ _LINE_SHOWN = 100
 
 @dataclass(frozen=True, slots=True)
 class LockAdmin:
-    """Lets an owner see its locks, and take them away from whoever holds them."""
+    """Shows an owner's locks, and releases them by force."""
 
     locks: LockStore
     lock_manager: LockManager
     runtime: Runtime
 
     def list(self, owner: str, after: str, limit: int) -> tuple[Sequence[Lock], str | None]:
-        """A page of an owner's locks that were used lately, and the key to go on behind, if there are more."""
+        """A page of an owner's recently used locks, and the key of the next page, if there is one."""
         keys = self.locks.list_keys(owner, after, limit)
         now = self.runtime.now()
         found = {lock.name.key: lock.living(now) for lock in self.locks.read_many([LockName(owner, k) for k in keys])}
         return [found[key] for key in keys if key in found], keys[-1] if len(keys) == limit else None
 
     def get(self, owner: str, key: str) -> tuple[Lock, Sequence[Waiter]]:
-        """One lock, with the first of its line.
+        """One lock, with the first tasks in its line.
 
         Raises:
-            LockNotFound: no task has taken it lately.
+            LockNotFound: no task has taken it recently.
         """
         lock, line = self.locks.read(LockName(owner, key), _LINE_SHOWN)
         if not lock.version and not line:
@@ -248,12 +248,12 @@ class LockAdmin:
         return lock.living(self.runtime.now()), line
 
     def release(self, owner: str, key: str) -> Lock:
-        """Take a lock away from all who hold it, and let in the first of its line.
+        """Release a lock from all its holders, and let in the first task in line.
 
-        Whoever held it learns of it by its next heartbeat, and stops.
+        A former holder learns of it by its next heartbeat, and stops.
 
         Raises:
-            LockNotFound: no task has taken it lately.
+            LockNotFound: no task has taken it recently.
             Unavailable: too many concurrent writes.
         """
         for _ in range(_TRIES):
@@ -261,13 +261,13 @@ class LockAdmin:
             emptied = replace(lock, holders=())
             if self.locks.save(emptied, self.runtime.nonce(), emptied.expires_at(self.runtime.now())):
                 with suppress(Unavailable):
-                    # It is free all the same, and the first of its line checks it by itself.
+                    # It is free anyway, and the first task in line checks it by itself.
                     self.lock_manager.hand_over(lock.name)
                 return self._read(owner, key) or emptied
         raise Unavailable("too many concurrent writes to the lock; try again")
 
     def _read(self, owner: str, key: str) -> Lock | None:
-        """The lock after it was released: what its user asked is done, whether or not it can be shown."""
+        """The lock after its release; the release is done even if the lock cannot be read."""
         try:
             return self.get(owner, key)[0]
         except Unavailable:

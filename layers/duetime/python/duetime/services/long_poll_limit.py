@@ -1,4 +1,4 @@
-"""How many requests of the API wait at once: each keeps one of its concurrent executions from all others."""
+"""Limits how many API requests wait at the same time, as each one occupies a concurrent execution."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from duetime.ports.stores import LongPollStore
 
 _TRIES = 3
-"""Places that are tried, at random: with half of them taken, seven of eight requests find one."""
+"""Places tried at random: with half of them taken, seven of eight requests find one."""
 
 
 @dataclass(frozen=True, slots=True)
 class LongPolls:
-    """Gives places to requests that want to wait.
+    """Assigns places to requests that want to wait.
 
     Attributes:
-        most: places that there are; 0 lets everybody wait.
+        most: number of places; 0 means no limit.
     """
 
     store: LongPollStore
@@ -34,10 +34,10 @@ class LongPolls:
 
     @contextmanager
     def place(self, longest: Millis) -> Iterator[bool]:
-        """Whether a request may wait while this lasts. Never raises: who has no place does not wait.
+        """Whether a request may wait while the context is open. Never raises: a request without a place does not wait.
 
         Args:
-            longest: how long it wants to wait at most; a place that is not released is free after that.
+            longest: longest wait of the request; a place that is not released becomes free after that.
         """
         if not self.most:
             yield True

@@ -1,4 +1,4 @@
-"""Rates: an attempt is granted its start just before its target is called, or is put back until its turn."""
+"""Rates: grants an attempt its start just before its target is called, or puts the task back until its turn."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 _TRIES = 6
 _MAX_KNOWN = 1_000
-"""Parts of rates whose last state a process remembers."""
+"""Number of rate parts whose last state a process caches."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Grant:
-    """A start that one part of a rate has granted.
+    """A start granted by one part of a rate.
 
     Attributes:
-        after: the part after that.
-        earliest: from when the target may be called, in microseconds.
-        latest: until when.
+        after: state of the part after the grant.
+        earliest: earliest call of the target, in microseconds.
+        latest: latest call of the target, in microseconds.
     """
 
     name: RateName
@@ -52,11 +52,11 @@ class RateLimiter:
     _known: dict[RateName, RateState] = field(default_factory=dict, init=False)
 
     def held(self, task: Task, of_switches: tuple[Rate, ...]) -> Postponed | None:
-        """Whether a claimed task whose target is about to be called must wait, and until when.
+        """Whether a claimed task must wait before its target is called, and until when.
 
-        If it may start, this returns once it may, a second later at most, and its target must be called at once. Of
-        several rates the slowest, which is the likeliest not to allow it, is asked first. A start that one has granted
-        is given back if another one does not allow it then; it is lost if others have started by that rate meanwhile.
+        If the task may start, this returns at its start time, at most a second later, and its target must be called at
+        once. With several rates, the slowest is asked first, as it is the most likely to refuse. If another rate then
+        refuses, the granted start is given back; it is lost if other tasks have started by that rate meanwhile.
         """
         rates = [(SYSTEM, rate) for rate in of_switches] + ([] if task.rate is None else [(task.owner, task.rate)])
         rates.sort(key=lambda each: each[1].limit / each[1].per_seconds)
@@ -72,22 +72,22 @@ class RateLimiter:
                 continue
             self.runtime.clock.sleep_until(-(-begins // MICROS))
             now = self.runtime.now()
-            # Its clock may have been set meanwhile.
+            # The process's clock may have been changed meanwhile.
             if all(grant.earliest <= now * MICROS <= grant.latest for grant in grants):
                 return None
-            # What the store takes to answer must not use up the slack.
+            # Leaves time for the store's latency.
             took = now - asked
         return self._busy(rates[0][1])
 
     def _grants(self, task: Task, rates: list[tuple[str, Rate]], at: int) -> list[_Grant] | Postponed:
-        """A start by each rate, at the same time if they can; or until when it must wait, with no start used."""
+        """A start by each rate, all at the same time if possible; or the end of the wait, with no start used."""
         grants: list[_Grant] = []
         for owner, rate in rates:
             try:
                 answer = self._ask(task, owner, rate, max([at, *(grant.earliest for grant in grants)]))
             except Unavailable as error:
-                # Its lease would have to end first, and cost an attempt.
-                self.runtime.telemetry.note("a rate could not be asked", error=str(error), task=task.id.text)
+                # Its lease would end first, and cost an attempt.
+                self.runtime.telemetry.note("a rate could not be read", error=str(error), task=task.id.text)
                 answer = self._busy(rate)
             if isinstance(answer, Postponed) and not grants:
                 return answer
@@ -98,12 +98,12 @@ class RateLimiter:
         return grants
 
     def _give_back(self, grants: list[_Grant], until: Millis | None = None) -> dict[str, int]:
-        """Take back starts that are not used, each for a place in its line at the time when the task comes back.
+        """Give back unused starts, each for a place in its rate's line at the time when the task comes back.
 
-        Without the place, all others of the line would be granted the same start in turn, and put back for it.
+        Without the place, all other tasks in line would be granted the same start in turn, and put back.
 
         Returns:
-            The places by the keys of the rates.
+            The places by rate key.
         """
         places: dict[str, int] = {}
         for grant in grants:

@@ -1,4 +1,4 @@
-"""Requests that are known again by their idempotency keys."""
+"""Recognizes repeated requests by their idempotency keys."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RepeatedRequests:
-    """Remembers what the idempotency keys of requests stand for."""
+    """Stores which object each idempotency key stands for."""
 
     keys: KeyStore
 
     def known(self, owner: str, key: IdempotencyKey | None, now: Millis) -> RememberedKey | None:
-        """What a key stands for already; `None` if this is its first request, or there is no key.
+        """The object that a key stands for; `None` for the first request, or without a key.
 
         Raises:
-            KeyReused: it came with another request before.
+            KeyReused: it was used with a different request.
         """
         return None if key is None else _same(self.keys.find(owner, key.text, now), key)
 
     def remember(
         self, owner: str, key: IdempotencyKey, made: TaskId, now: Millis, edition: int = 0
     ) -> RememberedKey | None:
-        """Have a key stand for what is about to be made.
+        """Record what a key stands for before it is created.
 
         Args:
-            owner: whose key it is.
-            key: that came with the request.
-            made: the id of what the request makes.
-            now: when the request came.
-            edition: of the name under which it is made.
+            owner: owner of the key.
+            key: key of the request.
+            made: id of the object that the request creates.
+            now: time of the request.
+            edition: edition of the object's name.
 
         Returns:
-            What the key stands for if another request with it came first, else `None`.
+            The object that the key stands for if a concurrent request was first, else `None`.
 
         Raises:
-            KeyReused: it came with another request before.
+            KeyReused: it was used with a different request.
         """
         wanted = RememberedKey(made, now, now, key.body_hash, expires_at=now + key.life, edition=edition)
         known = self.keys.remember(owner, key.text, wanted, now)

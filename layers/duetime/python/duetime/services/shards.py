@@ -1,4 +1,4 @@
-"""How many shards ids are spread over; the trigger is told before the first of them is used."""
+"""The number of shards for new ids; a number is announced to the trigger before its first use."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Shards:
-    """The number of shards, as one process knows it.
+    """The number of shards, as known to one process.
 
     Attributes:
-        configured: S as the settings of this process have it.
+        configured: S in this process's settings.
     """
 
     store: ShardStore
@@ -31,13 +31,13 @@ class Shards:
     _read_at: Millis = field(default=0, init=False)
 
     def prepare(self) -> None:
-        """Ask once before many ask at once; what goes wrong here is told to each of them."""
+        """Read the number once before parallel calls need it; each of them reports a failure by itself."""
         if self._history is None:
             with suppress(Unavailable):
                 self.announced()
 
     def count(self) -> int:
-        """How many shards to spread new ids over; announced by now.
+        """The number of shards for new ids; it has been announced.
 
         Raises:
             Unavailable: the store did not answer, and it is not known whether the number was announced.
@@ -47,7 +47,7 @@ class Shards:
         return self.configured
 
     def at(self, instant: Millis) -> int:
-        """How many shards a thing of that instant is spread over, whoever asks, and when.
+        """The number of shards at a given instant, the same for every caller at any time.
 
         Raises:
             Unavailable: the store did not answer.
@@ -59,7 +59,7 @@ class Shards:
         return history.at(instant)
 
     def announced(self) -> ShardHistory:
-        """Every number that was announced, this process's own included; read again.
+        """All announced numbers, including this process's own; read again each time.
 
         Raises:
             Unavailable: the store did not answer.

@@ -1,7 +1,7 @@
-"""The spans of a task's way: it is created, sent, and processed; a schedule's run is created by an expansion.
+"""Spans of a task: its creation, dispatch and processing; and the creation of a schedule's runs by an expansion.
 
-Attributes follow the semantic conventions of OpenTelemetry for messaging (1.44, in development). Work links to the
-creation, and is no child of it: it may begin days later.
+Attributes follow the semantic conventions of OpenTelemetry for messaging (1.44, in development). Processing links to
+the creation and is not its child, as it may begin days later.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ _MOST_LINKS = 128
 
 
 def creation_span(task_type: str, requested_in: str | None) -> Span:
-    """The creation of a task, which is a part of the trace of its request."""
+    """The creation of a task, within the trace of its request."""
     attributes = {_SYSTEM: "duetime", _OPERATION: "create", _TYPE: "create", _DESTINATION: task_type}
     return Span(f"create {task_type}", SpanKind.PRODUCER, attributes, parent=requested_in)
 
 
 def expansion_span(schedules: int) -> Span:
-    """The creation of the runs of so many schedules in one tick of the trigger."""
+    """The creation of the given number of schedules' runs in one tick of the trigger."""
     return Span("expand schedules", SpanKind.INTERNAL, {"duetime.schedules": schedules}, begins_trace=True)
 
 
 def run_span(task_type: str, schedule: str, links: Sequence[str | None], requested_in: str | None) -> Span:
     """The creation of a run of a schedule.
 
-    A trace of its own, so that each run is sampled by itself; that of a manual run is a part of its request's.
+    It is a separate trace, so that each run is sampled on its own; a manual run belongs to its request's trace.
 
     Args:
-        task_type: of its task.
-        schedule: its name.
-        links: to the tick that creates the run, and to the creation of its schedule.
-        requested_in: the trace of the request for a manual run.
+        task_type: type of its task.
+        schedule: name of the schedule.
+        links: links to the tick that creates the run, and to the creation of its schedule.
+        requested_in: trace of the request for a manual run.
     """
     attributes = {_SYSTEM: "duetime", _OPERATION: "create", _TYPE: "create", _DESTINATION: task_type}
     attributes["duetime.schedule.name"] = schedule
@@ -56,7 +56,7 @@ def run_span(task_type: str, schedule: str, links: Sequence[str | None], request
 
 
 def dispatch_span(messages: Sequence[Message]) -> Span:
-    """The sending of due tasks to their queues, with links to their creations."""
+    """The dispatch of due tasks to their queues, with links to their creations."""
     links = [message.traceparent for message in messages if message.traceparent][:_MOST_LINKS]
     attributes: dict[str, str | int] = {_SYSTEM: "aws_sqs", _OPERATION: "send", _TYPE: "send"}
     return Span("send tasks", SpanKind.PRODUCER, {**attributes, "messaging.batch.message_count": len(messages)}, links)
@@ -71,7 +71,7 @@ def attempt_span(task: Task) -> Span:
 
 
 def note_end(span: OpenSpan, end: WriteResult) -> None:
-    """Say in an attempt's span what state it left the task in, and which error if it failed."""
+    """Record in an attempt's span the task's state after it, and the error of a failure."""
     if isinstance(end, Applied):
         task = end.task
         has_failed = task.state in _FAILED or (task.state is State.WAITING and task.waiting_for is None)

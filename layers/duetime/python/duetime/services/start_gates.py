@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalGate:
-    """Holds tasks that wait for an approval until somebody decides, or their time is over."""
+    """Holds tasks that wait for an approval until a decision or a timeout."""
 
     clock: Clock
 
     def held(self, task: Task) -> Postponed | None:
-        """Whether a task that was just claimed waits for an approval: it costs no attempt."""
+        """Whether a just-claimed task waits for an approval; waiting costs no attempt."""
         if not isinstance(task.target, ApprovalTarget):
             return None
-        # Few tasks wait for one, and functions start without it.
+        # Few tasks wait for one, so the module is not imported at start.
         from duetime.domain.tasks.approvals import waiting_time  # noqa: PLC0415 - see the line above
 
         return waiting_time(task, self.clock.now())
@@ -43,24 +43,25 @@ class StartGates:
     """Several gates as one; the first that does not let a task begin decides.
 
     Attributes:
-        of_all: those of every task.
-        of_occurrences: what comes after them for a task that a schedule has placed.
+        of_all: gates for every task.
+        of_occurrences: further gates for a schedule's tasks.
     """
 
     of_all: tuple[StartGate, ...]
     of_occurrences: StartGate
 
     def held(self, task: Task) -> Postponed | Skipped | None:
-        """Whether a task that was just claimed must wait or be skipped, and why; nothing if it may begin."""
+        """Whether a just-claimed task must wait or be skipped, and why; `None` if it may begin."""
         gates = self.of_all if task.schedule_ref is None else (*self.of_all, self.of_occurrences)
         return next((held for gate in gates if (held := gate.held(task))), None)
 
 
 @dataclass(slots=True)
 class SwitchGate:
-    """Knows the switches in one process; reads them at most every `SWITCHES_LIFE`, and goes by the last ones else.
+    """Caches the switches in one process; reads them at most every `SWITCHES_LIFE`.
 
-    A process that has not read them for `SWITCHES_TRUST` does not know what is stopped: it lets nothing begin.
+    If a read fails, the last switches stay in force. After `SWITCHES_TRUST` without a successful read, the switches are
+    unknown: no task may begin.
     """
 
     switches: SwitchStore
@@ -70,21 +71,22 @@ class SwitchGate:
     _known_at: Millis = field(default=0, init=False)
 
     def look(self) -> Switches | None:
-        """The switches as they were a moment ago, or a minute at most while they cannot be read; `None` if unknown."""
+        """The switches as of a moment ago, or of a minute ago at most while reads fail; `None` if unknown."""
         now = self.runtime.now()
         if self._known is None or now - self._asked_at >= SWITCHES_LIFE:
-            # Said before it is done: the other threads go on with what is known.
+            # Set before the read: other threads continue with the known switches.
             self._asked_at = now
             try:
                 self._known = self.switches.read(consistent=False)
                 self._known_at = now
             except (Unavailable, RecordUnreadable) as error:
-                # A damaged record, or one of a later version, must not cost attempts, nor let anything begin unasked.
+                # A damaged record, or one of a later version, must neither cost attempts nor let a task begin
+                # unchecked.
                 self.runtime.telemetry.note("the switches could not be read", error=str(error))
         return self._known if now - self._known_at < SWITCHES_TRUST else None
 
     def held(self, task: Task) -> Postponed | None:
-        """Whether a task that was just claimed is stopped, or may be: until when, and why."""
+        """Whether a switch stops a just-claimed task, or may stop it: until when, and why."""
         switches = self.look()
         if switches is None:
             return self._postponed(SWITCHES_LIFE, 2 * SWITCHES_LIFE, "the switches could not be read yet")
@@ -92,13 +94,13 @@ class SwitchGate:
         return None if reason is None else self._postponed(SHORTEST_STOP, LONGEST_STOP, reason)
 
     def caps(self, task: Task) -> tuple[LockClaim, ...]:
-        """The locks that keep the caps on a task; none while the switches were never read: nothing begins then."""
+        """The locks that enforce the caps on a task; none if the switches were never read, as no task begins then."""
         self.look()
-        # It was let begin a moment ago, however old they have become since.
+        # The task was let begin a moment ago, even if the switches are outdated now.
         return () if self._known is None else self._known.caps(task)
 
     def rates(self, task: Task) -> tuple[Rate, ...]:
-        """The rates of switches that a task has besides its own; none while the switches were never read."""
+        """The rates that switches set for a task in addition to its own; none if the switches were never read."""
         return () if self._known is None else self._known.rates(task)
 
     def _postponed(self, shortest: Millis, longest: Millis, reason: str) -> Postponed:

@@ -1,4 +1,4 @@
-"""Setting switches, and seeing what is postponed: by switches and by circuits."""
+"""Sets switches, and lists what postpones tasks: switches and open circuits."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _TRIES = 20
 
 @dataclass(frozen=True, slots=True)
 class SwitchAdmin:
-    """Sets switches: operators all, everybody else the one for the tasks of their own."""
+    """Sets switches: operators set all, other owners only the one for their own tasks."""
 
     stores: Stores
     operators: Admins
     runtime: Runtime
 
     def list(self, caller: str) -> tuple[Sequence[Switch], Sequence[tuple[Circuit, CircuitState]]]:
-        """The switches, and the circuits that are not closed; for others than operators what concerns them alone."""
+        """The switches, and the circuits that are not closed; owners who are not operators get only their own."""
         found = sorted(self.stores.switches.read(consistent=True).by_key.values(), key=lambda switch: switch.key)
         if not self.operators.include(caller):
             return [switch for switch in found if _concerns(switch.key, caller)], []
@@ -42,7 +42,7 @@ class SwitchAdmin:
         """One switch.
 
         Raises:
-            SwitchNotFound: there is none, or it concerns others only.
+            SwitchNotFound: it does not exist, or concerns only other owners.
         """
         found = self.stores.switches.read(consistent=True).by_key.get(key)
         if found is None or not (_concerns(key, caller) or self.operators.include(caller)):
@@ -50,10 +50,10 @@ class SwitchAdmin:
         return found
 
     def put(self, caller: str, switch: Switch) -> Switch:
-        """Set a switch, whatever it was; one that changes nothing is removed.
+        """Set a switch, replacing an earlier one; a switch without effect is removed.
 
         Raises:
-            OperatorRequired: it concerns other owners too, or an operator has set it.
+            OperatorRequired: it also concerns other owners, or an operator has set it.
             SwitchesFull: there are too many.
             Unavailable: too many concurrent writes.
         """
@@ -70,11 +70,11 @@ class SwitchAdmin:
         return wanted
 
     def delete(self, caller: str, key: SwitchKey) -> Switch:
-        """Delete a switch: what it postponed comes again by itself.
+        """Delete a switch; tasks that it postponed are checked again by themselves.
 
         Raises:
-            OperatorRequired: it concerns other owners too, or an operator has set it.
-            SwitchNotFound: there is none.
+            OperatorRequired: it also concerns other owners, or an operator has set it.
+            SwitchNotFound: it does not exist.
             Unavailable: too many concurrent writes.
         """
 
@@ -87,7 +87,7 @@ class SwitchAdmin:
         return self._change(change).by_key[key]
 
     def _change(self, change: Callable[[Switches], Switches]) -> Switches:
-        """Make a change to the switches as they are; answers what they were before."""
+        """Apply a change to the present switches; returns the switches before it."""
         for _ in range(_TRIES):
             before = self.stores.switches.read(consistent=True)
             after = change(before)

@@ -1,4 +1,4 @@
-"""Unique keys: which task holds one, and how one is taken and let go."""
+"""Unique keys: which task holds one, and how it is taken and released."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class KeyStatus:
-    """A unique key as it was read.
+    """A unique key as read.
 
     Attributes:
         holder: the task that holds it; `None` if none does.
-        nonce: of its item; `None` if there is none.
+        nonce: nonce of its item; `None` if there is none.
     """
 
     owner: str
@@ -32,29 +32,30 @@ class KeyStatus:
     nonce: str | None
 
     def taken_by(self, task_id: TaskId, since_fence: int = 0) -> KeyTaking:
-        """The taking of the key, as long as nobody else has taken it since it was read."""
+        """A write that takes the key, unless another task has taken it since it was read."""
         return KeyTaking(self.owner, self.key, task_id, since_fence, after=self.nonce)
 
 
 def key_status(stores: Stores, owner: str, key: str) -> KeyStatus:
-    """Which task holds a key: the one that took it last, if its record says so."""
+    """The holder of a key: the task that took it last, if its record still holds it."""
     known = stores.unique_keys.find(owner, key)
     if known is None:
         return KeyStatus(owner, key, None, None)
-    # The key of a task is fixed, and its item is written with it: a record that is gone has ended long ago.
+    # A task's key never changes, and its item is written with the record: if the record is missing, the task ended long
+    # ago.
     task = stores.tasks.read(known.task_id)
     return KeyStatus(owner, key, task if task is not None and holds_key(task) else None, known.nonce)
 
 
 def reopened_key(stores: Stores, task: Task) -> KeyTaking | None:
-    """The taking of its unique key by a task that is opened again after its end; `None` if it needs none.
+    """The write by which a reopened task takes its unique key; `None` if it needs none.
 
     Args:
-        stores: where keys and tasks are.
-        task: as it will be; one that has never started holds a key until the start anew.
+        stores: stores of keys and tasks.
+        task: the task after reopening; one that has never started holds a key until its start again.
 
     Raises:
-        UniqueKeyHeld: another task holds the key by now.
+        UniqueKeyHeld: another task now holds the key.
     """
     unique = unique_of(task.unique, task.debounce)
     if unique is None or not holds_key(task):
@@ -66,9 +67,9 @@ def reopened_key(stores: Stores, task: Task) -> KeyTaking | None:
 
 
 def let_key_expire(stores: Stores, task: Task) -> None:
-    """Let the item of an ended task's unique key be removed after its record.
+    """Let the item of an ended task's unique key expire after its record.
 
-    Never raises `Unavailable`: an item that stays names a task that has ended, and holds nothing.
+    Never raises `Unavailable`: a remaining item names an ended task, and blocks nothing.
     """
     unique = unique_of(task.unique, task.debounce)
     if unique is None or task.expires_at is None:

@@ -1,1 +1,1 @@
-"""Calendars as files: what other programs write."""
+"""Calendar files of other programs."""

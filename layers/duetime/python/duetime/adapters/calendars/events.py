@@ -1,4 +1,4 @@
-"""The events of iCalendar files: when each begins, how long it is, and in which time zone.
+"""The events of iCalendar files: start, duration and time zone.
 
 Source: RFC 5545, 3.6.1 and 3.8.2.
 """
@@ -27,16 +27,16 @@ _ONE_DAY = timedelta(days=1)
 _LONGEST = timedelta(days=366)
 _MAX_LABEL_LENGTH = 80
 _PREFIXED = re.compile(r"^/.+?/([A-Z][A-Za-z_]+/[A-Za-z0-9_+/-]+)$")
-"""The name of IANA at the end of a globally unique one (Source: RFC 5545, 3.2.19)."""
+"""The IANA name at the end of a globally unique zone name (Source: RFC 5545, 3.2.19)."""
 _FIRST_YEAR, LAST_YEAR = 1900, 2199
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event, its times naive and in its zone.
+    """One event; its times are naive, in its zone.
 
     Attributes:
-        whole_days: it has dates and no times.
+        whole_days: whether it has dates instead of times.
     """
 
     start: datetime
@@ -66,7 +66,7 @@ def event_of(component: Component, zone: Zone) -> Event:
     else:
         length = _ONE_DAY if whole_days else timedelta()
     if whole_days and length == timedelta():
-        # RFC 5545 wants a later end; programs write the day itself, and mean that day.
+        # RFC 5545 requires a later end; some programs write the same day, and mean that day.
         length = _ONE_DAY
     if not isinstance(length, timedelta) or not timedelta() <= length <= _LONGEST:
         raise FieldInvalid(FIELD, f"has an event that is not 0 to {_LONGEST.days} days long", FaultCode.OUT_OF_RANGE)
@@ -92,7 +92,7 @@ def moment_of(component: Component, name: str, zone: Zone) -> tuple[datetime, Zo
 
 
 def _zone_of(moment: datetime, given: object) -> Zone:
-    """The zone of a time; one that the file describes goes by its name: of Windows, of IANA, or that after a prefix."""
+    """The zone of a time; a zone that the file defines is looked up by name: Windows, IANA, or IANA after a prefix."""
     name = getattr(moment.tzinfo, "key", None)
     if isinstance(name, str):
         return zone_named(name)
@@ -107,7 +107,7 @@ def _zone_of(moment: datetime, given: object) -> Zone:
 
 
 def listed_dates(component: Component, name: str) -> Iterator[date]:
-    """The date-times of `EXDATE` or `RDATE`, which may be there several times."""
+    """The date-times of `EXDATE` or `RDATE`, which may occur several times."""
     value = component.get(name, [])
     for each in value if isinstance(value, list) else [value]:
         for one in getattr(each, "dts", ()):
@@ -117,11 +117,11 @@ def listed_dates(component: Component, name: str) -> Iterator[date]:
 
 
 def local_time(moment: date, zone: Zone) -> datetime:
-    """A date or a date-time by the clock of a zone."""
+    """A date or date-time in a zone's local time."""
     if not isinstance(moment, datetime):
         return datetime.combine(moment, time())
     if moment.tzinfo is None or not FIRST_YEAR <= moment.year <= LAST_YEAR:
-        # Zones are known for the years between: so far off, nothing hangs on the hour.
+        # Zones are known for the years between; so far away, the hour does not matter.
         return moment.replace(tzinfo=None)
     return datetime_of(zone.wall_at(from_datetime(moment)))
 
@@ -129,5 +129,5 @@ def local_time(moment: date, zone: Zone) -> datetime:
 def instant_of(moment: datetime, zone: Zone) -> Millis:
     """The instant of a naive local time in a zone."""
     wall = wall_from(moment)
-    # Before the first year that zones are known for, only that it is long past counts.
+    # Before the first year with known zones, it only matters that the time is long past.
     return wall if moment.year < FIRST_YEAR else zone.instant_after_gap(wall)

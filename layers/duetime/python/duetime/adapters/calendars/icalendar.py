@@ -40,13 +40,13 @@ _MOVED = "RECURRENCE-ID"
 
 @dataclass(slots=True)
 class _Found:
-    """What has been read so far.
+    """The state of reading a file.
 
     Attributes:
-        start: what ended before it is left out.
-        end: what begins after it is left out.
-        zone: whose time an event without a zone is in.
-        is_cut: whether anything was left out that is at or after `end`.
+        start: earlier events are left out.
+        end: later events are left out.
+        zone: zone of events without one.
+        is_cut: whether anything at or after `end` was left out.
     """
 
     start: Millis
@@ -59,7 +59,7 @@ class _Found:
 
     @property
     def days(self) -> tuple[date, date]:
-        """The first and the last day that are kept."""
+        """The first and the last day to keep."""
         return day_of(self.zone.wall_at(self.start)), day_of(self.zone.wall_at(self.end))
 
     def check_size(self) -> None:
@@ -78,21 +78,21 @@ def calendar_from_ics(
     mode: CalendarMode = CalendarMode.EXCLUDES,
     zone: Zone = UTC_ZONE,
 ) -> Calendar:
-    """Read a file.
+    """Parse a file.
 
     Args:
         data: the file's bytes.
         name: the calendar's name.
         start: events that ended before it are left out.
-        end: events that begin after it are left out; a recurring event has no end of its own.
-        mode: whether work runs outside of the events or in them only.
-        zone: whose days they are, and whose time an event without a zone is in.
+        end: events that begin after it are left out; a recurring event has no end.
+        mode: whether work runs outside of the events or only during them.
+        zone: zone of the calendar's days, and of events without one.
 
     Returns:
-        The calendar; a cancelled event is not in it. It is known until the day of `end` if anything comes later.
+        The calendar, without cancelled events. Its data end at the day of `end` if any event is later.
 
     Raises:
-        FieldInvalid: it is no iCalendar file, has something that cannot be read, no times or too much; says what.
+        FieldInvalid: it is no iCalendar file, is unreadable in part, has no times or is too large; with the reason.
     """
     found = _Found(start, end, zone)
     events = [each for each in _parsed(data).subcomponents if each.name == "VEVENT"]
@@ -130,7 +130,7 @@ def _parsed(data: bytes) -> icalendar.Calendar:
 
 
 def _check(component: Component) -> None:
-    """Reject an event that cannot be read, or that another program would read differently."""
+    """Reject an event that cannot be read, or that other programs interpret differently."""
     if component.errors:
         raise FieldInvalid(FIELD, f"has an event whose {component.errors[0][0] or 'text'} cannot be read")
     if "EXRULE" in component:
@@ -155,7 +155,7 @@ def _read(component: Component, found: _Found, moved: set[datetime]) -> None:
 
 
 def _overlap_control(rule: Mapping[str, Any], event: Event, found: _Found) -> Iterator[datetime]:
-    """Its starts, which dateutil counts by the event's own clock."""
+    """Its starts, which dateutil computes in the event's local time."""
     parts = []
     for name, values in rule.items():
         texts = [str(each) for each in values]

@@ -1,7 +1,7 @@
-"""The recurring events of an iCalendar file, expanded by dateutil within bounds.
+"""Recurring events of an iCalendar file, expanded by dateutil within bounds.
 
-A rule that never comes would keep dateutil busy until the year 9999. So only the parts of rules are taken that
-calendars of days use, all rules of a file share one budget, and the first rule that gives nothing rejects the file.
+A rule without occurrences would keep dateutil busy until the year 9999. So only the rule parts that calendars of days
+use are accepted, all rules of a file share one budget, and the first rule without occurrences rejects the file.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _PARTS = {
     "WEEKLY": _PLAIN | {"BYDAY"},
     "DAILY": _PLAIN,
 }
-"""Parts that a rule may have, by its frequency (Source: RFC 5545, section 3.3.10)."""
+"""Allowed parts of a rule, by its frequency (Source: RFC 5545, section 3.3.10)."""
 _MAX_RECURRENCES = 20_000
-"""Recurrences of all rules of a file, those long past included."""
+"""Maximum recurrences of all rules of a file, including those long past."""
 _MAX_LIST = 100
-"""Values of one part of a rule."""
+"""Maximum values of one part of a rule."""
 
 
 @dataclass(slots=True)
 class Budget:
-    """How much of a file's recurrences has been expanded."""
+    """The number of a file's recurrences that have been expanded."""
 
     rules: int = 0
     recurrences: int = 0
@@ -66,17 +66,17 @@ class Budget:
 def starts(
     rule: Mapping[str, Sequence[object]], text: str, start: datetime, until: datetime, budget: Budget
 ) -> Iterator[datetime]:
-    """Naive local starts of a recurring event up to `until` and the next one, its first one among them.
+    """Naive local starts of a recurring event up to `until` and the next one, including the first.
 
     Args:
         rule: the rule's parts.
         text: the rule itself, with a naive local `UNTIL`.
         start: the event's first start.
-        until: where to stop.
-        budget: of the whole file.
+        until: end of the expansion.
+        budget: budget of the whole file.
 
     Raises:
-        FieldInvalid: the rule is not understood, never comes, or is too much.
+        FieldInvalid: the rule is not supported, has no occurrences, or exceeds the budget.
     """
     budget.spend_rule()
     _check(rule)
@@ -98,7 +98,7 @@ def starts(
 
 
 def _counted(expansion: Iterable[datetime], text: str) -> Iterator[datetime]:
-    """What dateutil counts; some rules that it takes it cannot expand."""
+    """The starts as dateutil yields them; dateutil accepts some rules that it cannot expand."""
     try:
         yield from expansion
     except (ValueError, IndexError, TypeError, OverflowError) as refusal:
@@ -116,7 +116,7 @@ def _check(rule: Mapping[str, Sequence[object]]) -> None:
         if not isinstance(interval, int) or interval < 1:
             raise FieldInvalid(FIELD, f"has a recurrence rule with an interval of {str(interval)[:20]}")
     if 0 in rule.get("BYMONTHDAY", ()):
-        # dateutil takes it for no part at all, and so for every day.
+        # dateutil treats it as absent, and therefore as every day.
         raise FieldInvalid(FIELD, "has a recurrence rule with a day 0 of the month")
     if any(len(values) > _MAX_LIST for values in rule.values()):
         raise FieldInvalid(FIELD, "has a recurrence rule with a very long list")

@@ -1,6 +1,6 @@
-"""Attribute values: how DynamoDB's low-level interface writes numbers, texts, bytes and instants.
+"""Attribute values: numbers, texts, bytes and instants in DynamoDB's low-level format.
 
-Written by hand because boto3's serializer goes through `Decimal` and costs more than everything else.
+Handwritten because boto3's serializer uses `Decimal` and costs more than the rest of the encoding.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Value: TypeAlias = "Mapping[str, Any]"
 Item: TypeAlias = "dict[str, Value]"
 """An item, or the key of one."""
 StoredItem: TypeAlias = "Mapping[str, Mapping[str, Any]]"
-"""An item as DynamoDB hands it back."""
+"""An item as DynamoDB returns it."""
 
 
 def number(value: float) -> Value:
@@ -44,17 +44,17 @@ def string(value: Value) -> str:
 
 
 def flag(value: bool) -> Value | None:  # noqa: FBT001 - the value itself, not a switch
-    """A truth; nothing at all for false."""
+    """A Boolean; `None` for false, which leaves the attribute out."""
     return {"BOOL": True} if value else None
 
 
 def truth(value: Value) -> bool:
-    """Read a truth."""
+    """Read a Boolean."""
     return bool(value["BOOL"])
 
 
 def packed(data: bytes) -> Value:
-    """Bytes in the fewest: `S` holds a text as it is, `B` holds anything compressed."""
+    """Bytes in the shortest form: `S` holds plain text, `B` compressed data."""
     compressed = smaller(data)
     if compressed is None:
         try:

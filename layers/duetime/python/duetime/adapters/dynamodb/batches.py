@@ -1,4 +1,4 @@
-"""Batches of items: many read, or written, by one request."""
+"""Batches of items: several read or written by one request."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _KEYS_A_REQUEST = 100
 def read_items(
     client: DynamoDBClient, table: str, keys: Sequence[Item], *, consistent: bool = False
 ) -> Iterator[StoredItem]:
-    """Read the items of these keys, each named once, eventually consistently unless asked otherwise.
+    """Read the items with these distinct keys, eventually consistent by default.
 
-    Keys that an answer leaves unprocessed are requested again at once: if DynamoDB throttled them all it would have
-    rejected the request, which the client's own retries wait out, so every answer brings the reading forward.
+    Keys left unprocessed by a response are requested again at once. If DynamoDB throttled all keys, it would have
+    rejected the request, and the client's own retries would have waited; so every response makes progress.
 
     Raises:
-        Unavailable: an answer brought nothing.
+        Unavailable: a response returned nothing.
     """
     waiting = list(keys)
     while waiting:
@@ -53,19 +53,19 @@ _DUPLICATE = "DuplicateItem"
 def insert_items(
     client: DynamoDBClient, table: str, items: Sequence[Item], executor: Executor
 ) -> tuple[list[int], list[int]]:
-    """Write those of these items that do not exist, each by itself, at the price of as many `PutItem`.
+    """Write those of these items that do not exist, each independently, at the price of single `PutItem` calls.
 
-    `BatchWriteItem` would overwrite what exists, and a transaction costs twice as much.
+    `BatchWriteItem` would overwrite existing items, and a transaction costs twice as much.
 
     Args:
-        client: of the table.
-        table: its name.
-        items: as many as there are, of different keys.
-        executor: makes requests at once.
+        client: client of the table.
+        table: name of the table.
+        items: any number of items with distinct keys.
+        executor: makes requests in parallel.
 
     Returns:
-        The places of those that are known to be written, and of those that existed when they were to be. All others
-        were not taken, or it is not known: a request had no response.
+        The positions of the items known to be written, and of those that existed before. All others
+        were not written, or their state is unknown: a request had no response.
     """
     written: list[int] = []
     existing: list[int] = []
@@ -88,9 +88,9 @@ def insert_items(
 
 
 def insertion(table: str, item: Item) -> BatchStatementRequestTypeDef:
-    """One of the statements of a batch.
+    """One statement of a batch.
 
-    Values are parameters, so that nothing in them is taken for PartiQL; names of attributes are duetime's own.
+    Values are parameters, so that nothing in them is interpreted as PartiQL; attribute names are duetime's own.
     """
     places = ", ".join(f"'{name}': ?" for name in item)
     return {"Statement": f'INSERT INTO "{table}" VALUE {{{places}}}', "Parameters": [*item.values()]}

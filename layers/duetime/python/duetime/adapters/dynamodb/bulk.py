@@ -1,4 +1,4 @@
-"""Bulk operations, in DynamoDB: a partition for each, and a pointer to the latest one in a topology's partition."""
+"""Bulk operations in DynamoDB: a partition for each, and a pointer to a topology's latest one in its partition."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 REQUEST = "request"
-"""What the content of an operation is called."""
+"""Name of an operation's content."""
 _LATEST = "bulk"
 _OPERATION = "o"
 _OWNER, _KIND, _STATE, _CREATED_AT, _FINISHED_AT, _TOPOLOGY, _REQUEST = "O", "k", "Z", "c", "F", "t", "b"
@@ -40,35 +40,35 @@ class DynamoBulkStore:
         self._table = table
 
     def read(self, operation_id: TaskId) -> BulkOperation | None:
-        """Read one, consistently; `None` if there is none."""
+        """Read an operation, consistently; `None` if it does not exist."""
         item = self._get(_key_of(operation_id))
         return _operation(item) if item else None
 
     def save(self, operation: BulkOperation, nonce: str) -> bool:
-        """Store one, if it is still at the version that was read."""
+        """Store an operation, if it still has the version that was read."""
         return save_next(self._client, self._table, _item_of(operation), operation.version, nonce)
 
     def list(self, owner: str, limit: int) -> list[BulkOperation]:
-        """The latest of an owner's operations, newest first, eventually consistently."""
+        """An owner's latest operations, newest first, eventually consistent."""
         partition = f"{owner}{schema.BULK_LIST_MARK}"
         names = sort_keys(self._client, self._table, partition, limit, descending=True)
         keys = [_key_of(TaskId(name)) for name in names]
         found = []
         for item in read_items(self._client, self._table, keys):
-            # One that cannot be read must not hide the others.
+            # An unreadable one must not hide the others.
             with suppress(RecordUnreadable):
                 found.append(_operation(item))
         return sorted(found, key=lambda operation: operation.id, reverse=True)
 
     def latest_of(self, topology: TaskId) -> Latest:
-        """Which operation was started last on a topology, read consistently."""
+        """The latest operation on a topology, read consistently."""
         item = self._get(_latest_key_of(topology))
         if not item:
             return Latest(topology)
         return Latest(topology, TaskId(attribute_values.string(item[_OPERATION])), version_of(item))
 
     def set_latest(self, latest: Latest, nonce: str, expires_at: Millis) -> bool:
-        """Note which operation is started on a topology, if nobody else's was since that was read."""
+        """Store which operation starts on a topology, unless another one was stored since the last read."""
         item: Item = {**_latest_key_of(latest.topology), schema.TTL: attribute_values.expiry(expires_at)}
         if latest.operation_id is not None:
             item[_OPERATION] = attribute_values.text(latest.operation_id.text)

@@ -1,4 +1,4 @@
-"""Calendars, in DynamoDB: an item for each."""
+"""Calendars in DynamoDB: one item each."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 _DEFINITION, _CREATED = "b", "n"
 _MOST = 380_000
-"""Bytes of a packed calendar: an item has 400 KB (Source: DynamoDB quotas)."""
+"""Maximum bytes of a packed calendar: an item has 400 KB (Source: DynamoDB quotas)."""
 
 
 class DynamoCalendarStore:
-    """`duetime.ports.stores.CalendarStore` over the tasks table; it reads an owner's partitions at once."""
+    """`duetime.ports.stores.CalendarStore` over the tasks table; reads an owner's partitions in parallel."""
 
     def __init__(self, client: DynamoDBClient, table: str, executor: Executor) -> None:
         self._client = client
@@ -35,16 +35,16 @@ class DynamoCalendarStore:
         self._executor = executor
 
     def put(self, owner: str, calendar: Calendar, incarnation: Incarnation, nonce: str) -> bool:
-        """Store a calendar, if what is under its name is still at the edition that was read."""
+        """Store a calendar, if its name still has the edition that was read."""
         item = _item_of(owner, calendar) | {_CREATED: attribute_values.number(incarnation.next.created)}
         return save_next(self._client, self._table, item, incarnation.number, nonce)
 
     def read(self, owner: str, name: str) -> Calendar | None:
-        """Read a calendar, consistently; `None` if there is none."""
+        """Read a calendar, consistently; `None` if it does not exist."""
         return self.read_edition(owner, name)[0]
 
     def read_edition(self, owner: str, name: str) -> tuple[Calendar | None, Incarnation]:
-        """Read a calendar and the edition of what is under its name."""
+        """Read a calendar and the edition of its name."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=_key_of(owner, name), ConsistentRead=True)
         if "Item" not in answer:
@@ -55,23 +55,23 @@ class DynamoCalendarStore:
         return _calendar(item), Incarnation(number, attribute_values.integer(item[_CREATED]))
 
     def remove(self, owner: str, calendar: Calendar, incarnation: Incarnation, nonce: str, expires_at: Millis) -> bool:
-        """Replace a calendar by a marker, if it is still at the edition that was read, or gone already."""
+        """Replace a calendar by a marker, if it still has the edition that was read, or is already deleted."""
         marker = deletion_marker(_key_of(owner, calendar.name), expires_at)
         return delete_next(self._client, self._table, marker, incarnation.number, nonce)
 
     def list_after(self, owner: str, after: str, limit: int) -> list[Calendar]:
-        """An owner's calendars in order of their names, eventually consistently."""
+        """An owner's calendars in order of name, eventually consistent."""
         names = listed(
             self._client, self._table, self._executor, (owner, schema.CALENDAR_LIST_MARK, after or " "), limit
         )
         items = read_items(self._client, self._table, [_key_of(owner, name) for name in names])
-        # The index may still list one that was deleted just now.
+        # The index may still list a calendar that was just deleted.
         return sorted((_calendar(item) for item in items if not is_deleted(item)), key=lambda each: each.name)
 
 
 def _key_of(owner: str, name: str) -> Item:
     return {
-        # A name has no `#`, so the last one is between the two.
+        # A name has no `#`, so the last one separates the two.
         schema.PARTITION_KEY: attribute_values.text(f"{schema.CALENDAR_PREFIX}{owner}#{name}"),
         schema.SORT_KEY: attribute_values.text(name),
     }

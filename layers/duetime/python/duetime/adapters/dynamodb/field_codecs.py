@@ -1,6 +1,6 @@
-"""Codecs of a task's small fields: how they are written as attribute values, and read again.
+"""Encodes a task's small fields as attribute values, and decodes them.
 
-A form that is `None` leaves the attribute out, which means the field's default.
+An encoding of `None` leaves the attribute out, which means the field's default.
 """
 
 from __future__ import annotations
@@ -61,70 +61,70 @@ if TYPE_CHECKING:
 
 
 _FAILURES, _NONE = "f", "-"
-"""Whether failures are told."""
+"""Marks of whether failures are reported."""
 
 
 def traceparent(value: str) -> Value:
-    """The trace in which a task was created: trace, parent and flags as they are in hexadecimal, 25 bytes."""
+    """The trace of a task's creation: binary trace id, parent and flags, 25 bytes."""
     return {"B": bytes.fromhex("".join(value.split("-")[1:]))}
 
 
 def read_traceparent(value: Value) -> str:
-    """Read the trace in which a task was created."""
+    """Decode the trace of a task's creation."""
     data = bytes(value["B"]).hex()
     return f"00-{data[:32]}-{data[32:48]}-{data[48:]}"
 
 
 def name(value: str) -> Value | None:
-    """A task's name; nothing for none."""
+    """A task's name; `None` for none."""
     return {"S": value} if value else None
 
 
 def state(value: State) -> Value:
-    """Where a task stands."""
+    """A task's state."""
     return {"S": value.value}
 
 
 def read_state(value: Value) -> State:
-    """Read where a task stands."""
+    """Decode a task's state."""
     return State(value["S"])
 
 
 def priority(value: Priority) -> Value | None:
-    """Which queue a task waits on; nothing for the default."""
+    """A priority; `None` for the default."""
     return None if value is Priority.NORMAL else {"S": value.value}
 
 
 def read_priority(value: Value) -> Priority:
-    """Read which queue a task waits on."""
+    """Decode a priority."""
     return Priority(value["S"])
 
 
 def unless_default(field: str) -> Callable[[int], Value | None]:
-    """The form of a number of which a task has a default; nothing for the default."""
+    """A number; `None` if it is a task's default."""
     default = Task.__dataclass_fields__[field].default
     return lambda value: None if value == default else {"N": str(value)}
 
 
 def requested_action(value: RequestedAction) -> Value:
-    """What a user asks of the running attempt."""
+    """A user's request to the running attempt."""
     return {"S": value.value}
 
 
 def read_requested_action(value: Value) -> RequestedAction:
-    """Read what a user asks of the running attempt."""
+    """Decode a user's request to the running attempt."""
     return RequestedAction(value["S"])
 
 
 def content(value: Content) -> Value:
-    """A payload or result: packed, or where it lies and its name there."""
+    """A payload or result: packed, or its location and its name there."""
     if not value.is_outside:
         return packed(value.data or b"")
     return {"L": [{"S": value.place.value}, {"S": value.name}]}
 
 
 def read_content(field: str, value: Value) -> Content:
-    """Read a payload or result; in the record it is called as its field."""
+    """Decode a payload or result; a content in the record has its field's name."""
     if "L" in value:
         place, name = value["L"]
         return Content(ContentPlace(place["S"]), name["S"])
@@ -132,7 +132,7 @@ def read_content(field: str, value: Value) -> Content:
 
 
 def retry(value: RetryPolicy) -> Value | None:
-    """A retry policy, last how long attempts may start or 0; nothing for the default."""
+    """A retry policy, ending with the start window of attempts or 0; `None` for the default."""
     if value == RetryPolicy():
         return None
     delays = f"{value.initial_seconds!r} {value.multiplier!r} {value.max_seconds!r}"
@@ -140,120 +140,120 @@ def retry(value: RetryPolicy) -> Value | None:
 
 
 def read_retry(value: Value) -> RetryPolicy:
-    """Read a retry policy."""
+    """Decode a retry policy."""
     attempts, initial, multiplier, most, duration = str(value["S"]).split()
     return RetryPolicy(int(attempts), float(initial), float(multiplier), float(most), int(duration) or None)
 
 
 def lock(value: LockSpec) -> Value:
-    """A named resource that a task needs: its limit, scope, how long an attempt may wait for it or 0, and its key."""
+    """A task's lock: its limit, scope, the longest wait of an attempt or 0, and its key."""
     return {"S": f"{value.max_holders} {value.scope} {value.wait_seconds or 0} {value.key}"}
 
 
 def read_lock(value: Value) -> LockSpec:
-    """Read a named resource."""
+    """Decode a task's lock."""
     limit, scope, wait, key = str(value["S"]).split(" ")
     return LockSpec(key, int(limit), LockScope(scope), int(wait) or None)
 
 
 def rate(value: Rate) -> Value:
-    """How often attempts of a key may start."""
+    """The rate at which attempts with a key may start."""
     return {"S": f"{value.limit} {value.per_seconds} {value.burst} {value.key}"}
 
 
 def read_rate(value: Value) -> Rate:
-    """Read how often attempts of a key may start."""
+    """Decode a rate."""
     limit, seconds, burst, key = str(value["S"]).split(" ")
     return Rate(key, int(limit), int(seconds), int(burst))
 
 
 def rate_places(value: Mapping[str, int]) -> Value | None:
-    """Places in the lines of rates, by their keys; nothing for none."""
+    """Places in the lines of rates, by key; `None` for none."""
     return {"M": {key: {"N": str(place)} for key, place in value.items()}} if value else None
 
 
 def read_rate_places(value: Value) -> Mapping[str, int]:
-    """Read places in the lines of rates."""
+    """Decode places in the lines of rates."""
     return {key: int(place["N"]) for key, place in value["M"].items()}
 
 
 def notify_on(value: NotifyOn) -> Value:
-    """Who is told of a failure or a late start: a letter for failures, the seconds, and last the address."""
+    """Receiver of notices of failure or lateness: a letter for failures, the seconds, and last the address."""
     return {"S": f"{_FAILURES if value.failed else _NONE} {value.late_seconds or 0} {value.to}"}
 
 
 def read_notify_on(value: Value) -> NotifyOn:
-    """Read who is told of a failure or a late start."""
+    """Decode the receiver of notices."""
     failures, seconds, address = str(value["S"]).split(" ", 2)
     return NotifyOn(address, failures == _FAILURES, int(seconds) or None)
 
 
 def tags(value: dict[str, str]) -> Value | None:
-    """Tags; nothing for none."""
+    """Tags; `None` for none."""
     return {"M": {key: {"S": tag} for key, tag in value.items()}} if value else None
 
 
 def read_tags(value: Value) -> dict[str, str]:
-    """Read tags."""
+    """Decode tags."""
     return {key: tag["S"] for key, tag in value["M"].items()}
 
 
 def nodes(value: tuple[str, ...]) -> Value | None:
-    """Names of nodes; nothing for none."""
+    """Names of nodes; `None` for none."""
     return {"L": [{"S": name} for name in value]} if value else None
 
 
 def read_nodes(value: Value) -> tuple[str, ...]:
-    """Read names of nodes."""
+    """Decode names of nodes."""
     return tuple(str(each["S"]) for each in value["L"])
 
 
 def progress(value: Progress) -> Value:
-    """How far an attempt has come."""
+    """The progress of an attempt."""
     return {"S": f"{value.percent} {value.message}"}
 
 
 def read_progress(value: Value) -> Progress:
-    """Read how far an attempt has come."""
+    """Decode the progress of an attempt."""
     percent, message = value["S"].split(" ", 1)
     return Progress(int(percent), message)
 
 
 def waits(value: tuple[Wait, ...]) -> Value | None:
-    """What a task has waited for: each a hexadecimal time and the reason; nothing for none."""
+    """The waits of a task, each a hexadecimal time and the reason; `None` for none."""
     return {"L": [{"S": f"{wait.since:x} {wait.reason}"} for wait in value]} if value else None
 
 
 def read_waits(value: Value) -> tuple[Wait, ...]:
-    """Read what a task has waited for."""
+    """Decode the waits of a task."""
     parts = (str(each["S"]).partition(" ") for each in value["L"])
     return tuple(Wait(int(since, 16), reason) for since, _, reason in parts)
 
 
 def unique(value: Unique) -> Value:
-    """A unique key: how long it is held, what happens on a conflict, and last the key."""
+    """A unique key: how long it is held, the conflict policy, and last the key."""
     return {"S": f"{value.until} {value.on_conflict} {value.key}"}
 
 
 def read_unique(value: Value) -> Unique:
-    """Read a unique key."""
+    """Decode a unique key."""
     until, on_conflict, key = str(value["S"]).split(" ")
     return Unique(key, Until(until), OnConflict(on_conflict))
 
 
 def debounce(value: Debounce) -> Value:
-    """How a task is put off: the seconds without a further creation, those in all or 0, and last the key."""
+    """A debounce: the seconds without another creation, the maximum seconds in all or 0, and last the key."""
     return {"S": f"{value.seconds} {value.max_seconds or 0} {value.key}"}
 
 
 def read_debounce(value: Value) -> Debounce:
-    """Read how a task is put off."""
+    """Decode a debounce."""
     seconds, most, key = str(value["S"]).split(" ")
     return Debounce(key, int(seconds), int(most) or None)
 
 
 TOPOLOGY = "topology"
-"""Of all targets, only topologies have it in their map."""
+"""Key that only the map of a topology target has."""
 _HTTP = "http"
 _PULL = "pull"
 _APPROVAL = "approval"
@@ -265,10 +265,10 @@ _QUERIES = {Query.STATUS: "S", Query.PROGRESS: "O", Query.SUMMARY: "M"}
 
 
 def target(value: Target) -> Value | None:
-    """What a task calls: the kind with what it offers, then its address; nothing for the default.
+    """A target: its kind with its phases, then its address; `None` for the default.
 
-    The name of an AWS resource says the kind; how it is called stands behind it. A request that is not duetime's own is
-    an element of its own, and so is what a job is run with. A topology is a map, so that a condition can ask for it.
+    The name of an AWS resource determines the kind; the call's details follow it. A custom request is a separate
+    element, and so are the parameters of a job. A topology is a map, so that a condition can test for it.
     """
     if isinstance(value, HandlerTarget):
         return None
@@ -301,7 +301,7 @@ def _http_target(value: HttpTarget) -> Value:
 
 
 def read_target(value: Value) -> Target:
-    """Read what a task calls."""
+    """Decode a target."""
     if "M" in value:
         return _read_topology_target(value["M"][TOPOLOGY])
     if "L" in value:
@@ -326,7 +326,7 @@ def _read_text(text: str) -> Target:
 
 
 def _topology_target(value: TopologyTarget) -> Value:
-    """A topology, with its definition if it is a run of one: name, version and parameters; 0 is the latest version."""
+    """A topology; for a run of a definition, with its name, version and parameters; version 0 is the latest."""
     ref = value.definition
     text = "" if ref is None else f"{ref.name} {ref.version or 0} {ref.parameters}"
     return {"M": {TOPOLOGY: packed(text.encode())}}
@@ -351,7 +351,7 @@ def _read_http_target(text: str, request: HttpRequest) -> HttpTarget:
 
 
 def _packed_request(request: HttpRequest) -> Value:
-    """A request as compact JSON; what has its default is left out."""
+    """A request as compact JSON without default values."""
     body, auth, response = request.body, request.auth, request.response
     form: dict[str, Any] = {
         "m": request.method,
@@ -367,7 +367,7 @@ def _packed_request(request: HttpRequest) -> Value:
 
 
 def _read_request(value: Value) -> HttpRequest:
-    """Read a request."""
+    """Decode a request."""
     form: dict[str, Any] = json.loads(unpacked(value))
     body, auth, response = form.get("b"), form.get("a"), form.get("r")
     return HttpRequest(
@@ -410,17 +410,17 @@ def _read_job(arn: str, value: Value) -> AwsTarget:
 _CAUSES = {Cause.SCHEDULE: "s", Cause.CATCH_UP: "c", Cause.MANUAL: "m", Cause.BACKFILL: "b"}
 _CAUSE_LETTERS = {letter: cause for cause, letter in _CAUSES.items()}
 _BUFFERED = "q"
-"""In place of the letter of a backfill: its run waits for the end of others."""
+"""Replaces the letter of a backfill whose run waits for the end of other runs."""
 _OCCURRENCE = re.compile(r"([a-z])(?:-([0-9a-f]+))?(?:\+([0-9a-f]+))?(!?)")
-"""An occurrence's cause, how far the one before it and the one after it are, and whether its end is reported."""
+"""An occurrence's cause, its distances to the previous and next one, and whether its end is reported."""
 _REPORTS = "!"
-"""Behind the letter of its cause: the schedule wants to hear of the occurrence's end."""
+"""Follows the letter of the cause if the schedule needs a report of the occurrence's end."""
 _GIVEN = "!"
-"""In front of a node's note: it is given results of its parents."""
+"""Precedes a node's note if the node gets results of its parents."""
 
 
 def schedule_ref(value: ScheduleRef) -> Value:
-    """The schedule's occurrence that a task is: hexadecimal numbers, a letter, a mark, and last the name."""
+    """The schedule's occurrence that a task belongs to: hexadecimal numbers, a letter, a mark, and last the name."""
     before = "" if value.previous is None else f"-{value.nominal - value.previous:x}"
     after = "" if value.next is None else f"+{value.next - value.nominal:x}"
     cause = _BUFFERED if value.is_buffered else _CAUSES[value.cause]
@@ -429,7 +429,7 @@ def schedule_ref(value: ScheduleRef) -> Value:
 
 
 def read_schedule_ref(value: Value) -> ScheduleRef:
-    """Read the schedule's occurrence that a task is."""
+    """Decode the schedule's occurrence that a task belongs to."""
     revision, at, occurrence, mark, schedule = str(value["S"]).split(" ", 4)
     if (found := _OCCURRENCE.fullmatch(occurrence)) is None:
         raise ValueError(f"no occurrence of a schedule: {occurrence!r}")
@@ -451,13 +451,13 @@ def read_schedule_ref(value: Value) -> ScheduleRef:
 
 
 def node_ref(value: NodeRef) -> Value:
-    """Which node of a topology a task is: the run in hexadecimal, the topology, a note, and last the name."""
+    """The topology's node that a task runs: the run in hexadecimal, the topology, a note, and last the name."""
     note = (_GIVEN if value.inputs else "") + value.note
     return {"S": f"{value.run:x} {value.topology} {note} {value.key}"}
 
 
 def read_node_ref(value: Value) -> NodeRef:
-    """Read which node of a topology a task is."""
+    """Decode the topology's node that a task runs."""
     run, topology, note, key = str(value["S"]).split(" ", 3)
     return NodeRef(TaskId(topology), int(run, 16), key, note.startswith(_GIVEN), note.removeprefix(_GIVEN))
 
@@ -475,12 +475,12 @@ _OUTCOME_LETTERS = {letter: outcome for outcome, letter in _OUTCOMES.items()}
 
 
 def error(value: TaskError) -> Value:
-    """Why an attempt failed: the type and the packed message."""
+    """The error of an attempt: the type and the packed message."""
     return {"L": [{"S": value.type}, packed(value.message.encode())]}
 
 
 def read_error(value: Value) -> TaskError:
-    """Read why an attempt failed."""
+    """Decode the error of an attempt."""
     kind, message = value["L"]
     return TaskError(kind["S"], unpacked(message).decode())
 
@@ -491,22 +491,22 @@ def line(value: AttemptRecord) -> Value:
 
 
 def read_attempt(value: Value) -> AttemptRecord:
-    """Read one attempt."""
+    """Decode one attempt."""
     return _read_line(json.loads(unpacked(value)))
 
 
 def attempt_history(value: tuple[AttemptRecord, ...]) -> Value | None:
-    """The last attempts, packed as one, because they repeat each other; nothing for none."""
+    """The latest attempts, packed together because they repeat each other; `None` for none."""
     return packed(_compact([_line(each) for each in value])) if value else None
 
 
 def read_attempt_history(value: Value) -> tuple[AttemptRecord, ...]:
-    """Read the last attempts."""
+    """Decode the latest attempts."""
     return tuple(_read_line(each) for each in json.loads(unpacked(value)))
 
 
 def _line(value: AttemptRecord) -> str | list[str]:
-    """Hexadecimal numbers, and last the holder, which may hold any character; behind them the error, if any."""
+    """Hexadecimal numbers, and last the holder, which may contain any character; then the error, if any."""
     numbers = f"{value.attempt:x} {value.fence:x} {value.started_at:x} {value.late:x} {value.took:x}"
     text = f"{numbers} {_OUTCOMES[value.outcome]} {value.worker}"
     return text if value.error is None else [text, value.error.type, value.error.message]
@@ -543,12 +543,12 @@ _ACTOR_LETTERS = {letter: actor for actor, letter in _ACTORS.items()}
 
 
 def actions(value: ActionHistory) -> Value | None:
-    """The last actions, packed as one, behind the number of those that were dropped; nothing for none."""
+    """The latest actions, packed together after the number of dropped ones; `None` for none."""
     return packed(_compact_action([value.dropped, *map(_action_line, value.records)])) if value.records else None
 
 
 def read_actions(value: Value) -> ActionHistory:
-    """Read the last actions."""
+    """Decode the latest actions."""
     dropped, *lines = json.loads(unpacked(value))
     return ActionHistory(tuple(map(_read_action_line, lines)), dropped)
 
@@ -559,17 +559,17 @@ def action(value: ActionRecord) -> Value:
 
 
 def read_action(value: Value) -> ActionRecord:
-    """Read one action."""
+    """Decode one action."""
     return _read_action_line(json.loads(unpacked(value)))
 
 
 def _action_line(value: ActionRecord) -> list[str]:
-    """Two letters and hexadecimal numbers, then the texts; those at the end that are empty are left out."""
+    """Two letters and hexadecimal numbers, then the texts; empty ones at the end are left out."""
     by = value.by
     version = "" if value.version is None else f"{value.version:x}"
     head = f"{_ACTIONS[value.action]}{_ACTORS[by.actor]}{value.at:x} {version}"
     operation = "" if by.operation is None else by.operation.text
-    # Neither the name of a field nor that of a node holds a comma.
+    # Names of fields and of nodes contain no comma.
     line = [head, by.reason, by.name, ",".join(value.fields), operation, ",".join(value.nodes)]
     while not line[-1]:
         line.pop()

@@ -20,24 +20,24 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 _TASK, _DUE_AT, _CREATED_AT, _BODY_HASH, _EXPIRES_AT, _EDITION, _ON_CONFLICT = "i", "d", "c", "h", "e", "n", "u"
-"""The TTL attribute counts whole seconds, so the exact end of a key's life has an attribute of its own."""
+"""The TTL attribute has whole seconds, so the exact expiry of a key has a separate attribute."""
 
 
 class DynamoKeyStore:
-    """`duetime.ports.tasks.KeyStore` over the tasks table: each key is a partition of one item."""
+    """`duetime.ports.tasks.KeyStore` over the tasks table: each key is a partition with one item."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
         self._table = table
 
     def remember(self, owner: str, key: str, wanted: RememberedKey, now: Millis) -> RememberedKey:
-        """Keep what an owner's key stands for, unless the key is taken and not expired."""
+        """Store what an owner's key stands for, unless the key is taken and has not expired."""
         with translated():
             try:
                 self._client.put_item(
                     TableName=self._table,
                     Item=_item_of(owner, key, wanted),
-                    # What has expired may still be there: DynamoDB removes it within days.
+                    # An expired item may still exist: DynamoDB removes it within days.
                     ConditionExpression="attribute_not_exists(#p) OR #expires_at <= :now",
                     ExpressionAttributeNames={"#p": schema.PARTITION_KEY, "#expires_at": _EXPIRES_AT},
                     ExpressionAttributeValues={":now": attribute_values.number(now)},
@@ -49,12 +49,12 @@ class DynamoKeyStore:
         return wanted
 
     def redirect(self, redirect: KeyRedirect) -> None:
-        """Have a key stand for another task than the one that was to be made, unless it stands for something else."""
+        """Point a key to another task than the planned one, unless it already points elsewhere."""
         with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
             self._client.update_item(**redirect_of(redirect, self._table))
 
     def find(self, owner: str, key: str, now: Millis) -> RememberedKey | None:
-        """What an owner's key stands for, unless it has expired."""
+        """The object that an owner's key stands for, unless it has expired."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=_key_of(owner, key), ConsistentRead=True)
         found = _remembered(answer["Item"]) if "Item" in answer else None
@@ -62,7 +62,7 @@ class DynamoKeyStore:
 
 
 def redirect_of(redirect: KeyRedirect, table: str) -> Any:  # noqa: ANN401 - of `update_item`, or of a transaction
-    """The update of a key's item that has it stand for another task."""
+    """The update of a key's item that points it to another task."""
     return {
         "TableName": table,
         "Key": _key_of(redirect.owner, redirect.key),
@@ -80,7 +80,7 @@ def redirect_of(redirect: KeyRedirect, table: str) -> Any:  # noqa: ANN401 - of 
 def _key_of(owner: str, key: str) -> Item:
     return {
         schema.PARTITION_KEY: attribute_values.text(f"{schema.KEY_PREFIX}{owner}#{key}"),
-        # Both may hold a `#`; the owner alone in the second key tells `a#b` + `c` from `a` + `b#c`.
+        # Both may contain a `#`; the owner alone in the second key distinguishes `a#b` + `c` from `a` + `b#c`.
         schema.SORT_KEY: attribute_values.text(owner),
     }
 

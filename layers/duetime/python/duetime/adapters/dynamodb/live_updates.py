@@ -1,7 +1,7 @@
-"""Tickets, connections and subscriptions of live updates, in DynamoDB.
+"""Tickets, connections and subscriptions of live updates in DynamoDB.
 
-A ticket and a connection are an item each; the subscriptions of an owner lie in one partition, so that one read finds
-who watches.
+A ticket and a connection are one item each; the subscriptions of an owner share a partition, so that one read finds all
+of them.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class DynamoWatchStore:
         self._table = table
 
     def put_ticket(self, ticket: Ticket) -> None:
-        """Keep a new ticket."""
+        """Store a new ticket."""
         item = {**_ticket_key(ticket.digest), **_expiring(ticket.owner, ticket.expires_at)}
         with translated():
             self._client.put_item(TableName=self._table, Item=item)
 
     def redeem(self, digest: str, connection_id: str, now: Millis) -> str | None:
-        """Use a ticket up, unless another connection has; the owner that it was issued to."""
+        """Use a ticket, unless another connection has; returns its owner."""
         with translated():
             try:
                 answer = self._client.update_item(
@@ -64,7 +64,7 @@ class DynamoWatchStore:
         return attribute_values.string(answer["Attributes"][_OWNER])
 
     def open(self, connection: Connection) -> None:
-        """Keep a new connection."""
+        """Store a new connection."""
         item = {**_connection_key(connection.id), **_expiring(connection.owner, connection.expires_at)}
         with translated():
             self._client.put_item(TableName=self._table, Item=item)
@@ -83,7 +83,7 @@ class DynamoWatchStore:
         )
 
     def close(self, connection: Connection) -> None:
-        """Remove a connection, so that nothing is added to it, and then its subscriptions."""
+        """Remove a connection, so that no subscription is added to it, and then its subscriptions."""
         with translated():
             self._client.delete_item(TableName=self._table, Key=_connection_key(connection.id))
         for each in self.subscriptions(connection.owner):
@@ -91,7 +91,7 @@ class DynamoWatchStore:
                 self.unsubscribe(each)
 
     def subscribe(self, subscription: Subscription) -> bool:
-        """Store a subscription, unless its slot has one of another name."""
+        """Store a subscription, unless its slot has one with another name."""
         with translated():
             try:
                 self._client.put_item(
@@ -106,7 +106,7 @@ class DynamoWatchStore:
         return True
 
     def unsubscribe(self, subscription: Subscription) -> None:
-        """Remove a subscription, unless its slot has one of another name."""
+        """Remove a subscription, unless its slot has one with another name."""
         with translated():
             try:
                 self._client.delete_item(

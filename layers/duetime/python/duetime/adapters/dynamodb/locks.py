@@ -1,7 +1,7 @@
-"""Locks and their lines, in DynamoDB: a partition for each lock, its holders in the first item, then its line.
+"""Locks and their lines in DynamoDB: a partition for each lock, with its holders in the first item, then its line.
 
-The holders lie in one item, so that a limit can be kept by one conditional write; each is a member of a map of its
-own, so that a heartbeat renews one of them without reading the others.
+All holders are in one item, so that one conditional write enforces the limit; each is a separate map entry, so that a
+heartbeat renews one of them without reading the others.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 
 _HOLDERS, _GENERATION = "m", "t"
 _HOLDERS_MARK = "#"
-"""Before the key in the sort key of the holders; it sorts before `_WAITER_MARK`."""
+"""Precedes the key in the sort key of the holders; it sorts before `_WAITER_MARK`."""
 _WAITER_MARK = "w#"
 _DIGITS = 15
-"""Of a waiter's due time in its sort key: milliseconds for thirty thousand years."""
+"""Digits of a waiter's due time in its sort key: milliseconds for thirty thousand years."""
 
 
 class DynamoLockStore:
-    """`duetime.ports.stores.LockStore` over the tasks table; it reads an owner's partitions at once."""
+    """`duetime.ports.stores.LockStore` over the tasks table; reads an owner's partitions in parallel."""
 
     def __init__(self, client: DynamoDBClient, table: str, executor: Executor) -> None:
         self._client = client
@@ -50,7 +50,7 @@ class DynamoLockStore:
         self._executor = executor
 
     def read(self, name: LockName, waiters: int) -> tuple[Lock, list[Waiter]]:
-        """Read a lock and the first of its line, consistently; one that is not stored has no holders."""
+        """Read a lock and the first tasks in its line, consistently; a missing one has no holders."""
         with translated():
             answer = self._client.query(
                 TableName=self._table,
@@ -69,25 +69,25 @@ class DynamoLockStore:
         return lock, line[:waiters]
 
     def read_many(self, names: Sequence[LockName]) -> list[Lock]:
-        """Read many locks without their lines, eventually consistently; those that are not stored are left out."""
+        """Read many locks without their lines, eventually consistent; missing ones are left out."""
         by_key = {name.key: name for name in names}
         items = read_items(self._client, self._table, [_key_of(name) for name in names])
         locks = {item[schema.SORT_KEY]["S"].removeprefix(_HOLDERS_MARK): item for item in items}
         return [_lock(name, locks[key]) for key, name in by_key.items() if key in locks]
 
     def save(self, lock: Lock, nonce: str, expires_at: Millis, taker: Holder | None = None) -> bool:
-        """Store a lock's holders, if it is still at the version that was read."""
+        """Store a lock's holders, if it still has the version that was read."""
         also = None if taker is None else _unless_held_by_later(taker)
         return save_next(self._client, self._table, _item_of(lock, expires_at), lock.version, nonce, also=also)
 
     def renew(self, name: LockName, holder: Holder, expires_at: Millis) -> bool:
-        """Let a hold last until the holder's new end."""
+        """Extend a hold to the holder's new end."""
         with translated():
             try:
                 self._client.update_item(
                     TableName=self._table,
                     Key=_key_of(name),
-                    # Ends have thirteen digits each: as texts they compare like numbers.
+                    # Ends have thirteen digits each, so they compare as text like numbers.
                     ConditionExpression="begins_with(#m.#id, :fence) AND #m.#id <= :held",
                     UpdateExpression="SET #m.#id = :held, #e = #e + :one, #x = :x",
                     ExpressionAttributeNames={
@@ -109,7 +109,7 @@ class DynamoLockStore:
         return True
 
     def join(self, name: LockName, waiter: Waiter, expires_at: Millis) -> None:
-        """Put a task into a lock's line; joining twice is joining once."""
+        """Add a task to a lock's line; joining again changes nothing."""
         item = {
             **_place_of(name, waiter),
             schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
@@ -120,7 +120,7 @@ class DynamoLockStore:
             self._client.put_item(TableName=self._table, Item=item)
 
     def leave(self, name: LockName, waiter: Waiter) -> None:
-        """Take a task out of a lock's line, unless it has joined again with a later generation."""
+        """Remove a task from a lock's line, unless it has joined again with a later generation."""
         with translated():
             try:
                 self._client.delete_item(
@@ -134,14 +134,14 @@ class DynamoLockStore:
                 return
 
     def list_keys(self, owner: str, after: str, limit: int) -> list[str]:
-        """Keys of an owner's locks in their order, eventually consistently; the list goes on behind `after`."""
+        """Keys of an owner's locks in order, eventually consistent; the list continues after `after`."""
         behind = owner, schema.LOCK_LIST_MARK, f"{_HOLDERS_MARK}{after}"
         found = listed(self._client, self._table, self._executor, behind, limit)
         return [key.removeprefix(_HOLDERS_MARK) for key in found]
 
 
 def _partition(name: LockName) -> str:
-    # A key has no `#`, so the last one is between the two.
+    # A key has no `#`, so the last one separates the two.
     return f"{schema.LOCK_PREFIX}{name.owner}#{name.key}"
 
 
@@ -171,10 +171,10 @@ def _item_of(lock: Lock, expires_at: Millis) -> Item:
 
 
 def _unless_held_by_later(taker: Holder) -> Condition:
-    """What rejects an attempt whose task holds the lock by a later one.
+    """Condition that rejects an attempt if a later attempt of its task holds the lock.
 
-    A hold is a text, `fence until`, and every end has thirteen digits: of two fences the greater makes the longer
-    text, or of two that are equally long the greater one.
+    A hold is the text `fence until`, and every end has thirteen digits: the greater of two fences makes the longer
+    text, or the greater one of equal length.
     """
     return Condition(
         "(attribute_not_exists(#m.#id) OR size(#m.#id) < :size OR (size(#m.#id) = :size AND #m.#id < :next))",
@@ -184,7 +184,7 @@ def _unless_held_by_later(taker: Holder) -> Condition:
 
 
 def _is_held_by(holder: Holder, item: StoredItem | None) -> bool:
-    """Whether the item that rejected a renewal is held by it, and longer already."""
+    """Whether the item that rejected a renewal shows that this holder already holds it longer."""
     held = item[_HOLDERS]["M"].get(holder.task_id.text) if item else None
     return held is not None and held["S"].startswith(f"{holder.fence} ")
 

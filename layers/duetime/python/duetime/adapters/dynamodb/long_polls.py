@@ -1,4 +1,4 @@
-"""The places in which requests of the API wait, in DynamoDB: an item each, so that no item is hot."""
+"""Places for waiting API requests in DynamoDB: one item each, so that no item is hot."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class DynamoLongPollStore:
         self._table = table
 
     def take(self, place: int, nonce: str, now: Millis, until: Millis) -> bool:
-        """Take a place, unless another holds it."""
+        """Take a place, unless another request holds it."""
         with translated():
             try:
                 self._client.update_item(
@@ -45,7 +45,7 @@ class DynamoLongPollStore:
         return True
 
     def give_back(self, place: int, nonce: str) -> None:
-        """Let others have a place."""
+        """Release a place."""
         with translated():
             try:
                 self._client.update_item(

@@ -1,4 +1,4 @@
-"""Lists of an owner's named things, through the owner index: each kind under a mark of its own."""
+"""Lists an owner's named objects with the owner index, each kind under its own mark."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def place_in_list(owner: str, mark: str, name: str) -> Value:
-    """The partition of an owner's list that a name is in."""
+    """The partition of an owner's list that contains a name."""
     number = int.from_bytes(sha256(name.encode()).digest()[:2]) % OWNER_SPREAD
     return attribute_values.text(f"{owner}{mark}{number}")
 
@@ -28,14 +28,14 @@ def place_in_list(owner: str, mark: str, name: str) -> Value:
 def listed(
     client: DynamoDBClient, table: str, executor: Executor, after: tuple[str, str, str], limit: int
 ) -> list[str]:
-    """Sort keys in an owner's list in their order, eventually consistently.
+    """Sort keys in an owner's list in order, eventually consistent.
 
     Args:
-        client: of DynamoDB.
+        client: client of DynamoDB.
         table: the tasks table.
-        executor: reads the list's partitions at once.
-        after: the owner, the mark of the kind, and the sort key behind which the list goes on.
-        limit: how many.
+        executor: reads the list's partitions in parallel.
+        after: the owner, the mark of the kind, and the sort key after which the list begins.
+        limit: maximum number of sort keys.
     """
     lists = executor.map(partial(_partition, client, table, after, limit), range(OWNER_SPREAD))
     return list(islice(heapq.merge(*lists), limit))
@@ -51,16 +51,16 @@ def sort_keys(
     descending: bool = False,
     index: schema.Index = schema.OWNER_INDEX,
 ) -> list[str]:
-    """The first sort keys in a partition of an index of keys, eventually consistently: page after page, as they come.
+    """The first sort keys in a partition of a keys-only index, eventually consistent, page by page.
 
     Args:
-        client: of DynamoDB.
+        client: client of DynamoDB.
         table: the tasks table.
         partition: the value of the index's partition key.
-        limit: how many.
-        after: the sort key behind which they begin; `None` for the first of all.
-        descending: the last ones first.
-        index: of the table.
+        limit: maximum number of sort keys.
+        after: sort key after which they begin; `None` for the start.
+        descending: whether the last ones come first.
+        index: index of the table.
     """
     request: dict[str, Any] = {
         "KeyConditionExpression": "#g = :g",

@@ -1,7 +1,7 @@
 """Rates in DynamoDB: one item for each part, and one write for each start or place.
 
-A write sets and adds instead of replacing what was read: with hundreds of starts a second, hardly any would find the
-version that it has read.
+A write sets and adds values instead of replacing the item: with hundreds of starts a second, hardly any write would
+still find the version that it has read.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 _NAMES = dict(zip((STARTS, INTERVAL, *LINES, *DISPLACED), ("a", "i", "h", "n", "o", "dh", "dn", "do"), strict=True))
-"""By field."""
+"""Attribute names by field."""
 
 
 class DynamoRateStore:
@@ -32,7 +32,7 @@ class DynamoRateStore:
         self._table = table
 
     def apply(self, name: RateName, update: RateUpdate, expires_at: Millis) -> tuple[bool, RateState]:
-        """Make an update, if what it requires holds."""
+        """Make an update, if its conditions hold."""
         names = {"#v": schema.VERSION_OF_SCHEMA, "#x": schema.TTL}
         values: dict[str, Value] = {
             ":v": attribute_values.number(schema.SCHEMA_VERSION),
@@ -71,7 +71,7 @@ class DynamoRateStore:
 
 
 def _key_of(name: RateName) -> Item:
-    # A key has no `#`, so the last two are between the three.
+    # A key has no `#`, so the last two separate the three.
     place = attribute_values.text(f"{schema.RATE_PREFIX}{name.owner}#{name.key}#{name.part}")
     return {schema.PARTITION_KEY: place, schema.SORT_KEY: attribute_values.text(f"#{name.key}")}
 

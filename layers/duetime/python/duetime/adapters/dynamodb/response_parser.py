@@ -1,4 +1,4 @@
-"""Parses DynamoDB's responses as botocore does, which looks for ten types in each attribute's value; it has one."""
+"""Parses DynamoDB's responses like botocore, but expects each attribute value's one type instead of checking ten."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ATTRIBUTE_VALUE = "AttributeValue"
 
 
 class AttributeParserFactory(ResponseParserFactory):
-    """Makes the parsers of a session's clients: this one for services that speak JSON, botocore's for the others."""
+    """Creates the parsers of a session's clients: this one for services with JSON, botocore's for the others."""
 
     def create_parser(self, protocol_name: str) -> ResponseParser:
         """The parser of a protocol's responses."""
@@ -25,7 +25,7 @@ class AttributeParserFactory(ResponseParserFactory):
 
 
 class AttributeParser(JSONParser):
-    """Parses responses in JSON as botocore does, and the attributes of items by their own type only."""
+    """Parses JSON responses like botocore, and attribute values by their own type only."""
 
     def _handle_map(self, shape: MapShape, value: dict[str, Any]) -> dict[str, Any]:
         if shape.value.name != _ATTRIBUTE_VALUE:
@@ -35,7 +35,7 @@ class AttributeParser(JSONParser):
 
 
 def _attribute(value: dict[str, Any]) -> dict[str, Any]:
-    """An attribute's value as boto3 gives it: only bytes are written otherwise in JSON."""
+    """An attribute value as boto3 returns it: only bytes differ from their JSON."""
     (kind,) = value
     match kind:
         case "B":

@@ -1,4 +1,4 @@
-"""The items of a schedule: its definition in one, its running occurrence in another."""
+"""The items of a schedule: its definition in one, its active runs in another."""
 
 from __future__ import annotations
 
@@ -62,33 +62,33 @@ _REVISION_ENDS, _STOPPED = "R", "S"
 _EXPECTATION, _FORMER_PAYLOAD, _ACTIONS, _TRACEPARENT = "E", "F", "Q", "V"
 _CALENDAR_END = "C"
 _OUTSIDE = "o"
-"""Of a deletion marker: the payloads that lie outside of the schedule."""
+"""On a deletion marker: the payloads stored outside the schedule."""
 ACTIVE, WAITING = "a", "w"
 BEGUN, BY_HAND, COUNTED, LATEST = "b", "h", "C", "r"
 _RUNS_LIMIT, _LATEST_RUN, _RUNS_BEFORE = "l", "r", "k"
 
 
 def is_schedule(key: StoredItem) -> bool:
-    """Whether a key is that of a schedule, or of the marker that a deleted one has left."""
+    """Whether a key belongs to a schedule, or to the marker of a deleted one."""
     partition, sort = (str(key[name]["S"]) for name in (schema.PARTITION_KEY, schema.SORT_KEY))
     return partition.startswith(schema.SCHEDULE_PREFIX) and sort.startswith(schema.SCHEDULE_HEAD_MARK)
 
 
 def schedule_of(item: StoredItem) -> StoredSchedule:
-    """The schedule that an item holds."""
-    # An owner may hold the separator itself: only the last one is ours.
+    """The schedule in an item."""
+    # An owner may contain the separator: only the last one is ours.
     owner = str(item[schema.PARTITION_KEY]["S"]).removeprefix(schema.SCHEDULE_PREFIX).rpartition("#")[0]
     return stored_of(owner, item)
 
 
 def partition_of(owner: str, name: str) -> str:
-    """The partition of a schedule."""
-    # A name has no `#`, so the last one is between the two.
+    """Partition key of a schedule."""
+    # A name has no `#`, so the last one separates the two.
     return f"{schema.SCHEDULE_PREFIX}{owner}#{name}"
 
 
 def key_of(owner: str, name: str) -> Item:
-    """The key of what a schedule is."""
+    """Primary key of a schedule's definition."""
     return {
         schema.PARTITION_KEY: attribute_values.text(partition_of(owner, name)),
         schema.SORT_KEY: attribute_values.text(f"{schema.SCHEDULE_HEAD_MARK}{name}"),
@@ -96,7 +96,7 @@ def key_of(owner: str, name: str) -> Item:
 
 
 def activity_key(owner: str, name: str) -> Item:
-    """The key of which occurrence of a schedule goes on."""
+    """Primary key of a schedule's active runs."""
     return {
         schema.PARTITION_KEY: attribute_values.text(partition_of(owner, name)),
         schema.SORT_KEY: attribute_values.text(ACTIVITY),
@@ -104,7 +104,7 @@ def activity_key(owner: str, name: str) -> Item:
 
 
 def item_of(stored: StoredSchedule) -> Item:
-    """What a schedule is, as an item."""
+    """A schedule's definition as an item."""
     owner, name = stored.owner, stored.name
     item = {
         **key_of(owner, name),
@@ -122,7 +122,7 @@ def item_of(stored: StoredSchedule) -> Item:
 
 
 def _marks(stored: StoredSchedule) -> Item:
-    """What else is stored of its definition, as far as it has any."""
+    """Optional attributes of its definition."""
     item: Item = {}
     if stored.revision_ends:
         item[_REVISION_ENDS] = packed(ends_form(stored.revision_ends))
@@ -138,7 +138,7 @@ def _marks(stored: StoredSchedule) -> Item:
 
 
 def _of_its_runs(stored: StoredSchedule) -> Item:
-    """What is stored of its runs besides how far it has come, as far as there is any."""
+    """Optional attributes about its runs."""
     item: Item = {}
     if stored.expectation is not None:
         item[_EXPECTATION] = packed(expectation_form(stored.expectation))
@@ -156,7 +156,7 @@ def _of_its_runs(stored: StoredSchedule) -> Item:
 
 
 def _next_action(stored: StoredSchedule) -> list[Any]:
-    """How far a schedule has come; values are read by their places, so a later one needs an attribute."""
+    """The progress of a schedule; values are read by position, so a later one needs a new attribute."""
     last, owed = stored.last_run, stored.owed
     return [
         stored.shards,
@@ -177,7 +177,7 @@ def _next_action(stored: StoredSchedule) -> list[Any]:
 
 
 def marker_of(stored: StoredSchedule) -> Item:
-    """What is left of a schedule that was removed: which it was, and the payloads that lie outside of it."""
+    """The marker of a deleted schedule: its identity, and the payloads stored outside it."""
     return {
         **key_of(stored.owner, stored.name),
         UID: attribute_values.text(stored.uid.text),
@@ -186,13 +186,13 @@ def marker_of(stored: StoredSchedule) -> Item:
 
 
 def removed_of(item: StoredItem) -> RemovedSchedule:
-    """The removed schedule whose marker an item is."""
+    """The deleted schedule of a marker."""
     payloads = tuple(field_codecs.read_content("payload", each) for each in item[_OUTSIDE]["L"])
     return RemovedSchedule(TaskId(attribute_values.string(item[UID])), payloads)
 
 
 def stored_of(owner: str, item: StoredItem) -> StoredSchedule:
-    """The schedule of an owner that an item holds."""
+    """An owner's schedule in an item."""
     name = item[schema.SORT_KEY]["S"].removeprefix(schema.SCHEDULE_HEAD_MARK)
     shards, created_at, changed_at, state, note, revision, version, *rest = unpacked(item[_COURSE])
     tzdata, remaining, last, owed, runs, placed, skipped = rest
@@ -243,7 +243,7 @@ def _read_begun_run(value: Value) -> BegunRun:
 
 
 def activity_form(activity: Activity) -> Item:
-    """Which occurrence of a schedule goes on, and which wait."""
+    """The active run of a schedule, and the waiting ones."""
     ids = {UID: activity.uid, ACTIVE: activity.active}
     item: Item = {name: attribute_values.text(each.text) for name, each in ids.items() if each is not None}
     if activity.waiting:
@@ -258,7 +258,7 @@ def activity_form(activity: Activity) -> Item:
 
 
 def activity_of(item: StoredItem) -> Activity:
-    """Which occurrence of a schedule goes on, as an item has it."""
+    """Decode the active run of a schedule."""
     uid, active = (TaskId(attribute_values.string(item[name])) if name in item else None for name in (UID, ACTIVE))
     waiting = tuple(map(TaskId, unpacked(item[WAITING]))) if WAITING in item else ()
     begun, by_hand = (attribute_values.integer(item[name]) if name in item else 0 for name in (BEGUN, BY_HAND))
@@ -268,9 +268,9 @@ def activity_of(item: StoredItem) -> Activity:
 
 
 _TEMPLATE_FIELDS = ("type", "target", *TASK_OPTIONS)
-"""Of `TaskSpec`, each stored as the field of that name of a task."""
+"""Fields of `TaskSpec` that are stored like the task's field of the same name."""
 _HANDLER = "handler"
-"""Of a template: a handler was requested, not left to the type."""
+"""On a template: the handler target was requested explicitly and does not follow from the type."""
 _TEMPLATE_ATTRIBUTES = {_HANDLER} | {ATTRIBUTES[field].name for field in _TEMPLATE_FIELDS}
 _LISTS = ("calendars", "extra_dates", "excluded_dates")
 _PLAIN = ("on_excluded", "spread_seconds", "jitter_seconds", "start_at", "end_at", "remaining_runs", "overlap")
@@ -302,7 +302,7 @@ def unpacked(value: Value) -> Any:  # noqa: ANN401 - what JSON may be
 
 
 def spec_form(spec: ScheduleSpec) -> dict[str, Any]:
-    """What a client said of a schedule; its name is in the key, and its task stands elsewhere."""
+    """The client's specification of a schedule, without its name, which is in the key, and without its task."""
     clock = spec.clock
     return {
         "written": _written_form(spec.written),
@@ -313,7 +313,7 @@ def spec_form(spec: ScheduleSpec) -> dict[str, Any]:
 
 
 def read_spec(name: str, form: dict[str, Any], template: StoredItem) -> ScheduleSpec:
-    """Read what a client said of a schedule."""
+    """Decode a schedule's specification."""
     zone, gap, fold = form["clock"]
     others = {field: _READ.get(field, _same)(form[field]) for field in _SPEC_FIELDS if field in form}
     others[_CHANGED] = tuple(ChangedOccurrence(*each) for each in form.get(_CHANGED, ()))
@@ -323,7 +323,7 @@ def read_spec(name: str, form: dict[str, Any], template: StoredItem) -> Schedule
 
 
 def template_form(task: TaskSpec, later_options: tuple[tuple[str, Any], ...]) -> Value:
-    """The task of a schedule's occurrences, by the attributes of tasks; its payload stands elsewhere."""
+    """The task of a schedule's occurrences, with the attribute names of tasks; its payload is stored elsewhere."""
     form: dict[str, Any] = dict(later_options)
     for field in _TEMPLATE_FIELDS:
         if (stored := encoded(field, getattr(task, field))) is not None:
@@ -334,7 +334,7 @@ def template_form(task: TaskSpec, later_options: tuple[tuple[str, Any], ...]) ->
 
 
 def later_options(template: StoredItem) -> tuple[tuple[str, Value], ...]:
-    """Options of a schedule's task that this code does not know: while a new version is deployed, both write."""
+    """Options of a schedule's task that this code does not know, written by a newer version during a deployment."""
     return tuple((name, stored) for name, stored in template.items() if name not in _TEMPLATE_ATTRIBUTES)
 
 
@@ -376,13 +376,13 @@ def _same(value: Any) -> Any:  # noqa: ANN401 - whatever it is
 
 
 def expectation_form(state: ExpectationState) -> list[Any]:
-    """How far what is expected of a schedule was looked into."""
+    """The progress of checking a schedule's expectations."""
     *plain, open_runs = (getattr(state, each.name) for each in fields(state))
     return [*plain, [each.text for each in open_runs]]
 
 
 def read_expectation(form: list[Any]) -> ExpectationState:
-    """Read it."""
+    """Decode the progress of checking expectations."""
     *plain, open_runs = form
     return replace(ExpectationState(*plain), open_runs=tuple(map(TaskId, open_runs)))
 
@@ -393,12 +393,12 @@ def ends_form(ends: Sequence[RevisionEnd]) -> list[Any]:
 
 
 def read_ends(form: list[Any]) -> tuple[RevisionEnd, ...]:
-    """Read them."""
+    """Decode the ends of revisions."""
     return tuple(RevisionEnd(*each) for each in form)
 
 
 def backfill_form(run: BackfillRun) -> list[Any]:
-    """A backfill and how far it has come; values are read by their places."""
+    """A backfill and its progress; values are read by position."""
     wanted = run.backfill
     options = [wanted.per_minute, wanted.asked_at, wanted.only_missing, wanted.overlap]
     cursor = None if run.cursor is None else list(astuple(run.cursor))
@@ -406,7 +406,7 @@ def backfill_form(run: BackfillRun) -> list[Any]:
 
 
 def read_backfill(form: list[Any]) -> BackfillRun:
-    """Read a backfill."""
+    """Decode a backfill."""
     name, start, end, per_minute, asked_at, only_missing, overlap, occurrences, at, finished_at = form
     wanted = Backfill(start, end, per_minute, asked_at, only_missing, Overlap(overlap))
     return BackfillRun(name, wanted, occurrences, None if at is None else BackfillCursor(*at), finished_at)
@@ -418,23 +418,23 @@ def stopped_form(stopped: Sequence[StoppedOccurrence]) -> list[Any]:
 
 
 def read_stopped(form: list[Any]) -> tuple[StoppedOccurrence, ...]:
-    """Read them."""
+    """Decode the stopped occurrences."""
     return tuple(StoppedOccurrence(nominal, TaskId(task_id), revision) for nominal, task_id, revision in form)
 
 
 def schedule_actions(value: ScheduleHistory) -> Value:
-    """The latest actions, behind the number of those that were dropped."""
+    """The latest actions, after the number of dropped ones."""
     return packed([value.dropped, *map(_action_line, value.records)])
 
 
 def read_schedule_actions(value: Value) -> ScheduleHistory:
-    """Read the latest actions."""
+    """Decode the latest actions."""
     dropped, *lines = unpacked(value)
     return ScheduleHistory(tuple(map(_read_action_line, lines)), dropped)
 
 
 def _action_line(value: ScheduleActionRecord) -> list[Any]:
-    """Two letters, then numbers and texts; those at the end that are empty are left out."""
+    """Two letters, then numbers and texts; empty ones at the end are left out."""
     by = value.by
     letters = f"{_ACTION_LETTERS[value.action]}{_ACTORS[by.actor]}"
     line: list[Any] = [letters, value.at, value.version, by.reason, by.name, ",".join(value.fields), value.subject]
@@ -466,7 +466,7 @@ def calendar_form(calendar: Calendar) -> dict[str, Any]:
 
 
 def read_calendar(name: str, form: dict[str, Any]) -> Calendar:
-    """Read a calendar."""
+    """Decode a calendar."""
     return Calendar(
         name,
         CalendarMode(form["kind"]),

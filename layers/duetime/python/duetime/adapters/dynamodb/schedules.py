@@ -1,6 +1,6 @@
-"""Schedules in DynamoDB: a partition each, with its definition in one item and its running occurrence in another.
+"""Schedules in DynamoDB: a partition each, with the definition in one item and the active runs in another.
 
-The two are apart because the trigger writes the one and workers write the other, and neither should reject the other.
+The trigger writes one item and workers the other, so that neither rejects the other's writes.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 class DynamoScheduleStore:
-    """`duetime.ports.stores.ScheduleStore` over the tasks table; it reads an owner's partitions at once."""
+    """`duetime.ports.stores.ScheduleStore` over the tasks table; reads an owner's partitions in parallel."""
 
     def __init__(self, client: DynamoDBClient, table: str, executor: Executor) -> None:
         self._client = client
@@ -80,7 +80,7 @@ class DynamoScheduleStore:
         return stored, activity
 
     def vacancy(self, owner: str, name: str) -> int | None:
-        """The edition at which a schedule of this name is created; `None` if there is one."""
+        """The edition for creating a schedule with this name; `None` if the name is taken."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=key_of(owner, name), ConsistentRead=True)
         if "Item" not in answer:
@@ -88,20 +88,20 @@ class DynamoScheduleStore:
         return version_of(answer["Item"]) if is_deleted(answer["Item"]) else None
 
     def read_removed(self, owner: str, name: str) -> RemovedSchedule | None:
-        """What was left of the schedule that was last removed under a name, if no other has it now."""
+        """The remains of the schedule last deleted under a name, unless another one has it now."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=key_of(owner, name), ConsistentRead=True)
         return removed_of(answer["Item"]) if "Item" in answer and is_deleted(answer["Item"]) else None
 
     def save(self, stored: StoredSchedule, nonce: str) -> bool:
-        """Store a schedule if it is still itself, at the edition that was read; a new one if its name is vacant."""
+        """Store a schedule if its identity and edition are as read; a new one if its name is vacant."""
         item, identity = item_of(stored), Identity(UID, stored.uid.text)
         return save_next(self._client, self._table, item, stored.incarnation, nonce, identity)
 
     def remove(self, stored: StoredSchedule, nonce: str, expires_at: Millis) -> bool:
-        """Replace a schedule and its activity by markers, if it is still at the edition that was read, or gone already.
+        """Replace a schedule and its activity by markers, if its edition is the one read, or it is already deleted.
 
-        What is under its name by then may be another schedule, which this leaves alone.
+        If another schedule has its name now, it is not changed.
         """
         marker = deletion_marker(marker_of(stored), expires_at)
         identity = Identity(UID, stored.uid.text)
@@ -111,7 +111,7 @@ class DynamoScheduleStore:
         return True
 
     def _end_activity(self, stored: StoredSchedule, expires_at: Millis) -> None:
-        """Forget which occurrence goes on, at the next version, so that no late write of it can apply."""
+        """Remove the activity and increase its version, so that no late write of it can apply."""
         with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
             self._client.update_item(
                 TableName=self._table,
@@ -139,7 +139,7 @@ class DynamoScheduleStore:
             )
 
     def save_activity(self, owner: str, name: str, activity: Activity, nonce: str) -> bool:
-        """Store which occurrence goes on, if that is still at the version that was read."""
+        """Store the activity, if it still has the version that was read."""
         item = {
             **activity_key(owner, name),
             schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
@@ -148,7 +148,7 @@ class DynamoScheduleStore:
         return save_next(self._client, self._table, item, activity.version, nonce)
 
     def list_after(self, owner: str, after: str, limit: int) -> list[StoredSchedule]:
-        """An owner's schedules in order of their names, eventually consistently."""
+        """An owner's schedules in order of name, eventually consistent."""
         place = (owner, schema.SCHEDULE_LIST_MARK, f"{schema.SCHEDULE_HEAD_MARK}{after}")
         names = [
             key.removeprefix(schema.SCHEDULE_HEAD_MARK)
@@ -161,7 +161,7 @@ class DynamoScheduleStore:
             if item[schema.SORT_KEY]["S"] == ACTIVITY:
                 activities[str(item[schema.PARTITION_KEY]["S"])] = activity_of(item)
             elif not is_deleted(item):
-                # The index may still list one that was deleted just now.
+                # The index may still list a schedule that was just deleted.
                 found[str(item[schema.PARTITION_KEY]["S"])] = stored_of(owner, item)
         return sorted(
             (replace(each, activity=activities.get(at, NO_ACTIVITY).of(each.uid)) for at, each in found.items()),

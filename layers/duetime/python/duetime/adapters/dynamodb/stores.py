@@ -1,4 +1,4 @@
-"""All stores, over the tasks table and the bucket; what not every function needs is imported when it is asked for."""
+"""All stores over the tasks table and the bucket; modules that few functions need are imported at first use."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class DynamoStores:
-    """`duetime.ports.stores.Stores`: each store, and each client, is made when it is first asked for."""
+    """`duetime.ports.stores.Stores`: each store and each client is created at first use."""
 
     def __init__(self, clients: Clients, settings: Settings, runtime: Runtime) -> None:
         self._clients = clients
@@ -58,7 +58,7 @@ class DynamoStores:
     @cached_property
     def contents(self) -> SplitContentStore:
         """Payloads and results."""
-        # Few contents are so large that they lie there, and no start should wait for the client.
+        # Few contents are large enough for S3, and no start should wait for its client.
         s3 = cast("S3Client", DeferredClient(self._clients.s3))
         return SplitContentStore(self._client, self._table, s3, self._settings.bucket)
 
@@ -78,7 +78,7 @@ class DynamoStores:
 
     @cached_property
     def schedules(self) -> DynamoScheduleStore:
-        """Schedules, and which of their occurrences goes on."""
+        """Schedules and their active runs."""
         from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
 
         return DynamoScheduleStore(self._client, self._table, self._runtime.executor)
@@ -92,7 +92,7 @@ class DynamoStores:
 
     @cached_property
     def topologies(self) -> DynamoTopologyStore:
-        """How far the runs of topologies have come."""
+        """Run states of topologies."""
         from duetime.adapters.dynamodb.topology_run_state import DynamoTopologyStore
 
         return DynamoTopologyStore(self._client, self._table)
@@ -113,14 +113,14 @@ class DynamoStores:
 
     @cached_property
     def locks(self) -> DynamoLockStore:
-        """Locks and who waits for them."""
+        """Locks and their lines."""
         from duetime.adapters.dynamodb.locks import DynamoLockStore
 
         return DynamoLockStore(self._client, self._table, self._runtime.executor)
 
     @cached_property
     def rates(self) -> DynamoRateStore:
-        """How far the rates of tasks are used up."""
+        """States of rates."""
         from duetime.adapters.dynamodb.rates import DynamoRateStore
 
         return DynamoRateStore(self._client, self._table)
@@ -134,35 +134,35 @@ class DynamoStores:
 
     @cached_property
     def circuit_breakers(self) -> DynamoCircuitStore:
-        """The circuits of HTTP hosts that have failed."""
+        """Circuits of HTTP hosts that have failed."""
         from duetime.adapters.dynamodb.circuit_breakers import DynamoCircuitStore
 
         return DynamoCircuitStore(self._client, self._table)
 
     @cached_property
     def cursors(self) -> DynamoCursorStore:
-        """How far the minutes of each group of shards have been read."""
+        """Read positions of each group of shards."""
         from duetime.adapters.dynamodb.trigger_cursors import DynamoCursorStore
 
         return DynamoCursorStore(self._client, self._table, self._runtime.telemetry)
 
     @cached_property
     def shards(self) -> DynamoShardStore:
-        """How the number of shards has grown."""
+        """Announced numbers of shards."""
         from duetime.adapters.dynamodb.trigger_cursors import DynamoShardStore
 
         return DynamoShardStore(self._client, self._table)
 
     @cached_property
     def long_polls(self) -> DynamoLongPollStore:
-        """Which requests of the API wait."""
+        """Places for waiting API requests."""
         from duetime.adapters.dynamodb.long_polls import DynamoLongPollStore
 
         return DynamoLongPollStore(self._client, self._table)
 
     @cached_property
     def subscriptions(self) -> DynamoWatchStore:
-        """Who watches what."""
+        """Connections and subscriptions of live updates."""
         from duetime.adapters.dynamodb.live_updates import DynamoWatchStore
 
         return DynamoWatchStore(self._client, self._table)

@@ -1,6 +1,6 @@
-"""What Lambda hands to a function that reads the table's stream.
+"""Decodes the events with which Lambda invokes a function for the table's stream.
 
-Source: AWS Lambda Developer Guide, "Using Lambda with DynamoDB"; there, bytes are Base64 texts.
+Source: AWS Lambda Developer Guide, "Using Lambda with DynamoDB"; bytes are Base64 texts there.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _FIELDS = (
     *("started_at", "started_late", "finished_at", "schedule_ref", "node_ref", "actions", "erased"),
 )
 _NEEDED = tuple(ATTRIBUTES[field].name for field in (*_FIELDS, "target"))
-"""Not the payload: it may be large, and nobody is told of it."""
+"""Without the payload, which may be large and is never sent."""
 
 
 def changes_of(event: Mapping[str, Any], telemetry: Telemetry) -> ChangeBatch:
-    """The changes in an event. A record that cannot be read is noted and left out: no other should wait for it."""
+    """The changes in an event. An unreadable record is noted and left out, so that it does not block the others."""
     tasks, schedules = [], []
     for record in event["Records"]:
         try:
@@ -53,7 +53,7 @@ def changes_of(event: Mapping[str, Any], telemetry: Telemetry) -> ChangeBatch:
                 schedules.append(_change(record, _schedule))
             elif _is_task(record):
                 tasks.append(_change(record, _task))
-        except Exception as error:  # noqa: BLE001 - damage has no bounds
+        except Exception as error:  # noqa: BLE001 - damaged data may cause any error
             telemetry.count("stream_records_unreadable")
             telemetry.note("a record of the stream cannot be read", error=repr(error), record=name_of(record))
     return ChangeBatch(tuple(tasks), tuple(schedules))
@@ -67,7 +67,7 @@ def _is_task(record: Mapping[str, Any]) -> bool:
 def _change(record: Mapping[str, Any], read: Callable[[StoredItem], Any]) -> Change[Any]:
     images = record["dynamodb"]
     before, after = (read(images[name]) if images.get(name) else None for name in ("OldImage", "NewImage"))
-    # It is rounded to the second, and so is the same at each delivery.
+    # The stream rounds it to the second, and so it is the same at each delivery.
     return Change(record["eventID"], int(images["ApproximateCreationDateTime"]) * SECOND, before, after)
 
 
@@ -88,7 +88,7 @@ def _task(image: StoredItem) -> TaskSnapshot:
 
 
 def _schedule(image: StoredItem) -> ScheduleSnapshot | None:
-    """A schedule; one that was deleted is none."""
+    """A schedule; a deleted one is `None`."""
     with unreadable_as_error(image):
         if is_deleted(image):
             return None
@@ -97,7 +97,7 @@ def _schedule(image: StoredItem) -> ScheduleSnapshot | None:
 
 
 def with_bytes(value: Value) -> Value:
-    """An attribute value as boto3 hands it out: bytes are bytes."""
+    """An attribute value as boto3 returns it: with bytes instead of Base64."""
     ((kind, content),) = value.items()
     match kind:
         case "B":
@@ -110,7 +110,7 @@ def with_bytes(value: Value) -> Value:
 
 
 def name_of(record: Any) -> str:  # noqa: ANN401 - it may be anything
-    """What a person can find it by: never the images, which hold what users wrote."""
+    """A name for log lines; never the images, which contain users' data."""
     try:
         keys = record["dynamodb"]["Keys"]
         return f"{record['eventID']} {keys[schema.PARTITION_KEY]['S']} {keys[schema.SORT_KEY]['S']}"[:300]
@@ -119,20 +119,20 @@ def name_of(record: Any) -> str:  # noqa: ANN401 - it may be anything
 
 
 def removed_batch(event: Mapping[str, Any], telemetry: Telemetry) -> RemovedBatch:
-    """The records of tasks in an event. One that cannot be read is kept as it is: no other should wait for it."""
+    """The records of tasks in an event. An unreadable one is kept unchanged, so that it does not block the others."""
     tasks, unreadable = [], []
     for record in event["Records"]:
         try:
             if _is_removed_task(record):
                 tasks.append(_removed_task(record))
-        except Exception as error:  # noqa: BLE001 - damage has no bounds
+        except Exception as error:  # noqa: BLE001 - damaged data may cause any error
             unreadable.append(UnreadableRecord(json.dumps(record)))
             telemetry.note("a removed record cannot be read", error=repr(error), record=name_of(record))
     return RemovedBatch(tuple(tasks), tuple(unreadable))
 
 
 def _is_removed_task(record: Mapping[str, Any]) -> bool:
-    """Whether TTL removed a task. The filter of the event source lets nothing else through in the first place."""
+    """Whether TTL removed a task. The event source's filter should already exclude all other records."""
     by = record.get("userIdentity") or {}
     return by.get("principalId") == schema.TTL_PRINCIPAL and schema.STATE in record["dynamodb"]["OldImage"]
 

@@ -1,6 +1,6 @@
-"""The counts of tasks, in DynamoDB: for each part of an owner's, an item a type, and items of what is counted.
+"""Counts of tasks in DynamoDB: for each part of an owner's counts, an item for each type, and items of counted steps.
 
-A transaction writes both: so a step is in the counts if, and only if, it is known to be.
+A transaction writes both, so a step is counted if and only if it is recorded as counted.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 _COUNTS_MARK = "c"
-"""Before the generation, and the type, in the sort key of counts."""
+"""Precedes the generation and the type in the sort key of counts."""
 _STEPS_MARK = "s#"
-"""Before the span and its begin in the sort key of the steps that are counted."""
+"""Precedes the span and its start in the sort key of the counted steps."""
 _MARKS, _COUNTED_AT = "h", "u"
 
 
@@ -50,7 +50,7 @@ class DynamoSummaryStore:
         return CountedSteps(frozenset(parts), version_of(answer["Item"]))
 
     def count(self, of: StepSet, counted: CountedSteps, steps: Sequence[Step], nonce: str) -> bool:
-        """Add steps to the counts and remember them, both or neither, if the set is still as it was read."""
+        """Add steps to the counts and record them, both or neither, if the set is as it was read."""
         writes: list[Any] = [{"Put": self._remembering(of, counted, steps)}]
         counted_at = max(step.at for step in steps)
         changed: dict[str, dict[Group, int]] = {}
@@ -67,7 +67,7 @@ class DynamoSummaryStore:
         return True
 
     def read(self, owner: str, part: int, generation: int = 0) -> Summary:
-        """Read one part of an owner's counts, eventually consistently."""
+        """Read one part of an owner's counts, eventually consistent."""
         mark = _count_mark(generation)
         counts: dict[Group, int] = {}
         as_of: Millis | None = None
@@ -80,7 +80,7 @@ class DynamoSummaryStore:
         return Summary(counts, as_of, is_complete=False)
 
     def expire_counts(self, owner: str, part: int, generation: int, expires_at: Millis) -> None:
-        """Give one part of an owner's counts of all generations before this one a time to live."""
+        """Set the TTL of one part of an owner's counts of all earlier generations."""
         for items, _ in self._pages(owner, part, _COUNTS_MARK):
             for item in items:
                 if schema.TTL in item or _generation_of(item) >= generation:
@@ -97,7 +97,7 @@ class DynamoSummaryStore:
                     )
 
     def _pages(self, owner: str, part: int, mark: str) -> Iterator[tuple[Sequence[StoredItem], bool]]:
-        """The items of a part whose sort keys begin with a mark, in pages, and whether each is the last."""
+        """The items of a part whose sort keys begin with a mark, in pages, and whether each is the last one."""
         start: dict[str, Any] = {}
         while True:
             with translated():
@@ -151,7 +151,7 @@ class DynamoSummaryStore:
 
 
 def _partition(owner: str, part: int) -> str:
-    # An owner may hold the separator itself: only the last one is ours.
+    # An owner may contain the separator: only the last one is ours.
     return f"{schema.SUMMARY_PREFIX}{owner}#{part}"
 
 
@@ -167,7 +167,7 @@ def _steps_key(of: StepSet) -> Item:
 
 
 def _count_mark(generation: int) -> str:
-    """What comes before the type in the sort key of its counts."""
+    """The prefix of the sort key of counts, before the type."""
     return f"{_COUNTS_MARK}{generation}#"
 
 

@@ -1,4 +1,4 @@
-"""The numbers of tasks of one type, as attributes of an item: one for each state and priority."""
+"""Numbers of tasks of one type as attributes of an item: one for each state and priority."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def attribute_of(group: Group) -> str:
-    """The attribute with a group's number, in the item of its type; a state has the name that records have it under."""
+    """The attribute with a group's number in the item of its type; states have the names used in records."""
     return f"{field_codecs.state(group.state)['S']}#{group.priority.value}"
 
 
 def counts_of(item: StoredItem, mark: str) -> dict[Group, int]:
-    """The numbers in an item whose sort key is its type, behind a mark."""
+    """The numbers in an item whose sort key is its type after a mark."""
     type_ = str(item[schema.SORT_KEY]["S"]).removeprefix(mark)
     found = {}
     for name, value in item.items():

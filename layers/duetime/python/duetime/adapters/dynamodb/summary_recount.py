@@ -1,6 +1,6 @@
-"""Generations of counts, and what recounts find, in DynamoDB: one item of the former, one a type of the latter.
+"""Generations of counts and results of recounts in DynamoDB: one item for the generation, and one per type and owner.
 
-The owners that have tasks are listed, too: nothing else in the table says who they are.
+The owners that have tasks are listed as well, as nothing else in the table lists them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Clock
 
 _GENERATION, _OWNER_MARK = "generation", "o#"
-"""Sort keys in the partition that belongs to no owner."""
+"""Sort keys in the partition without an owner."""
 _STATE, _PART = "w", "k"
 _FIELDS = ("type", "state", "priority", "erased")
 _SHOWN = (schema.SORT_KEY, schema.OWNER_KEY, schema.VERSION_OF_SCHEMA, *(ATTRIBUTES[field].name for field in _FIELDS))
@@ -54,17 +54,17 @@ class DynamoSummaryRecounts:
         return _generation_of(answer["Item"]) if "Item" in answer else None
 
     def save(self, generation: Generation, nonce: str) -> bool:
-        """Store the generation, if it is still as it was read."""
+        """Store the generation, if it is as it was read."""
         return save_next(self._client, self._table, _item_of(generation), generation.version, nonce)
 
     def is_fresh(self, at: Millis) -> bool:
-        """Whether the table has no task that was created before that, as far as one page of it shows."""
+        """Whether the first page of the table has no task created before the given time, and is the only page."""
         with translated():
             answer = self._client.scan(TableName=self._table, **_older_than(at))
         return not answer["Items"] and "LastEvaluatedKey" not in answer
 
     def older_tasks(self, cursor: str, since: Millis, pages: int) -> OlderTasks:
-        """Read some pages of the table, for tasks that were created before a time, eventually consistently."""
+        """Read some pages of the table for tasks created before a time, eventually consistent."""
         found: Counter[tuple[str, Group]] = Counter()
         end = self._clock.now() + SUMMARY_RECOUNT_RUN
         for _ in range(pages):
@@ -80,7 +80,7 @@ class DynamoSummaryRecounts:
     def add_older(
         self, generation: Generation, recount: Recount, owner: str, type_: str, numbers: Mapping[Group, int]
     ) -> None:
-        """Add what a part of a recount found, once, however often the request is sent."""
+        """Add the result of a part of a recount, once, however often the request is sent."""
         names = {f"#c{place}": attribute_of(group) for place, group in enumerate(numbers)}
         values = {f":c{place}": attribute_values.number(number) for place, number in enumerate(numbers.values())}
         additions = ", ".join(f"#c{place} :c{place}" for place in range(len(numbers)))
@@ -106,11 +106,11 @@ class DynamoSummaryRecounts:
                     },
                 )
             except self._client.exceptions.ConditionalCheckFailedException:
-                # Only the same request, sent before, can have come first.
+                # Only an earlier copy of the same request can have come first.
                 return
 
     def read_older(self, generation: Generation, recount: Recount, owner: str) -> Summary:
-        """What a recount found of an owner's tasks, eventually consistently."""
+        """The result of a recount for an owner's tasks, eventually consistent."""
         mark = _older_mark(generation, recount)
         counts: dict[Group, int] = {}
         items, is_complete = self._items(f"{owner}#0", mark)
@@ -119,7 +119,7 @@ class DynamoSummaryRecounts:
         return Summary(counts, is_complete=is_complete)
 
     def list_owner(self, owner: str) -> None:
-        """Have an owner in the list of those that have tasks."""
+        """Add an owner to the list of owners with tasks."""
         key = _key("", f"{_OWNER_MARK}{owner}")
         with translated():
             if "Item" not in self._client.get_item(TableName=self._table, Key=key):
@@ -127,7 +127,7 @@ class DynamoSummaryRecounts:
                 self._client.put_item(TableName=self._table, Item={**key, schema.VERSION_OF_SCHEMA: version})
 
     def owners(self, after: str, limit: int) -> Sequence[str]:
-        """The owners behind one, in their order, eventually consistently."""
+        """The owners after the given one, in order, eventually consistent."""
         start: dict[str, Any] = {"ExclusiveStartKey": _key("", f"{_OWNER_MARK}{after}")} if after else {}
         with translated():
             answer = self._client.query(TableName=self._table, Limit=limit, **start, **_query("", _OWNER_MARK))
@@ -148,7 +148,7 @@ class DynamoSummaryRecounts:
 
 
 def _group_of(item: StoredItem) -> tuple[str, Group] | None:
-    """Whose task an item is, and what it is counted as; `None` for one that is erased, or that nobody can read."""
+    """An item's owner and group; `None` for an erased or unreadable item."""
     try:
         require_readable(item)
         with unreadable_as_error(item):
@@ -161,7 +161,7 @@ def _group_of(item: StoredItem) -> tuple[str, Group] | None:
 
 
 def _older_than(at: Millis) -> dict[str, Any]:
-    """What a scan asks for: tasks that were created before a time."""
+    """Parameters of a scan: tasks created before a time."""
     names = {f"#s{place}": name for place, name in enumerate(_SHOWN)}
     return {
         "FilterExpression": "attribute_exists(#z) AND #c < :c",

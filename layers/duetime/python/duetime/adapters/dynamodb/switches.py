@@ -1,4 +1,4 @@
-"""Switches, in DynamoDB: all of them in one item, so that one small read tells a process everything."""
+"""Switches in DynamoDB: all in one item, so that one small read returns all of them."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class DynamoSwitchStore:
         """Read all switches; there are none while nothing is stored.
 
         Raises:
-            RecordUnreadable: what is stored is not what this code writes.
+            RecordUnreadable: the stored form is unknown to this code.
         """
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=_KEY, ConsistentRead=consistent)
         return _switches(answer["Item"]) if "Item" in answer else Switches()
 
     def save(self, switches: Switches, nonce: str) -> bool:
-        """Store all switches, if they are still at the version that was read."""
+        """Store all switches, if they still have the version that was read."""
         return save_next(self._client, self._table, _item_of(switches), switches.version, nonce)
 
 
@@ -56,7 +56,7 @@ def _item_of(switches: Switches) -> Item:
 
 
 def _form(switch: Switch) -> list[Any]:
-    """Its fields in their order; the key of its rate is its own."""
+    """The switch's fields in order; its rate has its own key."""
     key, rate = switch.key, switch.rate
     limits = [
         switch.stopped,

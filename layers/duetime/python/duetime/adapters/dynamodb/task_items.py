@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """How one field of `Task` is stored.
+    """The stored form of one field of `Task`.
 
     Attributes:
-        field: its name in `Task`.
-        name: its name in the item.
-        encode: its value in the item; `None` leaves the attribute out, which means the field's default.
-        decode: the opposite.
+        field: name in `Task`.
+        name: name in the item.
+        encode: returns the attribute value; `None` leaves the attribute out, which means the field's default.
+        decode: the inverse of `encode`.
     """
 
     field: str
@@ -70,7 +70,7 @@ ATTRIBUTES: dict[str, Attribute] = {
             field_codecs.schedule_ref,
             field_codecs.read_schedule_ref,
         ),
-        # Numbers that conditions compare are always there, zero or not: no condition needs a second form.
+        # Numbers in conditions are always present, even if zero, so that no condition needs a second form.
         Attribute("generation", "t", attribute_values.number, attribute_values.integer),
         Attribute("version", "e", attribute_values.number, attribute_values.integer),
         Attribute("fence", "k", attribute_values.number, attribute_values.integer),
@@ -105,17 +105,17 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("cancellation", "X", field_codecs.action, field_codecs.read_action),
     )
 }
-"""Every field of `Task` but `id` and `owner`, which are the keys."""
+"""Every field of `Task` except `id` and `owner`, which are the keys."""
 _BY_NAME = {attribute.name: attribute for attribute in ATTRIBUTES.values()}
 
 
 def encoded(field: str, value: object) -> Value | None:
-    """One field's value as it is stored; `None` if it is left out."""
+    """The stored value of one field; `None` if it is left out."""
     return None if value is None else ATTRIBUTES[field].encode(value)
 
 
 def decoded(item: StoredItem, fields: Iterable[str]) -> dict[str, Any]:
-    """The values of those of the fields that the item has."""
+    """The values of the given fields that the item has."""
     found = {}
     for field in fields:
         attribute = ATTRIBUTES[field]
@@ -125,7 +125,7 @@ def decoded(item: StoredItem, fields: Iterable[str]) -> dict[str, Any]:
 
 
 def decoded_record(item: StoredItem) -> dict[str, Any]:
-    """The values of all fields that the item has; a record has about a third of them."""
+    """The values of all fields that the item has, about a third of them for most records."""
     found = {}
     for name, stored in item.items():
         if (attribute := _BY_NAME.get(name)) is not None:
@@ -137,7 +137,7 @@ _READABLE = frozenset({schema.SCHEMA_VERSION, schema.SCHEMA_VERSION - 1})
 
 
 class SchemaUnknown(RecordUnreadable):
-    """A record was written with a version of the schema that this code cannot read."""
+    """A record has a version of the schema that this code cannot read."""
 
     def __init__(self, key: str, version: str) -> None:
         super().__init__(key, f"the record has version {version} of the schema; this code reads {sorted(_READABLE)}")
@@ -166,11 +166,11 @@ def item_of(task: Task) -> Item:
 
 
 def task_of(item: StoredItem) -> Task:
-    """The record that an item holds.
+    """The record in an item.
 
     Raises:
-        SchemaUnknown: it was written by a newer or much older duetime.
-        RecordUnreadable: something in it is not what any duetime writes.
+        SchemaUnknown: a newer or much older duetime wrote it.
+        RecordUnreadable: a value is not valid in any version of duetime.
     """
     require_readable(item)
     with unreadable_as_error(item):
@@ -178,11 +178,11 @@ def task_of(item: StoredItem) -> Task:
 
 
 def require_readable(item: StoredItem) -> None:
-    """Reject an item that this code does not know the schema of.
+    """Reject an item with an unknown schema version.
 
     Raises:
-        SchemaUnknown: it was written by a newer or much older duetime.
-        RecordUnreadable: it does not say.
+        SchemaUnknown: a newer or much older duetime wrote it.
+        RecordUnreadable: the item has no version.
     """
     with unreadable_as_error(item):
         version = item[schema.VERSION_OF_SCHEMA]["N"]
@@ -192,22 +192,22 @@ def require_readable(item: StoredItem) -> None:
 
 @contextmanager
 def unreadable_as_error(item: StoredItem) -> Iterator[None]:
-    """Name the item that cannot be read, whatever its reading stumbled over."""
+    """Turn any error in reading an item into one that names the item."""
     try:
         yield
     except RecordUnreadable:
         raise
     except Exception as error:
-        # Damage has no bounds: any attribute may lack, or be anything.
+        # Damaged data: any attribute may be missing or have any value.
         raise RecordUnreadable(sort_key_of(item), f"{type(error).__name__}: {error}") from error
 
 
 def sort_key_of(item: StoredItem) -> str:
-    """The sort key of an item, whatever else is wrong with it."""
+    """The sort key of an item, even if the rest is damaged."""
     return str(item.get(schema.SORT_KEY, {}).get("S", "without a sort key"))
 
 
 def owner_of(item: StoredItem) -> str:
     """The owner of a record."""
-    # An owner may hold the separator itself: only the last one is ours.
+    # An owner may contain the separator: only the last one is ours.
     return str(item[schema.OWNER_KEY]["S"]).rpartition("#")[0]

@@ -1,4 +1,4 @@
-"""The records of tasks and their timers, in DynamoDB."""
+"""Records of tasks and their timers in DynamoDB."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 _TOLD = ATTRIBUTES["sent"].name
-"""Says of a late timer that it has been told."""
+"""On a late timer: the notice has been sent."""
 _ENTRY_FIELDS = (
     "type",
     "target",
@@ -76,9 +76,9 @@ _ENTRY_PLACEHOLDERS = {f"#{name}": name for name in ENTRY_NAMES}
 
 
 class DynamoTaskStore:
-    """`duetime.ports.tasks.TaskStore` over one table; it reads an owner's partitions at once.
+    """`duetime.ports.tasks.TaskStore` over one table; reads an owner's partitions in parallel.
 
-    Where many are read, one that cannot be read is noted and left out: it must not stand in the way of all others.
+    When many records are read, an unreadable one is noted and left out, so that it does not block the others.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class DynamoTaskStore:
         self._telemetry = telemetry
 
     def create(self, task: Task, taking: KeyTaking | None = None) -> bool:
-        """Write a new record, unless one of that id exists; with a unique key only together with the key's item."""
+        """Write a new record, unless its id exists; if it has a unique key, in a transaction with the key's item."""
         if taking is not None:
             return self._create_with_key(task, taking)
         with translated():
@@ -112,7 +112,7 @@ class DynamoTaskStore:
         return True
 
     def insert(self, tasks: Sequence[Task]) -> Insertions:
-        """Write new records with few requests, each unless one of that id exists."""
+        """Write new records with few requests, each unless its id exists."""
         from duetime.adapters.dynamodb.batches import insert_items  # noqa: PLC0415 - few functions need it
 
         tasks = list({task.id: task for task in tasks}.values())
@@ -120,14 +120,14 @@ class DynamoTaskStore:
         return Insertions(*([tasks[place] for place in sorted(each)] for each in places))
 
     def read(self, task_id: TaskId) -> Task | None:
-        """Read one record, consistently; `None` if there is none."""
+        """Read one record, consistently; `None` if it does not exist."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=key_of(task_id), ConsistentRead=True)
         item = answer.get("Item")
         return task_of(item) if item else None
 
     def read_many(self, task_ids: Sequence[TaskId], *, consistent: bool = False) -> dict[TaskId, Task]:
-        """Read many records, eventually consistently unless asked otherwise; those that do not exist are left out."""
+        """Read many records, eventually consistent by default; missing ones are left out."""
         keys = [key_of(task_id) for task_id in dict.fromkeys(task_ids)]
         found = self._readable(task_of, read_items(self._client, self._table, keys, consistent=consistent))
         tasks = {task.id: task for task in found}
@@ -174,33 +174,33 @@ class DynamoTaskStore:
         return ConditionFailed(task)
 
     def add_timer(self, timer: Timer) -> None:
-        """Write a timer into the minute of its check; writing it twice is writing it once."""
+        """Write a timer into the minute of its check; writing it again changes nothing."""
         with translated():
             self._client.put_item(TableName=self._table, Item=timer_item_of(timer))
 
     def add_schedule_timer(self, timer: ScheduleTimer) -> None:
-        """Write a schedule's timer into the minute of its check; writing it twice is writing it once."""
+        """Write a schedule's timer into the minute of its check; writing it again changes nothing."""
         with translated():
             self._client.put_item(TableName=self._table, Item=schedule_timer_item_of(timer))
 
     def add_bulk_timer(self, timer: BulkTimer) -> None:
-        """Write the timer of a bulk operation into its minute; writing it twice is writing it once."""
+        """Write the timer of a bulk operation into its minute; writing it again changes nothing."""
         with translated():
             self._client.put_item(TableName=self._table, Item=bulk_timer_item_of(timer))
 
     def add_late_timer(self, timer: LateTimer) -> None:
-        """Write the timer that checks whether a task is late; writing it twice is writing it once."""
+        """Write the timer that checks whether a task is late; writing it again changes nothing."""
         with translated():
             self._client.put_item(TableName=self._table, Item=late_timer_item_of(timer))
 
     def is_told(self, timer: LateTimer) -> bool:
-        """Whether a late timer is marked as told, or gone; read consistently."""
+        """Whether the notice of a late timer was sent, or the timer is removed; read consistently."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=late_timer_key(timer), ConsistentRead=True)
         return "Item" not in answer or _TOLD in answer["Item"]
 
     def mark_told(self, timer: LateTimer) -> None:
-        """Mark a late timer as told: no later reading of its minute acts on it. One that is gone stays gone."""
+        """Mark a late timer's notice as sent, so that later readings ignore it. A removed timer stays removed."""
         with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
             self._client.update_item(
                 TableName=self._table,
@@ -212,7 +212,7 @@ class DynamoTaskStore:
             )
 
     def read_page(self, minute: int, shard: int, after: str, *, consistent: bool) -> MinutePage:
-        """What the trigger needs of the next records and timers in one shard of one minute."""
+        """The attributes that the trigger needs of the next records and timers in one shard of one minute."""
         partition = text(partition_of(minute, shard))
         request: dict[str, Any] = {
             "TableName": self._table,
@@ -232,7 +232,7 @@ class DynamoTaskStore:
         return MinutePage(items, last[schema.SORT_KEY]["S"] if last else None)
 
     def _readable(self, read: Callable[[StoredItem], R], items: Iterable[StoredItem]) -> Iterator[R]:
-        """Those of the items that can be read."""
+        """The readable ones of the items."""
         for item in items:
             try:
                 yield read(item)
@@ -241,7 +241,7 @@ class DynamoTaskStore:
                 self._telemetry.note("an item was left out that cannot be read", key=error.key, error=str(error))
 
     def list_ids(self, query: ListQuery) -> list[TaskId]:
-        """Ids of an owner's tasks in order of their home times, eventually consistently."""
+        """Ids of an owner's tasks in order of their home times, eventually consistent."""
         lists = self._executor.map(partial(self._list_partition, query), range(OWNER_SPREAD))
         merged = heapq.merge(*lists, reverse=query.descending)
         return list(islice(merged, query.limit))
@@ -264,8 +264,8 @@ def _refusing(refusal: ClientError) -> Task | None:
 def timer_item_of(timer: Timer) -> Item:
     """A timer as an item.
 
-    All that it says is in its key: a change that is rejected has written its timer before, and must not replace that
-    of the change which was accepted. What is written twice is still one item.
+    Its key contains all its data: a rejected change has written its timer before, and that must not replace the timer
+    of the accepted change. Writing the same timer again still gives one item.
     """
     sent = "sent" if timer.sent else ""
     said = f"{timer.generation}.{timer.at % MINUTE}.{timer.priority.value}.{sent}.{timer.pull_queue}"
@@ -280,7 +280,7 @@ def timer_item_of(timer: Timer) -> Item:
         ("next_at", timer.at),
         ("priority", timer.priority),
         ("sent", timer.sent),
-        # A timer has a type only if somebody pulls it.
+        # A timer has a type only for a pulled one.
         ("type", timer.pull_queue or None),
     ):
         if (stored := encoded(field, value)) is not None:
@@ -289,7 +289,7 @@ def timer_item_of(timer: Timer) -> Item:
 
 
 def schedule_timer_item_of(timer: ScheduleTimer) -> Item:
-    """A schedule's timer as an item, with all that it says in its key: see `timer_item_of`."""
+    """A schedule's timer as an item, with all its data in the key: see `timer_item_of`."""
     return {
         schema.PARTITION_KEY: attribute_values.text(partition_of(minute_of(timer.at), timer.uid.shard)),
         schema.SORT_KEY: attribute_values.text(
@@ -314,7 +314,7 @@ def bulk_timer_item_of(timer: BulkTimer) -> Item:
 
 
 def late_timer_item_of(timer: LateTimer) -> Item:
-    """The timer that checks whether a task is late as an item."""
+    """The timer for a lateness check as an item."""
     return {
         **late_timer_key(timer),
         schema.TIMER_OWNER: attribute_values.text(timer.owner),
@@ -332,10 +332,10 @@ def late_timer_key(timer: LateTimer) -> Item:
 
 
 def entry_of(item: StoredItem) -> MinuteItem:
-    """What the trigger needs of an item in a minute's partition.
+    """The attributes that the trigger needs of an item in a minute's partition.
 
     Raises:
-        RecordUnreadable: it is nothing that any duetime writes.
+        RecordUnreadable: no version of duetime writes such an item.
     """
     with unreadable_as_error(item):
         return _entry_of(item)

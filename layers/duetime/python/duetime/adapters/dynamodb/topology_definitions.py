@@ -1,6 +1,6 @@
-"""Topology definitions, in DynamoDB: the latest version in one item, each earlier one in another of its partition.
+"""Topology definitions in DynamoDB: the latest version in one item, each earlier one in another item of its partition.
 
-An earlier version is written before the one that replaces it, from what is read: whoever writes it, it is the same.
+An earlier version is written, as it was read, before the version that replaces it; so every writer writes the same.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CONTENT, _CREATED, _SINCE, _BY = "b", "n", "c", "w"
 
 
 class DynamoDefinitionStore:
-    """`duetime.ports.topologies.DefinitionStore` over the tasks table; it reads an owner's partitions at once."""
+    """`duetime.ports.topologies.DefinitionStore` over the tasks table; reads an owner's partitions in parallel."""
 
     def __init__(self, client: DynamoDBClient, table: str, executor: Executor) -> None:
         self._client = client
@@ -38,7 +38,7 @@ class DynamoDefinitionStore:
         self._executor = executor
 
     def read(self, owner: str, name: str) -> tuple[Definition | None, Incarnation]:
-        """Read the latest version, and the edition of what is under the name."""
+        """Read the latest version, and the edition of the name."""
         item = self._item(_key_of(owner, name))
         if item is None:
             return None, Incarnation()
@@ -53,7 +53,7 @@ class DynamoDefinitionStore:
         return None if item is None else _definition(name, version, item)
 
     def put(self, owner: str, definition: Definition, incarnation: Incarnation, nonce: str) -> bool:
-        """Store the next version, if what is under the name is still at the edition that was read."""
+        """Store the next version, if the name still has the edition that was read."""
         item = {
             **_key_of(owner, definition.name),
             schema.OWNER_KEY: place_in_list(owner, schema.DEFINITION_LIST_MARK, definition.name),
@@ -69,26 +69,26 @@ class DynamoDefinitionStore:
             self._client.put_item(TableName=self._table, Item=item)
 
     def forget_earlier(self, owner: str, name: str, version: int) -> None:
-        """Remove an earlier version; it may be gone already."""
+        """Remove an earlier version; it may be removed already."""
         with translated():
             self._client.delete_item(TableName=self._table, Key=_earlier_key(owner, name, version))
 
     def list_earlier(self, owner: str, name: str) -> list[VersionInfo]:
-        """What is known of the earlier versions, latest first, read consistently."""
+        """Descriptions of the earlier versions, latest first, read consistently."""
         return sorted(self._earlier(owner, name), key=lambda info: -info.version)
 
     def remove(self, owner: str, definition: Definition, incarnation: Incarnation, nonce: str, expiry: Millis) -> bool:
-        """Replace a definition by a marker, if it is still at the edition that was read, or gone already."""
+        """Replace a definition by a marker, if it still has the edition that was read, or is already deleted."""
         marker = deletion_marker(_key_of(owner, definition.name), expiry)
         return delete_next(self._client, self._table, marker, incarnation.number, nonce)
 
     def list_after(self, owner: str, after: str, limit: int) -> list[Definition]:
-        """The latest versions of an owner's definitions in order of their names, eventually consistently."""
+        """The latest versions of an owner's definitions in order of name, eventually consistent."""
         names = listed(
             self._client, self._table, self._executor, (owner, schema.DEFINITION_LIST_MARK, after or " "), limit
         )
         items = read_items(self._client, self._table, [_key_of(owner, name) for name in names])
-        # The index may still list one that was deleted just now.
+        # The index may still list a definition that was just deleted.
         found = [
             _definition(item[schema.SORT_KEY]["S"], version_of(item), item) for item in items if not is_deleted(item)
         ]
@@ -124,7 +124,7 @@ class DynamoDefinitionStore:
 
 
 def _partition_of(owner: str, name: str) -> dict[str, str]:
-    # A name has no `#`, so the last one is between the two.
+    # A name has no `#`, so the last one separates the two.
     return {"S": f"{schema.DEFINITION_PREFIX}{owner}#{name}"}
 
 
@@ -138,7 +138,7 @@ def _earlier_key(owner: str, name: str, version: int) -> Item:
 
 
 def _fields_of(definition: Definition) -> Item:
-    """What each version's item has; a content that is too large is rejected."""
+    """The attributes of each version's item; rejects a content that is too large."""
     content = attribute_values.packed(definition.content)
     if len(content.get("B", content.get("S", ""))) > MAX_DEFINITION_BYTES:
         reason = f"have more than {MAX_DEFINITION_BYTES} bytes when compressed"

@@ -1,4 +1,4 @@
-"""Tracebacks in DynamoDB: an item beside the task's contents, which is erased with them."""
+"""Tracebacks in DynamoDB: an item with the task's contents, erased with them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class DynamoTracebackStore:
         self._table = table
 
     def keep(self, task_id: TaskId, traceback: AttemptTraceback, expiry: Expiry) -> None:
-        """Keep a traceback in the place of the one before; not in that of a later attempt."""
+        """Store a traceback, replacing an earlier one, but not that of a later attempt."""
         fence = attribute_values.number(traceback.fence)
         item = {
             **_key(task_id),
@@ -49,7 +49,7 @@ class DynamoTracebackStore:
                 return  # a later attempt has failed since
 
     def find(self, task_id: TaskId) -> AttemptTraceback | None:
-        """The traceback that is kept for a task; `None` for none."""
+        """The stored traceback of a task; `None` for none."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=_key(task_id), ConsistentRead=True)
         if "Item" not in answer:

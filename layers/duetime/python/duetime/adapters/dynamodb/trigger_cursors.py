@@ -1,7 +1,7 @@
-"""The trigger's cursors, in DynamoDB: one item a group, so that a tick moves all of its cursors in one write.
+"""The trigger's cursors in DynamoDB: one item per group, so that a tick moves all of its cursors in one write.
 
-An item names, for each reading and for each queue that lags, the minute up to which it has read, and what it has left
-undone of the minutes before.
+For each reading and each lagging queue, an item has the minute up to which it has read, and the unfinished parts of
+earlier minutes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _POSITIONS, _EPOCH, _HOLDER, _HELD_UNTIL = "m", "e", "h", "u"
 _SORT = "cursors"
 _TRIES = 5
-"""Attempts to add to an item that others change meanwhile."""
+"""Attempts to add to an item that has concurrent changes."""
 
 
 class DynamoCursorStore:
@@ -42,13 +42,13 @@ class DynamoCursorStore:
         self._telemetry = telemetry
 
     def take(self, group: int, holder: str, now: Millis, until: Millis, first: Cursors) -> Cursors | None:
-        """Take a group for reading until the given instant, if nobody else holds it."""
+        """Take a group for reading until the given instant, unless another invocation holds it."""
         with translated():
             try:
                 answer = self._client.update_item(
                     TableName=self._table,
                     Key=_key_of(group),
-                    # The holder itself may take it again: a resent request must not lock its sender out.
+                    # The holder itself may take it again: a resent request must not lock out its sender.
                     ConditionExpression=(
                         "attribute_not_exists(#until) OR #until <= :now OR #until > :latest OR #holder = :holder"
                     ),
@@ -84,11 +84,11 @@ class DynamoCursorStore:
         return taken
 
     def advance(self, group: int, cursors: Cursors, until: Millis) -> bool:
-        """Store how far a group has been read, and keep the hold until `until` (0: let it go)."""
+        """Store the read position of a group, and hold it until `until` (0 releases it)."""
         return self._save(group, cursors, cursors.epoch, {_HELD_UNTIL: attribute_values.number(until)})
 
     def join(self, group: int, cursors: Cursors) -> Cursors | None:
-        """Add what was done to what is stored by now, whoever holds the group; the hold stays as it is."""
+        """Add progress to the stored cursors, whoever holds the group; the hold does not change."""
         for _ in range(_TRIES):
             with translated():
                 answer = self._client.get_item(TableName=self._table, Key=_key_of(group), ConsistentRead=True)
@@ -102,13 +102,13 @@ class DynamoCursorStore:
         return None
 
     def read(self, group: int) -> Cursors | None:
-        """Read how far a group has been read, eventually consistently; `None` if nobody has read it yet."""
+        """Read the position of a group, eventually consistent; `None` if it has never been read."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=_key_of(group))
         return _cursors(answer["Item"]) if "Item" in answer else None
 
     def _save(self, group: int, cursors: Cursors, epoch: int, more: Item) -> bool:
-        """Store cursors and something more, if the group is at an epoch."""
+        """Store cursors and further attributes, if the group is at an epoch."""
         sets = {_POSITIONS: _positions(cursors), **more}
         names = {f"#{name}": name for name in (*sets, _EPOCH)}
         with translated():
@@ -130,7 +130,7 @@ class DynamoCursorStore:
 
 
 def _ahead(now: Millis, metadata: Mapping[str, Any]) -> Millis:
-    """How far a clock is ahead of the server that has just answered; nothing if the server does not say."""
+    """How far this clock is ahead of the server's; `None` if the response has no date."""
     date = metadata.get("HTTPHeaders", {}).get("date")
     return now - round(parsedate_to_datetime(date).timestamp()) * SECOND if date else 0
 
@@ -183,7 +183,7 @@ class DynamoShardStore:
         self._table = table
 
     def read(self) -> ShardHistory:
-        """Read every number that was announced, consistently."""
+        """Read every announced number, consistently."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=_KEY, ConsistentRead=True)
         if "Item" not in answer:
@@ -192,7 +192,7 @@ class DynamoShardStore:
         return ShardHistory(tuple(Growth(shards, at) for shards, at in steps))
 
     def announce(self, shards: int, now: Millis) -> ShardHistory:
-        """Make it known that there may be tasks in so many shards from now on."""
+        """Announce that tasks may be in this number of shards from now on."""
         while (grown := (before := self.read()).grown(shards, now)) != before:
             if self._save(grown, before):
                 return grown

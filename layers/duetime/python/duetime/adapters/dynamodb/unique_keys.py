@@ -1,4 +1,4 @@
-"""Unique keys, in DynamoDB: each key is a partition of one item, written together with the record that takes it."""
+"""Unique keys in DynamoDB: each key is a partition with one item, written together with the record that takes it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class DynamoUniqueKeyStore:
         self._table = table
 
     def find(self, owner: str, key: str) -> KeyHolder | None:
-        """Which task took a key last, read consistently."""
+        """The task that took a key last, read consistently."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=_key_of(owner, key), ConsistentRead=True)
         if "Item" not in answer:
@@ -39,7 +39,7 @@ class DynamoUniqueKeyStore:
         return KeyHolder(TaskId(attribute_values.string(item[_TASK])), attribute_values.string(item[_NONCE]))
 
     def let_expire(self, owner: str, key: str, task_id: TaskId, fence: int, expires_at: Millis) -> None:
-        """Give the item of a key a time to live, if it still names a task that has ended at this fence."""
+        """Set the TTL of a key's item, if it still names a task that has ended at this fence."""
         with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
             self._client.update_item(
                 TableName=self._table,
@@ -56,18 +56,18 @@ class DynamoUniqueKeyStore:
 
 
 def write_with_key(client: DynamoDBClient, table: str, write: dict[str, Any], key_write: KeyWrite, nonce: str) -> bool:
-    """Make a write of a record together with the one of a key, its unique key or an idempotency key: both or neither.
+    """Write a record together with a key's item, of a unique or an idempotency key: both or neither.
 
     Args:
-        client: of DynamoDB.
+        client: client of DynamoDB.
         table: the tasks table.
-        write: the `Put` or `Update` of the record.
-        key_write: to the item of the key.
-        nonce: of both.
+        write: `Put` or `Update` of the record.
+        key_write: write to the key's item.
+        nonce: nonce of both writes.
 
     Returns:
-        Whether both are done. Where the answer to an earlier sending of the same request was lost, they may be done
-        all the same: then the record bears the nonce.
+        Whether both were written. If the response to an earlier copy of the request was lost, they may be written
+        even so: then the record has the nonce.
     """
     if isinstance(key_write, KeyTaking):
         of_key = {"Put": _put_of(key_write, table, nonce)}
@@ -99,7 +99,7 @@ def _put_of(taking: KeyTaking, table: str, nonce: str) -> dict[str, Any]:
 def _key_of(owner: str, key: str) -> Item:
     return {
         schema.PARTITION_KEY: attribute_values.text(f"{schema.UNIQUE_KEY_PREFIX}{owner}#{key}"),
-        # Both may hold a `#`; the owner alone in the second key tells `a#b` + `c` from `a` + `b#c`.
+        # Both may contain a `#`; the owner alone in the second key distinguishes `a#b` + `c` from `a` + `b#c`.
         schema.SORT_KEY: attribute_values.text(owner),
     }
 

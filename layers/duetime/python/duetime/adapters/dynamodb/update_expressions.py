@@ -1,7 +1,7 @@
-"""A domain `Write` as the arguments of one UpdateItem; `tests/domain/write_semantics.py` says what it means.
+"""Translates a domain `Write` to one UpdateItem; `tests/domain/write_semantics.py` defines its meaning.
 
-Every name goes through a placeholder (`#due_at`): DynamoDB reserves hundreds of words, and the engines that the
-tests run on do not all reject them.
+Every name uses a placeholder (`#due_at`): DynamoDB reserves hundreds of words, and the engines used in tests do not all
+reject them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def update_of(write: Write, table: str) -> dict[str, Any]:
-    """The arguments of the UpdateItem that makes a write."""
+    """The arguments of the UpdateItem for a write."""
     expression = _Expression()
     condition = expression.condition(write)
     update = expression.update(write)
@@ -40,25 +40,25 @@ def update_of(write: Write, table: str) -> dict[str, Any]:
 
 
 class ValueNotStorable(TypeError):
-    """A write compares or adds something that has no form in an item."""
+    """A write compares or adds a value that has no form in an item."""
 
     def __init__(self, label: str) -> None:
         super().__init__(f"{label} cannot be compared or added")
 
 
 class _Expression:
-    """Collects the placeholders of one request while its expressions are written."""
+    """Collects the placeholders of one request while its expressions are built."""
 
     def __init__(self) -> None:
         self.names: dict[str, str] = {}
         self.values: Item = {}
 
     def condition(self, write: Write) -> str:
-        """What must be true of the record."""
+        """The condition on the record."""
         guard = write.guard
         clauses = [
             f"attribute_exists({self._name(schema.PARTITION_KEY)})",
-            # A repetition of a write that was applied must not be applied again.
+            # A repeat of an applied write must not be applied again.
             self._compare("nonce", "<>", "nonce", write.nonce),
             self._states(write),
         ]
@@ -87,7 +87,7 @@ class _Expression:
         return " AND ".join(clauses)
 
     def _states(self, write: Write) -> str:
-        """The states it may leave, each kind with what else the guard asks of it."""
+        """The states that the move may leave, each kind with the further conditions of the guard."""
         sources, ended = LEGAL[write.move].sources, write.guard.leased_until_before
         if ended is None:
             return self._at_generation(sources, write.guard)
@@ -98,7 +98,7 @@ class _Expression:
             kinds.append(self._state_in(held))
         if waiting := sources & STARTABLE:
             kinds.append(self._at_generation(waiting, write.guard))
-        # AND binds tighter than OR; DynamoDB rejects parentheses that change nothing.
+        # AND binds tighter than OR; DynamoDB rejects redundant parentheses.
         states = f"({' OR '.join(kinds)})" if len(kinds) > 1 else kinds[0]
         return f"{states} AND ({never} OR {over})"
 
@@ -109,7 +109,7 @@ class _Expression:
         return " AND ".join(clauses)
 
     def update(self, write: Write) -> str:
-        """What changes: the later of `sets_once`, `sets` and `adds` prevails, as in `applied`."""
+        """The changes: the later of `sets_once`, `sets` and `adds` wins, as in `applied`."""
         sets, removes = self._fixed(write)
         for field, value in write.sets.items():
             if field in write.adds:
@@ -128,7 +128,7 @@ class _Expression:
         return f"SET {', '.join(sets)} ADD {', '.join(adds)}{removed}"
 
     def _fixed(self, write: Write) -> tuple[list[str], list[str]]:
-        """What every write changes: the nonce, and with the state the place in the list of failed tasks."""
+        """Changes in every write: the nonce, and with the state the entry in the list of failed tasks."""
         rule = LEGAL[write.move]
         sets, removes = [f"{self._field('nonce')} = :nonce"], []
         if rule.to is not None:

@@ -1,8 +1,8 @@
-"""Items that are read, changed and written back: a write is rejected if somebody else's came between.
+"""Items that are read, changed and written back: a write is rejected after a concurrent one.
 
-One rule for all that has a name: a write names the version that it read, and the identity where a name may be used
-again. What is deleted leaves a deletion marker at the next version, and what is created in its place names the marker's
-version. So neither a late write to what was deleted, nor a late creation, can replace what is there now.
+The same rule applies to all named objects: a write gives the version that it read, and the identity if a name may be
+reused. A deleted object leaves a deletion marker at the next version, and an object created in its place continues from
+the marker's version. So neither a late write to a deleted object nor a late creation can replace the present object.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _NONCE = "j"
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Which of those that have had a name, one after the other, a write is for.
+    """Identifies one of the objects that have had a name one after the other.
 
     Attributes:
-        attribute: where its item keeps it.
-        value: what it is.
+        attribute: attribute with the identity.
+        value: value of the attribute.
     """
 
     attribute: str
@@ -42,7 +42,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition of a write, with the names and values that it refers to."""
+    """A condition of a write, with its names and values."""
 
     text: str
     names: Mapping[str, str]
@@ -58,18 +58,18 @@ def save_next(
     identity: Identity | None = None,
     also: Condition | None = None,
 ) -> bool:
-    """Write an item's next version, if it is still at the one that was read; 0 if there was none.
+    """Write an item's next version, if it still has the version that was read; 0 if there was none.
 
-    Safe to resend: a rejection by an item that bears the write's own nonce is a success.
+    Safe to resend: a rejection by an item with the write's own nonce is a success.
 
     Args:
-        client: of DynamoDB.
+        client: client of DynamoDB.
         table: the tasks table.
-        item: the item, whole.
-        version: the one that was read.
-        nonce: of this write.
-        identity: what the item must still be, unless a deletion marker is there; `None` if its name is all it is.
-        also: what else the stored item must fulfil.
+        item: the whole item.
+        version: version that was read.
+        nonce: nonce of this write.
+        identity: required identity of the item, unless it is a deletion marker; `None` if its name identifies it.
+        also: further condition on the stored item.
 
     Returns:
         Whether it is stored.
@@ -81,17 +81,17 @@ def save_next(
 def delete_next(
     client: DynamoDBClient, table: str, marker: Item, version: int, nonce: str, identity: Identity | None = None
 ) -> bool:
-    """Put a deletion marker in an item's place, if it is still at the version that was read, or gone already.
+    """Replace an item by a deletion marker, if it still has the version that was read, or is already deleted.
 
     Returns:
-        Whether what was read is gone.
+        Whether the item that was read is deleted.
     """
     stored = _put_next(client, table, marker, version, nonce, _conditions(version, identity, None))
     return stored is None or not stored or is_deleted(stored) or not _is(identity, stored)
 
 
 def deletion_marker(item: Item, expires_at: Millis) -> Item:
-    """The marker that an item leaves, of its key and what must be known of it later; it is in no list."""
+    """The deletion marker of an item, with its key and the attributes needed later; it is in no list."""
     return {
         **item,
         schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
@@ -111,7 +111,7 @@ def version_of(item: StoredItem) -> int:
 
 
 def _conditions(version: int, identity: Identity | None, also: Condition | None) -> Condition:
-    """What the stored item must fulfil, in all."""
+    """All conditions on the stored item."""
     conditions = [Condition("attribute_not_exists(#e)", {"#e": VERSION}, {})]
     if version:
         conditions = [Condition("#e = :e", {"#e": VERSION}, {":e": attribute_values.number(version)})]
@@ -135,7 +135,7 @@ def _put_next(
     """Write an item's next version.
 
     Returns:
-        `None` if it is stored; else what rejected it, empty if there is nothing.
+        `None` if it is stored; else the item that rejected it, empty if there is none.
     """
     request: dict[str, Any] = {"ExpressionAttributeValues": condition.values} if condition.values else {}
     with translated():
@@ -159,18 +159,18 @@ def _is(identity: Identity | None, stored: StoredItem) -> bool:
 
 
 _OTHERS_CAME_FIRST = frozenset({"ConditionalCheckFailed", "TransactionConflict"})
-"""Reasons for which a transaction is cancelled, and nothing of it done."""
+"""Reasons for a cancelled transaction, which has then done nothing."""
 
 
 def item_of_failed_condition(refusal: ClientError) -> StoredItem | None:
-    """The item that rejected a write which asked for it (`ALL_OLD`); `None` if there was none."""
+    """The item that rejected a write with `ALL_OLD`; `None` if there was none."""
     response: object = refusal.response
-    # The published types of an error's response do not know this member.
+    # The published types of an error's response do not have this member.
     return response.get("Item") if isinstance(response, dict) else None
 
 
 def is_lost_race(refusal: ClientError) -> bool:
-    """Whether a transaction was cancelled only because of what others had written, or were writing."""
-    response: Any = refusal.response  # the published types do not know this member
+    """Whether a transaction was cancelled only because of concurrent writes."""
+    response: Any = refusal.response  # the published types do not have this member
     reasons = {reason.get("Code", "None") for reason in response.get("CancellationReasons", [])} - {"None"}
     return bool(reasons) and reasons <= _OTHERS_CAME_FIRST

@@ -1,1 +1,1 @@
-"""The real time, randomness, threads, process and logs of a function."""
+"""A function's real clock, randomness, threads, process and logs."""

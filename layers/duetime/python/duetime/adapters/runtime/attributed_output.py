@@ -1,9 +1,9 @@
-"""Says of every line that an attempt logs or prints which attempt it was, however many run in this process at once.
+"""Adds the attempt to every line that it logs or prints, however many attempts run in this process at once.
 
-What is printed becomes a line of JSON in the form of Powertools' Logger; a line that is a JSON object already, as
-loggers of structure write it, has the facts of the attempt added. The attempt is known by a context variable, which
-`asyncio` hands on and a new thread does not: lines of a thread that a handler starts are left as they are, unless it
-runs its work in a copy of the handler's context.
+A printed line becomes a line of JSON in the form of Powertools' Logger; a line that is a JSON object already, as from
+structured loggers, gets the facts of the attempt added. A context variable identifies the attempt. `asyncio` passes it
+on and a new thread does not: lines of a thread that a handler starts stay unchanged, unless the thread runs in a copy
+of the handler's context.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
 
 _LONGEST_LINE = 100_000
-"""Characters of a line; a longer one is written in parts (CloudWatch takes 256 KB: up to two bytes a character)."""
+"""Maximum characters of a line; a longer one is split (CloudWatch allows 256 KB: up to two bytes a character)."""
 _REPLACED = "replaced"
-"""Key of what a line said itself under the name of one of the facts."""
+"""Key for a line's own values under the names of the facts."""
 _METRICS = "_aws"
-"""Key of a line of metrics in the embedded metric format, which is left as it is."""
+"""Key of a metrics line in the embedded metric format, which stays unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class _Attempt:
     """The attempt that lines belong to.
 
     Attributes:
-        facts: what is said of it on every line.
-        unfinished: the beginnings of lines, by stream and thread.
+        facts: facts to add to every line.
+        unfinished: unfinished lines, by stream and thread.
     """
 
     facts: Mapping[str, object]
@@ -54,7 +54,7 @@ _attempt: ContextVar[_Attempt | None] = ContextVar("duetime_attempt", default=No
 
 
 def facts_of(task: Task) -> dict[str, object]:
-    """What the lines of an attempt say of it."""
+    """The facts of an attempt for its lines."""
     facts: dict[str, object] = {
         "task_id": task.id.text,
         "attempt": task.attempt,
@@ -71,7 +71,7 @@ def facts_of(task: Task) -> dict[str, object]:
 
 @contextmanager
 def attributed_to(task: Task) -> Iterator[None]:
-    """Attribute what is logged and printed in this block to an attempt at this task."""
+    """Attribute lines logged and printed in this block to an attempt at this task."""
     attempt = _Attempt(facts_of(task))
     token = _attempt.set(attempt)
     try:
@@ -84,15 +84,15 @@ def attributed_to(task: Task) -> Iterator[None]:
 
 
 def attribute_output(service: str, level: int, output: TextIO) -> None:
-    """Have this process attribute what it logs and prints from now on. Doing it twice is doing it once.
+    """Make this process attribute all further log and print lines. Calling it again changes nothing.
 
-    Handlers of the root logger that are there already, Lambda's among them, write to a stream of their own: they are
-    given the facts with each record. If there is none, one is added.
+    Existing handlers of the root logger, including Lambda's, write to their own stream, so the facts are added to each
+    record. If there is none, one is added.
 
     Args:
-        service: the function.
-        level: of the root logger, if a handler is added.
-        output: where that handler writes.
+        service: name of the function.
+        level: level of the root logger, if a handler is added.
+        output: stream of that handler.
     """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
@@ -111,9 +111,9 @@ class AttributedStream:
     """A text stream that writes whole lines, each with the facts of the attempt that it belongs to.
 
     Args:
-        stream: where they go.
+        stream: destination of the lines.
         name: `stdout` or `stderr`.
-        service: the function.
+        service: name of the function.
     """
 
     def __init__(self, stream: TextIO, name: str, service: str) -> None:
@@ -126,7 +126,7 @@ class AttributedStream:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        """Write what is complete, keep the beginning of a line; what belongs to no attempt goes through as it is."""
+        """Write complete lines and keep the beginning of an incomplete one; pass text without an attempt unchanged."""
         attempt = _attempt.get()
         if attempt is None:
             return self._stream.write(writable(text))
@@ -141,12 +141,12 @@ class AttributedStream:
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Write one after another."""
+        """Write several texts."""
         for line in lines:
             self.write(line)
 
     def finish_lines(self, attempt: _Attempt) -> None:
-        """Write the lines that an attempt has begun and not ended."""
+        """Write the unfinished lines of an attempt."""
         for key in [key for key in list(attempt.unfinished) if key[0] == self._name]:
             self._write_lines([attempt.unfinished.pop(key, "")], attempt.facts)
 
@@ -155,7 +155,7 @@ class AttributedStream:
             for start in range(0, len(line), _LONGEST_LINE):
                 written = self._attributed(line[start : start + _LONGEST_LINE], facts)
                 with self._lock:
-                    # What a handler prints must not fail its attempt; in JSON, what is escaped reads as it was.
+                    # Printing must not fail the attempt; escaped characters in JSON decode to the original ones.
                     self._stream.write(f"{writable(written)}\n")
 
     def _attributed(self, line: str, facts: Mapping[str, object]) -> str:
@@ -174,7 +174,7 @@ class AttributedStream:
 
 
 def with_facts(structured: Mapping[str, object], facts: Mapping[str, object]) -> dict[str, object]:
-    """A line with the facts of its attempt; what it said itself under one of their names is kept apart."""
+    """A line with the facts of its attempt; the line's own values under the same names move to another key."""
     replaced = {name: structured[name] for name, fact in facts.items() if structured.get(name, fact) != fact}
     return {**structured, **facts, **({_REPLACED: replaced} if replaced else {})}
 
@@ -194,7 +194,7 @@ def _object_in(line: str) -> dict[str, object] | None:
 
 
 class _AddFacts(logging.Filter):
-    """Gives records the facts of the attempt that logs them, for formatters that write all that a record has."""
+    """Adds the facts of the logging attempt to records, for formatters that write all fields of a record."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Add the facts; every record passes."""
@@ -205,9 +205,9 @@ class _AddFacts(logging.Filter):
 
 
 def _root_handler(service: str, output: TextIO) -> logging.Handler:
-    """What Lambda's own handler of the root logger does, where there is no Lambda."""
+    """A root handler like Lambda's own, for use outside Lambda."""
     handler = logging.StreamHandler(output)
     handler.setFormatter(LambdaPowertoolsFormatter(service=service, use_rfc3339=True, utc=True))
-    # Powertools' own logger has a handler of its own, which writes the same; so it does with the handlers it finds.
+    # Powertools' own logger has a handler that writes the same; it skips the handlers that it finds.
     handler.addFilter(SuppressFilter(service))
     return handler

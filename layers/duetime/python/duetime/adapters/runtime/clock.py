@@ -1,4 +1,4 @@
-"""The system's clock and its randomness."""
+"""The system's clock and randomness."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SystemClock:
         return time.time_ns() // _NANOSECONDS
 
     def sleep_until(self, at: Millis) -> None:
-        """Return no earlier than `at` by this clock; a sleep that ends early is slept on."""
+        """Return no earlier than `at` by this clock, even if a sleep ends early."""
         while (rest := at * _NANOSECONDS - time.time_ns()) > 0:
             time.sleep(rest / 1e9)
 
@@ -34,7 +34,7 @@ class SystemRandom:
         self._source = random.SystemRandom()
 
     def bits(self, count: int) -> int:
-        """A number of so many random bits."""
+        """A number with the given count of random bits."""
         return self._source.getrandbits(count)
 
     def below(self, bound: int) -> int:

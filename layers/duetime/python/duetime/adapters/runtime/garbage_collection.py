@@ -1,8 +1,8 @@
-"""When Python's garbage collector runs: hardly while a function is imported, as usual from its first invocation on.
+"""Python's garbage collector: rarely during a function's imports, normally from its first invocation on.
 
-An import makes some hundred thousand objects and leaves almost no garbage, but the collector goes through them again
-and again, which is a tenth to a fifth of a start. What was imported lives as long as the process: the collector is
-told so before it goes on, or else the first request would wait for it.
+Imports create some hundred thousand objects and almost no garbage, but the collector scans them repeatedly, which takes
+a tenth to a fifth of a start. Imported objects live as long as the process, so they are frozen before the collector
+resumes; otherwise the first request would wait for their scan.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from __future__ import annotations
 import gc
 
 STARTING = 200_000
-"""Objects made, and not freed, before the collector runs: more than any function's import makes."""
+"""Allocations before the collector runs: more than any function's imports make."""
 _USUAL = gc.get_threshold()
 
 
 def postpone() -> None:
-    """Let the collector rest while modules are imported."""
+    """Keep the collector from running during imports."""
     gc.set_threshold(STARTING)
 
 
 def resume() -> None:
-    """Have the collector run as usual, and never again look at what was imported; the second time, do nothing."""
+    """Let the collector run normally without scanning imported objects; a second call does nothing."""
     if gc.get_threshold()[0] == STARTING:
         gc.freeze()
         gc.set_threshold(*_USUAL)

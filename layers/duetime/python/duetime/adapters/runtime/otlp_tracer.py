@@ -1,6 +1,6 @@
-"""Spans by OpenTelemetry's SDK, exported with OTLP over HTTP. Imported only where a deployment exports spans.
+"""Spans with OpenTelemetry's SDK, exported with OTLP over HTTP. Imported only in deployments that export spans.
 
-The endpoint, headers, sampler and so on are OpenTelemetry's own variables (`OTEL_*`), which its SDK reads itself.
+OpenTelemetry's SDK reads the endpoint, headers, sampler and other settings from its own variables (`OTEL_*`).
 Source: OpenTelemetry semantic conventions 1.44, messaging and FaaS (in development).
 """
 
@@ -37,10 +37,10 @@ _KINDS = {
 
 
 class OtlpTracer:
-    """`duetime.ports.runtime.Tracer` by OpenTelemetry's SDK.
+    """`duetime.ports.runtime.Tracer` with OpenTelemetry's SDK.
 
     Args:
-        service: the function, as log lines and metrics name it.
+        service: name of the function in log lines and metrics.
     """
 
     def __init__(self, service: str) -> None:
@@ -55,14 +55,14 @@ class OtlpTracer:
             _SCHEMA,
         )
         self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
-        # Its own thread exports what many invocations gather; an invocation that ends has it export the rest.
+        # Its own thread exports spans of many invocations; at the end of an invocation the rest is exported.
         exporter = OTLPSpanExporter(timeout=SPAN_EXPORT_TIME / SECOND)
         self._provider.add_span_processor(BatchSpanProcessor(exporter))
         self._tracer = self._provider.get_tracer("duetime", schema_url=_SCHEMA)
 
     @contextmanager
     def span(self, span: Span) -> Iterator[_OpenSpan]:
-        """A span around a block; an error that leaves the block is told by its type alone: messages quote data."""
+        """A span around a block; an error that leaves the block is recorded by its type, as messages quote data."""
         links = [Link(context) for each in span.links if (context := _context_of(each)) is not None]
         opened = self._tracer.start_span(
             span.name,
@@ -80,11 +80,11 @@ class OtlpTracer:
                 raise
 
     def current(self) -> str | None:
-        """The `traceparent` of the span that is open in this thread; `None` if there is none, or nobody exports it."""
+        """The `traceparent` of the open span in this thread; `None` if there is none, or it is not exported."""
         return _traceparent_of(trace.get_current_span())
 
     def flush(self) -> None:
-        """Export what has ended, for a bounded time. Never raises."""
+        """Export ended spans, for a bounded time. Never raises."""
         self._provider.force_flush(SPAN_EXPORT_TIME)
 
 
@@ -96,11 +96,11 @@ class _OpenSpan:
 
     @property
     def context(self) -> str | None:
-        """Its own `traceparent`; `None` if it is not exported."""
+        """The span's `traceparent`; `None` if it is not exported."""
         return _traceparent_of(self._span)
 
     def end_with(self, attributes: Mapping[str, str | int], error: str = "") -> None:
-        """Add what is known at its end; with a type of error, it has failed."""
+        """Add attributes known at its end; an error type marks it as failed."""
         self._span.set_attributes(dict(attributes))
         if error:
             self._span.set_attribute("error.type", error)
@@ -115,7 +115,7 @@ def _traceparent_of(span: trace.Span) -> str | None:
 
 
 def _parent_of(span: Span) -> Context | None:
-    """What a span is a part of; `None` for what is open in this thread."""
+    """The parent of a span; `None` means the open span in this thread."""
     parent = _context_of(span.parent)
     if parent is not None:
         return trace.set_span_in_context(trace.NonRecordingSpan(parent))
@@ -123,7 +123,7 @@ def _parent_of(span: Span) -> Context | None:
 
 
 def _context_of(traceparent: str | None) -> SpanContext | None:
-    """The context that a `traceparent` of ours names; it was checked when it came in."""
+    """The context of one of our `traceparent` values; validated on arrival."""
     if traceparent is None:
         return None
     _, trace_id, span_id, flags = traceparent.split("-")

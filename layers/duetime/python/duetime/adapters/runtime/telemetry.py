@@ -1,4 +1,4 @@
-"""Logs and metrics through Powertools: a line of metrics an invocation, for any number of tasks, and one a split."""
+"""Logs and metrics with Powertools: a line of metrics per invocation, for any number of tasks, and one per split."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Tracer
 
-# ruff: noqa: PLC0415 - only the worker has output to attribute; the other functions start without what that needs
+# ruff: noqa: PLC0415 - only the worker attributes output; the other functions start without these modules
 
 _COUNT, _MILLISECONDS = "Count", "Milliseconds"
 _SERVICE = "service"
-"""The dimension that every metric has: the function that writes it."""
+"""The dimension of every metric: the function that writes it."""
 
 _Split = tuple[str, str] | None
-"""A further dimension and its value; `None` for the whole."""
+"""A further dimension and its value; `None` for the total."""
 
 
 class CurrentOutput:
-    """What `sys.stdout` is at each moment: a logger that is made early writes to the attributed stream, too."""
+    """`sys.stdout` as of each write, so that a logger created early writes to the attributed stream, too."""
 
     def write(self, text: str) -> int:
-        """Write to it."""
+        """Write to the present stream."""
         return sys.stdout.write(text)
 
     def flush(self) -> None:
-        """Flush it."""
+        """Flush the present stream."""
         sys.stdout.flush()
 
 
 class PowertoolsTelemetry:
-    """Counts and measures that `flush` writes as lines of metrics.
+    """Counts and measures, which `flush` writes as lines of metrics.
 
     Args:
-        service: the function, a dimension of its metrics.
+        service: name of the function, a dimension of its metrics.
         namespace: the CloudWatch namespace.
-        shown: the values of a dimension that have metrics of their own, because CloudWatch bills each one; all values
-            of a dimension that is not named here have.
-        tracer: what exports the spans of an invocation when that ends.
+        shown: values of a dimension with metrics of their own, as CloudWatch bills each one; all values
+            of a dimension that is not listed.
+        tracer: exports the spans of an invocation at its end.
     """
 
     def __init__(
@@ -67,35 +67,35 @@ class PowertoolsTelemetry:
         self._measures: dict[tuple[str, _Split], list[Millis]] = {}
 
     def count(self, name: str, number: int = 1, **dimension: str) -> None:
-        """Add to a count, and to that of one value of its dimension if that is named."""
+        """Add to a count, and to that of one value of its dimension if given."""
         key = (name, self._split(dimension))
         with self._lock:
             self._counts[key] = self._counts.get(key, 0) + number
 
     def measure(self, name: str, milliseconds: Millis, **dimension: str) -> None:
-        """Note one length of time, also for one value of its dimension if that is named."""
+        """Record one duration, also for one value of its dimension if given."""
         key = (name, self._split(dimension))
         with self._lock:
             self._measures.setdefault(key, []).append(milliseconds)
 
     def note(self, text: str, **facts: object) -> None:
-        """Log something worth a person's attention."""
+        """Log an event that a person should see."""
         self._logger.warning(text, extra={"facts": facts})
 
     def attempt(self, task: Task) -> AbstractContextManager[None]:
-        """Attribute what is logged and printed in this block to an attempt at this task."""
+        """Attribute lines logged and printed in this block to an attempt at this task."""
         from duetime.adapters.runtime.attributed_output import attributed_to
 
         return attributed_to(task)
 
     def attribute_output(self) -> None:
-        """Have this process attribute what it logs and prints from now on; doing it twice is doing it once."""
+        """Make this process attribute all further log and print lines; calling it again changes nothing."""
         from duetime.adapters.runtime.attributed_output import attribute_output
 
         attribute_output(self._service, self._logger.log_level, self._output)
 
     def flush(self) -> None:
-        """Write everything counted and measured since the last time, and export the spans; nothing if there is none."""
+        """Write all counts and measures since the last time, and export the spans; nothing if there are none."""
         with self._lock:
             counts, self._counts = self._counts, {}
             measures, self._measures = self._measures, {}
@@ -110,9 +110,9 @@ class PowertoolsTelemetry:
         self._tracer.flush()
 
     def _write(self, split: _Split, series: Iterable[tuple[str, str, Sequence[int]]]) -> None:
-        """Write metrics of one split: Powertools begins another line whenever one holds no more.
+        """Write metrics of one split: Powertools begins another line when one is full.
 
-        A line with a further dimension counts for the whole, too: CloudWatch adds each of its values to both.
+        A line with a further dimension also counts for the total: CloudWatch adds its values to both.
         """
         whole = {_SERVICE: self._service}
         metrics = AmazonCloudWatchEMFProvider(dimension_set=whole, namespace=self._namespace, service=self._service)
@@ -121,7 +121,7 @@ class PowertoolsTelemetry:
         for name, unit, values in series:
             for value in values:
                 metrics.add_metric(name, unit, value)
-        # What fills a line to the last place has been written already.
+        # If the last line is exactly full, it is written already.
         if metrics.metric_set:
             metrics.flush_metrics()
 

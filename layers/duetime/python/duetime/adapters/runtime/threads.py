@@ -1,4 +1,4 @@
-"""Concurrency with threads, and the process they run in."""
+"""Concurrency with threads, and their process."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _JOBS = 32
-"""A batch has at most ten messages, each with its attempt, its heartbeat, and the end of a target that does not end."""
+"""A batch has at most ten messages, each with its attempt, its heartbeat, and the end of a hanging target."""
 _REQUESTS = 16
-"""Requests under way at once: a group of shards is read in one go."""
+"""Concurrent requests: the shards of a group are read together."""
 
 
 class ThreadJob:
@@ -35,7 +35,7 @@ class ThreadJob:
 
 
 class Threads:
-    """Jobs and requests on two pools of threads: jobs wait for requests, so they must not share one."""
+    """Jobs and requests on two thread pools: jobs wait for requests, so they must not share one."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -43,16 +43,16 @@ class Threads:
         self._requests = ThreadPoolExecutor(_REQUESTS, "request")
 
     def start(self, work: Callable[[], None]) -> Job:
-        """Begin something on a thread of its own."""
+        """Start a job on a thread."""
         return ThreadJob(self._jobs.submit(work))
 
     def wait(self, jobs: Sequence[Job], until: Millis) -> None:
-        """Return when a job that has not ended yet ends, or the time has come."""
+        """Return when a running job ends, or at the given time."""
         futures = [cast("ThreadJob", job).future for job in jobs if not job.done]
         wait(futures, max(0, until - self._clock.now()) / 1000, FIRST_COMPLETED)
 
     def map(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
-        """Do the same for each item, several at once; `work` must not call `map` itself."""
+        """Call `work` for each item, several in parallel; `work` must not call `map` itself."""
         todo = list(items)
         return [work(todo[0])] if len(todo) == 1 else list(self._requests.map(work, todo))
 
@@ -61,7 +61,7 @@ class LambdaProcess:
     """The process of the function."""
 
     def end(self) -> None:
-        """End it at once. Lambda starts another, and the messages of this one come back at their visibility."""
+        """End it at once. Lambda starts another process, and this one's messages come back at their visibility."""
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(1)

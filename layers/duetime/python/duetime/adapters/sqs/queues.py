@@ -35,18 +35,19 @@ _WAITING: Final = "ApproximateNumberOfMessages"
 _DELAYED: Final = "ApproximateNumberOfMessagesDelayed"
 _IN_FLIGHT: Final = "ApproximateNumberOfMessagesNotVisible"
 _MAX_AWAY_SECONDS = 43_200 - 900
-"""A message may stay unseen for twelve hours from its receipt (Source: SQS Developer Guide, "Visibility timeout");
-its receiver, a Lambda function, may have had it for fifteen minutes already."""
+"""A message may stay hidden for twelve hours after its receipt (Source: SQS Developer Guide, "Visibility timeout"); its
+receiver, a Lambda function, may have had it for fifteen minutes already.
+"""
 
 
 class SqsQueues:
-    """`duetime.ports.queues.PullQueues` over SQS; the executor sends batches at once.
+    """`duetime.ports.queues.PullQueues` over SQS; sends batches in parallel.
 
     Args:
-        client: of SQS.
-        urls: the queue of each priority.
-        executor: sends batches at once.
-        pull_queues: the queue of each pulled type.
+        client: client of SQS.
+        urls: queue URL of each priority.
+        executor: sends batches in parallel.
+        pull_queues: queue URL of each pulled type.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class SqsQueues:
         }
 
     def send(self, outgoing: Sequence[Outgoing]) -> list[Outgoing]:
-        """Send messages, ten a request; return those that the queue did not acknowledge."""
+        """Send messages, ten per request; return those that the queue did not acknowledge."""
         batches = list(self._batches(outgoing))
         if len(batches) == 1:
             return self._send_batch(batches[0])
@@ -85,13 +86,13 @@ class SqsQueues:
         try:
             answer = self._client.send_message_batch(QueueUrl=self._url(batch[0].message), Entries=entries)
         except (ClientError, BotoCoreError):
-            # Whatever it was, the caller must not take them for sent, and has other batches to account for.
+            # Whatever the error was, the caller must not count them as sent, and has other batches to handle.
             return list(batch)
         acknowledged = {entry["Id"] for entry in answer.get("Successful", [])}
         return [each for number, each in enumerate(batch) if str(number) not in acknowledged]
 
     def come_back(self, deliveries: Sequence[Delivery], seconds: Sequence[int]) -> None:
-        """Set after how many seconds each of up to ten undeleted messages is delivered again, in one request.
+        """Set the visibility timeouts of up to ten undeleted messages, in one request.
 
         Raises:
             Unavailable: SQS throttles or fails.
@@ -109,14 +110,14 @@ class SqsQueues:
         url = self._url(deliveries[0].message)
         with translated():
             answer = self._client.change_message_visibility_batch(QueueUrl=url, Entries=entries)
-        # The sender's fault is a message that is gone: deleted, or received again by somebody else.
+        # A sender's fault means that the message is deleted, or was received again by another worker.
         broken = [entry for entry in answer.get("Failed", []) if not entry["SenderFault"]]
         if broken:
             raise Unavailable(_reasons(broken))
 
     def depth(self, priority: Priority, pull_queue: str = "") -> QueueDepth:
-        """About how many messages the queue of a priority, or a pull queue, has."""
-        from duetime.domain.dispatch.dispatch_status import QueueDepth  # noqa: PLC0415 - few functions ask, and they seldom
+        """Approximate number of messages in the queue of a priority or a pull queue."""
+        from duetime.domain.dispatch.dispatch_status import QueueDepth  # noqa: PLC0415 - few functions need it, and seldom
 
         url = self._pull_queues.get(pull_queue, self._urls[priority])
         with translated():
@@ -128,7 +129,7 @@ class SqsQueues:
         """Read one record of a Lambda event of these queues.
 
         Raises:
-            MessageUnreadable: the body is not one of ours.
+            MessageUnreadable: the body is not a message of duetime.
         """
         return delivery_of(record, self._priorities, self._pull_queues_by_name)
 
@@ -152,13 +153,13 @@ class SqsQueues:
             try:
                 deliveries.append(self.delivery(_as_record(message, url)))
             except MessageUnreadable:
-                # No task needs it.
+                # Belongs to no task.
                 strange.append(message["ReceiptHandle"])
         self._delete(url, strange)
         return deliveries
 
     def delete(self, deliveries: Sequence[Delivery]) -> None:
-        """Delete up to ten messages of one queue; one that is gone already is passed over.
+        """Delete up to ten messages of one queue; already deleted ones are skipped.
 
         Raises:
             Unavailable: SQS throttles or fails.
@@ -177,11 +178,11 @@ class SqsQueues:
             raise Unavailable(_reasons(broken))
 
     def _url(self, message: Message) -> str:
-        """The queue of a message: its pull queue's, or its priority's if no pull queue of that name is known here."""
+        """The queue URL of a message: its pull queue's, or its priority's if that pull queue is unknown."""
         return self._pull_queues.get(message.pull_queue, self._urls[message.priority])
 
     def _batches(self, outgoing: Sequence[Outgoing]) -> Iterator[list[Outgoing]]:
-        """Batches of ten, each for one queue. Bodies are far too short for the size limit of a request."""
+        """Batches of ten, each for one queue. Bodies are far below the size limit of a request."""
         queues: dict[str, list[Outgoing]] = {}
         for each in outgoing:
             queues.setdefault(self._url(each.message), []).append(each)
@@ -191,7 +192,7 @@ class SqsQueues:
 
 
 def _as_record(message: Mapping[str, Any], url: str) -> dict[str, Any]:
-    """A received message in the form that Lambda hands it on."""
+    """A received message in the form of Lambda's event record."""
     return {
         "messageId": message["MessageId"],
         "receiptHandle": message["ReceiptHandle"],
@@ -206,19 +207,20 @@ def _reasons(entries: Sequence[BatchResultErrorEntryTypeDef]) -> str:
 
 
 _GROUP_PATTERN = re.compile(r"[!-~]{1,128}")
-"""What SQS allows (Source: SQS API Reference, SendMessage, MessageGroupId): printable ASCII but the space."""
+"""Characters allowed by SQS (Source: SQS API Reference, SendMessage, MessageGroupId): printable ASCII except the space.
+"""
 _SENT = re.compile(r"[0-9]{1,15}")
 """When a message was sent, in milliseconds (Source: SQS API Reference, ReceiveMessage, SentTimestamp)."""
 _HASHED = "sha256:"
 _MOST_TURNS = 1 << 53
 _UNKNOWN = TaskId("0" * 26)
-"""Stands for the task of a job that has to be asked for its name."""
+"""Placeholder for the task of a job whose name must be looked up."""
 _UNNAMED = ("service", "region", "resource", "job")
-"""What identifies such a job."""
+"""Fields that identify such a job."""
 
 
 class MessageUnreadable(ValueError):
-    """A message's body is not one of ours."""
+    """A message's body is not a message of duetime."""
 
     def __init__(self, message_id: str) -> None:
         super().__init__(f"message {message_id} is not one of duetime's")
@@ -232,7 +234,7 @@ def body_of(message: Message) -> str:
 
 
 def group_of(owner: str) -> str:
-    """The fair-queue group of an owner: the owner itself where SQS allows it, else its hash."""
+    """The fair-queue group of an owner: the owner itself if SQS allows it, else its hash."""
     if _GROUP_PATTERN.fullmatch(owner):
         return owner
     return _HASHED + sha256(owner.encode()).hexdigest()
@@ -243,7 +245,7 @@ def delivery_of(
 ) -> Delivery:
     """Read one record of a Lambda event of SQS.
 
-    The message's owner is empty if SQS did not tell the group, or if the owner could not be a group's name.
+    The message's owner is empty if SQS did not give the group, or if the owner is no valid group name.
 
     Args:
         record: one of the event's `Records`.
@@ -251,10 +253,10 @@ def delivery_of(
         pull_queues: the pulled type of each other queue, by the queue's name.
 
     Raises:
-        MessageUnreadable: the body is not one of ours.
+        MessageUnreadable: the body is not a message of duetime.
     """
     attributes = record.get("attributes", {})
-    # A dead letter tells the queue it was given up on; without it only the record knows the priority.
+    # A dead letter has the queue that gave it up; without it only the record has the priority.
     queue_arn = str(attributes.get("DeadLetterQueueSourceArn") or record.get("eventSourceARN", ""))
     queue = queue_arn.rpartition(":")[2]
     priority, pull_queue = priorities.get(queue, Priority.NORMAL), (pull_queues or {}).get(queue, "")
@@ -275,7 +277,7 @@ def delivery_of(
 
 
 class Place(NamedTuple):
-    """What a queue and its groups tell of a message."""
+    """A message's priority, owner and pull queue, as known from its queue and its message group."""
 
     priority: Priority
     owner: str
@@ -289,7 +291,7 @@ def _parsed(body: str, place: Place) -> Message:
     generation, due, late_at = fields["t"], fields["d"], fields.get("l")
     if type(generation) is not int or type(due) is not int or type(late_at or 0) is not int:
         raise TypeError
-    # Beyond these no record can be asked about: DynamoDB would reject the number, the calendar the time.
+    # Beyond these, no record can be read: DynamoDB would reject the number, the calendar the time.
     if not (0 <= generation < _MOST_TURNS and 0 <= due <= LAST_INSTANT):
         raise ValueError
     return Message(TaskId.parse(fields["i"]), generation, due, *place, late_at)
@@ -305,7 +307,7 @@ def _ended_job(job: object, place: Place) -> Message:
 
 
 def readable(event: Mapping[str, Any], queues: SqsQueues, telemetry: Telemetry) -> list[Delivery]:
-    """The deliveries in an event. One that is not ours is noted and left out, so it is deleted: no task needs it."""
+    """The deliveries in an event. A foreign message is noted and left out, so it is deleted."""
     deliveries = []
     for record in event["Records"]:
         try:

@@ -1,4 +1,4 @@
-"""Events that can become no task, on the dead-letter queue of the intake: as they came, the reason as an attribute."""
+"""Invalid events on the intake's dead-letter queue: unchanged, with the reason as an attribute."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Executor
 
 REASON = "reason"
-"""Name of the attribute that says why."""
+"""Name of the attribute with the reason."""
 
 
 class SqsRejects:
-    """`duetime.ports.queues.Rejects` over SQS; a message each, for together they could be too large.
+    """`duetime.ports.queues.Rejects` over SQS; one message per request, as several could be too large together.
 
     Args:
-        client: of SQS.
-        url: of the queue.
-        executor: sends several at once.
+        client: client of SQS.
+        url: URL of the queue.
+        executor: sends in parallel.
     """
 
     def __init__(self, client: SQSClient, url: str, executor: Executor) -> None:
@@ -47,12 +47,12 @@ class SqsRejects:
                 MessageAttributes={REASON: {"DataType": "String", "StringValue": _printable(reject.reason)}},
             )
         except (ClientError, BotoCoreError):
-            # One that is too large with its reason among them: it comes again until SQS itself gives it up.
+            # An event that is too large with its reason is delivered again until SQS itself gives it up.
             return False
         return True
 
 
 def _printable(reason: str) -> str:
-    """A reason in characters that every attribute may have; it may quote the event."""
+    """A reason in characters allowed in every attribute; it may quote the event."""
     text = "".join(letter if " " <= letter <= "~" else ascii(letter)[1:-1] for letter in reason)
     return text[:MAX_REASON_LENGTH] or "unknown"

@@ -1,4 +1,4 @@
-"""What tasks call: Python handlers, HTTP endpoints and AWS resources; pull workers call for themselves."""
+"""Targets of tasks: Python handlers, HTTP endpoints and AWS resources; pull workers run tasks themselves."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """Calls each kind of target through its own runner."""
+    """Dispatches each kind of target to its runner."""
 
     handlers: HandlerRunner
     http: HttpRunner
@@ -37,7 +37,7 @@ class Targets:
     topologies: TopologyRunner
 
     def phases(self, task: Task) -> frozenset[Phase]:
-        """What the task's target offers; `run` is always among it."""
+        """The phases that the task's target offers; always includes `run`."""
         match task.target:
             case HandlerTarget():
                 return self.handlers.phases(task)
@@ -49,7 +49,7 @@ class Targets:
                 return frozenset({Phase.RUN})
 
     def run(self, work: Work) -> TargetEnding:
-        """Have the target do one phase and wait for its end."""
+        """Run one phase of the target and wait for its end."""
         match work.task.target:
             case HandlerTarget():
                 return self.handlers.run(work)
@@ -64,17 +64,17 @@ class Targets:
             case ApprovalTarget() as target:
                 return _approval(target, work)
             case PullTarget():
-                # Its type is not pulled any more, or this process does not know yet that it is, or the timer of a
-                # change that was rejected has brought it here: nothing is lost.
+                # Its type is no longer pulled, or this process does not know yet that it is, or the timer of a rejected
+                # change brought it here: nothing is lost.
                 return NotSent(f"pull workers of {work.task.type}")
 
 
 def _approval(target: ApprovalTarget, work: Work) -> TargetEnding:
-    """What becomes of an approval that no gate holds any more: its time is over, or it is rolled back."""
+    """The result of an approval that no gate holds any more: it has timed out, or is rolled back."""
     if work.phase is Phase.ROLLBACK:
-        # Nothing was done that could be undone.
+        # Nothing was done, so nothing needs a rollback.
         return Succeeded(b"null")
-    # Few tasks are approvals, and functions start without it.
+    # Few tasks are approvals, so the module is not imported at start.
     from duetime.domain.tasks.approvals import after_timeout  # noqa: PLC0415 - see the line above
 
     return after_timeout(target)

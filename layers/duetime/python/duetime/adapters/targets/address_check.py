@@ -1,7 +1,7 @@
-"""Where an HTTP target may lead: public addresses only, and the very address that was checked is the one called.
+"""Addresses that an HTTP target may use: public ones only, and exactly the checked address is called.
 
-A name is resolved once, every address it has is checked, and the connection is made to that address, so that a
-name that resolves differently the second time leads nowhere else.
+A name is resolved once, each of its addresses is checked, and the connection uses the checked address, so that a second
+resolution with another result has no effect.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 class AddressForbidden(ValueError):
-    """A URL leads where a target may not."""
+    """A URL leads to an address that a target must not call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where to connect, and what to call the other side.
+    """The address to connect to, and the names to send.
 
     Attributes:
         address: the checked IP address.
@@ -41,14 +41,14 @@ class Destination:
 
 
 def find(url: str, allowed: frozenset[str]) -> Destination:
-    """Resolve a URL and check where it leads.
+    """Resolve a URL and check its address.
 
     Args:
         url: http or https.
-        allowed: hosts that may be reached although they are not public.
+        allowed: non-public hosts that may be called.
 
     Raises:
-        AddressForbidden: it may not be called.
+        AddressForbidden: its address must not be called.
         OSError: the name cannot be resolved.
     """
     if why := refusal(url, allowed):

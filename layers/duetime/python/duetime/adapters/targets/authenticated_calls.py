@@ -1,4 +1,4 @@
-"""Calls that prove their sender with a secret."""
+"""Calls that authenticate with a secret."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class Sender(Protocol):
     """Makes one request."""
 
     def __call__(self, call: Call, *, credential: Credential | None = None) -> HttpResponse:
-        """Make a call with what proves its sender."""
+        """Make a call with its credentials."""
         ...
 
 
 def authenticated_reply(
     credentials: Callable[[], Credentials] | None, call: Call, auth: CallAuth, send: Sender
 ) -> Reply:
-    """The reply to a call with a secret, which is read again once if the endpoint answers 401.
+    """The reply to a call with a secret, which is read once more if the endpoint answers 401.
 
-    A request that is answered so was not carried out (Source: RFC 9110, 15.5.2), so it may be sent again.
+    A request with this response was not carried out (Source: RFC 9110, 15.5.2), so it may be sent again.
     """
     if credentials is None:
         return NoResponse(_REFUSED, "this function may read no secrets", retriable=False)
@@ -40,7 +40,7 @@ def authenticated_reply(
     def send_for_token(request: Call) -> HttpResponse:
         try:
             return send(request)
-        except Exception as error:  # noqa: BLE001 - its message may hold the URL, which is a part of the secret
+        except Exception as error:  # noqa: BLE001 - its message may contain the URL, which is part of the secret
             raise CredentialUnavailable(f"no token for {auth.secret!r}: {type(error).__name__}") from None
 
     try:

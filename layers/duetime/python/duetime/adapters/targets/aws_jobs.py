@@ -1,4 +1,4 @@
-"""Jobs of AWS services as targets: the calls of each are in a module of its own, names in `domain.tasks.aws_jobs`."""
+"""Jobs of AWS services as targets; each service has a module with its calls. Names are in `domain.tasks.aws_jobs`."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 
 class JobRunner:
-    """`duetime.ports.targets.Jobs`: starts jobs, and says how they ended."""
+    """`duetime.ports.targets.Jobs`: starts jobs, and reads how they ended."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
 
     def start(self, target: AwsTarget, task: Task, body: bytes) -> Deferred | JobEnding | NotSent:
-        """Start the job of an attempt, or find the one that was started for it; `Deferred` without one if it may run.
+        """Start the job of an attempt, or find the one already started; `Deferred` without a job if it may be running.
 
-        What the service answers otherwise is raised.
+        Other errors of the service are raised.
         """
-        # Few tasks are jobs: no other waits for the import.
+        # Few tasks are jobs, so the modules are imported only for them.
         from duetime.adapters.targets.job_calls import NoCapacity, NoJob, NotListed  # noqa: PLC0415 - see above
         from duetime.domain.tasks.job_starts import start_is_open  # noqa: PLC0415 - the same
 
@@ -45,11 +45,11 @@ class JobRunner:
         except NotListed:
             return Deferred()
         except (NoJob, AttributeError, TypeError) as error:
-            # The latter ones: the parameters have another form than the service's.
+            # The latter two: the parameters do not have the form that the service expects.
             return failure(type(error).__name__, str(error), retriable=False)
 
     def ending(self, task: Task) -> JobEnding | None:
-        """How the job of a task's present attempt has ended; `None` while it runs."""
+        """The end of the job of a task's present attempt; `None` while it runs."""
         target, job = _job_of(task)
         try:
             return _calls(target.service).ending(self._resources, target, job)
@@ -65,7 +65,7 @@ class JobRunner:
             raise Unavailable(str(error)) from error
 
     def stop(self, task: Task) -> None:
-        """Have the job of a task's present attempt stopped."""
+        """Stop the job of a task's present attempt."""
         target, job = _job_of(task)
         try:
             _calls(target.service).stop(self._resources, target, job)
@@ -73,7 +73,7 @@ class JobRunner:
             raise Unavailable(str(error)) from error
 
     def name(self, ended_job: tuple[str, ...]) -> str:
-        """The name of a job that an event tells of, as `Message` has it; empty if tasks did not start it."""
+        """The name of the job in an event, as in `Message`; empty if no task started it."""
         if len(ended_job) == 1:
             return ended_job[0]
         service, region, resource, job = ended_job
@@ -100,7 +100,7 @@ def _target_of(task: Task) -> AwsTarget:
 
 
 def _calls(service: AwsService) -> JobCalls:
-    """How the jobs of a service are called. Few tasks are jobs, and of few services: no other waits for the imports."""
+    """The calls for a service's jobs. Few tasks are jobs, so the modules are imported only for them."""
     from duetime.adapters.targets import (  # noqa: PLC0415 - see the line above
         batch_jobs,
         codebuild_jobs,

@@ -1,4 +1,4 @@
-"""Clients of the services whose resources tasks call, each in the region of the resource, made when first needed."""
+"""Clients of the services of target resources, each in the resource's region, created when first needed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ C = TypeVar("C")
 
 
 class Resources:
-    """Threads may share it: a session must not make two clients at once."""
+    """Threads may share it: a session must not create two clients at once."""
 
     def __init__(self, clients: Clients) -> None:
         self._clients = clients
@@ -29,7 +29,7 @@ class Resources:
         self._made: dict[tuple[str, str, str], object] = {}
 
     def lambdas(self, arn: str) -> LambdaClient:
-        """A client for a function, which waits for it and calls it only once."""
+        """A client for a function, which waits for its result and calls it only once."""
         return self._client(self._clients.calling_lambdas, arn)
 
     def sqs(self, arn: str) -> SQSClient:
@@ -49,7 +49,7 @@ class Resources:
         return self._client(self._clients.step_functions, arn)
 
     def jobs(self, service: str, arn: str) -> Any:  # noqa: ANN401 - boto3's own
-        """A client of a service that runs jobs, by boto3's name of it."""
+        """A client of a service that runs jobs, by its name in boto3."""
         return self._client(partial(self._clients.jobs, service), arn, "jobs")
 
     def _client(self, make: Callable[[str], C], arn: str, use: str = "") -> C:

@@ -1,4 +1,4 @@
-"""AWS resources as targets: each is sent the same facts as an HTTP endpoint."""
+"""AWS resources as targets; each gets the same facts as an HTTP endpoint."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _MOST_BYTES_UNWAITED = 1_000_000
 """Source: Lambda API Reference, Invoke, asynchronous: 1 MB."""
 _PASSES_WITH_TIME = frozenset(
     {
-        # Lambda: the function is being changed or made ready.
+        # Lambda: the function is being changed or prepared.
         "ResourceConflictException",
         "SnapStartNotReadyException",
         # An entry of PutEvents.
@@ -55,7 +55,7 @@ _PASSES_WITH_TIME = frozenset(
         "InternalException",
     }
 )
-"""Codes of rejections that a later attempt may not meet, besides throttling and errors of the servers.
+"""Rejections that a later attempt may not meet, besides throttling and server errors.
 
 Source: the API references of the services.
 """
@@ -66,7 +66,7 @@ class AwsRunner:
 
     Args:
         resources: clients of the services.
-        callable_arns: the resources that the settings let tasks call.
+        callable_arns: resources that the settings allow.
     """
 
     def __init__(self, resources: Resources, callable_arns: ArnPatterns) -> None:
@@ -75,7 +75,7 @@ class AwsRunner:
         self.jobs = JobRunner(resources)
 
     def run(self, target: AwsTarget, work: Work) -> TargetEnding:
-        """Call the resource, within the task's timeout. Never raises: whatever goes wrong is a `Failed`."""
+        """Call the resource, within the task's timeout. Never raises: any error is a `Failed`."""
         for arn in filter(None, (target.arn, target.place)):
             if self._callable_arns.allow(arn):
                 continue
@@ -91,12 +91,12 @@ class AwsRunner:
             return failure("PayloadTooLarge", message, retriable=False)
         ending = self._within(work.seconds, target, work.task, body)
         if target.is_job and isinstance(ending, Failed) and ending.retriable:
-            # The job may have begun all the same: it is looked for.
+            # The job may have begun anyway: it is looked for.
             return Deferred()
         return ending
 
     def notify(self, arn: str, kind: str, task: Task, body: bytes, seconds: float) -> Failed | None:
-        """Send a notice of a task to a topic or an event bus once; what went wrong, or nothing. Never raises."""
+        """Send a notice of a task to a topic or an event bus once; returns the error, if any. Never raises."""
         service = service_of(arn)
         if service is None or not self._callable_arns.allow(arn):
             return failure("TargetNotAllowed", f"the settings do not let tasks call {arn}", retriable=False)
@@ -106,20 +106,20 @@ class AwsRunner:
         return ending if isinstance(ending, Failed) else None
 
     def _within(self, seconds: float, target: AwsTarget, task: Task, body: bytes) -> TargetEnding:
-        """Call on a thread of its own: a worker whose own thread does not come back in time has to end its process."""
+        """Call on a separate thread: a worker whose own thread hangs has to end its process."""
         endings: list[TargetEnding] = []
         done = Event()
 
         def call() -> None:
             try:
                 endings.append(self._call(target, task, body))
-            except Exception as error:  # noqa: BLE001 - whatever it was, the attempt has to hear of it
+            except Exception as error:  # noqa: BLE001 - any error must reach the attempt
                 endings.append(_failed(error))
             done.set()
 
         Thread(target=call, name="aws-target", daemon=True).start()
         if not done.wait(seconds):
-            return failure(TIMEOUT, f"no answer of {target.service} came within {seconds:g} s")
+            return failure(TIMEOUT, f"{target.service} did not answer within {seconds:g} s")
         return endings[0]
 
     def _call(self, target: AwsTarget, task: Task, body: bytes) -> TargetEnding:
@@ -151,7 +151,7 @@ class AwsRunner:
     def _send(self, arn: str, task: Task, body: bytes) -> Ending:
         client = self._resources.sqs(arn)
         account, name = arn.split(":")[-2:]
-        # On an ordinary queue the group makes the queue fair between owners.
+        # On an ordinary queue, the group makes the queue fair between owners.
         options = _in_order(task) if name.endswith(".fifo") else {"MessageGroupId": group_of(task.owner)}
         url = f"{client.meta.endpoint_url}/{account}/{name}"
         answer = client.send_message(QueueUrl=url, MessageBody=body.decode(), **options, **_trace(task))
@@ -163,8 +163,8 @@ class AwsRunner:
         return _told("message_id", answer["MessageId"])
 
     def _execute(self, arn: str, task: Task, body: bytes) -> Ending:
-        """The one execution of a task: a later attempt finds it by its name, which is the task's id."""
-        # Few tasks start one: no other waits for the import.
+        """Start the only execution of a task: a later attempt finds it by its name, the task's id."""
+        # Few tasks start one, so the module is imported only for them.
         from duetime.adapters.targets.execution_jobs import start_execution  # noqa: PLC0415 - see the line above
 
         client = self._resources.step_functions(arn)
@@ -183,25 +183,25 @@ class AwsRunner:
         )
         (entry,) = answer["Entries"]
         if "EventId" not in entry:
-            # An event that was rejected comes in an answer that is well.
+            # A rejected event is reported in a successful response.
             code, message = entry.get("ErrorCode", "unknown"), entry.get("ErrorMessage", "")
             raise ClientError({"Error": {"Code": code, "Message": message}}, "PutEvents")
         return _told("event_id", entry["EventId"])
 
 
 def _for_its_job(work: Work) -> Work:
-    """The same with the job's own deadline, in place of that of its start."""
+    """The work with the job's own deadline in place of the deadline of its start."""
     started_at = work.deadline - work.task.timeout_seconds * SECOND
     return replace(work, deadline=started_at + work.task.notify_within_seconds * SECOND)
 
 
 def _in_order(task: Task) -> dict[str, Any]:
-    """What a FIFO queue or topic wants: one order for each owner, and by the task's id a repeat is dropped."""
+    """Parameters of a FIFO queue or topic: one order for each owner, and deduplication by the task's id."""
     return {"MessageGroupId": group_of(task.owner), "MessageDeduplicationId": task.id.text}
 
 
 def _trace(task: Task) -> dict[str, Any]:
-    """The trace in which a task was created as an attribute of a message, if it is known."""
+    """The trace of the task's creation as a message attribute, if known."""
     if task.traceparent is None:
         return {}
     return {"MessageAttributes": {TRACEPARENT: {"DataType": "String", "StringValue": task.traceparent}}}
@@ -212,7 +212,7 @@ def _told(name: str, value: str) -> Succeeded:
 
 
 def _function_failed(data: bytes) -> Failed:
-    """What a function raised, or what happened to it."""
+    """The error raised by a function, or the error of its invocation."""
     try:
         told = json.loads(data)
     except ValueError:
@@ -224,7 +224,7 @@ def _function_failed(data: bytes) -> Failed:
 
 
 def _failed(error: Exception) -> Failed | NotSent:
-    """Why a call brought nothing; only what the service rejects for good is not worth another attempt."""
+    """The failure of a call; only permanent rejections are not retried."""
     if isinstance(error, ClientError):
         if is_throttled(error):
             return NotSent(f"{error.operation_name}: {error.response['Error']['Code']}")

@@ -29,7 +29,7 @@ def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> s
 
 
 def _find(resources: Resources, target: AwsTarget, name: str) -> str | None:
-    """Whatever state it is in: Batch lists jobs by their names as long as it knows them."""
+    """In any state: Batch lists jobs by name as long as it stores them."""
     listed = resources.jobs("batch", target.arn).list_jobs(
         jobQueue=target.place, filters=[{"name": "JOB_NAME", "values": [name]}]
     )
@@ -56,7 +56,7 @@ def _ending(resources: Resources, target: AwsTarget, job: str) -> JobEnding | No
 
 
 def _stop(resources: Resources, target: AwsTarget, job: str) -> None:
-    """It is cancelled if it has not begun."""
+    """Cancels it if it has not begun."""
     resources.jobs("batch", target.arn).terminate_job(jobId=_id(job), reason=WHY_STOPPED)
 
 

@@ -1,6 +1,6 @@
-"""Callbacks and notices: the outcome of a task, or its lateness, as an event.
+"""Callbacks and notices: events about a task's outcome or lateness.
 
-The event has the form that Standard Webhooks recommends: `type`, `timestamp`, `data`.
+The event has the form recommended by Standard Webhooks: `type`, `timestamp`, `data`.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _HEADERS = {"Content-Type": "application/json", "User-Agent": "duetime"}
 
 @dataclass(frozen=True, slots=True)
 class HttpCallbacks:
-    """Writes the events of outcomes; sends notices.
+    """Encodes the events of outcomes; sends notices.
 
     Attributes:
         caller: makes the calls.
-        entry: a task as the API's lists show it.
-        aws: sends those notices whose address is a resource of AWS.
-        pages: of the console, which each event links to.
+        entry: encodes a task as in the API's lists.
+        aws: sends notices to AWS resources.
+        pages: links of events to the console.
     """
 
     caller: Caller
@@ -46,7 +46,7 @@ class HttpCallbacks:
     pages: ConsolePages
 
     def notify(self, task: Task, address: str, notice: Notice) -> Failed | None:
-        """Send a notice to an address once; what went wrong, or nothing."""
+        """Send a notice to an address once; returns the error, if any."""
         body = self._event(notice.kind.value, notice.at, task, id=notice.id)
         if is_notice_arn(address):
             return self.aws().notify(address, notice.kind.value, task, body, NOTICE_TIMEOUT / SECOND)

@@ -1,7 +1,8 @@
-"""What a call proves its sender with: secrets of Secrets Manager, and tokens that are fetched with them.
+"""Credentials of calls: secrets of Secrets Manager, and tokens fetched with them.
 
 Secrets and tokens are kept in this process only, and are read again after five minutes, or when an endpoint answers
-401. Source: RFC 6749, 4.4 (client credentials) and 2.3.1 (how a client authenticates); RFC 7617 (basic).
+401.
+Source: RFC 6749, 4.4 (client credentials) and 2.3.1 (how a client authenticates); RFC 7617 (basic).
 """
 
 from __future__ import annotations
@@ -32,28 +33,29 @@ if TYPE_CHECKING:
 
 _KEPT_FOR = 5 * MINUTE
 _FRESH_FOR = 5 * SECOND
-"""What was read so lately is not read again because of a 401: an endpoint that answers nothing else would have every
-call read it."""
+"""A value read this recently is not read again because of a 401: otherwise an endpoint that always answers 401 would
+cause a read for every call.
+"""
 _TOKEN_MARGIN = MINUTE
 _TOKEN_LIFE = 300
-"""Seconds that a token is used whose life is not told."""
+"""Lifetime in seconds of a token whose response gives none."""
 _TOKEN_BYTES = 65_536
 _OK = 200
 _VISIBLE = re.compile(r"[!-~]([ -~]*[!-~])?")
 
 
 class CredentialRefused(Exception):
-    """The settings do not let a call use its secret."""
+    """The settings do not allow the call to use its secret."""
 
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What a call proves its sender with.
+    """The credentials of a call.
 
     Attributes:
-        headers: what is sent.
-        secrets: the texts that nobody else must see.
-        made_at: when it was read or fetched.
+        headers: headers to send.
+        secrets: texts that must not be stored or logged.
+        made_at: when they were read or fetched.
     """
 
     headers: Mapping[str, str]
@@ -63,7 +65,7 @@ class Credential:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """A secret or token, and how long it is used."""
+    """A cached secret or token, and its expiry."""
 
     text: str
     read_at: Millis
@@ -71,13 +73,13 @@ class _Kept:
 
 
 class Credentials:
-    """Makes the headers that prove who sends a call.
+    """Creates the headers that authenticate a call.
 
     Args:
-        client: a client of Secrets Manager, made when it is first needed.
-        allowed: the secrets that the settings let calls use.
-        reachable: hosts that may be reached although they are not public, without TLS, too.
-        clock: the time.
+        client: a client of Secrets Manager, created when first needed.
+        allowed: secrets that the settings allow.
+        reachable: non-public hosts that may be called, also without TLS.
+        clock: the clock.
     """
 
     def __init__(
@@ -95,16 +97,16 @@ class Credentials:
         self._tokens: dict[tuple[str, str], _Kept] = {}
 
     def of(self, call: Call, auth: CallAuth, send: Callable[[Call], HttpResponse]) -> Credential:
-        """What a call is sent with.
+        """The credentials for a call.
 
         Args:
             call: the call.
-            auth: the secret that it names.
+            auth: secret that the call names.
             send: makes a call that fetches a token, under the rules and the time limit of the call itself.
 
         Raises:
-            CredentialRefused: its secret is not for it.
-            CredentialUnavailable: its secret cannot be read or used, or no token is given.
+            CredentialRefused: the call may not use its secret.
+            CredentialUnavailable: its secret cannot be read or used, or no token is granted.
         """
         refusal = self._allowed.refusal_of_owner(auth.secret, auth.owner)
         if why := refusal or self._allowed.refusal(auth.secret, call.url, self._reachable):
@@ -124,11 +126,11 @@ class Credentials:
     def renewed(
         self, call: Call, auth: CallAuth, used: Credential, send: Callable[[Call], HttpResponse]
     ) -> Credential | None:
-        """What a call is sent with after it was answered 401; nothing if that would be what it was sent with.
+        """The new credentials for a call after a 401; `None` if they would be the same.
 
         Raises:
-            CredentialRefused: as by `of`.
-            CredentialUnavailable: as by `of`.
+            CredentialRefused: as in `of`.
+            CredentialUnavailable: as in `of`.
         """
         if self._clock.now() - used.made_at < _FRESH_FOR:
             return None
@@ -138,7 +140,7 @@ class Credentials:
         return None if found.headers == used.headers else found
 
     def _forget(self, kept: dict[str, _Kept], key: str) -> None:
-        """Have a value read again; should that fail, it is still used."""
+        """Read a value again at its next use; if that fails, it is still used."""
         if key in kept:
             kept[key] = replace(kept[key], until=0)
 
@@ -171,10 +173,10 @@ class Credentials:
         return token
 
     def _granted(self, call: Call, auth: CallAuth, send: Callable[[Call], HttpResponse]) -> tuple[str, int] | None:
-        """A token and its life in seconds; nothing if the client is refused.
+        """A token and its life in seconds; `None` if the client is rejected.
 
         Raises:
-            CredentialUnavailable: there is no usable answer.
+            CredentialUnavailable: the response is not usable.
         """
         client = client_of(auth.secret, self._value(auth.secret).text)
         answer = send(_token_call(call, client, self._reachable))

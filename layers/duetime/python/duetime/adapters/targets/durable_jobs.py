@@ -20,7 +20,7 @@ _ENDS = frozenset({"FAILED", "TIMED_OUT"})
 
 
 def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> str:
-    """Of one name there is one execution of a function; the facts of a second try differ, and are then rejected."""
+    """A function has one execution per name; a second attempt has other facts, and is rejected."""
     client = resources.jobs("lambda", target.arn)
     try:
         answer = client.invoke(FunctionName=target.arn, InvocationType="Event", DurableExecutionName=name, Payload=body)
@@ -29,12 +29,12 @@ def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> s
             return known
         raise NotListed from None
     if "DurableExecutionArn" not in answer:
-        raise NoJob("the function is not durable: it was invoked, and nobody is told how that ends")
+        raise NoJob("the function is not durable: it was invoked, and its result is not reported")
     return str(answer["DurableExecutionArn"])
 
 
 def _find(resources: Resources, target: AwsTarget, name: str) -> str | None:
-    """Among those of all versions of the function: an alias may have moved since."""
+    """Searches the executions of all versions of the function: an alias may have moved since."""
     function = ":".join(target.arn.split(":")[:7])
     listed = resources.jobs("lambda", target.arn).list_durable_executions_by_function(
         FunctionName=function, DurableExecutionName=name

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> str:
-    """Source: ECS API Reference, RunTask and "Ensuring idempotency": of one token there is one task in a cluster."""
+    """A cluster has one task per token (Source: ECS API Reference, RunTask and "Ensuring idempotency")."""
     client = resources.jobs("ecs", target.arn)
     given = parameters_of(target)
     try:
@@ -27,7 +27,7 @@ def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> s
             clientToken=name,
         )
     except client.exceptions.ConflictException as error:
-        # The facts of a second try differ: it has another number.
+        # The facts of a second attempt differ, as the attempt's number does.
         if known := error.response.get("resourceIds"):
             return str(known[0])
         raise
@@ -37,16 +37,16 @@ def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> s
 
 
 def _find(resources: Resources, target: AwsTarget, name: str) -> str | None:
-    """Among those that are to run: by who has started them, nothing else may be asked for beside the cluster.
+    """Searches the tasks that are to run by their starter, the only filter allowed with the cluster.
 
-    One that has stopped is found by a second request of its token.
+    A stopped task is found by a second request with its token.
     """
     listed = resources.jobs("ecs", target.arn).list_tasks(cluster=target.place, startedBy=name)
     return next(map(str, listed.get("taskArns", [])), None)
 
 
 def _overrides(given: dict[str, Any], container: str, body: bytes) -> dict[str, Any]:
-    """What a task is run with, and the facts in the environment of its container."""
+    """The overrides of a task, with the facts in the environment of its container."""
     facts = {"name": TASK_VARIABLE, "value": body.decode()}
     each_one: list[dict[str, Any]] = given.get("containerOverrides", [])
     others = [each for each in each_one if each.get("name") != container]

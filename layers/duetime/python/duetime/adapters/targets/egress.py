@@ -1,7 +1,7 @@
-"""HTTP calls through the egress function: those that begin at once share one invocation.
+"""HTTP calls through the egress function: calls that begin at the same time share an invocation.
 
-An invocation answers when its last call has ended. So only calls of one owner and of one time limit share one: nobody
-waits for a stranger's endpoint, and nobody longer than for its own limit.
+An invocation returns when its last call has ended. So only calls of one owner with the same time limit share one: no
+call waits for another owner's endpoint, or beyond its own limit.
 """
 
 from __future__ import annotations
@@ -39,38 +39,38 @@ if TYPE_CHECKING:
 WINDOW = 0.005
 """Seconds that the first call of a group waits for others."""
 MOST_CALLS = 10
-"""Calls in one invocation: a worker has at most so many tasks at once."""
+"""Calls in one invocation: a worker has at most this number of tasks at once."""
 MOST_BYTES = 5_500_000
-"""Bytes of one invocation's event; Lambda takes 6 MB (Source: AWS Lambda quotas)."""
+"""Bytes of one invocation's event; Lambda's limit is 6 MB (Source: AWS Lambda quotas)."""
 _MARGIN = 0.5
 _MARGIN_SHARE = 0.1
 
 
 class EgressFailed(Exception):
-    """An invocation of the egress function brought no replies; it may have made the calls."""
+    """An invocation of the egress function returned no replies; it may have made the calls."""
 
 
 class EgressUnavailable(Exception):
-    """The egress function was not invoked: no call has left."""
+    """The egress function was not invoked: no call was made."""
 
 
 @dataclass(frozen=True, slots=True)
 class LambdaInvocation:
-    """Invokes the egress function and waits for its answer.
+    """Invokes the egress function and waits for its response.
 
     Attributes:
-        client: one that waits as long as a call may take, and never repeats an invocation by itself.
+        client: client whose timeout covers a call, without retries.
     """
 
     client: LambdaClient
     function: str
 
     def __call__(self, payload: bytes) -> bytes:
-        """The answer to an event.
+        """Invoke the function with an event; returns its response.
 
         Raises:
             EgressUnavailable: the function was not invoked.
-            EgressFailed: there is none.
+            EgressFailed: there was no response.
         """
         try:
             answer = self.client.invoke(FunctionName=self.function, Payload=payload)
@@ -109,7 +109,7 @@ class _Group:
 
 
 class EgressCaller:
-    """Has the egress function make calls. Threads may share it; the first of a group sends it off.
+    """Makes calls with the egress function. Threads may share it; the first call of a group sends it.
 
     Args:
         invoke: invokes the function.
@@ -123,9 +123,9 @@ class EgressCaller:
         self._open: dict[tuple[str, float], _Group] = {}
 
     def call(self, call: Call) -> Reply:
-        """Have a call made; should the function's answer be lost, that is a failure at the call's time limit."""
+        """Make a call; if the function's response is lost, the call fails at its time limit."""
         until = time.monotonic() + call.seconds
-        # The endpoint has a little less time than the caller, or an answer in the last moment would come too late.
+        # The endpoint has slightly less time than the caller, or a last-moment response would be too late.
         seconds = call.seconds - min(_MARGIN, call.seconds * _MARGIN_SHARE)
         waiting = _Waiting(packed_call(call, seconds))
         key = (call.owner, call.seconds)
@@ -133,14 +133,14 @@ class EgressCaller:
         if is_first:
             group.full.wait(self._window)
             self._close(key, group)
-            # On a thread of its own: this one must not wait longer than the call may take.
+            # On a separate thread: this one must not wait longer than the call may take.
             Thread(target=self._send, args=(group,), name="egress", daemon=True).start()
         if not waiting.done.wait(max(0.0, until - time.monotonic())) or waiting.reply is None:
-            return NoResponse(TIMEOUT, f"no answer of the endpoint came within {call.seconds:g} s")
+            return NoResponse(TIMEOUT, f"the endpoint did not answer within {call.seconds:g} s")
         return waiting.reply
 
     def _join(self, key: tuple[str, float], waiting: _Waiting) -> tuple[_Group, bool]:
-        """The group that the call is in now, and whether it is the first in it."""
+        """Join the present group of the call; returns it, and whether the call is its first."""
         with self._lock:
             group = self._open.get(key)
             if group is None or not group.has_room_for(waiting.packed):
@@ -153,7 +153,7 @@ class EgressCaller:
             return group, len(group.waiting) == 1
 
     def _close(self, key: tuple[str, float], group: _Group) -> None:
-        """Let nobody join the group any more."""
+        """Close the group to further calls."""
         with self._lock:
             if self._open.get(key) is group:
                 del self._open[key]
@@ -165,7 +165,7 @@ class EgressCaller:
             replies = replies_in(data, len(group.waiting))
         except EgressUnavailable as error:
             replies = [NoResponse(EGRESS_UNAVAILABLE, f"the call was not handed on: {error}")] * len(group.waiting)
-        except Exception as error:  # noqa: BLE001 - whatever it was, each call must hear of it
+        except Exception as error:  # noqa: BLE001 - any error must reach each call
             replies = [NoResponse(EGRESS_FAILED, f"the call could not be handed on: {error}")] * len(group.waiting)
         for waiting, reply in zip(group.waiting, replies, strict=True):
             waiting.reply = reply
@@ -174,11 +174,11 @@ class EgressCaller:
 
 @dataclass(frozen=True, slots=True)
 class Egress:
-    """The other end: makes the calls of an invocation, all at once."""
+    """The egress function's side: makes the calls of an invocation in parallel."""
 
     caller: Caller
     executor: Executor
 
     def answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """Make the calls in an event and answer a reply for each."""
+        """Make the calls in an event and return a reply for each."""
         return packed_replies(self.executor.map(self.caller.call, calls_in(event)))

@@ -1,4 +1,4 @@
-"""What a target outside this process is sent, and what is made of what it answers."""
+"""The data sent to a target outside this process, and the result from its response."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from duetime.ports.targets import Work
 
 UNRETRIABLE = "Unretriable"
-"""Name of the error by which a function or state machine says that another attempt would not help."""
+"""Name of the error with which a function or state machine rules out a retry."""
 
 
 def envelope(work: Work) -> bytes:
-    """The same facts as a Python handler's context, as JSON; the payload stands in it as it came."""
+    """The facts of a Python handler's context, as JSON, with the unchanged payload."""
     task = work.task
     facts: dict[str, object] = {
         "task_id": task.id.text,
@@ -57,7 +57,7 @@ def _parents(task: Task) -> dict[str, object]:
 
 
 def result_of(data: bytes) -> bytes:
-    """The result: the answer if it is JSON that may be a payload, else its text as a JSON string; null for nothing."""
+    """The result: the response if it is JSON valid as a payload, else its text as a JSON string; null if empty."""
     if not data.strip():
         return b"null"
     try:
@@ -67,9 +67,9 @@ def result_of(data: bytes) -> bytes:
 
 
 def compact(value: object) -> bytes:
-    """JSON in UTF-8 without spaces, of what a service has answered; a lone surrogate in it becomes a question mark.
+    """A service's response as JSON in UTF-8 without spaces; a lone surrogate becomes a question mark.
 
     Raises:
-        ValueError: it holds NaN, or a number beyond a float.
+        ValueError: it contains NaN, or a number beyond a float.
     """
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8", "replace")

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.targets import AwsTarget
 
 _GOING = frozenset({"RUNNING", "PENDING_REDRIVE"})
-"""The others are ends (Source: Step Functions API Reference, DescribeExecution)."""
+"""Other statuses are final (Source: Step Functions API Reference, DescribeExecution)."""
 
 
 def start_execution(client: SFNClient, machine: str, name: str, body: bytes) -> str:
-    """Start the one execution of a name; its ARN, also if it was started before.
+    """Start the only execution with a name; returns its ARN, also if it was started before.
 
-    A name is not given twice within 90 days (Source: Step Functions API Reference, StartExecution).
+    A name cannot be reused within 90 days (Source: Step Functions API Reference, StartExecution).
     """
     try:
         return client.start_execution(stateMachineArn=machine, name=name, input=body.decode())["executionArn"]
@@ -31,7 +31,7 @@ def start_execution(client: SFNClient, machine: str, name: str, body: bytes) -> 
 
 
 def _arn(machine: str, name: str) -> str:
-    """Of an execution of a state machine, or of one of its versions."""
+    """The ARN of an execution of a state machine, or of one of its versions."""
     *place, _, called = machine.split(":")[:7]
     return ":".join([*place, "execution", called, name])
 

@@ -1,4 +1,4 @@
-"""HTTP calls from this process: signed, to a checked address, bounded in time and size, no redirects, no proxies."""
+"""HTTP calls from this process: signed, to a checked address, limited in time and size, no redirects or proxies."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Clock
 
 _MOST_INTERIM_RESPONSES = 20
-"""Of one call: proxies and frameworks send one or two."""
+"""Maximum per call: proxies and frameworks send one or two."""
 _CONNECT_SECONDS = 5.0
 _GRACE_SECONDS = 1.0
 
 
 class TooManyInterimResponses(HTTPException):
-    """An endpoint announces its answer again and again."""
+    """An endpoint sends too many interim responses."""
 
 
 class FinalResponse(HTTPResponse):
-    """A response without the interim ones before it, of which `http.client` skips those with status 100 only.
+    """A response without its interim ones, of which `http.client` skips only those with status 100.
 
-    Source: RFC 9110, 15.2. After a 101, which nobody has asked for, no other response follows.
+    Source: RFC 9110, 15.2. After an unrequested 101, no other response follows.
     """
 
     def _read_status(self) -> tuple[str, int, str]:
@@ -54,7 +54,7 @@ class FinalResponse(HTTPResponse):
 
 
 class _FinalConnection(HTTPConnection):
-    """Waits for final responses."""
+    """A connection that skips interim responses."""
 
     response_class = FinalResponse
 
@@ -64,10 +64,10 @@ class HostUnknown(Exception):
 
 
 class Connection:
-    """A connection that another thread can cut off, in whatever it waits for.
+    """A connection that another thread can cut while it waits for anything.
 
-    It holds a second descriptor of the socket: TLS takes the first one over before its handshake, and to shut one
-    down ends the connection for both.
+    It has a second descriptor of the socket: TLS takes over the first one before its handshake, and shutting down one
+    ends the connection for both.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -77,10 +77,10 @@ class Connection:
         self._is_cut = False
 
     def open(self, destination: Destination) -> socket.socket:
-        """Connect to the address that was checked, no other.
+        """Connect to the checked address only.
 
         Raises:
-            OSError: nobody answers there, or the line was cut off.
+            OSError: the address does not answer, or the connection was cut.
         """
         opened = socket.create_connection(
             (destination.address, destination.port), min(_CONNECT_SECONDS, self.socket_seconds)
@@ -97,7 +97,7 @@ class Connection:
         return opened
 
     def cut(self) -> None:
-        """End the connection, and let none be opened any more."""
+        """End the connection, and prevent opening another one."""
         with self._lock:
             self._is_cut = True
             held, self._socket = self._socket, None
@@ -107,7 +107,7 @@ class Connection:
 
     @property
     def socket_seconds(self) -> float:
-        """A timeout for the socket: never before the call's own, which alone says that the time is over."""
+        """A timeout for the socket, never shorter than the call's own, which alone decides that the time is up."""
         return max(0.0, self._until - time.monotonic()) + _GRACE_SECONDS
 
 
@@ -115,17 +115,17 @@ def _shut_down(held: socket.socket) -> None:
     try:
         held.shutdown(socket.SHUT_RDWR)
     except OSError:
-        return  # the other side was faster
+        return  # the peer closed it first
 
 
 class DirectCaller:
-    """Makes HTTP calls itself.
+    """Makes HTTP calls in this process.
 
     Args:
-        allowed: hosts that may be reached although they are not public.
+        allowed: non-public hosts that may be called.
         signer: signs each call; `None` sends them unsigned.
-        credentials: makes the headers of calls that name a secret; `None` refuses such calls.
-        clock: the time, for the dates of responses.
+        credentials: creates the headers of calls that name a secret; `None` rejects such calls.
+        clock: clock for the dates of responses.
     """
 
     def __init__(
@@ -142,10 +142,10 @@ class DirectCaller:
         self._tls: ssl.SSLContext | None = None
 
     def call(self, call: Call) -> Reply:
-        """Make a call; its time is kept whatever the other side, or a name server, does.
+        """Make a call within its time, whatever the endpoint or a name server does.
 
-        A socket's own timeout begins again with every byte, and a look-up has none: so a thread works, and this one
-        keeps the time.
+        A socket's own timeout starts again with every byte, and a look-up has none: so a thread does the work, and this
+        one keeps the time.
         """
         connection, done = Connection(call.seconds), Event()
         replies: list[Reply] = []
@@ -153,7 +153,7 @@ class DirectCaller:
         def work() -> None:
             try:
                 replies.append(self._reply(call, connection))
-            except Exception as error:  # noqa: BLE001 - one call's defect must not take its neighbours with it
+            except Exception as error:  # noqa: BLE001 - a defect in one call must not affect the others
                 replies.append(NoResponse("CallDefect", type(error).__name__))
             done.set()
 
@@ -168,7 +168,7 @@ class DirectCaller:
         try:
             if call.auth is None:
                 return self._response(call, connection=connection)
-            # Imported when it is needed: most calls send no secret.
+            # Imported when needed: most calls send no secret.
             from duetime.adapters.targets.authenticated_calls import authenticated_reply  # noqa: PLC0415 - see above
 
             return authenticated_reply(
@@ -215,7 +215,7 @@ class DirectCaller:
             opened.close()
 
     def _context(self) -> ssl.SSLContext:
-        """Certificates are checked against the name in the URL, by the authorities that this machine trusts."""
+        """Certificates are checked against the name in the URL, with this machine's trusted authorities."""
         if self._tls is None:
             self._tls = ssl.create_default_context()
         return self._tls

@@ -1,4 +1,4 @@
-"""HTTP calls and their replies as values, so that they can be made here or by another function."""
+"""HTTP calls and their replies as values, to be made here or by another function."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 TIMEOUT = "Timeout"
-"""Kind of the reply of a call that did not end in time."""
+"""Kind of the reply to a call that did not end in time."""
 EGRESS_FAILED = "EgressFailed"
-"""Kind of the reply of a call that was handed on, perhaps, and of which nothing was heard."""
+"""Kind of the reply to a call that may have been forwarded, without any response."""
 EGRESS_UNAVAILABLE = "EgressUnavailable"
-"""Kind of the reply of a call that was not handed on: the function was not invoked."""
+"""Kind of the reply to a call that was not forwarded: the function was not invoked."""
 SIGNING_KEY_MISSING = "SigningKeyMissing"
-"""Kind of the reply of a call that could not be signed."""
+"""Kind of the reply to a call that could not be signed."""
 NOT_SENT = frozenset({EGRESS_UNAVAILABLE, SIGNING_KEY_MISSING})
-"""Kinds of calls that never left."""
+"""Kinds of calls that were never sent."""
 OURS = NOT_SENT | {EGRESS_FAILED}
-"""Kinds for which the endpoint can do nothing."""
+"""Kinds of failures that the endpoint did not cause."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallAuth:
-    """The secret that a call proves its sender with: by name, and made into a header by whoever makes the call.
+    """The secret of a call, by name; the function that makes the call turns it into a header.
 
     Attributes:
-        owner: whose task it is.
+        owner: owner of the task.
     """
 
     secret: str
@@ -40,19 +40,19 @@ class CallAuth:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One HTTP call that is to be made.
+    """One HTTP call to make.
 
     Attributes:
-        id: the same for every repeat of it, so that a receiver knows a repeat; goes out as `webhook-id`.
-        headers: all but `Host`, the length and the signature.
-        seconds: how long it may take in all.
-        most: bytes of the answer's body that are read at most; 0 if nobody wants it.
-        owner: whose it is; it stays in this process.
-        parent: the context (`traceparent`) of the span that it is a part of; empty if nobody exports spans.
-        signed: whether it is signed: what a user wrote is not, because the signature says that duetime wrote it.
-        auth: the secret to send with it.
-        truncates: whether a larger answer is cut off; otherwise there is no answer.
-        wants_headers: whether the answer's headers are wanted.
+        id: the same for every repeat, for receivers to recognize repeats; sent as `webhook-id`.
+        headers: all headers except `Host`, the length and the signature.
+        seconds: timeout of the whole call.
+        most: maximum bytes of the response's body to read; 0 to ignore it.
+        owner: owner of the call; not sent.
+        parent: context (`traceparent`) of its parent span; empty if spans are not exported.
+        signed: whether to sign it; a user's own request is not signed, as a signature proves duetime's authorship.
+        auth: secret to send with it.
+        truncates: whether a larger response is cut off; otherwise it is an error.
+        wants_headers: whether to return the response's headers.
     """
 
     id: str
@@ -72,10 +72,10 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """What the endpoint answered, whatever the status.
+    """The endpoint's response, with any status.
 
     Attributes:
-        retry_after: how many seconds it asks for; empty if it does not.
+        retry_after: requested delay in seconds; empty if there is none.
     """
 
     status: int
@@ -86,7 +86,7 @@ class HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class NoResponse:
-    """Why there is no answer: the error's class and message, and whether a later call may bring one."""
+    """A failure without a response: the error's class and message, and whether a later call may succeed."""
 
     kind: str
     message: str
@@ -100,12 +100,12 @@ class Caller(Protocol):
     """Makes HTTP calls."""
 
     def call(self, call: Call) -> Reply:
-        """Make a call and wait for its end, no longer than its `seconds`. Never raises."""
+        """Make a call and wait for its end, at most for its `seconds`. Never raises."""
         ...
 
 
 def packed_call(call: Call, seconds: float) -> bytes:
-    """A call as JSON, to be made within so many seconds."""
+    """A call as JSON, to be made within the given seconds."""
     facts = {
         "id": call.id,
         "method": call.method,
@@ -142,15 +142,15 @@ def _call(facts: Mapping[str, Any]) -> Call:
 
 
 def packed_replies(replies: Sequence[Reply]) -> dict[str, Any]:
-    """What the egress function answers: a reply for each call, in their order."""
+    """The egress function's response: a reply for each call, in order."""
     return {"replies": [_packed(reply) for reply in replies]}
 
 
 def replies_in(data: bytes, expected: int) -> list[Reply]:
-    """The replies in an answer of the egress function.
+    """The replies in a response of the egress function.
 
     Raises:
-        ValueError: it is not an answer to so many calls.
+        ValueError: it does not have one reply for each call.
     """
     try:
         replies = [_reply(facts) for facts in json.loads(data)["replies"]]

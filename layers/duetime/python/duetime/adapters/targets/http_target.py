@@ -1,6 +1,6 @@
-"""HTTP endpoints: `PUT {url}?action={phase}` to have them work, `GET {url}?action={query}` to ask them.
+"""HTTP endpoints: `PUT {url}?action={phase}` runs a phase, `GET {url}?action={query}` sends a query.
 
-A target may describe another request; then that one is sent instead of the `PUT`.
+A target may define another request, which replaces the `PUT`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ OK = range(200, 300)
 _ACCEPTED = 202
 _CLIENT_ERRORS = range(400, 500)
 _RETRIABLE = frozenset({408, 425, 429})
-"""Client errors that time repairs (Source: RFC 9110, RFC 8470, RFC 6585)."""
+"""Client errors that may succeed later (Source: RFC 9110, RFC 8470, RFC 6585)."""
 _USER_AGENT = {"User-Agent": "duetime"}
 
 
@@ -61,14 +61,14 @@ class HttpRunner:
     caller: Caller
 
     def run(self, target: HttpTarget, work: Work) -> TargetEnding:
-        """Call the endpoint; any answer but 2xx fails the attempt, unless the target says what success is."""
+        """Call the endpoint; any status but 2xx fails the attempt, unless the target defines other success statuses."""
         reply = self.caller.call(_call(target, work))
         if isinstance(reply, NoResponse):
             return _unanswered(reply)
         return _ending(reply, work.phase, target.request)
 
     def call_back(self, target: CallbackTarget, work: Work) -> TargetEnding:
-        """Post the payload, which is the event of an outcome; any answer but 2xx fails the attempt."""
+        """Post the payload, which is the event of an outcome; any status but 2xx fails the attempt."""
         task = work.task
         reply = self.caller.call(
             Call(
@@ -88,17 +88,17 @@ class HttpRunner:
         return _refused(reply, f"the callback was answered {reply.status}")
 
     def ask(self, target: HttpTarget, task: Task, query: Query, nonce: str) -> QueryResponse:
-        """Ask the endpoint about a task; whatever it answers is its answer.
+        """Send a query about a task to the endpoint; any status is a valid answer.
 
         Raises:
             TargetSilent: it did not answer in time.
-            TargetUnreachable: it may not be called, cannot be reached, or answers more than anybody reads.
-            Unavailable: the call could not be handed on or signed.
+            TargetUnreachable: it must not be called, cannot be reached, or its response is too large.
+            Unavailable: the call could not be forwarded or signed.
         """
         request = target.request
         reply = self.caller.call(
             Call(
-                # Asked twice, it is to answer twice: no two questions share an id.
+                # A repeated query needs a new answer: no two queries share an id.
                 id=f"{task.id}-{task.fence}-{query}-{nonce}",
                 method="GET",
                 url=_asking_for(with_query(filled_url(target.url, task), request, task), query),
@@ -143,7 +143,7 @@ def _call(target: HttpTarget, work: Work) -> Call:
         seconds=work.seconds,
         most=0 if request.response.keep is Keep.NONE else request.response.max_bytes,
         owner=task.owner,
-        # Else anybody could have a request of any content signed, and send it to somebody else's endpoint.
+        # Otherwise anybody could have a request with any content signed, and send it to another endpoint.
         signed=not request.is_custom,
         auth=_auth(request, task),
         truncates=request.response.truncates,
@@ -157,7 +157,7 @@ def _auth(request: HttpRequest, task: Task) -> CallAuth | None:
 
 
 def _asking_for(url: str, action: Phase | Query) -> str:
-    """The URL with the action in its query; what may stand behind it, a fragment, is not sent anyway."""
+    """The URL with the action in its query; a fragment is removed, as it is not sent anyway."""
     url = url.partition("#")[0]
     return f"{url}{'&' if '?' in url else '?'}action={action}"
 
@@ -175,7 +175,7 @@ def _facts(task: Task) -> dict[str, str]:
 
 
 def _parents(task: Task) -> dict[str, str]:
-    """The schedule and the topology that a task belongs to; their names have visible ASCII characters only."""
+    """The schedule and the topology that a task belongs to; their names are visible ASCII."""
     run, node = task.schedule_run, task.node_ref
     schedule = {} if run is None else {"Duetime-Schedule": run.schedule, "Duetime-Scheduled-At": to_iso(run.nominal)}
     topology = {} if node is None else {"Duetime-Topology": node.topology.text, "Duetime-Node": node.key}
@@ -183,7 +183,7 @@ def _parents(task: Task) -> dict[str, str]:
 
 
 def trace_header(task: Task) -> dict[str, str]:
-    """The trace in which a task was created, if it is known."""
+    """The trace of the task's creation, if known."""
     return {} if task.traceparent is None else {TRACEPARENT: task.traceparent}
 
 
@@ -199,14 +199,14 @@ def _ending(answer: HttpResponse, phase: Phase, request: HttpRequest) -> Ending:
 
 
 def _refused(answer: HttpResponse, message: str) -> Failed:
-    """The failure of a status that is not one of success; one of 2xx is that of work which is not done yet."""
+    """The failure for a status that is no success; a 2xx means that the work is not done yet."""
     status, wait = answer.status, _retry_after(answer.retry_after)
     is_retriable = status in OK or passes_with_time(status)
     return failure(f"Http{status}", message, retriable=is_retriable, wait_at_least=wait)
 
 
 def _unanswered(reply: NoResponse) -> TargetEnding:
-    """The end of a call that has no answer."""
+    """The end of a call without a response."""
     if reply.kind in NOT_SENT:
         return NotSent(f"{reply.kind}: {reply.message}")
     return failure(reply.kind, reply.message, retriable=reply.retriable)
@@ -216,7 +216,7 @@ def _result(answer: HttpResponse, request: HttpRequest) -> bytes:
     result = _result_with(answer.body, answer, request)
     if len(result) <= MAX_RESULT_BYTES or not request.response.truncates:
         return result
-    # A text is larger as JSON than as a body: as much of it is kept as a result takes.
+    # A text is larger as JSON than as a body: it is cut to the size of a result.
     text = answer.body.decode("utf-8", "replace")
     fits = bisect_right(
         range(len(text)), MAX_RESULT_BYTES, key=lambda end: len(_result_with(text[:end].encode(), answer, request))
@@ -230,7 +230,7 @@ def _result_with(data: bytes, answer: HttpResponse, request: HttpRequest) -> byt
 
 
 def passes_with_time(status: int) -> bool:
-    """Whether another call may be answered better; a redirect is not followed then either."""
+    """Whether a later call may succeed; redirects are not followed then either."""
     return status in _RETRIABLE or status >= _CLIENT_ERRORS.stop
 
 
@@ -251,7 +251,7 @@ _TYPES = {
 
 
 def with_query(url: str, request: HttpRequest, task: Task) -> str:
-    """A URL with the parameters of a request, their placeholders replaced."""
+    """A URL with the query parameters of a request, with replaced placeholders."""
     if not request.query:
         return url
     added = urlencode([(name, filled_text(text, task)) for name, text in request.query])
@@ -260,19 +260,19 @@ def with_query(url: str, request: HttpRequest, task: Task) -> str:
 
 
 def with_headers(ours: Mapping[str, str], request: HttpRequest, task: Task) -> dict[str, str]:
-    """Headers with those of a request, which replace ours of the same name."""
+    """Headers merged with those of a request, which replace ours of the same name."""
     given = {name.lower() for name, _ in request.headers}
     kept = {name: text for name, text in ours.items() if name.lower() not in given}
     return kept | {name: filled_text(text, task) for name, text in request.headers}
 
 
 def content_of(request: HttpRequest, task: Task, payload: bytes) -> tuple[dict[str, str], bytes]:
-    """The header that says the type of a request's body, and the body; neither if it has none.
+    """The content-type header and the body of a request; neither if it has no body.
 
     Args:
-        request: one that replaces duetime's own.
-        task: the record as it was claimed.
-        payload: JSON text with its placeholders replaced.
+        request: custom request.
+        task: the claimed record.
+        payload: JSON text with replaced placeholders.
     """
     if request.body is not None:
         return {"Content-Type": _TYPES[request.body.kind]}, _body(request.body, task)
@@ -282,7 +282,7 @@ def content_of(request: HttpRequest, task: Task, payload: bytes) -> tuple[dict[s
 
 
 def whole_response(status: int, headers: Mapping[str, str], body: bytes) -> bytes:
-    """A result of all of a response: JSON of its status, headers and body."""
+    """A result with the whole response: JSON of its status, headers and body."""
     return compact({"status": status, "headers": dict(headers), "body": json.loads(body)})
 
 

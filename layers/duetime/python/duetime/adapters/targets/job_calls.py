@@ -1,4 +1,4 @@
-"""How the jobs of a service of AWS are called: what the modules of the services have in common."""
+"""The common part of the calls for jobs of AWS services."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ WHY_STOPPED = "stopped by duetime: its task was cancelled, or its time is over"
 
 
 class NoCapacity(Exception):
-    """The service has started nothing, and may do it later."""
+    """The service has started nothing, and may start it later."""
 
 
 class NotListed(Exception):
-    """The service knows a job of the name, and does not say which one it is yet."""
+    """The service knows a job with the name, and does not list it yet."""
 
 
 class NoJob(Exception):
-    """The service has started something that is no job, and would again."""
+    """The service has started something that is no job, and would do so again."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobCalls:
-    """How the jobs of a service are started, read and stopped.
+    """The calls that start, read and stop jobs of a service.
 
     Attributes:
-        start: starts the job of a name, and returns its ARN.
-        find: finds the job of a name by what the service lists.
-        ending: how a job has ended; `None` while it runs.
-        stop: stops a job; one that has ended stays as it is.
-        repeats: whether `start` may start a second job of a name.
-        name: the name of a job that an event tells of, by the name of what was started and what the event calls the
+        start: starts the job with a name, and returns its ARN.
+        find: finds the job with a name in the service's lists.
+        ending: returns the end of a job; `None` while it runs.
+        stop: stops a job; an ended one stays as it is.
+        repeats: whether `start` may start a second job with the same name.
+        name: returns a job's name from the started resource's name and the event's identifier of the
             job; `None` if the events of the service have the name.
     """
 
@@ -53,6 +53,6 @@ class JobCalls:
 
 
 def parameters_of(target: AwsTarget) -> dict[str, Any]:
-    """What else the request that starts a job says."""
+    """Further parameters of the request that starts a job."""
     given: dict[str, Any] = json.loads(target.parameters or "{}")
     return given

@@ -50,11 +50,11 @@ if TYPE_CHECKING:
 
 
 _MAY_OFFER = frozenset({Phase.RUN, Phase.CLEAN, Phase.ROLLBACK})
-"""What a handler may offer that cannot be asked: nothing of it is left out, but done once it can be."""
+"""Phases assumed for a handler that cannot be asked now: none is skipped, and each runs once it can."""
 
 
 def known_types(module: str) -> frozenset[str] | None:
-    """The types that have a handler, by the module that was written when the layers were built; `None` if unknown."""
+    """The types with a handler, from the module written when the layers were built; `None` if unknown."""
     if not module:
         return None
     try:
@@ -66,11 +66,12 @@ def known_types(module: str) -> frozenset[str] | None:
 class HandlersPackage:
     """The user's package of handlers, which registers them when it is imported.
 
-    Whatever it raises is kept, and it is tried again after a while: it may have been a service that did not answer.
+    If the import fails, the error is kept and the import is retried after a while: it may have needed a service that
+    did not answer.
 
     Args:
-        name: its import name; empty for none.
-        clock: says when to try again.
+        name: import name; empty for none.
+        clock: clock for the next attempt to import it.
     """
 
     def __init__(self, name: str, clock: Clock) -> None:
@@ -82,7 +83,7 @@ class HandlersPackage:
         self._tried_at: Millis | None = None
 
     def why_broken(self) -> str | None:
-        """Why it cannot be imported; `None` if it is."""
+        """Why it cannot be imported; `None` if it is imported."""
         if self._loaded:
             return None
         with self._lock:
@@ -98,7 +99,7 @@ class HandlersPackage:
         try:
             importlib.import_module(self._name)
         except BaseException as error:  # noqa: BLE001 - a package may raise what it likes
-            # What it registered before that is forgotten, or another try would find it registered twice.
+            # Handlers registered before the error are removed, or the next import would register them twice.
             REGISTRY.clear()
             REGISTRY.update(registered)
             for module in [name for name in sys.modules if f"{name}.".startswith(f"{self._name}.")]:
@@ -109,12 +110,12 @@ class HandlersPackage:
 
 @dataclass(frozen=True, slots=True)
 class HandlerRunner:
-    """Calls the handler that is registered for the task's type, in this process.
+    """Calls the handler registered for the task's type, in this process.
 
     Attributes:
-        registry: the handlers by task type.
-        package: the user's package, which registers them when it is imported.
-        new_event_loop: makes the event loop of a coroutine; `None` for asyncio's own.
+        registry: handlers by task type.
+        package: the user's package, which registers them when imported.
+        new_event_loop: creates the event loop of a coroutine; `None` for asyncio's own.
     """
 
     registry: Mapping[str, Registered]
@@ -122,14 +123,14 @@ class HandlerRunner:
     new_event_loop: NewEventLoop | None = None
 
     def phases(self, task: Task) -> frozenset[Phase]:
-        """What the handler offers; only `run`, which will fail, if there is none."""
+        """The phases that the handler offers; only `run`, which will fail, if there is no handler."""
         registered = self.registry.get(task.type)
         if registered is not None:
             return frozenset(map(Phase, registered.phases))
         return frozenset({Phase.RUN}) if self.package.why_broken() is None else _MAY_OFFER
 
     def run(self, work: Work) -> Ending:
-        """Have the handler do a phase; whatever it raises fails the attempt."""
+        """Run one phase of the handler; any exception fails the attempt."""
         task_type = work.task.type
         registered = self.registry.get(task_type)
         if registered is None and (why := self.package.why_broken()) is not None:
@@ -150,7 +151,7 @@ class HandlerRunner:
 
 
 def _ended_with(result: object, phase: Phase) -> Ending:
-    """How an attempt ends whose handler has returned something."""
+    """The end of an attempt whose handler has returned a value."""
     if issubclass(type(result), Accepted):
         return _deferred(phase)
     return _encoded(lambda: _plain(result), Succeeded)
@@ -160,15 +161,15 @@ def _plain(result: object) -> object:
     """A result as JSON, if it is a value of a class."""
     if result is None or isinstance(result, str | int | float | bool | dict | list):
         return result
-    # Imported for handlers that return something else.
+    # Imported only for such results.
     from duetime.handlers.payload_models import plain  # noqa: PLC0415 - see the line above
 
     return plain(result)
 
 
 def _ended_by(error: BaseException, task: Task) -> Ending:
-    """How an attempt ends whose handler has raised something."""
-    # By the class that it really has: an object may answer anything as its `__class__`.
+    """The end of an attempt whose handler has raised an exception."""
+    # By its real class: an object may return anything as its `__class__`.
     kind = type(error)
     if issubclass(kind, AttemptPaused):
         return _encoded(lambda: _plain(error.checkpoint), Yielded)  # type: ignore[attr-defined]  # see above
@@ -222,11 +223,11 @@ def _topology(node: NodeRef | None) -> RunTopology | None:
 
 
 def _encoded(value: Callable[[], object], ending: Callable[[bytes], Ending]) -> Ending:
-    """An ending with a value in JSON, or the failure to make JSON of it."""
+    """The end of an attempt with a value in JSON, or the failure to encode it."""
     try:
         return ending(json_of(value()))
     except ValueRefused as refused:
         why = str(refused)
     except BaseException as error:  # noqa: BLE001 - the value may be of the author's own class
         why = f"{class_name(error)}: {message_of(error)}"
-    return failure("ResultNotJson", f"what the handler left is not JSON: {why}", retriable=False)
+    return failure("ResultNotJson", f"the handler's value is not JSON: {why}", retriable=False)

@@ -1,4 +1,4 @@
-"""What is kept of the response of an HTTP endpoint."""
+"""Selects the parts of an HTTP endpoint's response to keep."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ _MOST_HEADER_BYTES = 8_192
 _REDACTED = "[secret]"
 _DAY_SECONDS = DAY // SECOND
 _NO_CHARSETS = frozenset({"utf-8", "idna", "punycode", "unicode-escape", "raw-unicode-escape"})
-"""Nothing is to be decoded, or nothing that a media type can mean."""
+"""Charsets that need no decoding, or that no media type can mean."""
 _NOT_KEPT = frozenset({"set-cookie", "authorization", "proxy-authorization"})
 
 
 class ResponseTooLarge(ValueError):
-    """The endpoint's answer is larger than anybody wants it."""
+    """The endpoint's response is larger than its limit."""
 
 
 def kept_response(response: HTTPResponse, call: Call, secrets: Collection[str], now: Millis) -> HttpResponse:
-    """What is wanted of a response, its text in UTF-8, without what an endpoint may repeat of its caller's secrets.
+    """The requested parts of a response, its text in UTF-8, without secrets that the endpoint may echo.
 
     Args:
-        response: what the endpoint answers.
-        call: what it was asked.
-        secrets: what it was sent and must not be kept.
+        response: the endpoint's response.
+        call: the call.
+        secrets: secrets of the call, which must not be kept.
         now: the time.
 
     Raises:
-        ResponseTooLarge: it is larger than it may be.
+        ResponseTooLarge: it exceeds its limit.
     """
     longest = max((len(secret) for secret in secrets), default=0)
     body = _read(response, call, longest) if call.most else b""
@@ -53,7 +53,7 @@ def kept_response(response: HTTPResponse, call: Call, secrets: Collection[str], 
     for form in _forms(secrets):
         body = body.replace(form.encode(), _REDACTED.encode())
     if is_cut:
-        # What is left of a secret at its end.
+        # The rest of a secret at the end of the body.
         body = body[: max(0, len(body) - longest)]
     headers = _headers(response.headers, secrets) if call.wants_headers else {}
     return HttpResponse(response.status, retry_after_of(response.headers, now), body[: call.most], headers)
@@ -62,12 +62,12 @@ def kept_response(response: HTTPResponse, call: Call, secrets: Collection[str], 
 def retry_after_of(headers: Mapping[str, str], now: Millis) -> str:
     """The seconds of `Retry-After`, at most a day; empty if it is neither a number nor a date.
 
-    Those of a date are counted from the response's own date, and from this clock's if it has none (Source: RFC 9110,
-    10.2.3 and 6.6.1).
+    A date is compared with the response's own date, or with this clock if it has none (Source: RFC 9110, 10.2.3 and
+    6.6.1).
     """
     asked = headers.get("Retry-After", "").strip()
     if asked.isascii() and asked.isdigit():
-        # The digits of a number have no limit; those that `int` reads have one.
+        # The header's digits are unlimited; those accepted by `int` are not.
         digits = asked.lstrip("0") or "0"
         return digits if len(digits) <= len(str(_DAY_SECONDS)) else str(_DAY_SECONDS)
     at = _instant(asked)
@@ -78,9 +78,10 @@ def retry_after_of(headers: Mapping[str, str], now: Millis) -> str:
 
 
 def in_utf_8(body: bytes, content_type: str) -> bytes:
-    """The text of a body in UTF-8, if its media type declares another charset that is known; else the body.
+    """The text of a body in UTF-8, if its media type declares another known charset; else the body.
 
-    JSON is in UTF-8 whatever its media type declares (Source: RFC 8259, 8.1 and 11), unless it is not.
+    JSON is in UTF-8 whatever its media type declares (Source: RFC 8259, 8.1 and 11), unless its bytes are not valid
+    UTF-8.
     """
     message = Message()
     message["Content-Type"] = content_type
@@ -113,7 +114,7 @@ def _instant(text: str) -> datetime | None:
 
 
 def _read(response: HTTPResponse, call: Call, longest: int) -> bytes:
-    """The body, decompressed: no more than is wanted, and what a secret at its end may take."""
+    """The decompressed body, at most the wanted bytes plus those that a secret at its end may take."""
     data = bytearray()
     for chunk in response.stream(_CHUNK):
         data += chunk
@@ -125,7 +126,7 @@ def _read(response: HTTPResponse, call: Call, longest: int) -> bytes:
 
 
 def _headers(headers: Mapping[str, str], secrets: Collection[str]) -> dict[str, str]:
-    """The headers by their names in lower case, without cookies, and no more of them than a result should hold."""
+    """The headers by lower-case name, without cookies, up to the limit of a result."""
     found: dict[str, str] = {}
     size = 0
     for name in headers:
@@ -140,6 +141,6 @@ def _headers(headers: Mapping[str, str], secrets: Collection[str]) -> dict[str, 
 
 
 def _forms(secrets: Collection[str]) -> list[str]:
-    """Each secret as it is, and as JSON would hold it; the longest first, for one may be a part of another."""
+    """Each secret as it is, and as JSON would contain it; the longest first, as one may be a part of another."""
     forms = {form for secret in secrets for form in (secret, json.dumps(secret)[1:-1]) if form}
     return sorted(forms, key=len, reverse=True)

@@ -1,4 +1,4 @@
-"""What the values of secrets hold: a user with a password, or a client of OAuth."""
+"""Formats of secrets: a user with a password, or an OAuth client."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 
 class CredentialUnavailable(Exception):
-    """A secret cannot be read or used, or no token is given for it."""
+    """A secret cannot be read or used, or no token is granted for it."""
 
 
 def user_and_password(name: str, text: str) -> tuple[str, str]:
     """The user's name and the password in a secret: `name:password`, or JSON of `username` and `password`.
 
     Raises:
-        CredentialUnavailable: it has none.
+        CredentialUnavailable: it has neither form.
     """
     if text.startswith("{"):
         found = _object(name, text)
@@ -27,10 +27,10 @@ def user_and_password(name: str, text: str) -> tuple[str, str]:
 
 
 def client_of(name: str, text: str) -> dict[str, str]:
-    """The client that a secret holds, and what else a token is requested with, such as `scope`.
+    """The OAuth client in a secret, and further fields of a token request, such as `scope`.
 
     Raises:
-        CredentialUnavailable: it lacks what a token is requested with.
+        CredentialUnavailable: it lacks a field of a token request.
     """
     client = _object(name, text)
     required = ("client_id", "client_secret", "token_url")

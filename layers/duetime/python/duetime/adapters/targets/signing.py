@@ -1,4 +1,4 @@
-"""Signatures of HTTP calls, by which a receiver knows that they are ours.
+"""Signatures of HTTP calls, with which a receiver verifies that duetime sent them.
 
 Source: Standard Webhooks, specification of the symmetric signature `v1`.
 """
@@ -29,16 +29,16 @@ _KEPT_FOR = 5 * MINUTE
 
 
 class SigningKeyMissing(Exception):
-    """No signing secret can be read; nothing is sent unsigned for that."""
+    """No signing secret can be read; calls are not sent unsigned instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """Signs with every live secret, so that receivers may change theirs when it suits them.
+    """Signs with every live secret, so that receivers may change theirs at any time.
 
     Attributes:
-        secrets: the live secrets, the current one first.
-        clock: the time that is signed with the body, so that an old request cannot be sent again for long.
+        secrets: returns the live secrets, the current one first.
+        clock: clock for the signed time, which limits replays of old requests.
     """
 
     secrets: Callable[[], Sequence[str]]
@@ -49,7 +49,7 @@ class Signer:
 
         Args:
             id_: the same for every repeat of the request.
-            body: UTF-8.
+            body: body in UTF-8.
 
         Raises:
             SigningKeyMissing: there is no secret to sign with.
@@ -79,12 +79,12 @@ class SigningSecrets:
         self._read_at: Millis = 0
 
     def __call__(self) -> Sequence[str]:
-        """The current secret, and the one before it if there is one.
+        """The current secret, and the previous one if there is one.
 
-        Should Secrets Manager not answer, those read before go on being used.
+        If Secrets Manager does not answer, the last known secrets are used.
 
         Raises:
-            SigningKeyMissing: none was ever read.
+            SigningKeyMissing: none has ever been read.
         """
         now = self._clock.now()
         if not self._read or now - self._read_at >= _KEPT_FOR:

@@ -1,4 +1,4 @@
-"""Topologies: the state machine runs a run and will notify of its end; a rollback goes step by step."""
+"""Topologies as targets: the state machine runs a run and notifies of its end; a rollback goes step by step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TopologyRunner:
-    """Starts the state machine's run of an attempt."""
+    """Starts a run of the state machine for each attempt."""
 
     machine: StateMachine
     rollback: TopologyRollback
@@ -25,13 +25,13 @@ class TopologyRunner:
     def run(self, work: Work) -> TargetEnding:
         """Start the run; it is deferred until the state machine notifies.
 
-        Of a topology within another, a rollback does a step.
+        For a topology within another, a rollback does a step.
 
-        A start that cannot be had is no attempt. Should it have begun all the same, it finds that another attempt has.
+        A failed start is no attempt. If the run has begun anyway, it finds that another attempt has.
         """
         if work.phase is Phase.ROLLBACK:
             return self.rollback.step(work.task, work.deadline)
-        # Few tasks are topologies, and functions start without it.
+        # Few tasks are topologies, so the module is not imported at start.
         from duetime.domain.topologies.maps import ending_without_items  # noqa: PLC0415 - see the line above
 
         if (ending := ending_without_items(work.payload)) is not None:

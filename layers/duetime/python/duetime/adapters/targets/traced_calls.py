@@ -1,4 +1,4 @@
-"""HTTP calls as spans: of the attempt that makes them, also where another function makes them for it."""
+"""HTTP calls as spans of their attempt, even if another function makes them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FIRST_ERROR = 400
 
 @dataclass(frozen=True, slots=True)
 class TracedCaller:
-    """Makes calls, a span each. It says which host was called, not the URL, which may hold secrets."""
+    """Makes calls, with a span each. The span has the host, not the URL, which may contain secrets."""
 
     caller: Caller
     tracer: Tracer
@@ -42,11 +42,11 @@ class TracedCaller:
 
 @dataclass(frozen=True, slots=True)
 class SpanPassingCaller:
-    """Has another function make calls, and tells it which span they are a part of."""
+    """Forwards calls to another function together with their parent span."""
 
     caller: Caller
     tracer: Tracer
 
     def call(self, call: Call) -> Reply:
-        """Have a call made and wait for its end. Never raises."""
+        """Forward a call and wait for its end. Never raises."""
         return self.caller.call(replace(call, parent=self.tracer.current() or ""))

@@ -1,1 +1,1 @@
-"""Bulk operations: requests that concern many tasks, and go on after they were answered."""
+"""Bulk operations: requests that change many tasks and continue after the response."""

@@ -1,4 +1,4 @@
-"""Carrying out bulk operations, step by step, under a lease."""
+"""Runs bulk operations step by step, under a lease."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _TRIES = 5
 
 
 class Replaced(Exception):
-    """What an operation does is no longer asked for."""
+    """A later request has replaced this operation."""
 
 
 @dataclass(frozen=True, slots=True)
 class BulkExecutor:
-    """Carries out operations. Two may be at one for a moment: every step may be done twice.
+    """Runs bulk operations. Two executors may briefly run the same one: every step may be done twice.
 
     Attributes:
-        filter_steps: of what is done with all tasks of a filter.
-        topology_steps: of what is done with the nodes of a topology.
+        filter_steps: steps of operations on all tasks that match a filter.
+        topology_steps: steps of operations on the nodes of a topology.
     """
 
     store: BulkStore
@@ -39,7 +39,7 @@ class BulkExecutor:
     topology_steps: BulkSteps
 
     def carry_out(self, operation_id: TaskId, holder: str) -> None:
-        """Carry out an operation, unless somebody else does: to its end, or as far as one invocation's time goes."""
+        """Run an operation to its end, or until the invocation's time is up; skip one that another executor holds."""
         until = self.runtime.now() + BULK_INVOCATION
         operation = self._taken(operation_id, holder)
         while operation is not None and operation.is_running and self.runtime.now() < until:
@@ -49,7 +49,7 @@ class BulkExecutor:
             self._saved(operation.released(self.runtime.now()))
 
     def _taken(self, operation_id: TaskId, holder: str) -> BulkOperation | None:
-        """The operation in the hands of this holder; `None` if it has ended, or is another's."""
+        """The operation, leased by this holder; `None` if it has ended or another holder has it."""
         for _ in range(_TRIES):
             now = self.runtime.now()
             stored = self.store.read(operation_id)
@@ -61,7 +61,7 @@ class BulkExecutor:
         return None
 
     def _advanced(self, operation: BulkOperation) -> BulkOperation | None:
-        """The operation after one more step; `None` if it is no longer this holder's."""
+        """The operation after one more step; `None` if this holder has lost its lease."""
         now = self.runtime.now()
         steps = self.filter_steps if operation.topology is None else self.topology_steps
         try:
@@ -80,7 +80,7 @@ class BulkExecutor:
         operation = operation.renewed(replace(progress, is_complete=False), now)
         saved = self._saved(operation)
         if saved is not None and progress.is_complete:
-            # What this one replaced may still be at it; a pass that begins later finds what that has done.
+            # The replaced operation may still be running; a pass that begins later sees its changes.
             self.runtime.clock.sleep_until(min(now + BULK_STEP, operation.not_complete_before))
         return saved
 
@@ -88,7 +88,7 @@ class BulkExecutor:
         return self._saved(operation.ended(state, self.runtime.now(), reason))
 
     def _saved(self, operation: BulkOperation) -> BulkOperation | None:
-        """The operation as it is stored now; `None` if it is no longer this holder's, or the store stays away."""
+        """The operation as stored now; `None` if this holder has lost its lease, or the store does not answer."""
         try:
             if self.store.save(operation, self.runtime.nonce()):
                 return replace(operation, version=operation.version + 1)
@@ -100,5 +100,5 @@ class BulkExecutor:
             return None
         if stored is None or not stored.is_running or stored.epoch != operation.epoch:
             return None
-        # Somebody has asked for another pass.
+        # Another pass was requested.
         return replace(stored, progress=replace(operation.progress, is_complete=False))

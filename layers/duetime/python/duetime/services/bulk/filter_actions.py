@@ -1,4 +1,4 @@
-"""Requests that name many tasks by a filter: what is small is done at once, the rest by a bulk operation."""
+"""Requests that select tasks by a filter: a small number is handled at once, the rest by a bulk operation."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ if TYPE_CHECKING:
 
 
 REQUEST = "request"
-"""What is called so of an operation's contents: the body it came with."""
+"""Name of the stored request body among an operation's contents."""
 
 
 @dataclass(frozen=True, slots=True)
 class BulkRequests:
-    """Takes requests, and does what is left of them later.
+    """Accepts requests, and continues them in the background.
 
     Attributes:
         filtered_schedules: pauses and resumes schedules.
-        read_request: makes a request of its stored body.
+        read_request: parses a stored request body.
     """
 
     operations: BulkOperations
@@ -60,19 +60,19 @@ class BulkRequests:
     read_request: BulkRequestReader
 
     def piece(self, owner: str, request: BulkRequest) -> FilterResult:
-        """Do one piece of it, and nothing later."""
+        """Do one piece of the request, with no follow-up."""
         return self._piece(owner, request, replace(request.action, budget=BULK_INLINE), request.by)
 
     def take(self, owner: str, request: BulkRequest, key: IdempotencyKey | None) -> Accepted[BulkOperation]:
-        """Do what is requested, if that is soon done; else begin an operation.
+        """Do a request at once if it is small; otherwise start a bulk operation.
 
         Returns:
-            With the operation: it has ended, or goes on. Without a key, one that has ended is stored nowhere.
+            The operation, ended or still running. One that ended at once and has no key is not stored.
 
         Raises:
-            FieldInvalid: the first of the tasks cannot be changed so; none was.
-            KeyReused: its idempotency key came with another body before.
-            Unavailable: the store did not answer; nothing was done, or the request has to be repeated.
+            FieldInvalid: the change is invalid for the first task; no task was changed.
+            KeyReused: its idempotency key was used with a different body.
+            Unavailable: the store did not answer; nothing was done, or the request must be repeated.
         """
         operation = self.operations.new(owner, request.kind)
         operation = replace(operation, progress=BulkProgress(after=request.action.after), actor=request.by.name)
@@ -83,14 +83,14 @@ class BulkRequests:
         progress = self._done_at_once(operation, request)
         operation = replace(operation, progress=progress)
         if not progress.is_complete:
-            # Never taken away: no operation goes on for so long.
+            # Stored long enough to never expire while the operation runs.
             expiry = unless_referenced(self.runtime.now())
             content = self.stores.contents.keep(operation.id, REQUEST, request.text, expiry)
             return Accepted(self.operations.start(replace(operation, request=content)))
         operation = operation.ended(BulkState.SUCCEEDED, self.runtime.now())
         if key is None or self.stores.bulk.save(operation, self.runtime.nonce()):
             return Accepted(operation)
-        # Somebody else is repeating the same request just now, and stored its end first.
+        # A concurrent repeat of the same request stored its end first.
         return Accepted(self.stores.bulk.read(operation.id) or operation, is_replay=True)
 
     def step(self, operation: BulkOperation, until: Millis) -> BulkProgress:
@@ -101,10 +101,10 @@ class BulkRequests:
         return self._go_on(operation, request, max(0, until - self.runtime.now()))
 
     def _done_at_once(self, operation: BulkOperation, request: BulkRequest) -> BulkProgress:
-        """How far it comes while its user waits for an answer."""
+        """Do as much as fits into the time that the client waits for a response."""
         until = self.runtime.now() + BULK_INLINE
         step = SECOND / request.action.per_second if request.action.per_second else 0
-        # Of a slow one, not even the first would leave time for its answer.
+        # With a slow pace, even the first task would leave no time for the response.
         while step < BULK_INLINE and not operation.progress.is_complete:
             try:
                 progress = self._go_on(operation, request, max(0, until - self.runtime.now()))
@@ -139,7 +139,7 @@ class BulkRequests:
         return self.filtered_tasks.retry(owner, action, by)
 
     def _remembered(self, operation: BulkOperation, key: IdempotencyKey) -> tuple[BulkOperation, BulkOperation | None]:
-        """The operation under the id that the key stands for, and what is stored of it already."""
+        """The operation that belongs to the idempotency key, and its stored copy if there is one."""
         now = operation.created_at
         wanted = RememberedKey(operation.id, now, now, key.body_hash, expires_at=now + IDEMPOTENCY_KEY_LIFE)
         known = self.stores.keys.remember(operation.owner, key.text, wanted, now)
@@ -147,25 +147,25 @@ class BulkRequests:
             raise KeyReused
         if known.task_id == operation.id:
             return operation, None
-        # What was created since the first request is not meant by it.
+        # The request does not cover tasks created after it was first sent.
         since = known.created_at
         operation = replace(operation, id=known.task_id, created_at=since, until=since)
         return operation, self.stores.bulk.read(operation.id)
 
 
 _AT_ONCE = 48
-"""Tasks that are acted on before it is asked again whether there is time for more."""
+"""Tasks processed between two checks of the remaining time."""
 _TRIES = 5
-"""How often a task is acted on again that others write in between."""
+"""Attempts to change a task that has concurrent writes."""
 
 
 class NoLongerMatched(Exception):
-    """The filter matched a task when it was read, and does not any more: it is left alone, and nobody hears of it."""
+    """A task matched the filter when it was read, and no longer does: it is left alone, and not reported."""
 
 
 @dataclass(slots=True)
 class Counts:
-    """What a piece has come to so far."""
+    """Counts of one piece so far."""
 
     after: TaskId | None
     examined: int = 0
@@ -176,7 +176,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class FilteredTasks:
-    """Does one thing with each of an owner's tasks that a filter means; doing a piece again does no harm."""
+    """Applies one action to all of an owner's tasks that match a filter; repeating a piece is safe."""
 
     tasks: TaskStore
     task_reader: TaskReader
@@ -185,25 +185,25 @@ class FilteredTasks:
     runtime: Runtime
 
     def cancel(self, owner: str, action: FilterAction, *, force: bool, by: Attribution = BY_SYSTEM) -> FilterResult:
-        """Cancel a piece; by force, ask those that run to stop."""
+        """Cancel a piece of the tasks; with force, ask running tasks to stop."""
         cancel = self.task_control.cancel_by_force if force else self.task_updater.cancel
         return self._apply(owner, action, lambda task: cancel(owner, task.id, task.version, by))
 
     def update(self, owner: str, action: FilterAction, wanted: TaskChange, by: Attribution = BY_SYSTEM) -> FilterResult:
-        """Change a piece.
+        """Change a piece of the tasks.
 
         Raises:
-            FieldInvalid: the first of the tasks cannot be changed so; none was. Further on such a task is counted.
+            FieldInvalid: the change is invalid for the first task; none was changed. Later such tasks are counted.
         """
         update = self.task_updater.update
         return self._apply(owner, action, lambda task: update(owner, task.id, wanted, task.version, by))
 
     def retry(self, owner: str, action: FilterAction, by: Attribution = BY_SYSTEM) -> FilterResult:
-        """Have a piece of the failed tasks tried again; the filter asks for that state."""
+        """Retry a piece of the failed tasks; the filter asks for that state."""
         return self._apply(owner, action, lambda task: self.task_control.retry(owner, task.id, task.version, by))
 
     def _apply(self, owner: str, action: FilterAction, act: Callable[[Task], object]) -> FilterResult:
-        """One piece; raises `Unavailable` only if nothing was done yet."""
+        """Process one piece; raises `Unavailable` only if nothing was done yet."""
         counts = Counts(action.after)
         try:
             self._go_through(owner, action, counts, partial(_act_while_meant, action, act))
@@ -232,7 +232,7 @@ class FilteredTasks:
             counts.after = ids[-1]
 
     def _at_once(self, action: FilterAction, counts: Counts) -> int:
-        """How many tasks may be acted on at a time: one while a pace is kept, and at first, which may reject all."""
+        """How many tasks to process in parallel: one if a pace is set, and one at first, which may be rejected."""
         if action.is_dry:
             return MAX_EXAMINED
         is_first = not counts.affected and action.after is None
@@ -246,7 +246,7 @@ class FilteredTasks:
         pace: Pace,
         act: Callable[[Task], object],
     ) -> None:
-        """Act on those of some tasks that are meant; the counts move behind them all, unless the store fails."""
+        """Process the tasks that match; the counts include all of them unless the store fails."""
         meant = [task for task in segment if action.means(task)]
         ends: list[Exception | None] = []
         if not action.is_dry and meant:
@@ -261,7 +261,7 @@ class FilteredTasks:
         left_alone = sum(isinstance(end, NoLongerMatched) for end in ends)
         counts.affected += len(ends) - len(refusals) - len(failures) - left_alone
         if failures:
-            # Those before it in the list may be done; doing them again does no harm.
+            # Earlier tasks in the list may be done already; repeating them is harmless.
             raise failures[0]
         counts.matched += len(meant) - left_alone
         counts.examined += len(segment)
@@ -271,7 +271,7 @@ class FilteredTasks:
 
 
 def _attempted(act: Callable[[Task], object], task: Task) -> Exception | None:
-    """What kept a task from being acted on."""
+    """The error that kept a task from being changed."""
     try:
         act(task)
     except (NoLongerMatched, RequestError, Unavailable) as error:
@@ -280,7 +280,7 @@ def _attempted(act: Callable[[Task], object], task: Task) -> Exception | None:
 
 
 def _split(tasks: Sequence[Task], action: FilterAction, most: int) -> tuple[Sequence[Task], Sequence[Task]]:
-    """The first of the tasks, up to the one that makes it as many as may be acted on at once; and the rest."""
+    """Splits the tasks after the number that may be processed in parallel."""
     meant = 0
     for number, task in enumerate(tasks):
         meant += action.means(task)
@@ -290,11 +290,11 @@ def _split(tasks: Sequence[Task], action: FilterAction, most: int) -> tuple[Sequ
 
 
 def _act_while_meant(action: FilterAction, act: Callable[[Task], object], task: Task) -> None:
-    """Act on the version of a task that the filter matched; if it has another one by now, match that first.
+    """Act on the version of a task that the filter matched; if it has changed, match the new version first.
 
     Raises:
-        NoLongerMatched: its user, or an attempt, has made it something that is not meant.
-        VersionMismatch: others keep writing it.
+        NoLongerMatched: a user or an attempt changed the task so that it no longer matches.
+        VersionMismatch: concurrent writes kept changing it.
     """
     for _ in range(_TRIES - 1):
         try:
@@ -309,7 +309,7 @@ def _act_while_meant(action: FilterAction, act: Callable[[Task], object], task: 
 
 
 class Pace:
-    """How fast a piece goes, and when it has to end."""
+    """Limits the rate of a piece, and the time it takes."""
 
     def __init__(self, clock: Clock, action: FilterAction) -> None:
         self._clock = clock
@@ -317,14 +317,14 @@ class Pace:
         self._started = clock.now()
 
     def is_over(self, counts: Counts) -> bool:
-        """Whether nothing more can be begun; something always can, however slow its pace."""
+        """Whether the piece must end now; at least one task is always processed, however slow the pace."""
         if not self._apply.is_dry and counts.matched >= self._apply.limit:
             return True
         is_late = self._clock.now() + self._step > self._started + self._apply.budget
         return is_late and counts.examined > 0
 
     def keep(self, counts: Counts) -> None:
-        """Wait after a task, so that even whoever goes on at once keeps the pace."""
+        """Wait after a task, so that the pace holds even if the next piece follows immediately."""
         if self._pace:
             self._clock.sleep_until(self._started + ceil(counts.matched * SECOND / self._pace))
 

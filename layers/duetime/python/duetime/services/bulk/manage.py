@@ -1,8 +1,8 @@
-"""Starting, showing and cancelling bulk operations, and seeing to it that somebody carries them out.
+"""Starts, shows and cancels bulk operations, and makes sure that each one runs to its end.
 
-The order of the writes is what makes a start safe. The timer comes first, in a minute that the trigger has not read;
-then the operation; then the direct start, which is only faster. From then on each meeting of a timer sets the next one,
-until the operation has ended: whoever carries it out may die at any time.
+The order of the writes makes a start safe. The timer comes first, in a minute that the trigger has not read yet; then
+the operation; then the direct invocation, which only saves time. Each time a timer is met, it sets the next one until
+the operation has ended, so an executor may crash at any time.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ REPLACED = "a later request replaced it"
 
 @dataclass(frozen=True, slots=True)
 class BulkOperations:
-    """Bulk operations, but for carrying them out.
+    """Manages bulk operations; `BulkExecutor` runs them.
 
     Attributes:
         shards: how many shards ids are spread over.
@@ -48,7 +48,7 @@ class BulkOperations:
     look_ahead: Millis
 
     def new(self, owner: str, kind: BulkKind, topology: TaskId | None = None) -> BulkOperation:
-        """An operation that is not stored yet."""
+        """A new operation, not stored yet."""
         now = self.runtime.now()
         operation_id = TaskId.of(
             now, self.runtime.random_source.below(self.shards.count()), self.runtime.random_source.bits(_TAIL_BITS)
@@ -56,7 +56,7 @@ class BulkOperations:
         return BulkOperation(operation_id, owner, kind, now, topology)
 
     def start(self, operation: BulkOperation) -> BulkOperation:
-        """Store an operation and have it run; one of the same id that is stored already is left as it is."""
+        """Store an operation and start it; an operation with the same id that is already stored stays unchanged."""
         self._set_timer(operation.id)
         if not self.stores.bulk.save(operation, self.runtime.nonce()):
             return self.stores.bulk.read(operation.id) or operation
@@ -64,10 +64,10 @@ class BulkOperations:
         return replace(operation, version=operation.version + 1)
 
     def get(self, owner: str, operation_id: TaskId) -> BulkOperation:
-        """Read one.
+        """Read one operation.
 
         Raises:
-            BulkNotFound: there is none, or it is another owner's.
+            BulkNotFound: it does not exist, or belongs to another owner.
         """
         operation = self.stores.bulk.read(operation_id)
         if operation is None or operation.owner != owner:
@@ -75,16 +75,16 @@ class BulkOperations:
         return operation
 
     def list(self, owner: str) -> list[BulkOperation]:
-        """The latest of an owner's, newest first."""
+        """An owner's latest operations, newest first."""
         return self.stores.bulk.list(owner, MAX_BULK_PAGE)
 
     def cancel(self, owner: str, operation_id: TaskId) -> BulkOperation:
-        """Stop an operation where it is; one that was stopped before stays so.
+        """Stop an operation; cancelling it again changes nothing.
 
         Raises:
-            BulkNotFound: there is none, or it is another owner's.
-            BulkEnded: it has ended by itself.
-            BulkOfTopology: it does what was requested of a topology: it is stopped by a request to the topology.
+            BulkNotFound: it does not exist, or belongs to another owner.
+            BulkEnded: it ended by itself.
+            BulkOfTopology: it carries out a request to a topology; only another request to that topology stops it.
         """
         for _ in range(_TRIES):
             operation = self.get(owner, operation_id)
@@ -95,37 +95,37 @@ class BulkOperations:
             stopped = self._stopped(operation) if operation.is_running else operation
             if stopped is not None:
                 return stopped
-        raise Unavailable(f"the operation {operation_id} was written by others again and again")
+        raise Unavailable(f"the operation {operation_id} has too many concurrent writes")
 
     def resume(self, timers: Sequence[BulkTimer]) -> bool:
-        """See to the operations whose timers the trigger has met; says whether it could."""
+        """Start the operations whose timers the trigger has met; returns whether all could be started."""
         try:
             for operation_id in sorted({timer.operation for timer in timers}):
                 self._resume(operation_id)
         except Unavailable as error:
-            self.runtime.telemetry.note("bulk operations could not be looked after", error=str(error))
+            self.runtime.telemetry.note("bulk operations could not be started", error=str(error))
             return False
         return True
 
     def latest_of(self, topology: TaskId) -> BulkOperation | None:
-        """The operation that was started last on a topology; `None` if there was none, or it is forgotten."""
+        """The latest operation of a topology; `None` if there was none, or its record has expired."""
         operation_id = self.stores.bulk.latest_of(topology).operation_id
         return None if operation_id is None else self.stores.bulk.read(operation_id)
 
     def is_last_pause(self, topology: TaskId) -> bool:
-        """Whether a topology's nodes were last held in the background, as far as is known, and not let go on since."""
+        """Whether the latest background request, as far as known, paused the topology's nodes."""
         operation_id = self.stores.bulk.latest_of(topology).operation_id
         if operation_id is None:
             return False
         latest = self.stores.bulk.read(operation_id)
-        # Whoever noted one that is not there may have been lost before it was stored.
+        # If the noted operation is missing, its requester may have crashed before storing it.
         return latest is None or latest.kind is BulkKind.PAUSE
 
     def replace_other(self, topology: TaskId, kind: BulkKind) -> BulkOperation | None:
-        """Stop what an earlier request has going on a topology, unless that is of the same kind.
+        """Stop a topology's running operation of an earlier request, unless it is of the same kind.
 
         Returns:
-            The operation that was stopped, or goes on and has been told to begin another pass; `None` if none was
+            The operation that was stopped, or that continues and was asked for another pass; `None` if none was
             running.
         """
         for _ in range(_TRIES):
@@ -137,31 +137,31 @@ class BulkOperations:
                     return running
             elif (stopped := self._stopped(running, REPLACED)) is not None:
                 return stopped
-        raise Unavailable(f"the operation on {topology} was written by others again and again")
+        raise Unavailable(f"the operation on {topology} has too many concurrent writes")
 
     def start_on(self, owner: str, topology: TaskId, kind: BulkKind, after: BulkOperation | None) -> BulkOperation:
-        """Start what was requested of a topology.
+        """Start the operation of a request to a topology.
 
         Args:
             owner: who asks.
             topology: the topology.
-            kind: what is requested.
-            after: the operation that it replaces: it may still change nodes until its lease is over.
+            kind: the request.
+            after: the replaced operation, which may still change nodes until its lease ends.
         """
         not_before = 0 if after is None else after.leased_until + MAX_CLOCK_DIFFERENCE
         operation = replace(self.new(owner, kind, topology), not_complete_before=not_before)
         for _ in range(_TRIES):
             if self._note_latest(self.stores.bulk.latest_of(topology), operation.id):
                 return self.start(operation)
-        raise Unavailable(f"operations on {topology} were started by others again and again")
+        raise Unavailable(f"operations on {topology} have too many concurrent starts")
 
     def end_topology(self, owner: str, topology: TaskId) -> None:
-        """Have what is left of a topology ended in the background; an operation that does so already checks again."""
+        """End the rest of a topology in the background; an operation that already does so makes another pass."""
         latest = self.stores.bulk.latest_of(topology)
         running = None if latest.operation_id is None else self.stores.bulk.read(latest.operation_id)
         if running is not None and running.is_running and running.kind is BulkKind.END:
-            # Its last write is rejected then, so it makes another pass. If this one is rejected and it still runs, it
-            # has been told by somebody else or has stored a step, and checks every node again before it ends.
+            # Makes its last write fail, so that it makes another pass. If this write is rejected while it still runs,
+            # another request has notified it or it has stored a step, and it checks every node again before it ends.
             if self.stores.bulk.save(running, self.runtime.nonce()):
                 return
             running = self.stores.bulk.read(running.id)
@@ -173,12 +173,12 @@ class BulkOperations:
             self.start(operation)
 
     def _note_latest(self, latest: Latest, operation_id: TaskId) -> bool:
-        # As long as any topology may live.
+        # As long as a topology may run.
         expires_at = self.runtime.now() + MAX_DEADLINE_SECONDS * SECOND + BULK_RETENTION
         return self.stores.bulk.set_latest(replace(latest, operation_id=operation_id), self.runtime.nonce(), expires_at)
 
     def _stopped(self, operation: BulkOperation, reason: str = "") -> BulkOperation | None:
-        """The same, stopped; `None` if somebody else's write came between."""
+        """The operation, stopped; `None` if a concurrent write came first."""
         stopped = operation.ended(BulkState.CANCELLED, self.runtime.now(), reason)
         if not self.stores.bulk.save(stopped, self.runtime.nonce()):
             return None

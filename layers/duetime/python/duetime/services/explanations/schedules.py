@@ -1,4 +1,4 @@
-"""Explaining schedules: what became of a time of one; reads what is stored, and changes nothing."""
+"""Explains what happened at a scheduled time; reads stored data, and changes nothing."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from duetime.services.schedules.runs import ScheduleRuns
 
 _LATEST = 20
-"""Runs that are read to find the latest one of its timing."""
+"""Runs read to find the latest one of the schedule's timing."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleExplainer:
-    """Says why a schedule did, or did not, run at a time: what became of it is asked of its runs.
+    """Explains why a schedule did or did not run at a time, from the runs of the schedule.
 
     Attributes:
         retention: how long a finished task is kept, in milliseconds.
@@ -47,10 +47,10 @@ class ScheduleExplainer:
     retention: Millis
 
     def explain(self, owner: str, name: str, at: Millis | None = None) -> ScheduleExplanation:
-        """Explain one time of a schedule; if none is named, the latest that has come.
+        """Explain one time of a schedule; without a time, the latest one that has passed.
 
         Raises:
-            ScheduleNotFound: there is none of that name.
+            ScheduleNotFound: no schedule has that name.
         """
         stored, _ = self.stores.schedules.read(owner, name)
         if stored is None:
@@ -66,7 +66,7 @@ class ScheduleExplainer:
         return explain_occurrence(stored, schedule, at, facts)
 
     def _latest(self, stored: StoredSchedule, schedule: Schedule, now: Millis) -> Millis | None:
-        """The latest time that has come: of a run that there was, or of the present timing."""
+        """The latest time that has passed: of an existing run, or of the present timing."""
         page = self.runs.list(stored.owner, stored.name, RunsQuery(limit=_LATEST))
         ran = [each.nominal for each in page.runs if each.cause in OF_ITS_TIMING and each.nominal <= now]
         meant = [] if stored.is_permanent else preceding(schedule, now + 1, 1)

@@ -1,4 +1,4 @@
-"""Explaining tasks: reads the record and the gates that it may wait at, and changes nothing."""
+"""Explains tasks: reads the record and the gates that it may wait at, and changes nothing."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TaskExplainer:
-    """Says why a task has not run yet, or where its time went.
+    """Explains why a task has not run yet, or where its time went.
 
     Attributes:
-        lease: length of a worker's lease, in milliseconds.
+        lease: duration of a worker's lease, in milliseconds.
     """
 
     stores: Stores
@@ -51,7 +51,7 @@ class TaskExplainer:
         """Explain one task.
 
         Raises:
-            TaskNotFound: there is none, or it is another owner's.
+            TaskNotFound: it does not exist, or belongs to another owner.
         """
         task = self.task_reader.record(owner, task_id)
         older = tuple(self.stores.contents.attempts_of(task.id)) if task.may_have_attempts_outside else ()
@@ -63,7 +63,7 @@ class TaskExplainer:
         return explain(task, Facts(now=now, lease=self.lease, older=older, nodes=nodes, is_enqueued=is_enqueued))
 
     def _of_waiting(self, task: Task, known: Facts) -> Facts:
-        """The state of all that a task may wait for that has not started."""
+        """The state of everything that an unstarted task may wait for."""
         switches = self.stores.switches.read(consistent=True)
         stored, earlier_runs = self._schedule(task)
         return Facts(
@@ -80,7 +80,7 @@ class TaskExplainer:
         )
 
     def _lock(self, task: Task, claim: LockClaim, now: Millis) -> LockFacts:
-        """A lock with its line and, if it is its owner's own, with the tasks that hold it."""
+        """A lock with its line; if the owner alone uses it, also with the tasks that hold it."""
         lock, line = self.stores.locks.read(claim.name, MAX_EXPLAINED_LINE)
         lock = lock.living(now)
         if claim.name.owner == SYSTEM:
@@ -94,7 +94,7 @@ class TaskExplainer:
         return None if host is None else self.stores.circuit_breakers.read(task.owner, host, consistent=False)
 
     def _schedule(self, task: Task) -> tuple[StoredSchedule | None, tuple[OtherTask, ...]]:
-        """The schedule of a run that has not begun, and its open runs that were there before."""
+        """The schedule of a run that has not begun, and its earlier open runs."""
         ref = task.schedule_ref
         if ref is None or task.attempt_history:
             return None, ()
@@ -120,7 +120,7 @@ class TaskExplainer:
         return tuple(_other(each) for each in found if each.finished_at is None)
 
     def _nodes(self, task: Task) -> tuple[OtherTask, ...]:
-        """The nodes of a topology that have begun, or may, and have not ended; none of a very large one."""
+        """The nodes of a topology that have begun or may begin, and have not ended; none for a very large topology."""
         run = self.topology_repository.read(task.id)
         if run is None or not run.is_present or len(run.graph.by_key) > MAX_EXPLAINED_TASKS:
             return ()
@@ -128,7 +128,7 @@ class TaskExplainer:
         return tuple(_other(each) for each in found if each.finished_at is None and each.state is not State.BLOCKED)
 
     def _is_enqueued(self, task: Task, now: Millis) -> bool | None:
-        """Whether the message of a due task was sent, as far as its record or the trigger's cursors tell."""
+        """Whether a due task's message was sent, according to its record or the trigger's cursors."""
         if task.next_at > now:
             return None
         if task.sent:
@@ -140,14 +140,14 @@ class TaskExplainer:
         return cursors.progress(DISPATCH, queue).is_done(minute_of(task.next_at))
 
     def _read(self, owner: str, ids: Iterable[TaskId]) -> Mapping[TaskId, Task]:
-        """Tasks of an owner, in the order asked for; those that are gone are left out."""
+        """Tasks of an owner in the requested order; missing ones are left out."""
         wanted = list(dict.fromkeys(ids))
         found = self.stores.tasks.read_many(wanted, consistent=True) if wanted else {}
         return {each: found[each] for each in wanted if each in found and found[each].exists_for(owner)}
 
 
 def _holder(task: Task, holder: Holder) -> OtherTask:
-    """A task that holds a lock: about since its present attempt began; not yet, if it is only reserved for it."""
+    """A task that holds a lock, since about the start of its present attempt; a reserved lock is not held yet."""
     since = None if holder.fence == RESERVED else task.run_at
     return OtherTask(task.id, task.state, "", since, holder.expires_at)
 

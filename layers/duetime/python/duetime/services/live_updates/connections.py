@@ -1,4 +1,4 @@
-"""Opening and closing connections, and what their clients subscribe to."""
+"""Opens and closes connections, and manages their subscriptions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class WatchConnections:
     runtime: Runtime
 
     def connect(self, ticket: str, connection_id: str) -> bool:
-        """Open a connection, if its ticket is good."""
+        """Open a connection if its ticket is valid."""
         now = self.runtime.now()
         owner = self.store.redeem(digest_of(ticket), connection_id, now)
         if owner is None:
@@ -48,29 +48,29 @@ class WatchConnections:
         return True
 
     def disconnect(self, connection_id: str) -> None:
-        """Forget a connection that was closed; one that is not known already is."""
+        """Remove a closed connection; an unknown connection is already removed."""
         connection = self.store.connection(connection_id)
         if connection is not None:
             self.store.close(connection)
 
     def find(self, connection_id: str) -> Connection | None:
-        """A connection that is open; `None` if it is not known, or too old to be open."""
+        """An open connection; `None` if it is unknown, or too old to be open."""
         connection = self.store.connection(connection_id)
         return None if connection is None or connection.expires_at <= self.runtime.now() else connection
 
     def subscribe(self, connection: Connection, ref: str, topic: Topic, task_filter: TaskFilter) -> Watched | None:
-        """Have a connection told of changes.
+        """Subscribe a connection to changes.
 
-        The subscription is stored before its subject is read. A change that is written before the subscription is in
-        what is read here; whoever handles a change that is written after it finds the subscription. So none is lost.
+        The subscription is stored before its subject is read. A change written before the subscription is part of the
+        state read here; a change written after it finds the subscription. So no change is lost.
 
         Returns:
-            What it is about as it is now; `None` for a list, which the client reads by itself.
+            The present state of the subject; `None` for a list, which the client reads by itself.
 
         Raises:
-            SubscriptionsFull: the connection, or its owner, has as many as may be.
-            TaskNotFound: there is no such task or topology, or it is another owner's.
-            ScheduleNotFound: the same of a schedule.
+            SubscriptionsFull: the connection or its owner has reached the limit.
+            TaskNotFound: the task or topology does not exist, or belongs to another owner.
+            ScheduleNotFound: the schedule does not exist, or belongs to another owner.
         """
         wanted = self._stored(Subscription(connection, ref, topic, task_filter))
         try:
@@ -80,20 +80,20 @@ class WatchConnections:
             raise
 
     def unsubscribe(self, connection: Connection, ref: str) -> None:
-        """End a subscription; one that is not known has ended already."""
+        """End a subscription; an unknown one has ended already."""
         for each in self._of(connection, self.store.subscriptions(connection.owner)):
             if each.ref == ref:
                 self.store.unsubscribe(each)
 
     def _stored(self, wanted: Subscription) -> Subscription:
-        """Store a subscription in the slot of the one that it replaces, or in the first that is free."""
+        """Store a subscription in the slot of the one that it replaces, or in the first free slot."""
         known = self.store.subscriptions(wanted.connection.owner)
         mine = self._of(wanted.connection, known)
         replaced = [each.slot for each in mine if each.ref == wanted.ref]
         if len(known) >= MAX_OWNER_SUBSCRIPTIONS and not replaced:
             raise SubscriptionsFull("owner", MAX_OWNER_SUBSCRIPTIONS)
         taken = {each.slot for each in mine}
-        # Messages of one connection are handled side by side: another one may take the slot first.
+        # Messages of one connection are handled in parallel: another one may take the slot first.
         for slot in replaced or sorted(set(range(MAX_SUBSCRIPTIONS)) - taken):
             placed = replace(wanted, slot=slot)
             if self.store.subscribe(placed):
@@ -122,7 +122,7 @@ class WatchTickets:
     """Issues tickets, each of which opens one connection.
 
     Attributes:
-        url: where connections are opened.
+        url: endpoint for connections.
     """
 
     store: WatchStore

@@ -1,4 +1,4 @@
-"""Pushing changes to whoever watches them."""
+"""Pushes changes to subscribed connections."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ OwnersChanges: TypeAlias = "tuple[str, Sequence[WatchedChange]]"
 
 @dataclass(frozen=True, slots=True)
 class ChangePusher:
-    """`duetime.ports.change_consumers.ChangeConsumer`: tells connections of changes.
+    """`duetime.ports.change_consumers.ChangeConsumer` that sends changes to connections.
 
-    With nobody watching it makes one consistent read for each owner of a batch. Subscriptions are read anew for each
-    batch, never kept: whoever handles a change finds every subscription that was stored before it was written.
+    Without subscribers it makes one consistent read for each owner in a batch. Subscriptions are read again for each
+    batch and never cached, so that every subscription stored before a change was written is found.
     """
 
     store: WatchStore
@@ -36,21 +36,21 @@ class ChangePusher:
 
     @property
     def name(self) -> str:
-        """What its failures are counted under."""
+        """Name under which its failures are counted."""
         return "watch"
 
     def consume(self, changes: ChangeBatch) -> None:
-        """Tell every connection of the changes that it watches. What cannot be told is counted, and told by nobody."""
+        """Send the changes to all subscribed connections. Failed deliveries are counted and not repeated."""
         owners = by_owner(watched(changes)).items()
         todo = [each for found in self.runtime.executor.map(self._of_owner, owners) for each in found]
         self.runtime.executor.map(self._tell, todo)
 
     def _of_owner(self, owners: OwnersChanges) -> list[tuple[Connection, Push]]:
-        """What the connections of one owner are told."""
+        """The messages for the connections of one owner."""
         owner, changes = owners
         now = self.runtime.now()
         try:
-            # TTL removes what has expired within days only.
+            # TTL removes expired items only within days.
             watching = [each for each in self.store.subscriptions(owner) if each.connection.expires_at > now]
         except Unavailable as error:
             self.runtime.telemetry.count("watch_pushes_lost")
@@ -60,7 +60,7 @@ class ChangePusher:
         return [(connections[push.connection], push) for push in pushes(watching, changes)]
 
     def _tell(self, told: tuple[Connection, Push]) -> None:
-        """Send one connection all that it is told, until it takes no more."""
+        """Send one connection its messages until it accepts no more."""
         connection, push = told
         for text in self._messages(push):
             match self.sender.send(connection.id, text):
@@ -73,7 +73,7 @@ class ChangePusher:
                     return
                 case Delivery.REFUSED:
                     self.runtime.telemetry.count("watch_pushes_refused")
-                    # If that is refused, too, the client finds it by its own reading.
+                    # If this is rejected as well, the client finds the change when it reads by itself.
                     self.sender.send(connection.id, self.encoder.stale(push.refs))
                     return
 

@@ -1,1 +1,1 @@
-"""The end of an attempt, whoever made it."""
+"""The end of an attempt, for all kinds of workers."""

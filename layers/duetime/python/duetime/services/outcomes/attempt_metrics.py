@@ -1,4 +1,4 @@
-"""What starts, waits and ends of attempts add to the metrics, whoever makes the attempts."""
+"""Metrics of starts, waits and ends of attempts, for all kinds of workers."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Runtime, Telemetry
 
 RETRY, QUEUE, LEASE = "retry", "queue", "lease"
-"""What a task waits for although nothing holds it back; the other gates are the codes of its wait reason."""
+"""Waits of tasks that no gate holds back; the other gates are named by the codes of wait reasons."""
 
 
 def count_start(telemetry: Telemetry, task: Task, started: Millis) -> None:
-    """An attempt starts.
+    """Count the start of an attempt.
 
     Args:
-        telemetry: where it is counted.
-        task: the record as it was claimed.
-        started: when it starts.
+        telemetry: receives the metrics.
+        task: the claimed record.
+        started: start of the attempt.
     """
     late = max(0, started - task.next_at)
     telemetry.measure("lateness", late, type=task.type)
@@ -34,12 +34,12 @@ def count_start(telemetry: Telemetry, task: Task, started: Millis) -> None:
 
 
 def count_claim(telemetry: Telemetry, task: Task, received: Millis) -> None:
-    """A task was claimed.
+    """Count the claim of a task.
 
     Args:
-        telemetry: where it is counted.
-        task: the record as it was claimed.
-        received: when its message came; also before it is due.
+        telemetry: receives the metrics.
+        task: the claimed record.
+        received: when its message arrived, possibly before its due time.
     """
     lost = len(Run(task, received, received).history_before) - len(task.attempt_history)
     telemetry.count("attempts_lost", lost)
@@ -48,19 +48,19 @@ def count_claim(telemetry: Telemetry, task: Task, received: Millis) -> None:
 
 
 def count_postponed(runtime: Runtime, held: Postponed) -> None:
-    """A check of a task has found that it cannot start."""
+    """Count a check that found that the task cannot start yet."""
     runtime.telemetry.count("tasks_postponed")
     _measure_wait(runtime, held.until, wait_reason(held.reason))
 
 
 def count_retry(runtime: Runtime, at: Millis) -> None:
-    """Another attempt is scheduled for then."""
+    """Count an attempt scheduled for the given time."""
     runtime.telemetry.count("tasks_retried")
     _measure_wait(runtime, at, RETRY)
 
 
 def count_outcome(telemetry: Telemetry, task: Task) -> None:
-    """A task has an outcome."""
+    """Count the outcome of a task."""
     if task.state is State.FAILED:
         telemetry.count("tasks_failed", owner=task.owner)
         telemetry.count("callbacks_failed", int(isinstance(task.target, CallbackTarget)))

@@ -1,4 +1,4 @@
-"""What follows an outcome. Each step may be done twice: a crash in between has them all done again."""
+"""The steps after an outcome. Each may be done twice: after a crash all of them are repeated."""
 
 from __future__ import annotations
 
@@ -50,34 +50,34 @@ if TYPE_CHECKING:
 
 
 _NOT_SENT_PAUSES = (SECOND, 2 * SECOND, 4 * SECOND)
-"""Between the tries to have a target clean up whose call never left."""
+"""Pauses between attempts to reach a target for its cleanup."""
 
 
 class CompletionSteps(Protocol):
-    """Sees to what follows an outcome."""
+    """Does what follows an outcome."""
 
     @property
     def is_here(self) -> bool:
-        """Whether what follows is done by whoever writes the outcome, under the attempt's lease."""
+        """Whether the writer of the outcome does these steps, under the attempt's lease."""
         ...
 
     def is_needed(self, task: Task) -> bool:
-        """Whether anything follows this task's outcome; if not, `finished_at` goes with the outcome itself."""
+        """Whether any steps follow this task's outcome; if not, `finished_at` is written with the outcome."""
         ...
 
     def close(self, task: Task) -> None:
-        """Do, or have done, what follows, until the task is finished."""
+        """Do these steps, or delegate them, until the task is finished."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class InlineCompletion:
-    """Does what follows an outcome in this process, under the attempt's lease: the worker's way.
+    """Does what follows an outcome in this process, under the attempt's lease, as workers do.
 
     Attributes:
         retention: how long a finished task is kept, in milliseconds.
-        occurrence_listener: is notified when an occurrence of a schedule has ended.
-        node_listener: is notified when a node of a topology, or a topology, has ended.
+        occurrence_listener: notified when an occurrence of a schedule has ended.
+        node_listener: notified when a topology or one of its nodes has ended.
     """
 
     stores: Stores
@@ -91,15 +91,15 @@ class InlineCompletion:
 
     @property
     def is_here(self) -> bool:
-        """Under the attempt's own lease."""
+        """Always: under the attempt's own lease."""
         return True
 
     def is_needed(self, task: Task) -> bool:
-        """Whether the target cleans up, anything lies outside the record, or somebody wants to be told."""
+        """Whether the target cleans up, contents are stored outside the record, or a notification is requested."""
         return Phase.CLEAN in self.targets.phases(task) or _is_followed(task)
 
     def close(self, task: Task) -> None:
-        """Have the target clean up, tell of the outcome, let what lies outside expire with it; then finish the task."""
+        """Let the target clean up, send notifications, expire the contents outside the record, and finish the task."""
         if Phase.CLEAN in self.targets.phases(task) and not _never_began(task):
             self._clean(task)
         self.callback_tasks.create(task)
@@ -107,7 +107,7 @@ class InlineCompletion:
         self._finish(task)
 
     def finish(self, task: Task) -> None:
-        """Finish the task without its target and without a notice: there is no time left."""
+        """Finish the task without cleanup and without a notice, for lack of time."""
         self.callback_tasks.create(task)
         self.notice_sender.leave_out(task)
         self._finish(task)
@@ -119,7 +119,7 @@ class InlineCompletion:
         sets: TaskChanges = {"finished_at": now}
         earliest = self.node_listener.follow(task) if _is_of_a_topology(task) else 0
         if earliest is not None:
-            # A node outlives its topology, by whoever's clock that has ended.
+            # The expiry of a node is later than its topology's, whichever clock ended that.
             margin = NODE_MARGIN if task.node_ref is not None else 0
             expires = task.expires_at or max(earliest, now + self.retention + margin)
             let_expire(self.stores.contents, task, expires)
@@ -128,7 +128,7 @@ class InlineCompletion:
         self.stores.tasks.apply(Write(task.id, Move.CLOSE, self.runtime.nonce(), Guard(fence=task.fence), sets))
 
     def _clean(self, task: Task) -> None:
-        """The outcome stands, whatever happens to its cleaning up: a failure is told, not retried."""
+        """Let the target clean up. The outcome does not depend on it: a failure is reported, not retried."""
         try:
             payload = filled_payload(self.stores.contents.fetch(task.id, task.payload), task)
         except ContentExpired as error:
@@ -149,7 +149,7 @@ class InlineCompletion:
             self._not_cleaned(task, ending.error.type, traceback=ending.traceback)
 
     def _not_cleaned(self, task: Task, why: str, traceback: str = "") -> None:
-        # The message may quote what the endpoint answered.
+        # The message may quote the endpoint's response.
         self.runtime.telemetry.count("cleanups_failed")
         self.runtime.telemetry.note(
             "a target could not clean up",
@@ -161,17 +161,17 @@ class InlineCompletion:
 
 @dataclass(frozen=True, slots=True)
 class DelegatedCompletion:
-    """Has a worker do what follows an outcome: for functions that have no targets to call."""
+    """Leaves the steps after an outcome to a worker, for functions that cannot call targets."""
 
     queues: WorkQueues
 
     @property
     def is_here(self) -> bool:
-        """By a worker, which takes a lease of its own."""
+        """Never: a worker takes its own lease."""
         return False
 
     def is_needed(self, task: Task) -> bool:
-        """Whether a worker must check it: only a worker knows what a handler offers."""
+        """Whether a worker must check the task: only a worker knows which phases a handler offers."""
         match task.target:
             case HandlerTarget():
                 return True
@@ -181,23 +181,23 @@ class DelegatedCompletion:
                 return _is_followed(task)
 
     def close(self, task: Task) -> None:
-        """Send a message; should it be lost, a recovery scan finds the outcome that is not finished."""
+        """Send a message; if it is lost, a recovery scan finds the unfinished outcome."""
         self.queues.send([Outgoing(message_for(task), 0)])
 
 
 def _is_followed(task: Task) -> bool:
-    """Whether anything follows its outcome, whatever its target offers."""
+    """Whether steps follow its outcome, whatever phases its target offers."""
     is_told = task.callback_url is not None or failure_notice(task) is not None
     return bool(task.has_contents_to_expire or is_told or _is_of_a_topology(task) or _reports(task))
 
 
 def _is_of_a_topology(task: Task) -> bool:
-    """Whether it is a node of a topology, or a topology itself."""
+    """Whether the task is a topology or a node of one."""
     return task.node_ref is not None or isinstance(task.target, TopologyTarget)
 
 
 def _never_began(task: Task) -> bool:
-    """Whether its target was never called, such as that of a node that was cancelled: there is nothing to tidy up."""
+    """Whether its target was never called, for example for a cancelled node: then there is nothing to clean up."""
     return task.started_at is None
 
 
@@ -206,11 +206,11 @@ def _reports(task: Task) -> bool:
 
 
 def _say_nothing(_progress: Progress | None) -> None:
-    """A target that cleans up has no progress to tell."""
+    """Ignores progress: a target that cleans up reports none."""
 
 
 def _ask_nothing() -> None:
-    """Nobody can ask a target that cleans up for anything."""
+    """Answers no requests: a target that cleans up receives none."""
 
 
 _PAYLOAD = "payload"
@@ -218,7 +218,7 @@ _PAYLOAD = "payload"
 
 @dataclass(frozen=True, slots=True)
 class CallbackTasks:
-    """Creates the task that posts an outcome: once for each outcome, however often this is repeated."""
+    """Creates the task that posts an outcome: once for each outcome, even if this is repeated."""
 
     stores: Stores
     enqueuer: Enqueuer
@@ -227,7 +227,7 @@ class CallbackTasks:
     callbacks: Callbacks
 
     def create(self, task: Task) -> None:
-        """Create the callback of a task that has ended, if it has a URL for that.
+        """Create the callback task of an ended task that has a callback URL.
 
         Raises:
             Unavailable: the table did not answer.
@@ -251,12 +251,12 @@ class CallbackTasks:
 
 @dataclass(frozen=True, slots=True)
 class Repeater:
-    """Makes a call a few times, with a pause that doubles, until the other side takes it or rejects it."""
+    """Repeats a call a few times, with a pause that doubles, until the other side accepts or rejects it."""
 
     runtime: Runtime
 
     def repeat(self, call: Callable[[], Failed | None]) -> Failed | None:
-        """What went wrong the last time, or nothing."""
+        """The last error, or nothing."""
         pause = NOTICE_PAUSE
         failed = call()
         for _ in range(NOTICE_TRIES - 1):
@@ -270,25 +270,25 @@ class Repeater:
 
 @dataclass(frozen=True, slots=True)
 class NoticeSender:
-    """Sends notices: at least once, unless the other side rejects; the task goes on, whatever happens to them."""
+    """Sends notices at least once, unless the receiver rejects them; the task continues in any case."""
 
     callbacks: Callbacks
     repeater: Repeater
     runtime: Runtime
 
     def send_failure(self, task: Task) -> None:
-        """Tell of a failure for good, if the task asks for that."""
+        """Send a notice of a final failure, if the task asks for that."""
         if (notice := failure_notice(task)) is not None:
             self.send(task, notice)
 
     def leave_out(self, task: Task) -> None:
-        """Note that nobody was told of a failure, because there was no time for it."""
+        """Note that no failure notice was sent for lack of time."""
         if failure_notice(task) is not None:
             self.runtime.telemetry.count("notices_failed")
             self.runtime.telemetry.note("a notice was not sent: cleaning up took all the time", task=task.id.text)
 
     def send(self, task: Task, notice: Notice) -> Failed | None:
-        """Send a notice; what went wrong the last time, or nothing."""
+        """Send a notice; returns the last error, or nothing."""
         address = task.notify_on.to if task.notify_on else ""
         failed = self.repeater.repeat(lambda: self.callbacks.notify(task, address, notice))
         if failed is None:
@@ -303,16 +303,16 @@ class NoticeSender:
 
 @dataclass(frozen=True, slots=True)
 class LateNotices:
-    """Tells of tasks that have not started in time, each once, after the trigger has found one."""
+    """Sends one notice for each task that has not started in time, after the trigger has found it."""
 
     tasks: TaskStore
     sender: NoticeSender
     runtime: Runtime
 
     def send(self, message: Message, late_at: Millis) -> None:
-        """Tell of a task if it is still late and has not been told of.
+        """Send a notice for a task that is still late and has had none.
 
-        What is given up stays to be told: the recovery scans of its timer's minute check it again.
+        A notice that is given up remains unsent: the recovery scans of its timer's minute check the task again.
 
         Raises:
             Unavailable: the table did not answer.

@@ -1,4 +1,4 @@
-"""Writing down how an attempt ended: its outcome, or when it is tried again."""
+"""Records how an attempt ended: with an outcome, or with a time for the next attempt."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 _FIRST_JOB_SEARCH = 10 * SECOND
-"""When a job whose start got no response is first looked for: its service may list it by then."""
+"""When a job whose start got no response is first searched for; its service may list it then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +67,15 @@ class OutcomeWriter:
     retention: Millis
 
     def finish(self, run: Run, ending: Ending, phases: frozenset[Phase]) -> WriteResult:
-        """Write down the end of a run; a run whose fence is no longer the task's is rejected.
+        """Record the end of a run; rejected if its fence is no longer the task's.
 
         Args:
-            run: what ran, and when.
+            run: the run and its times.
             ending: how it ended.
-            phases: what the target offers: a final failure is undone only if it can be.
+            phases: phases that the target offers; a final failure is rolled back only if it offers that.
 
         Raises:
-            Unavailable: the store did not answer; the write may be repeated.
+            Unavailable: the store did not answer; the write can be repeated.
         """
         match ending:
             case Succeeded(result):
@@ -96,11 +96,11 @@ class OutcomeWriter:
                 return self.expire(run.task, ending, phases)
 
     def postpone(self, task: Task, held: Postponed) -> WriteResult:
-        """Put a claimed task back before its target was called: no attempt, no attempt record, and a check later.
+        """Return a claimed task before its target is called: no attempt, no attempt record, and a later check.
 
         Args:
-            task: the record as it was claimed, for its work or for its rollback; or a topology without its execution.
-            held: until when, and why.
+            task: the claimed record, for a run or a rollback; or a topology without an execution.
+            held: end of the wait, and its reason.
         """
         sets: TaskChanges = {
             **claim_undone(task),
@@ -114,7 +114,7 @@ class OutcomeWriter:
         attempt_metrics.count_postponed(self.runtime, held)
         if task.state is State.ROLLING_BACK:
             return self.enqueuer.move(task, Move.RETRY_ROLLBACK, held.until, Guard(fence=task.fence), sets)
-        # A topology's own run has its nodes stopped; its next attempt does what was requested of this one.
+        # A topology's run stops its nodes; its next attempt does what was requested of this one.
         guard = Guard(fence=task.fence, not_cancelled=not isinstance(task.target, TopologyTarget))
         end = self.enqueuer.move(task, Move.POSTPONE, held.until, guard, sets)
         if not is_cancelled(task, end):
@@ -125,11 +125,11 @@ class OutcomeWriter:
         )
 
     def skip(self, task: Task, skipped: Skipped) -> WriteResult:
-        """Take a claimed occurrence back for good before its target was called."""
+        """Skip a claimed occurrence for good before its target is called."""
         return skip(self.stores, self.runtime, self.retention, task, skipped)
 
     def expire(self, task: Task, expired: Expired, phases: frozenset[Phase]) -> WriteResult:
-        """Fail a claimed task whose target was not called in time; what earlier attempts did is rolled back."""
+        """Fail a claimed task whose target was not called in time; earlier attempts are rolled back."""
         now = self.runtime.now()
         changes = expiry_changes(task, expired, now)
         if task.rollback_on_failure and Phase.ROLLBACK in phases and not is_first_start(task):
@@ -148,27 +148,28 @@ class OutcomeWriter:
         guard: Guard | None = None,
         process_ends_at: Millis | None = None,
     ) -> WriteResult:
-        """Write an outcome; if something follows it, the task is not finished yet, and must be closed.
+        """Write an outcome; if steps follow it, the task is not finished yet and must be closed.
 
         Args:
-            task: the record as it was claimed or read.
-            move: what leads to the outcome.
-            sets: what else it changes.
-            ended_at: when it came about.
-            guard: what must hold; the fence, unless something else is named.
-            process_ends_at: its target still works, until then at the latest: it is closed by somebody after that.
+            task: the record as claimed or read.
+            move: the move to the outcome.
+            sets: other fields to change.
+            ended_at: time of the outcome.
+            guard: condition of the write; the fence by default.
+            process_ends_at: latest end of its target, which still works; the task is closed after that.
         """
-        # A result of this very attempt was written with its expiry.
+        # This attempt's result was written with its expiry.
         result: Content | None = None if "result" in sets else task.result
         history = sets.get("attempt_history", task.attempt_history)
         state, error = LEGAL[move].to or task.state, sets.get("error", task.error)
         ended = replace(task, state=state, error=error, result=result, attempt_history=history)
         follows = process_ends_at is not None or self.completion.is_needed(ended)
-        # A node is kept as long as its topology, whose end gives it its expiry.
+        # A node is kept as long as its topology, whose end sets the node's expiry.
         sets["expires_at"] = None if task.node_ref is not None else ended_at + self.retention
         sets["finished_at"] = None if follows else ended_at
         if (task.awaiting_notification or task.pull_queue) and not self.completion.is_here:
-            # Nobody works under it; a worker that still waits for its target keeps its lease, so that nothing follows.
+            # No one works under this lease; a worker that still waits for its target keeps it, so that no steps follow
+            # yet.
             sets["lease_expires_at"] = None
         if process_ends_at is not None:
             sets["lease_expires_at"] = process_ends_at
@@ -180,7 +181,7 @@ class OutcomeWriter:
         return end
 
     def store_old_attempts(self, run: Run, outcome: AttemptOutcome) -> None:
-        """Move the attempt records that the record has no more room for."""
+        """Move the attempt records for which the record has no more room."""
         for line in run.attempt_history(outcome)[:-ATTEMPTS_INLINE]:
             self.stores.contents.store_attempt(run.task.id, line)
 
@@ -188,8 +189,8 @@ class OutcomeWriter:
         if len(result) > MAX_RESULT_BYTES:
             message = f"the result has {len(result)} bytes; {MAX_RESULT_BYTES} are allowed"
             return self.fail(run, failure("ResultTooLarge", message, retriable=False), phases)
-        # Its record expires from this very write on: so does the result, also one that its write never refers to.
-        # That of a node does not, as long as its topology goes on.
+        # The record has an expiry from this write on, and so does the result, even one that no write refers to. A
+        # node's result has none while its topology runs.
         is_node = run.task.node_ref is not None
         expiry = unless_referenced(run.ended_at) if is_node else after_record(run.ended_at + self.retention)
         kept = self.stores.contents.keep(run.task.id, f"result.{self.runtime.nonce()}", result, expiry)
@@ -199,7 +200,7 @@ class OutcomeWriter:
         return end
 
     def fail(self, run: Run, ending: Failed, phases: frozenset[Phase]) -> WriteResult:
-        """Write down a failure: the next attempt, the rollback or the end of the task."""
+        """Record a failure: schedule the next attempt or the rollback, or end the task."""
         task = run.task
         self.runtime.telemetry.count("attempts_failed")
         if ending.retriable and task.retry.allows_after(task.attempt):
@@ -216,7 +217,7 @@ class OutcomeWriter:
         task = run.task
         self.store_old_attempts(run, AttemptOutcome.RETRIED)
         changes = run.changes(AttemptOutcome.RETRIED)
-        # A pause that was requested of this attempt is done by the next one before it calls anything.
+        # The next attempt does a requested pause before it calls anything.
         del changes["requested_action"]
         sets: TaskChanges = {
             **changes,
@@ -231,7 +232,7 @@ class OutcomeWriter:
         return result
 
     def undo(self, task: Task, sets: TaskChanges, process_ends_at: Millis | None = None) -> WriteResult:
-        """Have the target roll back: attempts are counted again, and the lease is ended, unless it still works."""
+        """Start the target's rollback: count attempts anew, and end the lease unless the target still works."""
         sets = {**sets, "attempt": 0, "lease_expires_at": process_ends_at}
         at = self.runtime.now() if process_ends_at is None else process_ends_at + LEASE_RETURN_MARGIN
         return self.enqueuer.move(task, Move.UNDO, at, Guard(fence=task.fence), sets)
@@ -240,8 +241,8 @@ class OutcomeWriter:
         """Wait for the target's notification until its deadline: set the reminders, then the long lease.
 
         Args:
-            run: what ran, and when.
-            job: the ARN of the job that AWS runs for it; empty for other targets, and for a job that is looked for.
+            run: the run and its times.
+            job: ARN of the job that AWS runs for it; empty for other targets, and while the job is searched for.
         """
         task, now = run.task, self.runtime.now()
         deadline = deferred_until(task, run.started_at)
@@ -250,22 +251,22 @@ class OutcomeWriter:
         sets: TaskChanges = {"lease_expires_at": deadline, "deferred_fence": task.fence}
         sets |= late_start(task, task.started_at)
         if is_job(task.target):
-            # A worker that was lost before this write may have started it: that is the same attempt.
+            # A worker that crashed before this write may have started it: that is the same attempt.
             sets |= {"job": job or None, "attempt": attempts_told_of(task) + 1}
             if not job:
                 self.enqueuer.remind(task, now + _FIRST_JOB_SEARCH)
         write = Write(task.id, Move.DEFER, self.runtime.nonce(), Guard(fence=task.fence), sets)
         end = self.stores.tasks.apply(write)
         if is_job(task.target) and isinstance(end, Applied) and end.task.requested_action is RequestedAction.CANCEL:
-            # It was requested before there was a job to stop.
+            # The stop was requested before there was a job to stop.
             self.enqueuer.remind(end.task, self.runtime.now())
         self.runtime.telemetry.count("tasks_deferred")
         return end
 
     def _pause(self, run: Run, checkpoint: bytes | None, phases: frozenset[Phase]) -> WriteResult:
-        """Pause: the attempt counts for nothing, and its checkpoint replaces an earlier one.
+        """Pause the task: the attempt is not counted, and its checkpoint replaces an earlier one.
 
-        A task whose user has asked for its cancellation is cancelled instead.
+        If the user has requested a cancellation, the task is cancelled instead.
         """
         if checkpoint is not None and len(checkpoint) > MAX_CHECKPOINT_BYTES:
             message = f"the checkpoint has {len(checkpoint)} bytes; {MAX_CHECKPOINT_BYTES} are allowed"
@@ -290,23 +291,23 @@ class OutcomeWriter:
     def end(
         self, run: Run, move: Move, outcome: AttemptOutcome, sets: TaskChanges, process_ends_at: Millis | None = None
     ) -> WriteResult:
-        """Write down the last attempt of a task together with its outcome."""
+        """Record the last attempt of a task together with its outcome."""
         self.store_old_attempts(run, outcome)
         changes: TaskChanges = {**run.changes(outcome), **sets}
         return self.write_outcome(run.task, move, changes, run.ended_at, process_ends_at=process_ends_at)
 
 
 def skip(stores: Stores, runtime: Runtime, retention: Millis, task: Task, skipped: Skipped) -> WriteResult:
-    """Take a claimed task back for good: no attempt, no attempt record, and no check.
+    """Skip a claimed task for good: without an attempt, an attempt record or another check.
 
-    Nothing follows, as with a task that its user took back: what lies outside the record is let expire here.
+    No steps follow, as for a cancelled task: the contents outside the record are expired here.
 
     Args:
-        stores: where the record is, and what lies outside it.
-        runtime: the time, the nonces and the metrics.
+        stores: stores of the record and of the contents outside it.
+        runtime: clock, nonces and metrics.
         retention: how long a finished task is kept, in milliseconds.
-        task: the record as it was claimed for its work.
-        skipped: why.
+        task: the record, claimed for a run.
+        skipped: the reason.
     """
     now = runtime.now()
     sets: TaskChanges = {
@@ -324,14 +325,14 @@ def skip(stores: Stores, runtime: Runtime, retention: Millis, task: Task, skippe
 
 
 def expiry_changes(task: Task, expired: Expired, now: Millis) -> TaskChanges:
-    """What the end of a task changes whose attempt has expired: it was none, leaves no record, and has an error.
+    """Changes that end an expired task: the attempt does not count and leaves no record, and the task has an error.
 
     Args:
-        task: the record as it was claimed for its work.
-        expired: why.
+        task: the record, claimed for a run.
+        expired: the reason.
         now: the time.
     """
-    # Attempts before it keep their records: their errors, and those whose workers were lost.
+    # Earlier attempts keep their records: their errors, and those whose workers crashed.
     history: TaskChanges = {}
     if not is_first_start(task):
         history["attempt_history"] = Run(task, now, now).history_before[-ATTEMPTS_INLINE:]
@@ -346,14 +347,14 @@ def expiry_changes(task: Task, expired: Expired, now: Millis) -> TaskChanges:
 
 @dataclass(frozen=True, slots=True)
 class RollbackWriter:
-    """Ends rollbacks: they have their own lease, their own retries and their own outcome."""
+    """Ends rollbacks, which have their own lease, retries and outcome."""
 
     outcome_writer: OutcomeWriter
     enqueuer: Enqueuer
     runtime: Runtime
 
     def finish(self, run: Run, ending: Ending) -> WriteResult:
-        """Write down the end of a rollback; one whose fence is no longer the task's is rejected."""
+        """Record the end of a rollback; rejected if its fence is no longer the task's."""
         task = run.task
         if isinstance(ending, Succeeded):
             return self._end(run, Move.ROLL_BACK, AttemptOutcome.ROLLED_BACK, {})
@@ -372,13 +373,13 @@ class RollbackWriter:
         return self._end(run, Move.FAIL_ROLLBACK, AttemptOutcome.FAILED, sets, failed.process_ends_at)
 
     def leave(self, task: Task) -> WriteResult:
-        """Fail a task as it has failed: it was to be undone if its target offers that, and it does not."""
+        """Fail a task with its error: its rollback depended on the target, which offers none."""
         return self.outcome_writer.write_outcome(
             task, Move.FAIL_ROLLBACK, {"attempt": task.attempt_history[-1].attempt}, self.runtime.now()
         )
 
     def give_up(self, task: Task) -> WriteResult:
-        """Fail a rollback whose last worker vanished."""
+        """Fail a rollback whose last worker crashed."""
         now = self.runtime.now()
         error = failure("RollbackLost", "the worker of the last rollback allowed vanished", retriable=False)
         return self.finish(Run(task, now, now, was_called=False), error)
@@ -401,12 +402,12 @@ def _unfit() -> Failed:
 
 
 def fail_claimed(writer: OutcomeWriter, task: Task, phases: frozenset[Phase]) -> WriteResult:
-    """Fail a task whose last attempt was lost: no attempt is left, so nothing is run. It may also be cancelled.
+    """Fail or cancel a task whose last allowed attempt was lost; nothing runs again.
 
     Args:
         writer: writes the outcome.
-        task: the record as it was just claimed, one attempt beyond its policy.
-        phases: what the target offers.
+        task: the record as just claimed, one attempt beyond its policy.
+        phases: phases that the target offers.
     """
     last = task.retry.max_attempts
     error = _error(task, last).error
@@ -431,7 +432,7 @@ def fail_unwatched(writer: OutcomeWriter, task: Task) -> WriteResult:
 
     Args:
         writer: writes the outcome.
-        task: the record as it was read; somebody's write in between is a rejection.
+        task: the record as read; a concurrent write rejects this one.
     """
     now = writer.runtime.now()
     line = AttemptRecord(task.attempt, task.fence, task.lease_worker or "", 0, 0, 0, AttemptOutcome.LOST)

@@ -1,4 +1,4 @@
-"""Logs the tracebacks of attempts that failed, and keeps the last one of each task beside its record."""
+"""Logs the tracebacks of failed attempts, and stores the latest one of each task."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TracebackRecorder:
-    """Writes tracebacks down.
+    """Logs and stores tracebacks.
 
     Attributes:
-        is_kept: whether a traceback is kept, which takes one more write of an attempt that failed; else only logged.
-        retention: how long it is kept, as finished tasks are, in milliseconds.
-        pages: of the console, which the logged line links to.
+        is_kept: whether tracebacks are stored, at one more write for each failed attempt, or only logged.
+        retention: how long one is kept, in milliseconds; as long as finished tasks.
+        pages: links of log lines to the console.
     """
 
     store: TracebackStore
@@ -35,7 +35,7 @@ class TracebackRecorder:
     pages: ConsolePages
 
     def record(self, task: Task, failed: Failed) -> None:
-        """Log a traceback, and keep it if the store answers: the outcome must not wait for it."""
+        """Log a traceback, and store it if the store answers: the outcome must not wait for it."""
         if not failed.traceback:
             return
         telemetry = self.runtime.telemetry

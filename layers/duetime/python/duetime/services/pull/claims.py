@@ -1,4 +1,4 @@
-"""Claiming a task for a pull worker, and what becomes of one that must not begin."""
+"""Claims tasks for pull workers, and settles messages whose tasks must not start."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 RUN_ONLY = frozenset({Phase.RUN})
-"""What pull workers offer."""
+"""Phases that pull workers offer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class LeaseClaims:
     runtime: Runtime
 
     def claim(self, wanted: LeaseRequest, delivery: Delivery) -> ClaimedDelivery:
-        """Claim one task. Never raises: one defect must not take the other leases with it."""
+        """Claim one task. Never raises: one defect must not affect the other leases."""
         try:
             return ClaimedDelivery(delivery, self._claimed(wanted, delivery))
         except Unavailable as error:
@@ -79,7 +79,7 @@ class LeaseClaims:
             return ClaimedDelivery(delivery, RedeliverMessage(self.runtime.now() + wanted.first, type(error).__name__))
 
     def put_back(self, task: Task, reason: str) -> DeleteMessage | RedeliverMessage:
-        """Take back a claim that was not handed out; the task waits for what the reason says.
+        """Return a claim that was not handed out; the task waits for the given reason.
 
         Raises:
             Unavailable: the store did not answer.
@@ -95,21 +95,21 @@ class LeaseClaims:
                 return refused
             result = self.stores.tasks.apply(claimant.claim_unacknowledged(refused.task, self.runtime.nonce()))
             if not isinstance(result, Applied):
-                return self._later("somebody else took it over")
+                return self._later("another worker took it over")
             self.runtime.telemetry.count("leases_unacknowledged")
         task = result.task
         attempt_metrics.count_claim(self.runtime.telemetry, task, claimant.now)
         try:
             return self._begun(task, wanted, delivery)
         except Unavailable as error:
-            # It has begun nothing: another try costs it no attempt.
+            # Nothing has started: another attempt costs the task nothing.
             return self._ended(self._postpone(task, Postponed(self.runtime.now() + SECOND, str(error))))
 
     def _begun(self, task: Task, wanted: LeaseRequest, delivery: Delivery) -> Leased | DeleteMessage | RedeliverMessage:
-        """Hand a claimed task out, unless it must not begin."""
+        """Hand out a claimed task, unless it must not start."""
         now = self.runtime.now()
         if not task.pull_queue:
-            # The timer of a change that was rejected, or made undone, brought its message here.
+            # The message came from the timer of a change that was rejected or reverted.
             return self._ended(self._postpone(task, Postponed(now, "its own target")))
         if task.attempt > task.retry.max_attempts:
             end = outcome.fail_claimed(self.outcome_writer, task, RUN_ONLY)
@@ -141,7 +141,7 @@ class LeaseClaims:
         return Leased(key, replace(task, payload=payload), checkpoint, inputs)
 
     def _not_begun(self, task: Task) -> DeleteMessage | RedeliverMessage | None:
-        """What happens to a message whose task has come to its start, if it may not start now."""
+        """The disposition of a message whose task is due but must not start now."""
         if late := expired(task, self.runtime.now()):
             return self._expired(task, late)
         of_switches = self.switch_rates.rates(task)
@@ -155,7 +155,7 @@ class LeaseClaims:
         return self._ended(end)
 
     def _refused(self, task: Task | None, delivery: Delivery) -> DeleteMessage | RedeliverMessage | TakeOver:
-        """What happens to a message whose claim was rejected; what follows an outcome is the worker functions'."""
+        """The disposition of a message whose claim was rejected; worker functions do what follows an outcome."""
         retain_paused(self.stores.tasks, self.stores.contents, task)
         refusal = after_refusal(task, delivery.message, self.runtime.now())
         self.runtime.telemetry.count("claims_rejected", int(not isinstance(refusal, TakeOver)))
@@ -169,7 +169,7 @@ class LeaseClaims:
     def _ended(self, end: WriteResult) -> DeleteMessage | RedeliverMessage:
         """The disposition of a message whose task was not handed out."""
         if not isinstance(end, Applied):
-            return self._later("somebody else took it over")
+            return self._later("another worker took it over")
         if end.task.is_terminal and end.task.finished_at is None:
             self.outcome_writer.completion.close(end.task)
         return DeleteMessage("done")
@@ -195,9 +195,9 @@ class Leased:
     """A task that was handed out.
 
     Attributes:
-        task: the record as it was claimed, with its payload.
-        checkpoint: what a paused attempt left; JSON text in UTF-8.
-        inputs: of a topology's node, the results of the parents that it names: one JSON object in UTF-8.
+        task: the claimed record, with its payload.
+        checkpoint: checkpoint of a paused attempt; JSON text in UTF-8.
+        inputs: for a node of a topology, the results of the parents that it names: one JSON object in UTF-8.
     """
 
     key: LeaseKey
@@ -207,17 +207,17 @@ class Leased:
 
     @property
     def size(self) -> int:
-        """Bytes of its contents."""
+        """Size of its contents in bytes."""
         return len(self.task.payload.data or b"") + len(self.checkpoint or b"") + len(self.inputs or b"")
 
     def left(self, now: Millis) -> Millis:
-        """How much of the lease is left; less than nothing if it is over."""
+        """Remaining time of the lease in milliseconds; negative if it has ended."""
         return (self.task.lease_expires_at or 0) - now
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimedDelivery:
-    """What happened to one delivery: a lease, or the message's disposition."""
+    """The result of one delivery: a lease, or the message's disposition."""
 
     delivery: Delivery
     end: Leased | DeleteMessage | RedeliverMessage
@@ -225,13 +225,13 @@ class ClaimedDelivery:
 
 @dataclass(frozen=True, slots=True)
 class PullMessages:
-    """Settles messages; what cannot be settled comes back at the visibility that it has."""
+    """Settles messages; an unsettled message comes back at its present visibility."""
 
     queues: PullQueues
     runtime: Runtime
 
     def settle(self, ends: Sequence[ClaimedDelivery]) -> None:
-        """Delete the messages that are done with, and set when the others come back."""
+        """Delete finished messages, and set when the others come back."""
         try:
             self.queues.delete([each.delivery for each in ends if isinstance(each.end, DeleteMessage)])
         except Unavailable as error:
@@ -239,18 +239,18 @@ class PullMessages:
         self.hide([each for each in ends if isinstance(each.end, RedeliverMessage)])
 
     def hide(self, ends: Sequence[ClaimedDelivery]) -> None:
-        """Hide messages until their leases are over, or until their disposition says."""
+        """Hide messages until their leases end, or for as long as their disposition says."""
         now = self.runtime.now()
         seconds = [max(0, -(-(_returns_at(each.end) - now) // SECOND)) for each in ends]
         try:
             self.queues.come_back([each.delivery for each in ends], seconds)
         except Unavailable as error:
-            # They come back at the visibility they have.
+            # They come back at their present visibility.
             self.runtime.telemetry.note("visibility was not changed", error=str(error))
 
 
 def _returns_at(end: Leased | DeleteMessage | RedeliverMessage) -> Millis:
-    """When a message comes back whose task is leased, or whose disposition is to come back."""
+    """When the message of a leased or postponed task comes back."""
     match end:
         case Leased(task=task):
             return (task.lease_expires_at or 0) + LEASE_RETURN_MARGIN
@@ -262,22 +262,22 @@ def _returns_at(end: Leased | DeleteMessage | RedeliverMessage) -> Millis:
 
 @dataclass(frozen=True, slots=True)
 class PullLocks:
-    """Takes, renews and releases all that an attempt of a pull worker holds.
+    """Takes, renews and releases all locks of a pull worker's attempt.
 
-    Nothing is remembered in between, so what a task holds is what it needs.
+    No state is kept between calls: a task is assumed to hold the locks that it needs.
 
     Attributes:
-        start_gate: whether an operator, its handler or its schedule keeps a task from beginning.
+        start_gate: decides whether an operator, its handler or its schedule keeps a task from starting.
     """
 
     lock_manager: LockManager
     start_gate: StartGate
 
     def take(self, task: Task, until: Millis) -> Postponed | Skipped | None:
-        """Take all that a task needs, until its lease ends.
+        """Take all locks that a task needs, until its lease ends.
 
         Returns:
-            Nothing if it has it all; else the task must be postponed or skipped as the answer says, and `give_back`
+            Nothing if it has them all; else the task must be postponed or skipped as returned, and `give_back`
             must follow.
         """
         if held := self.start_gate.held(task):
@@ -289,15 +289,15 @@ class PullLocks:
         return None
 
     def renew(self, task: Task, until: Millis) -> bool:
-        """Let all that a task holds last until then; says whether it still holds it all."""
+        """Extend all of a task's locks until the given time; returns whether it still holds them all."""
         return all(self.lock_manager.renew(task, claim, until) for claim in self.lock_manager.claims(task))
 
     def give_back(self, task: Task, *, closes_elsewhere: bool = False) -> None:
-        """Give back what a task holds, and hand it on.
+        """Release a task's locks, and hand them on.
 
         Args:
-            task: the record as it was claimed.
-            closes_elsewhere: whoever does what follows its outcome takes the locks of the whole task over.
+            task: the claimed record.
+            closes_elsewhere: whether another worker does the steps after its outcome, and takes over the task's locks.
         """
         scopes = {LockScope.RUN} if closes_elsewhere else set(LockScope)
         for claim in self.lock_manager.claims(task, scopes):

@@ -1,4 +1,4 @@
-"""Handing out due tasks to pull workers: receive, claim, and what happens to each message."""
+"""Leases due tasks to pull workers: receives messages, claims tasks, and settles the messages."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ if TYPE_CHECKING:
     from duetime.services.pull.claims import LeaseClaims, PullMessages
 
 _LONGEST_POLL = 3
-"""Seconds that one request waits at a queue: less than a client of ours waits for its answer. With several types it
-is less, so that none waits for the others' silence."""
+"""Seconds that one request waits at a queue, which is less than our client's response timeout. With several types the
+wait is shorter, so that one idle type does not delay the others.
+"""
 _SLOW = SECOND // 2
-"""A claim that took longer has its message kept away for longer too."""
+"""If a claim takes longer than this, its message's visibility is extended."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseService:
-    """Leases the due tasks of pulled types, each by the same claim that the worker functions make."""
+    """Leases due tasks of pulled types, with the same claim that worker functions make."""
 
     queues: PullQueues
     claims: LeaseClaims
@@ -46,10 +47,10 @@ class LeaseService:
     runtime: Runtime
 
     def lease(self, caller: str, wanted: LeaseRequest) -> list[Leased]:
-        """Lease tasks that are due; none, if none became due while it waited.
+        """Lease due tasks; returns none if none becomes due during the wait.
 
         Raises:
-            TypeNotPulled: the caller may not pull one of the types.
+            TypeNotPulled: the caller is not allowed to pull one of the types.
             Unavailable: store or queue did not answer, and nothing was leased.
         """
         self.pullers.check(caller, wanted.types)
@@ -59,15 +60,14 @@ class LeaseService:
         except Unavailable as error:
             if not leases:
                 raise
-            # What was leased must reach its worker, or it is lost until the leases end.
-            self.runtime.telemetry.note("a queue could not be asked", error=str(error))
+            # A leased task must reach its worker, or it is lost until its lease ends.
+            self.runtime.telemetry.note("a queue could not be read", error=str(error))
         return self._with_time_left(leases, wanted.first)
 
     def _with_time_left(self, leases: Sequence[Leased], length: Millis) -> list[Leased]:
-        """The leases that are of use to a worker; those that went by meanwhile are returned.
+        """The leases with enough time left to be useful; the others are returned.
 
-        Whatever was slow since their claims, a worker must not begin under a lease that is all but over, or is over
-        and somebody else's by now.
+        A worker must not start under a lease that is about to end, or that has ended and may belong to another worker.
         """
         now = self.runtime.now()
         useful = [lease for lease in leases if lease.left(now) * LEAST_LEASE_SHARE >= length]
@@ -78,7 +78,7 @@ class LeaseService:
         return useful
 
     def _fill(self, leases: list[Leased], wanted: LeaseRequest) -> None:
-        """Ask every type once without waiting, each request another one first; then wait at each in turn."""
+        """Ask every type once without waiting, starting with another one in each request; then wait at each in turn."""
         first = self.runtime.random_source.below(len(wanted.types))
         types = (*wanted.types[first:], *wanted.types[:first])
         pause = max(1, _LONGEST_POLL // len(types))
@@ -86,14 +86,14 @@ class LeaseService:
         polls = chain(zip(types, repeat(0)), zip(cycle(types), repeat(pause)))
         with ExitStack() as places:
             for number, (pull_queue, longest) in enumerate(polls):
-                # A queue waits whole seconds: rounded down, a wait of one second would be none.
+                # A queue waits whole seconds: rounded down, a wait of one second would be zero.
                 seconds = max(0, min(longest, round(left / SECOND)))
                 if len(leases) >= wanted.max_tasks or (longest and (leases or not seconds)):
                     return
                 if number == len(types) and not places.enter_context(self.long_polls.place(left)):
                     return
                 began = self.runtime.now()
-                # What is leased already must not wait for what is not due: together it could outlast a lease.
+                # Tasks leased already must not wait for tasks that are not due: the wait could outlast a lease.
                 hold = 0 if leases else MAX_HOLD
                 if not self._add(
                     leases, self._leased(pull_queue, wanted, wanted.max_tasks - len(leases), seconds, hold)
@@ -102,7 +102,7 @@ class LeaseService:
                 left -= max(self.runtime.now() - began, seconds * SECOND)
 
     def _add(self, leases: list[Leased], more: Sequence[ClaimedDelivery]) -> bool:
-        """Add what an answer has room for, and put the rest back; says whether there is room for more."""
+        """Add leases while the response has room, and return the rest; returns whether there is room for more."""
         room = MAX_LEASED_BYTES - sum(lease.size for lease in leases)
         fits = True
         for taken in more:
@@ -119,14 +119,14 @@ class LeaseService:
     def _leased(
         self, pull_queue: str, wanted: LeaseRequest, most: int, seconds: int, hold: Millis
     ) -> list[ClaimedDelivery]:
-        """Receive from one queue and claim what is due; nothing of it is handed out before its time.
+        """Receive from one queue and claim due tasks; none is handed out before its due time.
 
         Args:
             pull_queue: the pulled type.
-            wanted: what the worker asks for.
-            most: tasks at the most.
+            wanted: the worker's request.
+            most: maximum number of tasks.
             seconds: how long to wait for a message.
-            hold: how long to wait for the due time of the first of them.
+            hold: how long to wait for the first task's due time.
         """
         away = -(-(wanted.first + LEASE_RETURN_MARGIN) // SECOND)
         deliveries = self.queues.receive(pull_queue, most, seconds, away)
@@ -147,15 +147,15 @@ class LeaseService:
         self.messages.settle(ends)
         for each in ends:
             if isinstance(each.end, Leased):
-                # Claimed a moment before, so that the claim's own time makes nothing late; handed out no earlier.
+                # Claimed slightly early, so that the claim's own time makes no task late; handed out no earlier.
                 self.runtime.clock.sleep_until(each.end.task.next_at)
         return ends
 
     def _put_back(self, leased: Leased, reason: str) -> None:
-        """Take back a lease that was not handed out; the task waits for what the reason says."""
+        """Return a lease that was not handed out; the task waits for the given reason."""
         try:
             end = self.claims.put_back(leased.task, reason)
         except Unavailable as error:
-            self.runtime.telemetry.note("a lease could not be taken back", error=str(error))
+            self.runtime.telemetry.note("a lease could not be returned", error=str(error))
             return
         self.messages.settle([ClaimedDelivery(Delivery(message_for(leased.task), leased.key.receipt, ""), end)])

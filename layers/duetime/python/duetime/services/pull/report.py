@@ -1,4 +1,4 @@
-"""What a pull worker says of a task that it has leased: that it lives, and how it ended."""
+"""Reports of pull workers on leased tasks: heartbeats, and the end of the attempt."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ if TYPE_CHECKING:
     from duetime.services.outcomes.traceback_recorder import TracebackRecorder
     from duetime.services.pull.claims import PullLocks
 
-RELEASED = "a worker: the last one gave it back"
-"""What a task waits for whose worker has released it."""
+RELEASED = "a worker: the last one released it"
+"""Reason for the wait of a task that its worker has released."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseReports:
-    """Hears of leases.
+    """Processes reports on leases.
 
-    Every method raises `TypeNotPulled` if the caller may not pull the lease's type, `LeaseNotFound` if there is no such
-    task, and `FenceMismatch` if the lease is over and the task is another's.
+    Every method raises `TypeNotPulled` if the caller may not pull the lease's type, `LeaseNotFound` if the task does
+    not exist, and `FenceMismatch` if the lease has ended and another worker has the task.
     """
 
     stores: Stores
@@ -60,11 +60,11 @@ class LeaseReports:
     runtime: Runtime
 
     def heartbeat(self, caller: str, key: LeaseKey, progress: Progress | None) -> Task:
-        """Renew a lease, no further than its attempt may last. The worker must respect its `requested_action`.
+        """Renew a lease, at most until its attempt's timeout. The worker must obey the `requested_action`.
 
         Raises:
-            AttemptOverdue: the attempt has taken longer than it may.
-            LockLost: a lock of the task was taken away by force.
+            AttemptOverdue: the attempt has exceeded its timeout.
+            LockLost: a lock of the task was released by force.
         """
         task = self._read(caller, key)
         if task.fence != key.fence or task.state is not State.RUNNING:
@@ -80,7 +80,7 @@ class LeaseReports:
         if progress is not None:
             sets["progress"] = progress
         sets |= late_start(task, task.started_at)
-        # One that comes late must not take back what a later one has given.
+        # A late renewal must not shorten a later one.
         guard = Guard(fence=key.fence, leased_until_before=until)
         result = self.stores.tasks.apply(Write(task.id, Move.HEARTBEAT, self.runtime.nonce(), guard, sets))
         if result.task is None or result.task.fence != key.fence or result.task.state is not State.RUNNING:
@@ -89,13 +89,13 @@ class LeaseReports:
         return result.task
 
     def finish(self, caller: str, key: LeaseKey, ending: Ending) -> Task:
-        """Take the end of an attempt. An equal repeat changes nothing and answers the same.
+        """Record the end of an attempt. An equal repeat changes nothing and gets the same response.
 
-        It is taken after the end of the lease too, as long as nobody else has the task.
+        It is accepted after the end of the lease too, as long as no other worker has the task.
 
         Raises:
-            NotifiedOtherwise: the attempt ended differently before.
-            StateConflict: it is to be paused or cancelled, but its user has not requested that.
+            NotifiedOtherwise: a different end was reported before.
+            StateConflict: the worker reports a pause or cancellation that no user has requested.
         """
         task = self._read(caller, key)
         if task.fence != key.fence or task.state is not State.RUNNING:
@@ -117,7 +117,7 @@ class LeaseReports:
         return end.task
 
     def release(self, caller: str, key: LeaseKey) -> Task:
-        """Give a task back at once: it counts as no attempt, and anybody may lease it."""
+        """Release a task at once: no attempt is counted, and any worker may lease it."""
         return self.finish(caller, key, Postponed(self.runtime.now(), RELEASED))
 
     def _read(self, caller: str, key: LeaseKey) -> Task:
@@ -128,7 +128,7 @@ class LeaseReports:
         return task
 
     def _repeated(self, task: Task, key: LeaseKey, ending: Ending) -> Task:
-        """A lease that is over: fine if the same was said of it before."""
+        """Handle a report on a lease that has ended; accepted if the same report came before."""
         if isinstance(ending, Postponed):
             is_waiting = task.state is State.WAITING and task.waiting_for == ending.reason
             if task.fence == key.fence and (is_waiting or task.state is State.CANCELLED):
@@ -144,7 +144,7 @@ class LeaseReports:
         try:
             self.queues.come_back([_delivery(task, key)], [wait])
         except Unavailable as error:
-            # It comes back too early, is rejected, and goes away again.
+            # It comes back too early, is rejected, and is hidden again.
             self.runtime.telemetry.note("visibility was not changed", error=str(error))
 
     def _delete(self, task: Task, key: LeaseKey) -> None:
@@ -160,7 +160,7 @@ def _delivery(task: Task, key: LeaseKey) -> Delivery:
 
 
 def _check_asked(task: Task, ending: Ending) -> None:
-    """A worker pauses or cancels only what its user wants paused or cancelled."""
+    """A worker may only pause or cancel a task if a user has requested it."""
     if isinstance(ending, Yielded) and task.requested_action is None:
         raise StateConflict(task, "paused by its worker: no pause was requested")
     if isinstance(ending, Stopped) and task.requested_action is not RequestedAction.CANCEL:

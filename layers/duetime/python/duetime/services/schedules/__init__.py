@@ -1,1 +1,1 @@
-"""Schedules: managed, previewed, and expanded into tasks."""
+"""Schedules: managing, previewing, and expanding them into tasks."""

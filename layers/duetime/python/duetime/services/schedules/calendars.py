@@ -1,4 +1,4 @@
-"""Keeping calendars."""
+"""Stores calendars."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _TRIES = 10
 _BACK, _AHEAD = 366 * DAY, 2 * 366 * DAY
-"""The period for which recurring events of a file are kept."""
+"""The period for which recurring events of a file are stored."""
 
 
 class CalendarReader(Protocol):
@@ -32,32 +32,32 @@ class CalendarReader(Protocol):
     def __call__(
         self, data: bytes, name: str, start: Millis, end: Millis, *, mode: CalendarMode, zone: Zone
     ) -> Calendar:
-        """The calendar that a file holds, for a period.
+        """Parse a calendar file for a period.
 
         Raises:
-            FieldInvalid: it cannot be read, or has too much.
+            FieldInvalid: the file is invalid or too large.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Precondition:
-    """What must be so for a calendar to be written.
+    """Condition for writing a calendar.
 
     Attributes:
-        version: at which it must be; `None` for any, or none.
-        absent: there must be none.
+        version: required version; `None` for any version, or a new calendar.
+        absent: the calendar must not exist.
     """
 
     version: int | None = None
     absent: bool = False
 
     def check(self, name: str, calendar: Calendar | None, incarnation: Incarnation) -> None:
-        """Reject a write of what is not as it must be.
+        """Reject a write whose condition does not hold.
 
         Raises:
-            CalendarExists: there is one, and there must be none.
-            CalendarVersionMismatch: it is at another version, or there is none.
+            CalendarExists: the calendar exists and must not.
+            CalendarVersionMismatch: the calendar has another version, or does not exist.
         """
         if self.absent and calendar is not None:
             raise CalendarExists(name)
@@ -67,11 +67,11 @@ class Precondition:
 
 @dataclass(frozen=True, slots=True)
 class VersionedCalendar:
-    """A calendar as it is stored.
+    """A stored calendar.
 
     Attributes:
-        version: grows with every write.
-        is_new: there was none of its name before.
+        version: increases with every write.
+        is_new: whether the write created it.
     """
 
     calendar: Calendar
@@ -81,7 +81,7 @@ class VersionedCalendar:
 
 @dataclass(frozen=True, slots=True)
 class CalendarManager:
-    """Keeps an owner's calendars.
+    """Manages an owner's calendars.
 
     Attributes:
         read_ics: reads iCalendar files.
@@ -92,11 +92,11 @@ class CalendarManager:
     read_ics: CalendarReader
 
     def put(self, owner: str, calendar: Calendar, condition: Precondition | None = None) -> VersionedCalendar:
-        """Keep a calendar, instead of what was under its name before; it counts from a schedule's next check on.
+        """Store a calendar, replacing any calendar of the same name; schedules use it from their next check on.
 
         Raises:
-            CalendarExists: there is one, and there must be none.
-            CalendarVersionMismatch: it is at another version than it must be.
+            CalendarExists: the calendar exists and must not.
+            CalendarVersionMismatch: the calendar is not at the required version.
             FieldInvalid: it is too large.
             Unavailable: too many concurrent writes.
         """
@@ -110,12 +110,12 @@ class CalendarManager:
     def put_ics(
         self, owner: str, name: str, data: bytes, mode: CalendarMode, zone: Zone, condition: Precondition | None = None
     ) -> VersionedCalendar:
-        """Keep what an iCalendar file says of the last year and the next two.
+        """Store the events of an iCalendar file for the last year and the next two.
 
         Raises:
-            CalendarExists: there is one, and there must be none.
-            CalendarVersionMismatch: it is at another version than it must be.
-            FieldInvalid: it cannot be read, or is too large.
+            CalendarExists: the calendar exists and must not.
+            CalendarVersionMismatch: the calendar is not at the required version.
+            FieldInvalid: the file is invalid or too large.
         """
         now = self.runtime.now()
         calendar = self.read_ics(data, name, now - _BACK, now + _AHEAD, mode=mode, zone=zone)
@@ -125,7 +125,7 @@ class CalendarManager:
         """Read a calendar.
 
         Raises:
-            CalendarNotFound: there is none of that name.
+            CalendarNotFound: no calendar has that name.
         """
         calendar, incarnation = self.stores.calendars.read_edition(owner, name)
         if calendar is None:
@@ -133,16 +133,16 @@ class CalendarManager:
         return VersionedCalendar(calendar, incarnation.number)
 
     def list(self, owner: str, after: str, limit: int) -> Sequence[Calendar]:
-        """An owner's calendars by their names, eventually consistently; the list goes on behind `after`."""
+        """An owner's calendars by name, eventually consistent; the list continues after `after`."""
         return self.stores.calendars.list_after(owner, after, limit)
 
     def delete(self, owner: str, name: str, version: int | None = None) -> None:
-        """Remove a calendar.
+        """Delete a calendar.
 
         Raises:
-            CalendarNotFound: there is none of that name.
-            CalendarVersionMismatch: it is at another version than it must be.
-            CalendarUsed: a schedule names it.
+            CalendarNotFound: no calendar has that name.
+            CalendarVersionMismatch: the calendar is not at the required version.
+            CalendarUsed: a schedule uses it.
             Unavailable: too many concurrent writes.
         """
         calendar, incarnation = self.stores.calendars.read_edition(owner, name)
@@ -156,7 +156,7 @@ class CalendarManager:
                 return
             calendar, found = self.stores.calendars.read_edition(owner, name)
             if calendar is None or found.created != incarnation.created:
-                # Somebody else has removed it; what has its name now is another one.
+                # A concurrent request has deleted it; the name now belongs to another calendar.
                 return
             incarnation = found
         raise _busy(name)
@@ -174,4 +174,4 @@ _ANY = Precondition()
 
 
 def _busy(name: str) -> Unavailable:
-    return Unavailable(f"the calendar {name!r} was written by others again and again")
+    return Unavailable(f"the calendar {name!r} has too many concurrent writes")

@@ -1,4 +1,4 @@
-"""Creating schedules: once for each request, however often that is sent."""
+"""Creates schedules, once for each request, even if the request is repeated."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ScheduleCreator:
 
     Attributes:
         shards: how many shards ids are spread over.
-        repeats: knows repeated requests by their idempotency keys.
+        repeats: recognizes repeated requests by their idempotency keys.
     """
 
     writer: ScheduleWriter
@@ -46,18 +46,18 @@ class ScheduleCreator:
     def create(
         self, owner: str, spec: ScheduleSpec, key: IdempotencyKey | None = None, traceparent: str | None = None
     ) -> Accepted[StoredSchedule]:
-        """Make a schedule, and place what is due soon; a request that is repeated by its key makes no other.
+        """Create a schedule, and place the tasks due soon; a request repeated with its key creates no other.
 
         Args:
-            owner: of the schedule.
-            spec: what it is to be.
-            key: by which the request is known again.
-            traceparent: the trace of the request.
+            owner: owner of the schedule.
+            spec: specification of the schedule.
+            key: idempotency key of the request.
+            traceparent: trace of the request.
 
         Raises:
-            FieldInvalid: a field cannot be accepted, or its time never comes.
-            KeyReused: its idempotency key came with another body before.
-            ScheduleExists: there is one of its name.
+            FieldInvalid: a field is invalid, or the schedule never has a run.
+            KeyReused: its idempotency key was used with a different body.
+            ScheduleExists: the name is taken.
             ScheduleNotFound: the key's schedule has been deleted.
         """
         now = self.runtime.now()
@@ -69,11 +69,11 @@ class ScheduleCreator:
             now, self.runtime.random_source.below(self.shards.count()), self.runtime.random_source.bits(_TAIL_BITS)
         )
         name = spec.name or _generated_name(uid)
-        # Its first instant may be this very one: that of a rate is.
-        # Read first and named by the write: should that arrive late, it must not undo what has come since.
+        # The first occurrence may be at this very instant, as for a rate. Read first and named by the write: a late
+        # write must not undo a newer one.
         vacancy = self.stores.schedules.vacancy(owner, name)
         if vacancy is None:
-            # The same request, sent twice at once, may have made it since the key was read.
+            # A concurrent repeat of the request may have created it since the key was read.
             if (known := self.repeats.known(owner, key, now)) is not None:
                 return self._made_before(owner, spec, known, traceparent)
             raise ScheduleExists(name)
@@ -85,11 +85,11 @@ class ScheduleCreator:
     def _made_before(
         self, owner: str, spec: ScheduleSpec, known: RememberedKey, traceparent: str | None
     ) -> Accepted[StoredSchedule]:
-        """What a request made that is repeated; if it came to an end before its write, what it would have made.
+        """The result of an earlier request with the same key; if that request crashed before its write, write it now.
 
         Raises:
-            ScheduleExists: another one has its name.
-            ScheduleNotFound: it was made, and is gone.
+            ScheduleExists: another schedule has its name.
+            ScheduleNotFound: it was created and has been deleted.
         """
         name = spec.name or _generated_name(known.task_id)
         stored, _ = self.stores.schedules.read(owner, name)
@@ -103,11 +103,12 @@ class ScheduleCreator:
         return Accepted(self._save(replace(made, traceparent=traceparent), spec))
 
     def _save(self, made: StoredSchedule, spec: ScheduleSpec) -> StoredSchedule:
-        """Store a new schedule with the payload of its tasks, and place what is due soon."""
+        """Store a new schedule with the payload of its tasks, and place the tasks due soon."""
         made = replace(made, payload=self.writer.store_payload(made.uid, spec.task.payload))
         self.writer.write_timer(made)
         if made.incarnation and (removed := self.stores.schedules.read_removed(made.owner, made.name)) is not None:
-            # Its place is taken: who removed it may not have come to its payloads, and nobody finds them afterwards.
+            # The name is reused: the process that deleted the earlier schedule may have crashed before it removed the
+            # payloads, and nothing finds them afterwards.
             self.writer.expire_payloads(removed)
         if not self.stores.schedules.save(made, self.runtime.nonce()):
             self.writer.expire_payload(made.uid, made.payload)
@@ -116,13 +117,13 @@ class ScheduleCreator:
                 raise busy(made.name)
             if found.uid != made.uid:
                 raise ScheduleExists(made.name)
-            # The same request was sent twice at once, and the other one was first.
+            # A concurrent repeat of the same request was first.
             return self.writer.with_payload(found)
         self.writer.retain_payload(made)
         return self.writer.expand(replace(made, incarnation=made.incarnation + 1))
 
     def _made(self, owner: str, uid: TaskId, spec: ScheduleSpec, vacancy: int) -> StoredSchedule:
-        """A new schedule that may be; its payload is still to be stored."""
+        """A valid new schedule; its payload is not stored yet."""
         now = self.runtime.now()
         made = StoredSchedule(
             owner=owner,
@@ -135,7 +136,8 @@ class ScheduleCreator:
             done=now - 1,
             tzdata=tzdata_version(),
             incarnation=vacancy,
-            # Versions go on where those of an earlier schedule of the name ended, so that no tag of its matches.
+            # Versions continue after those of an earlier schedule of the same name, so that none of its entity tags
+            # matches.
             version=vacancy + 1,
         )
         made = made.limited_to(spec.remaining_runs)
@@ -144,5 +146,5 @@ class ScheduleCreator:
 
 
 def _generated_name(uid: TaskId) -> str:
-    """The name of a schedule that was given none: the same for each repeat of its request."""
+    """The name of a schedule created without one: the same for each repeat of its request."""
     return f"schedule-{sha256(uid.text.encode()).hexdigest()[:_NAME_LENGTH]}"

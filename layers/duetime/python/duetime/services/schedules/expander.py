@@ -1,8 +1,8 @@
-"""Expanding schedules: what the trigger does when it meets a schedule's timer.
+"""Expands schedules when the trigger meets their timers.
 
-The order of the writes is what makes it safe. The next timer comes first, in a minute that nobody has read; then the
-occurrences, whose ids follow from the schedule; then the schedule, conditionally, which makes this timer a stale one. A
-crash anywhere leaves this timer in a minute that is read again: the same occurrences are put again, and rejected.
+The order of the writes makes this safe. The next timer comes first, in a minute that has not been read; then the
+occurrences, whose ids follow from the schedule; then the conditional write of the schedule, which makes this timer
+stale. After a crash this timer's minute is read again: the same occurrences are written again, and rejected.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _PASSES = 40
-"""Passes over one schedule in one expansion: for what is too much for one, and for others' writes in between."""
+"""Passes over one schedule in one expansion, for large expansions and concurrent writes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expanded:
-    """What an expansion came to.
+    """The result of an expansion.
 
     Attributes:
-        tasks: the occurrences that now exist; messages must be sent for those that are due.
-        done: whether every schedule was dealt with; if not, the timers must be met again.
+        tasks: the tasks that now exist; messages must be sent for those that are due.
+        done: whether every schedule was processed; if not, the timers must be met again.
     """
 
     tasks: list[Task]
@@ -47,17 +47,17 @@ class Expanded:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleExpander:
-    """Expands schedules up to the horizon, many at once."""
+    """Expands schedules up to the horizon, many in parallel."""
 
     planner: ExpansionPlanner
     runtime: Runtime
 
     def expand(self, timers: Sequence[ScheduleTimer], until: Millis | None = None) -> Expanded:
-        """Expand the schedules of these timers; a timer that is stale is dropped. Never raises `Unavailable`.
+        """Expand the schedules of these timers; stale timers are dropped. Never raises `Unavailable`.
 
         Args:
-            timers: of the schedules.
-            until: when to leave the rest to the trigger, which meets the next timers; `None` to do all of it.
+            timers: timers of the schedules.
+            until: when to leave the rest to the trigger, which meets the next timers; `None` for no limit.
         """
         tasks: list[Task] = []
         todo, done = list(timers), True
@@ -69,7 +69,7 @@ class ScheduleExpander:
             ends = self.runtime.executor.map(self._begun, todo)
             passes = [end for end in ends if isinstance(end, ExpansionPass)]
             again = [end for end in ends if isinstance(end, ScheduleTimer)]
-            # The first alone: if it does not exist, no expansion has ever come so far.
+            # The first one alone: if it does not exist, no expansion has ever come this far.
             for number in range(2):
                 self._produce([(each, due) for each in passes for due in each.due[: each.alone][number : number + 1]])
             self._produce([(each, due) for each in passes for due in each.due[each.alone :]])
@@ -80,10 +80,10 @@ class ScheduleExpander:
         return Expanded(tasks, done=False)
 
     def _begun(self, timer: ScheduleTimer) -> ExpansionPass | ScheduleTimer | bool | None:
-        """Check one schedule, and place its next timer.
+        """Check one schedule, and set its next timer.
 
         Returns:
-            The pass to go on with; the timer itself if somebody's write came between; `True` if there is nothing to
+            The pass to continue; the timer itself after a concurrent write; `True` if there is nothing to
             do, `None` if the store did not answer.
         """
         try:
@@ -98,18 +98,18 @@ class ScheduleExpander:
         except Unavailable as error:
             self.runtime.telemetry.note("a schedule could not be expanded", schedule=timer.name, error=str(error))
             return None
-        except Exception as error:  # noqa: BLE001 - one schedule's defect must not stop the trigger
+        except Exception as error:  # noqa: BLE001 - a defect in one schedule must not stop the trigger
             self._defect(timer, error)
             return True
 
     def _clean_up(self, timer: ScheduleTimer) -> None:
-        """Complete the removal of a schedule: whoever removed it may have vanished."""
+        """Complete the deletion of a schedule, in case the process that deleted it has crashed."""
         removed = self.planner.stores.schedules.read_removed(timer.owner, timer.name)
         if removed is not None and removed.uid == timer.uid:
             self.planner.occurrence_tasks.expire_payloads(removed)
 
     def _produce(self, dues: Sequence[tuple[ExpansionPass, Due]]) -> None:
-        # Read here: the spans that are open are those of this thread.
+        # Read here: the open spans belong to this thread.
         tick = self.runtime.tracer.current()
         self.runtime.executor.map(
             partial(self._produced, tick), [(current, due) for current, due in dues if not current.failed]
@@ -124,14 +124,14 @@ class ScheduleExpander:
             current.tasks.append(task)
 
     def _ended(self, current: ExpansionPass) -> ScheduleTimer | None:
-        """Save the schedule; the timer to go on with, if there is more to do or somebody's write came between."""
+        """Save the schedule; returns the timer to continue with if more is to do or a concurrent write came first."""
         if current.failed:
             return None
         timer = current.timer
         try:
             self._guarded(current, partial(self.planner.save, current.after))
         except ConcurrentWrite:
-            # Whoever wrote has not moved its generation on, or the next check finds this timer stale.
+            # The concurrent write has not increased the generation, or the next check finds this timer stale.
             return timer
         if current.misses > 0 and not current.failed:
             self._tell_of_misses(current)
@@ -140,24 +140,24 @@ class ScheduleExpander:
         return replace(timer, generation=current.after.generation) if current.more and not current.failed else None
 
     def _guarded(self, current: ExpansionPass, work: Callable[[], T]) -> T | None:
-        """Do something for a schedule; if that fails, its timer must be met again."""
+        """Run a step for a schedule; if it fails, its timer must be met again."""
         try:
             return work()
         except (Unavailable, FieldInvalid) as error:
-            # A target that was just taken from the settings: the next check pauses the schedule.
+            # The settings no longer allow its target: the next check pauses the schedule.
             self.runtime.telemetry.note(
                 "a schedule could not be expanded", schedule=current.timer.name, error=str(error)
             )
         except ConcurrentWrite:
             raise
-        except Exception as error:  # noqa: BLE001 - one schedule's defect must not stop the trigger
+        except Exception as error:  # noqa: BLE001 - a defect in one schedule must not stop the trigger
             self._defect(current.timer, error)
             current.broken = True
         current.failed = True
         return None
 
     def _tell_of_misses(self, current: ExpansionPass) -> None:
-        """Deadlines of an expectation were missed, and that is stored."""
+        """Report missed deadlines of an expectation, once they are stored."""
         expectation = current.after.expectation
         latest = None if expectation is None else expectation.missed_at
         self.runtime.telemetry.count("expectations_missed", current.misses)
@@ -169,7 +169,7 @@ class ScheduleExpander:
         )
 
     def _tell_of_calendar(self, timer: ScheduleTimer, end: CalendarEnd) -> None:
-        """What a calendar of a schedule knows ends soon, and that is stored."""
+        """Report that a calendar of the schedule has no data beyond a near date, once that is stored."""
         self.runtime.telemetry.count("calendars_ending")
         self.runtime.telemetry.note(
             "a calendar of a schedule is known for a short time only",

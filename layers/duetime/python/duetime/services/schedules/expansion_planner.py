@@ -1,4 +1,4 @@
-"""Plans of expansions: what one schedule needs now, decided and written down before its occurrences are placed."""
+"""Plans expansions: decides and stores what one schedule needs now before its occurrences are placed."""
 
 from __future__ import annotations
 
@@ -68,16 +68,16 @@ if TYPE_CHECKING:
 
 
 _BATCH = 100
-"""Records that are read at once."""
+"""Records read in one request."""
 
 
 class ConcurrentWrite(Exception):
-    """Somebody else's write came between: check the schedule again."""
+    """A concurrent write changed the schedule: check it again."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpansionPlanner:
-    """Decides what a schedule needs now: which occurrences are placed, and when it is expanded next.
+    """Decides which occurrences of a schedule to place now, and when to expand it next.
 
     Attributes:
         look_ahead: how far ahead of the clock the trigger reads, in milliseconds.
@@ -90,14 +90,14 @@ class ExpansionPlanner:
 
     @property
     def stopped_occurrences(self) -> StoppedOccurrences:
-        """Finds what the user of a schedule has stopped."""
+        """Finds occurrences that the schedule's user has stopped."""
         return StoppedOccurrences(self.stores.tasks, self.look_ahead)
 
     def calendars_of(self, stored: StoredSchedule) -> tuple[Calendar, ...]:
         """The calendars that a schedule names.
 
         Raises:
-            FieldInvalid: there is none of a name.
+            FieldInvalid: a named calendar does not exist.
         """
         found = []
         for index, name in enumerate(stored.spec.calendars):
@@ -115,13 +115,13 @@ class ExpansionPlanner:
             return ()
 
     def plan(self, timer: ScheduleTimer, stored: StoredSchedule) -> ExpansionPass | None:
-        """Decide what one schedule needs now, and write its next timer.
+        """Plan the expansion of one schedule, and set its next timer.
 
         Returns:
-            The pass to go on with; nothing if the schedule was paused, for its tasks cannot be made.
+            The pass to continue; nothing if the schedule was paused because its tasks cannot be created.
 
         Raises:
-            ConcurrentWrite: somebody else wrote the schedule.
+            ConcurrentWrite: a concurrent write changed the schedule.
             Unavailable: the store did not answer.
         """
         now = self.runtime.now()
@@ -156,17 +156,17 @@ class ExpansionPlanner:
         return current
 
     def save(self, stored: StoredSchedule) -> StoredSchedule:
-        """Write a schedule as it is now.
+        """Write the present state of a schedule.
 
         Raises:
-            ConcurrentWrite: somebody else wrote it since it was read.
+            ConcurrentWrite: it was changed since it was read.
         """
         if not self.stores.schedules.save(stored, self.runtime.nonce()):
             raise ConcurrentWrite
         return replace(stored, incarnation=stored.incarnation + 1)
 
     def _pause(self, stored: StoredSchedule, refusal: Exception, calendars: Sequence[Calendar]) -> None:
-        """Pause a schedule whose tasks cannot be made; there is nothing more to do."""
+        """Pause a schedule whose tasks cannot be created; nothing else is to be done."""
         if stored.state is ScheduleState.ACTIVE:
             now = self.runtime.now()
             stopped = self.stopped_occurrences
@@ -174,7 +174,7 @@ class ExpansionPlanner:
             self.save(paused(marked, now, str(refusal), calendars, still_due=still_due))
 
     def _by_timing(self, current: ExpansionPass, calendars: Sequence[Calendar], now: Millis, horizon: Millis) -> None:
-        """What the timing wants up to the horizon; what was missed is decided upon first, and that is written down."""
+        """The occurrences of the timing up to the horizon; decisions about missed ones are stored first."""
         stored, until = current.before, horizon
         schedule = stored.schedule(calendars)
         has_open_runs = False
@@ -184,7 +184,7 @@ class ExpansionPlanner:
         missed_by = now - MISSED_AFTER
         if count_missed(schedule, stored.done, missed_by):
             if stored.owed is not None:
-                # Decided before, and perhaps never placed: that alone, then what was missed since.
+                # Decided before, and perhaps never placed: only those, then those missed since.
                 until = stored.done
             elif (placed := self._placed_before(stored, schedule, horizon)) is not None:
                 until = placed
@@ -203,7 +203,7 @@ class ExpansionPlanner:
         current.after = replace(expansion.after, generation=current.after.generation, tzdata=current.after.tzdata)
 
     def _look_into_expectations(self, current: ExpansionPass, calendars: Sequence[Calendar], now: Millis) -> None:
-        """Whether it has achieved what is expected of it, once a deadline has passed; and when the next one does."""
+        """Check the schedule's expectations once a deadline has passed, and find the next deadline."""
         spec, before = current.before.spec, current.before
         is_expected = spec.expect_success_by is not None or spec.expect_every_seconds is not None
         if not is_expected or current.after.state is not ScheduleState.ACTIVE:
@@ -214,10 +214,10 @@ class ExpansionPlanner:
             current.next_at = at if current.next_at is None else min(current.next_at, at)
 
     def _placed_before(self, stored: StoredSchedule, schedule: Schedule, horizon: Millis) -> Millis | None:
-        """Up to where an expansion placed occurrences that never came to save the schedule; they were not missed.
+        """End of the occurrences placed by an expansion that failed to save the schedule; they were not missed.
 
-        Any but the first may be absent: they are placed at once. So the last that is there counts, up to the horizon;
-        one that was not checked would be met as a missed one later.
+        They are placed in parallel, so any but the first may be missing, and the last existing one up to the horizon
+        counts; an occurrence that was not checked would later be taken for missed.
         """
         intended = [each for each in expand(schedule, stored.done, horizon).occurrences if each.runs]
         if not intended or self.stores.tasks.read(stored.id_of(intended[0])) is None:
@@ -230,12 +230,12 @@ class ExpansionPlanner:
     def _with_runs_given_back(
         self, stored: StoredSchedule, schedule: Schedule, now: Millis
     ) -> tuple[StoredSchedule, bool]:
-        """With room for as many runs as may begin beside those that still may; and whether there are any of those.
+        """The schedule with runs that can no longer start added back to its limit; and whether placed ones may start.
 
-        Whatever kept the others from it: a run before them, their user, a pause, an expiry.
+        A run may be prevented by an earlier run, its user, a pause or an expiry.
         """
         to_begin = self._placed_and_open(stored, schedule)
-        # Read after them: what was let begin meanwhile is not counted twice.
+        # Read after the placed runs: a run that starts meanwhile is not counted twice.
         known, found = self.stores.schedules.read(stored.owner, stored.name)
         if known is None or known.uid != stored.uid:
             raise ConcurrentWrite
@@ -246,7 +246,7 @@ class ExpansionPlanner:
         return with_runs_given_back(stored, schedule, left, now), has_open_runs
 
     def _placed_and_open(self, stored: StoredSchedule, schedule: Schedule) -> Sequence[Task]:
-        """The runs that are placed and may still begin, as far back as there are any among a hundred."""
+        """The placed runs that may still start; reads batches of a hundred back to the first one without any."""
         placed = preceding(schedule, stored.done + 1, MAX_EXPANSION)
         ids = [*(each.task_id for each in stored.stopped), *stored.activity.counted]
         open_runs: dict[TaskId, Task] = {}
@@ -255,14 +255,14 @@ class ExpansionPlanner:
             found = self.stores.tasks.read_many(ids, consistent=True)
             open_here = {task_id: task for task_id, task in found.items() if is_to_begin(task)}
             if not open_here:
-                # Should one before these still begin after all, there is a run less for the last of those after it.
+                # If an earlier run starts after all, one run less is left for the last of the later ones.
                 break
             open_runs |= open_here
             ids = []
         return list(open_runs.values())
 
     def _without_those_that_never_began(self, stored: StoredSchedule, activity: Activity) -> Activity:
-        """Count no run that was let begin, and was held by a lock or a rate until it was cancelled or had expired."""
+        """Do not count runs that a lock or a rate held until they were cancelled or had expired."""
         known = [*activity.counted, *([] if activity.active is None else [activity.active])]
         unbegun = [task for task in self.stores.tasks.read_many(known, consistent=True).values() if never_began(task)]
         if not unbegun:
@@ -273,16 +273,16 @@ class ExpansionPlanner:
         return replace(after, version=after.version + 1)
 
     def _decided(self, stored: StoredSchedule, schedule: Schedule, missed_by: Millis, now: Millis) -> StoredSchedule:
-        """With the decision about what was missed written down, so that nobody decides otherwise at another time."""
+        """The schedule with its decision about missed occurrences stored, so that the decision stays the same."""
         decided, found = decide_missed(stored, with_patience(stored, schedule, tzdata_version()), missed_by, now)
         if not found.missed:
-            # All of it runs, and is placed by this expansion like any other.
+            # All of them run, and are placed by this expansion like any other.
             return stored
         self.runtime.telemetry.count("occurrences_missed", found.missed)
         return self.save(decided)
 
     def _go_on(self, current: ExpansionPass, calendars: Sequence[Calendar], now: Millis) -> None:
-        """The chain of a permanent schedule: repaired if it has broken."""
+        """Repair the chain of a permanent schedule if it has broken."""
         stored = current.before
         schedule, last = stored.schedule(calendars), stored.last_run
         if last is None or not stored.is_current(last):
@@ -290,7 +290,7 @@ class ExpansionPlanner:
             last = None if stored.state is ScheduleState.ENDED else stored.last_run
         elif (task := self.stores.tasks.read(last.task_id)) is not None:
             if task.finished_at is not None:
-                # Whether or not that run began: no other was placed.
+                # Whether or not that run started: no other was placed.
                 stored = replace(stored, remaining_runs=stored.runs_left)
                 schedule = stored.schedule(calendars)
                 stored = self.save(continued(stored, run_after(schedule, last, ended_at(task, now))))
@@ -303,7 +303,7 @@ class ExpansionPlanner:
             current.next_at = now + PERMANENT_CHECK_INTERVAL
 
     def _fill_back(self, current: ExpansionPass, calendars: Sequence[Calendar], now: Millis, horizon: Millis) -> None:
-        """The next part of each backfill."""
+        """Place the next part of each backfill."""
         schedule = current.before.schedule(calendars)
         for run in current.before.open_backfills:
             known = self._known_runs(current, schedule, run, horizon) if run.backfill.only_missing else None
@@ -316,8 +316,8 @@ class ExpansionPlanner:
             current.after = current.after.with_backfill(expansion.after)
 
     def _known_runs(self, current: ExpansionPass, schedule: Schedule, run: BackfillRun, horizon: Millis) -> KnownRuns:
-        """Which occurrences of a backfill have a run already, those included that this pass places for another one."""
-        # Seldom needed, so not imported with the function.
+        """Occurrences of a backfill that already have a run, including those placed by this pass for another one."""
+        # Seldom needed, so not imported at start.
         from duetime.services.schedules.known_runs import known_runs  # noqa: PLC0415 - see the line above
 
         found = known_runs(self.stores.tasks, current.before, schedule, run, horizon)
@@ -325,7 +325,7 @@ class ExpansionPlanner:
         return replace(found, instants=found.instants | placed)
 
     def _write_timer(self, current: ExpansionPass, now: Millis) -> None:
-        """Have the schedule met again, in a minute that nobody has read yet."""
+        """Set the schedule's next timer, in a minute that has not been read yet."""
         unread = first_unread(now, self.look_ahead)
         at = current.next_at
         if current.after.open_backfills or current.more:
@@ -340,19 +340,19 @@ class ExpansionPlanner:
 
 @dataclass(slots=True)
 class ExpansionPass:
-    """One schedule on its way through one pass.
+    """The state of one schedule during one pass.
 
     Attributes:
-        before: as it was read.
-        after: as it is to be saved.
+        before: the schedule as read.
+        after: the schedule to save.
         due: the occurrences to place, in order.
-        task: what the due occurrences are.
-        next_at: when its timing wants it checked next.
+        task: the task of the due occurrences.
+        next_at: when its timing needs the next check.
         more: whether another pass must follow at once.
-        tasks: those that now exist.
-        failed: whether it must not be saved, for the store did not answer.
-        calendar_end: the end of what a calendar knows that this pass has found.
-        broken: whether it failed by a defect, which another try would only repeat.
+        tasks: the tasks that now exist.
+        failed: whether it must not be saved because the store did not answer.
+        calendar_end: end of a calendar's data, found by this pass.
+        broken: whether it failed because of a defect that a retry would only repeat.
     """
 
     timer: ScheduleTimer
@@ -369,24 +369,24 @@ class ExpansionPass:
 
     @property
     def misses(self) -> int:
-        """How many deadlines of what is expected of it this pass has found missed."""
+        """Number of missed deadlines of its expectations that this pass has found."""
         before, after = self.before.expectation, self.after.expectation
         return (after.misses if after else 0) - (before.misses if before else 0)
 
     @property
     def alone(self) -> int:
-        """How many of the due are placed one by one, before the others: the first, and a missed one in front of it."""
+        """How many due occurrences are placed one by one before the others: the first, and a missed one before it."""
         return 1 + (self.before.owed is not None)
 
 
 _TASKS_READ_AT_ONCE = 100
-"""Records that are read at once."""
+"""Records read in one request."""
 
 
 def checked(
     tasks: TaskStore, stored: StoredSchedule, schedule: Schedule, now: Millis
 ) -> tuple[StoredSchedule, Millis | None]:
-    """A schedule whose deadlines up to now were looked into, and its next one.
+    """A schedule whose deadlines up to now have been checked, with its next deadline.
 
     Raises:
         Unavailable: the store did not answer.
@@ -412,20 +412,20 @@ def checked(
 
 
 def check_time(deadline: Millis, look_ahead: Millis) -> Millis:
-    """When a timer must be set so that the trigger, which reads ahead, meets it after a deadline."""
+    """When to set a timer so that the trigger, which reads ahead, meets it after a deadline."""
     return deadline + look_ahead + MINUTE
 
 
 def _runs_read(
     tasks: TaskStore, stored: StoredSchedule, schedule: Schedule, state: ExpectationState, window: Window, now: Millis
 ) -> Sequence[Task]:
-    """The runs since the last look, the latest if there are too many, and those that had not ended then.
+    """The runs since the last check, the latest if there are too many, and the runs that were still open then.
 
-    At a deadline also those before: what had failed may have been tried again by its user.
+    At a deadline also earlier runs: a user may have retried a failed one.
     """
     first = state.looked_at
     if window.deadline <= now:
-        # What began before a period, or was caught up in it, may have ended in it.
+        # A run that began before a period, or was caught up during it, may have ended in it.
         first = min(first, window.since - DAY if window.is_period else window.since)
     found = takewhile(lambda each: each.nominal > first, preceding(schedule, now + 1, EXPECTATION_READS))
     ids = iter(dict.fromkeys([*state.open_runs, *(stored.id_of(each) for each in found if each.runs)]))
@@ -436,7 +436,7 @@ def _runs_read(
 
 
 def _is_planned(schedule: Schedule, window: Window) -> bool:
-    """Whether an occurrence was to run in a window."""
+    """Whether an occurrence was scheduled in a window."""
     found = takewhile(
         lambda each: each.nominal > window.since, preceding(schedule, window.deadline + 1, EXPECTATION_READS)
     )
@@ -445,7 +445,7 @@ def _is_planned(schedule: Schedule, window: Window) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class StoppedOccurrences:
-    """Finds the occurrences ahead of a schedule that their user has stopped, or run early. Reads only on changes.
+    """Finds upcoming occurrences that a user has stopped or run early. Reads only when a schedule changes.
 
     Attributes:
         look_ahead: how far ahead of the clock the trigger reads, in milliseconds.
@@ -455,9 +455,9 @@ class StoppedOccurrences:
     look_ahead: Millis
 
     def marked(self, stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar]) -> StoredSchedule:
-        """The schedule before a change, knowing what its user stopped: a change leaves that alone.
+        """The schedule before a change, marked with the occurrences that its user has stopped, which the change keeps.
 
-        What is past is forgotten, but for what its user still holds: that may go on.
+        Past occurrences are dropped, except those still paused by their user, which may be resumed.
         """
         found, placed = self._found(stored, now, calendars)
         known = {each.task_id: each for each in stored.stopped}
@@ -466,7 +466,7 @@ class StoppedOccurrences:
         if kept or found or known:
             stored = with_stopped(counted(stored, found, now), [*kept, *found])
         if not stored.counts_runs:
-            # Another timing does not know the times of this one.
+            # A new timing has other times.
             latest = latest_run(self.tasks, stored, stored.schedule(calendars), now)
             stored = replace(stored, latest_run=latest or stored.latest_run)
         return with_placed(stored, placed, now, calendars)
@@ -474,13 +474,13 @@ class StoppedOccurrences:
     def stopped_meanwhile(
         self, before: StoredSchedule, after: StoredSchedule, calendars: Sequence[Calendar]
     ) -> Sequence[StoppedOccurrence]:
-        """What was stopped, or began, after `before` was read and before the change to `after` was written."""
+        """Occurrences that were stopped or began between the reading of `before` and the write of `after`."""
         return self._found(before, after.updated_at, calendars)[0]
 
     def still_due(
         self, stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar]
     ) -> Sequence[StoppedOccurrence]:
-        """What was placed and is due later although its instant is past: a pause that ends before then keeps it."""
+        """Placed occurrences that are due later than their instant: a pause that ends before then keeps them."""
         found = latest_occurrence(stored, now, calendars)
         if found is None or found.nominal > stored.done:
             return ()
@@ -491,7 +491,7 @@ class StoppedOccurrences:
         return (StoppedOccurrence(found.nominal, task_id, stored.revision_of(found.nominal)),)
 
     def dropped(self, stored: StoredSchedule, now: Millis) -> Sequence[StoppedOccurrence]:
-        """What was placed before a pause and was due during it."""
+        """Occurrences placed before a pause that came due during it."""
         known = {each.task_id: each for each in stored.stopped}
         records = self.tasks.read_many(list(known), consistent=True) if known else {}
         return [known[task_id] for task_id, task in records.items() if is_dropped(task, now)]
@@ -499,7 +499,7 @@ class StoppedOccurrences:
     def _found(
         self, stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar]
     ) -> tuple[Sequence[StoppedOccurrence], Sequence[Millis]]:
-        """What was placed ahead and stopped, and the instants of what was placed ahead and not stopped."""
+        """Occurrences placed ahead and stopped, and the instants of those placed ahead and not stopped."""
         # Clocks differ by less than a minute.
         horizon = first_unread(now, self.look_ahead) + MINUTE
         nominals = {stored.id_of(each): each.nominal for each in perhaps_placed(stored, now, horizon, calendars)}

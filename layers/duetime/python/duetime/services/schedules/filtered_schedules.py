@@ -1,4 +1,4 @@
-"""Pausing and resuming all schedules with some tags: a bounded piece at a time, in order of their names."""
+"""Pauses and resumes all schedules with given tags, in bounded pieces, in order of name."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _MEANT = {BulkKind.PAUSE: ScheduleState.ACTIVE, BulkKind.RESUME: ScheduleState.P
 
 
 class _NotMeantError(Exception):
-    """The request does not mean a schedule, as it is now."""
+    """The schedule does not match the request in its present state."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilteredSchedules:
-    """Pauses or resumes an owner's schedules; doing a piece again does no harm."""
+    """Pauses or resumes an owner's schedules; repeating a piece is safe."""
 
     manager: ScheduleManager
     clock: Clock
 
     def apply(self, owner: str, kind: BulkKind, action: FilterAction, by: Attribution) -> FilterResult:
-        """Do a piece: one page of schedules, or as many of them as its time allows.
+        """Process one piece: a page of schedules, or as many of them as the time allows.
 
         Raises:
-            Unavailable: the store did not answer, and nothing was done yet.
+            Unavailable: the store did not answer, and nothing was done.
         """
         until = self.clock.now() + action.budget
         result, refused = FilterResult(0, 0, 0, {}, None, action.after_name), Counter[type[RequestError]]()
@@ -65,10 +65,10 @@ class FilteredSchedules:
         by: Attribution,
         refused: Counter[type[RequestError]],
     ) -> tuple[bool, bool]:
-        """Whether a schedule is meant, and was paused or resumed."""
+        """Whether a schedule matches, and was paused or resumed."""
 
         def check(stored: StoredSchedule) -> None:
-            # The list lags behind: since then it may have got other tags, or another one may have got its name.
+            # The list lags behind: the schedule may have other tags by now, or another one may have its name.
             if stored.state is not _MEANT[kind] or not _is_named(stored, action):
                 raise _NotMeantError
 
@@ -87,6 +87,6 @@ class FilteredSchedules:
 
 
 def _is_named(stored: StoredSchedule, action: FilterAction) -> bool:
-    """Whether its tasks have all of the tags; by a request that came before it was created, it is not meant."""
+    """Whether its tasks have all of the tags; a schedule created after the request does not match."""
     is_later = action.until is not None and stored.created_at > action.until
     return not is_later and action.wanted.tags.items() <= stored.spec.task.tags.items()

@@ -1,13 +1,13 @@
-"""Which runs a schedule has had, as far as the ids that their tasks would have say it, and which of them began last.
+"""Finds a schedule's known runs by their task ids, and the run that began last.
 
-A run is found by the id that its task would have: no list of an owner's tasks is read. So runs are known whose tasks
-are still stored, and which the schedule placed as it is now, under one of its latest revisions, or for one of the
-backfills that it remembers.
+A run is found by the id that its task would have, without reading a list of the owner's tasks. Known runs are those
+whose tasks are still stored, and that the schedule placed with its present revision, with one of its latest revisions,
+or for one of the backfills that it remembers.
 
 Tasks exist minutes before they are due, and many never begin. Runs that are counted as they begin are known from that
-(`Activity.latest`). Where any number may run at once, nothing is written as runs begin, so the tasks of the latest
-times are read. The result is kept with the schedule when its timing changes, and once a day, because tasks are removed
-some time after their end.
+count (`Activity.latest`). If any number of runs may overlap, nothing is written as runs begin, so the tasks of the
+latest times are read. The result is stored with the schedule when its timing changes, and once a day, because tasks are
+removed some time after their end.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ if TYPE_CHECKING:
 
 
 REVISIONS = 10
-"""The latest revisions of a schedule whose runs are known, although its timing has changed since."""
+"""Latest revisions of a schedule whose runs remain known after its timing has changed."""
 _FEWEST = 50
-"""Occurrences that are examined at a time, if there are so many: most of them may have a run."""
+"""Smallest number of occurrences examined at a time: most of them may have a run."""
 
 
 def known_runs(
     tasks: TaskStore, stored: StoredSchedule, schedule: Schedule, run: BackfillRun, horizon: Millis
 ) -> KnownRuns:
-    """Read which of the next occurrences of a backfill have a run already.
+    """The next occurrences of a backfill that have a run already.
 
     Args:
-        tasks: where the tasks of its schedule are.
-        stored: its schedule.
-        schedule: the same, for the arithmetic.
-        run: the backfill, as far as it has come.
+        tasks: store of the schedule's tasks.
+        stored: the stored schedule.
+        schedule: the same schedule, for computing times.
+        run: the backfill with its progress.
         horizon: how far ahead its occurrences are placed.
 
     Raises:
@@ -73,7 +73,7 @@ def known_runs(
 
 
 def former_revisions(stored: StoredSchedule, schedule: Schedule) -> list[tuple[StoredSchedule, Schedule]]:
-    """The schedule under each of its latest revisions, as if that had had the present timing."""
+    """The schedule under each of its latest revisions, with the present timing."""
     former = range(max(1, stored.revision - REVISIONS), stored.revision)
     return [
         (
@@ -90,7 +90,7 @@ def possible_ids(
     former: list[tuple[StoredSchedule, Schedule]],
     others: Sequence[BackfillRun],
 ) -> set[TaskId]:
-    """The ids that tasks of an occurrence may have."""
+    """The possible ids of an occurrence's tasks."""
     nominal = occurrence.nominal
     ids = {stored.id_of(occurrence), *(each.task_id for each in stored.stopped if each.nominal == nominal)}
     ids |= {before.id_of(judged(schedule, nominal)) for before, schedule in former}
@@ -102,22 +102,22 @@ def possible_ids(
 
 
 def _is_run(task: Task) -> bool:
-    """Whether a task is a run of its occurrence: one that ended before it began is none."""
+    """Whether a task is a run of its occurrence: not if it ended before it began."""
     return task.erased or task.finished_at is None or bool(task.attempt_history)
 
 
 _FIRST_BATCH, _BATCH = 5, 100
-"""Records that are read at once: the latest run has nearly always begun."""
+"""Records read in one request: the latest run has nearly always begun."""
 _MOST = 1_000
-"""Times whose tasks are read at most."""
+"""Maximum number of times whose tasks are read."""
 MOST_IN_PASS = _FIRST_BATCH + _BATCH
-"""The same for an expansion pass, which looks again in the next one: each minute while no worker runs."""
+"""The same for an expansion pass, which continues in the next pass: each minute while no worker runs."""
 
 
 def latest_run(
     tasks: TaskStore, stored: StoredSchedule, schedule: Schedule, now: Millis, most: int = _MOST
 ) -> BegunRun | None:
-    """The latest run of its timing that has begun, among so many of its latest times.
+    """The latest run of its timing that has begun, among the given number of its latest times.
 
     Raises:
         Unavailable: the store did not answer.
@@ -133,7 +133,7 @@ def latest_run(
 
 
 def is_due(stored: StoredSchedule, now: Millis) -> bool:
-    """Whether its latest run is to be kept with it again."""
+    """Whether its latest run must be stored with it again."""
     if stored.counts_runs or stored.last_run is None:
         return False
     return stored.latest_run is None or stored.latest_run.started_at < now - DAY

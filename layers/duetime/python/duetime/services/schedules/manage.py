@@ -1,7 +1,7 @@
-"""Updating, pausing and deleting schedules.
+"""Updates, pauses and deletes schedules.
 
-A change places the schedule's next timer first, then writes the schedule, then expands it at once: what a caller that
-dies leaves undone is found by the trigger at that timer.
+A change first sets the schedule's next timer, then writes the schedule, then expands it at once. If the caller crashes,
+the trigger completes the change at that timer.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
 
 
 def _accept(_stored: StoredSchedule) -> None:
-    """Any schedule may be paused and resumed."""
+    """Accepts any schedule."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleManager:
     """Reads, updates, pauses and deletes schedules, each for its owner.
 
-    Every method that names a schedule raises `ScheduleNotFound` if there is none of that name, and those that take a
-    version `ScheduleVersionMismatch` if it is at another one. All may raise `Unavailable`.
+    Every method that names a schedule raises `ScheduleNotFound` if no schedule has that name, and those that take a
+    version raise `ScheduleVersionMismatch` if the schedule has another one. All may raise `Unavailable`.
     """
 
     writer: ScheduleWriter
@@ -50,11 +50,11 @@ class ScheduleManager:
     runtime: Runtime
 
     def get(self, owner: str, name: str) -> StoredSchedule:
-        """Read a schedule, its payload too."""
+        """Read a schedule with its payload."""
         return self.writer.read_with_payload(owner, name)
 
     def list(self, owner: str, after: str, limit: int) -> Sequence[StoredSchedule]:
-        """An owner's schedules by their names, eventually consistently; the list goes on behind `after`."""
+        """An owner's schedules by name, eventually consistent; the list continues after `after`."""
         return self.stores.schedules.list_after(owner, after, limit)
 
     def update(
@@ -65,12 +65,13 @@ class ScheduleManager:
         version: int | None = None,
         by: Attribution = BY_OWNER,
     ) -> StoredSchedule:
-        """Update a schedule; what was placed and is to come is placed again.
+        """Update a schedule; upcoming placed occurrences are placed again.
 
-        What was due by now and has not begun is dropped if the new timing does not mean its time, and else runs.
+        Occurrences that are due but have not begun are dropped if the new timing does not include their time; otherwise
+        they run.
 
         Raises:
-            FieldInvalid: a field cannot be accepted, or its time never comes.
+            FieldInvalid: a field is invalid, or the schedule never has a run.
         """
         before = self.writer.read(owner, name, version)
         seen = before
@@ -82,8 +83,8 @@ class ScheduleManager:
             known = self._with_payload(stored).spec if update.task else stored.spec
             spec = update.of(known)
             if _is_same(spec, known) and "remaining_runs" not in update.fields:
-                # Another revision would have what is to come placed again, for nothing. A repeat of what was cut off
-                # comes here, too.
+                # Another revision would place the upcoming occurrences again without need. A repeat of an interrupted
+                # update comes here too.
                 replaced_payload = stored.former_payload
                 return stored
             if update.task is not None:
@@ -98,7 +99,7 @@ class ScheduleManager:
             if update.task is None or not update.task.has_payload:
                 return after
             stored_payload = stored_payload or self.writer.store_payload(stored.uid, spec.task.payload)
-            # Of this try: another change may have replaced that of the one before.
+            # Payload of this attempt: a concurrent change may have replaced the previous attempt's.
             replaced_payload = stored.payload
             return replace(
                 after, payload=stored_payload, former_payload=stored.payload if stored.payload.is_outside else None
@@ -111,15 +112,15 @@ class ScheduleManager:
         return self.writer.expand(self.writer.with_stopped_since(seen, after))
 
     def _with_payload(self, stored: StoredSchedule) -> StoredSchedule:
-        """With the payload in its specification, for an update is merged into both."""
+        """The schedule with the payload in its specification, as an update is merged into both."""
         payload = self.writer.with_payload(stored).payload.data or b""
         return replace(stored, spec=replace(stored.spec, task=replace(stored.spec.task, payload=payload)))
 
     def delete(self, owner: str, name: str, version: int | None = None) -> None:
-        """Remove a schedule; what was placed and has not begun is dropped when its time comes."""
+        """Delete a schedule; placed occurrences that have not begun are dropped at their times."""
         stored = self.writer.read(owner, name, version)
         if stored.outside_payloads:
-            # The trigger comes later, and lets expire what a process that vanishes has left.
+            # If this process crashes, the trigger later expires the contents that it has left.
             self.writer.write_timer(stored)
         for _ in range(TRIES):
             expires_at = self.runtime.now() + DELETION_MARKER_LIFE
@@ -129,12 +130,12 @@ class ScheduleManager:
             try:
                 stored = self.writer.read_again(stored, version)
             except ScheduleNotFound:
-                # Somebody else has removed it; what has its name now is another one.
+                # A concurrent request has deleted it; the name now belongs to another schedule.
                 return
         raise busy(name)
 
     def get_for_deletion(self, owner: str, name: str) -> StoredSchedule:
-        """Read a schedule, as `get` does; should it be gone, whoever removed it may not have come to its payloads."""
+        """Read a schedule, as `get` does; if it is already deleted, remove payloads that its deletion may have left."""
         try:
             return self.get(owner, name)
         except ScheduleNotFound:
@@ -151,11 +152,12 @@ class ScheduleManager:
         version: int | None = None,
         check: Callable[[StoredSchedule], None] = _accept,
     ) -> StoredSchedule:
-        """Hold a schedule; what was placed and has not begun does not run. One that is held gets the reason.
+        """Pause a schedule; placed occurrences that have not begun do not run. A paused schedule gets the new reason.
 
-        One that is held for that reason stays as it is, whatever its version: the first answer may have been lost.
+        A schedule that is paused for the same reason stays as it is, whatever its version: the first response may have
+        been lost.
 
-        `check` raises if the schedule, as it is just before it is written, is not to be paused.
+        `check` raises if the schedule, just before it is written, must not be paused.
 
         Raises:
             ScheduleStateConflict: it has ended.
@@ -193,15 +195,15 @@ class ScheduleManager:
         by: Attribution = BY_OWNER,
         check: Callable[[StoredSchedule], None] = _accept,
     ) -> StoredSchedule:
-        """Let a schedule go on from now: what was due while it was held is not caught up.
+        """Resume a schedule from now on: occurrences that came due during the pause are not caught up.
 
-        One that is active stays as it is, whatever its version, as in `pause`.
+        An active schedule stays as it is, whatever its version, as in `pause`.
 
-        `check` raises if the schedule, as it is just before it is written, is not to be resumed.
+        `check` raises if the schedule, just before it is written, must not be resumed.
 
         Raises:
             ScheduleStateConflict: it has ended.
-            FieldInvalid: a calendar that it names is gone, or its task's target may not be called any more.
+            FieldInvalid: a calendar that it names was deleted, or its task's target is no longer allowed.
         """
 
         def going_on(stored: StoredSchedule) -> StoredSchedule:
@@ -223,23 +225,23 @@ class ScheduleManager:
 
 
 def _is_same(after: ScheduleSpec, before: ScheduleSpec) -> bool:
-    """Whether an update changes nothing that is stored; what types it allows is not."""
+    """Whether an update changes nothing that is stored; the allowed types are not stored."""
     task = replace(after.task, allow_unknown_type=before.task.allow_unknown_type)
     return replace(after, task=task) == before
 
 
 def with_spec(stored: StoredSchedule, spec: ScheduleSpec, now: Millis, calendars: Sequence[Calendar]) -> StoredSchedule:
-    """In its next revision, with another specification; active again if it had ended.
+    """The schedule in its next revision, with another specification; active again if it had ended.
 
     Args:
-        stored: the schedule, knowing what its user stopped.
-        spec: what it is to be; of the changes of single occurrences it keeps those that its timing means.
+        stored: the schedule, marked with the occurrences that its user stopped.
+        spec: new specification; changes of single occurrences stay if the timing includes them.
         now: the time.
-        calendars: as far as they are known.
+        calendars: the known calendars.
     """
     has_same_timing = spec.has_timing_of(stored.spec)
     if spec.changed_occurrences and spec.changed_occurrences == stored.spec.changed_occurrences and not has_same_timing:
-        # Others that it names now are not known here.
+        # Calendars that it newly names are not known here.
         known = calendars if spec.calendars == stored.spec.calendars else ()
         schedule = replace(stored, spec=spec).schedule(known)
         spec = replace(spec, changed_occurrences=kept_by(schedule, spec.changed_occurrences, now))
@@ -248,7 +250,7 @@ def with_spec(stored: StoredSchedule, spec: ScheduleSpec, now: Millis, calendars
     if not has_same_timing:
         after = with_new_timing(after)
     elif stored.state is ScheduleState.PAUSED:
-        # What is due after the pause runs, whenever its instant was.
+        # Occurrences due after the pause run, whenever their instant was.
         after = replace(after, done=stored.done)
     return replace(after, state=ScheduleState.ACTIVE) if after.state is ScheduleState.ENDED else after
 
@@ -256,7 +258,7 @@ def with_spec(stored: StoredSchedule, spec: ScheduleSpec, now: Millis, calendars
 def _in_next_revision(
     stored: StoredSchedule, spec: ScheduleSpec
 ) -> Callable[[StoredSchedule, Millis, Sequence[Calendar]], StoredSchedule]:
-    """How an update brings a schedule to its next revision: what becomes of the occurrences that were due by now."""
+    """The kind of the next revision: decides what happens to the occurrences already due."""
     is_permanent = stored.is_permanent or spec.written.permanent is not None
     if stored.state is ScheduleState.ACTIVE and spec.has_timing_of(stored.spec):
         return edited
@@ -265,7 +267,7 @@ def _in_next_revision(
 
 @dataclass(frozen=True, slots=True)
 class OccurrenceChanger:
-    """Changes occurrences that are to come, for their schedule's owner."""
+    """Changes single upcoming occurrences for their schedule's owner."""
 
     writer: ScheduleWriter
     runtime: Runtime
@@ -278,10 +280,10 @@ class OccurrenceChanger:
         version: int | None = None,
         by: Attribution = BY_OWNER,
     ) -> StoredSchedule:
-        """Skip, move or run early a single occurrence that is to come, or take that back; twice is once.
+        """Skip, move or run early a single upcoming occurrence, or revert that; repeating it is safe.
 
         Raises:
-            FieldInvalid: it is no occurrence of the schedule, or not to come, or its new time cannot be.
+            FieldInvalid: it is no upcoming occurrence of the schedule, or its new time is invalid.
         """
         before = seen = self.writer.read(owner, name, version)
 
@@ -295,7 +297,7 @@ class OccurrenceChanger:
             spec = replace(seen.spec, changed_occurrences=changes)
             after = with_spec(seen, spec, self.runtime.now(), calendars)
             if not request.is_ahead_of(changes, after.updated_at):
-                # This process stood still meanwhile.
+                # This process was suspended meanwhile.
                 raise busy(name)
             return after.after_action(ScheduleAction.UPDATED, by, after.updated_at, (CHANGED_OCCURRENCES,))
 

@@ -1,4 +1,4 @@
-"""Manual runs of schedules: one now, or those of a past period."""
+"""Manual runs of schedules: a single run now, or a backfill of a past period."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ _BY_HAND = "run"
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """What is to be backfilled: [start, end], so many occurrences a minute.
+    """The period of a backfill, [start, end], and the number of occurrences per minute.
 
     Attributes:
-        only_missing: whether occurrences that have a run already are passed over.
+        only_missing: whether occurrences that already have a run are skipped.
         overlap: `ALLOW_ALL`, or `BUFFER_ALL`: each run waits for the end of the schedule's other runs.
     """
 
@@ -58,9 +58,9 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class ManualRuns:
-    """Runs of a schedule's task that its owner requests beside its timing.
+    """Runs of a schedule's task that its owner requests in addition to its timing.
 
-    Every method raises `ScheduleNotFound` if there is no schedule of that name, and may raise `Unavailable`.
+    Every method raises `ScheduleNotFound` if no schedule has that name, and may raise `Unavailable`.
     """
 
     writer: ScheduleWriter
@@ -78,24 +78,24 @@ class ManualRuns:
         by: Attribution = BY_OWNER,
         traceparent: str | None = None,
     ) -> Accepted[Task]:
-        """Have a schedule's task run once, now, whatever its recurrence and even if it is held.
+        """Run a schedule's task once, now, whatever its recurrence and even if the schedule is paused.
 
         Args:
-            owner: of the schedule.
-            name: of the schedule.
-            version: that it must be at; `None` for any.
-            key: by which the request is known again.
-            by: who asks for it.
-            traceparent: the trace of the request.
+            owner: owner of the schedule.
+            name: name of the schedule.
+            version: required version; `None` for any.
+            key: idempotency key of the request.
+            by: who requests it.
+            traceparent: trace of the request.
 
         Returns:
-            The task; it may yet be skipped because of the run before, as any occurrence. Repeated by its key, the task
+            The task; like any occurrence, it may still be skipped because of the previous run. For a repeat, the task
             of the first request.
 
         Raises:
-            KeyReused: its idempotency key came with another request before.
-            TaskDeleted: its idempotency key made a task that was deleted since.
-            ScheduleVersionMismatch: it is at another version.
+            KeyReused: its idempotency key was used with a different request.
+            TaskDeleted: the task of its idempotency key has been deleted.
+            ScheduleVersionMismatch: it is not at the required version.
         """
         now = self.runtime.now()
         known = self.repeats.known(owner, key, now)
@@ -103,14 +103,14 @@ class ManualRuns:
             if task.erased:
                 raise TaskDeleted(task.id)
             return Accepted(task, is_replay=True)
-        # What is known was at that version when it came first.
+        # A repeat was checked against that version when it first came.
         stored = self.writer.read(owner, name, version if known is None else None)
         at = now if known is None else known.created_at
-        # By its key, the id of a repeat is that of the first request, which may have come to an end before its write.
+        # A repeat has the id of the first request, which may have crashed before its write.
         occurrence = Occurrence(at, at, at, f"now {self.runtime.nonce() if key is None else key.text}")
         task_id = stored.id_of(occurrence, _BY_HAND)
         if known is not None and known.task_id != task_id:
-            # The schedule that it was sent for is gone; this is another one of its name.
+            # The schedule that the request was sent for is deleted; this is another one of its name.
             raise ScheduleNotFound(name)
         if key is not None and known is None and self.repeats.remember(owner, key, task_id, now) is not None:
             return self.run(owner, name, version, key, by, traceparent)
@@ -118,11 +118,11 @@ class ManualRuns:
         return self._produced(stored, Due(occurrence, Cause.MANUAL, _BY_HAND, traceparent, calendars=calendars), by)
 
     def _produced(self, stored: StoredSchedule, due: Due, by: Attribution) -> Accepted[Task]:
-        """The task of a run by hand, counted and sent, unless a repeat of its request was first."""
+        """Create, count and send the task of a manual run, unless a repeat of its request was first."""
         occurrence_tasks = self.writer.expander.planner.occurrence_tasks
         task, is_new = occurrence_tasks.produce_once(stored, due, occurrence_tasks.task_of(stored))
         with suppress(Unavailable, ScheduleNotFound):
-            # Before its message: whoever takes the task up counts it if that was lost.
+            # Counted before its message is sent: if the count is lost, the worker that takes the task adds it.
             self.writer.write(stored, None, partial(with_manual_run, task=task, now=self.runtime.now(), by=by))
         self.enqueuer.send_due([task])
         if not is_new:
@@ -138,13 +138,13 @@ class ManualRuns:
         key: IdempotencyKey | None = None,
         by: Attribution = BY_OWNER,
     ) -> Accepted[BackfillRun]:
-        """Have the occurrences of a past period run, at a pace. Repeated by its key, it is the backfill of then.
+        """Run the occurrences of a past period at a given rate. A repeat with the same key returns the first backfill.
 
         Raises:
-            FieldInvalid: the period is empty, not past, or nothing comes in it, or the pace is out of bounds.
-            KeyReused: its idempotency key came with another body before.
-            ScheduleStateConflict: too many backfills are on their way.
-            ScheduleVersionMismatch: it is at another version.
+            FieldInvalid: the period is empty, not past or without occurrences, or the rate is out of bounds.
+            KeyReused: its idempotency key was used with a different body.
+            ScheduleStateConflict: too many backfills are running.
+            ScheduleVersionMismatch: it is not at the required version.
         """
         now = self.runtime.now()
         known = self.repeats.known(owner, key, now)
@@ -165,7 +165,7 @@ class ManualRuns:
 
         def backfilled(stored: StoredSchedule) -> StoredSchedule:
             if _found(stored, run_id) is not None:
-                # A repeat of the same request was first: what has become of its backfill stays so.
+                # A concurrent repeat of the same request was first: its backfill stays as it is.
                 return stored
             if len(stored.open_backfills) >= MAX_BACKFILLS:
                 raise ScheduleStateConflict(name, f"busy with {MAX_BACKFILLS} backfills", "given another")
@@ -175,7 +175,7 @@ class ManualRuns:
             after = replace(stored.with_backfill(BackfillRun(run_id, wanted, size)), version=stored.version + 1)
             return after.after_action(ScheduleAction.BACKFILL_REQUESTED, by, now, subject=run_id)
 
-        # What is refused uses up no key.
+        # A rejected request uses up no key.
         backfilled(before)
         if key is not None and known is None and self.repeats.remember(owner, key, made, now) is not None:
             return self.backfill(owner, name, period, version, key, by)
@@ -183,14 +183,14 @@ class ManualRuns:
         return Accepted(_backfill_of(self.writer.expand(after), run_id))
 
     def _made_by(self, stored: StoredSchedule, key: IdempotencyKey | None, asked_at: Millis) -> TaskId:
-        """What a request for a backfill makes: by its key, the same for each repeat, of the same schedule."""
+        """The id for a backfill request: with a key, the same for each repeat to the same schedule."""
         if key is None:
             return TaskId.of(asked_at, 0, self.runtime.random_source.bits(_TAIL_BITS))
         digest = sha256(f"{stored.uid}\0{key.text}".encode()).digest()
         return TaskId.of(asked_at, 0, int.from_bytes(digest[: _TAIL_BITS // 8], "big"))
 
     def backfills(self, owner: str, name: str) -> Sequence[BackfillRun]:
-        """The backfills of a schedule: those on their way, and the latest that have finished."""
+        """The backfills of a schedule: the running ones, and the latest finished ones."""
         return self.writer.read(owner, name).backfills
 
     def get_backfill(self, owner: str, name: str, backfill_id: str) -> BackfillRun:
@@ -202,7 +202,7 @@ class ManualRuns:
         return _backfill_of(self.writer.read(owner, name), backfill_id)
 
     def cancel_backfill(self, owner: str, name: str, backfill_id: str, by: Attribution = BY_OWNER) -> BackfillRun:
-        """End a backfill; what it has placed, a few minutes' worth, still runs. One that has ended stays as it is.
+        """Cancel a backfill; tasks already placed, a few minutes' worth, still run. A finished one stays as it is.
 
         Raises:
             BackfillNotFound: the schedule has none of this id.
@@ -236,5 +236,5 @@ def _found(stored: StoredSchedule, backfill_id: str) -> BackfillRun | None:
 
 
 def _id_of(made: TaskId) -> str:
-    """The id of a backfill: the same for each repeat of its request."""
+    """The id of a backfill, the same for each repeat of its request."""
     return sha256(made.text.encode()).hexdigest()[:_ID_LENGTH]

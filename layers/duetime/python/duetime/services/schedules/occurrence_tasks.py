@@ -1,4 +1,4 @@
-"""Making the tasks of a schedule's occurrences exist: making one twice is making it once."""
+"""Creates the tasks of a schedule's occurrences; creating one again changes nothing."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """An occurrence that is to be placed.
+    """An occurrence to place.
 
     Attributes:
-        cause: why.
-        purpose: what else than its recurrence it is made for, such as a backfill's id.
-        requested_in: the trace of the request for a manual run.
-        is_buffered: whether it is a backfill's run that waits for the end of the schedule's other runs.
-        calendars: by which the schedule's times before and after it are known.
+        cause: reason for the run.
+        purpose: origin other than the recurrence, such as a backfill's id.
+        requested_in: trace of the request for a manual run.
+        is_buffered: whether it is a backfill's run, which waits for the end of the schedule's other runs.
+        calendars: calendars for computing the times before and after it.
     """
 
     occurrence: Occurrence
@@ -50,10 +50,10 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class OccurrenceTasks:
-    """Produces the tasks of occurrences.
+    """Creates the tasks of occurrences.
 
     Attributes:
-        rules: what a task must be to be accepted.
+        rules: rules for accepting tasks.
     """
 
     contents: ContentStore
@@ -62,27 +62,27 @@ class OccurrenceTasks:
     rules: CreationRules
 
     def check(self, stored: StoredSchedule) -> None:
-        """Reject a schedule whose tasks nobody could run.
+        """Reject a schedule whose tasks could not run.
 
         Raises:
-            FieldInvalid: its task's target may not be called.
+            FieldInvalid: its task's target is not allowed.
         """
         _within_task(self.rules.targets.target_of, stored.spec.task)
 
     def accept(self, owner: str, task: TaskSpec) -> None:
-        """Reject the task of a schedule as the same task by itself is rejected when it is requested.
+        """Reject a schedule's task for the same reasons as a task that is created directly.
 
         Raises:
-            FieldInvalid: its target may not be called, or no handler is known for its type; so for a topology's nodes.
+            FieldInvalid: its target is not allowed, or its type has no handler; also for a topology's nodes.
         """
         _within_task(lambda spec: self.rules.accept(self.rules.resolved(owner, spec)), task)
 
     def task_of(self, stored: StoredSchedule) -> TaskSpec:
-        """What each of its tasks is: of a definition, a run of the version that is the latest now, if it names none.
+        """The specification of the schedule's tasks; a definition without a version means its latest one now.
 
         Raises:
-            ContentExpired: its payload lies outside the schedule and is gone.
-            FieldInvalid: there is no such definition, or its parameters are others.
+            ContentExpired: its payload is stored outside the schedule and has expired.
+            FieldInvalid: the definition does not exist, or the parameters do not fit it.
         """
         task = replace(stored.spec.task, payload=self.contents.fetch(stored.uid, stored.payload))
         try:
@@ -91,36 +91,36 @@ class OccurrenceTasks:
             raise refusal.inside("task") from None
 
     def task_for(self, stored: StoredSchedule, dues: Sequence[Due]) -> TaskSpec:
-        """What these occurrences are; of a schedule that has placed none yet, the payload is made to last.
+        """The specification for these occurrences; if the schedule has placed none yet, its payload is retained.
 
         Raises:
-            ContentExpired: its payload lies outside the schedule and is gone.
-            FieldInvalid: there is no such definition, or its parameters are others.
+            ContentExpired: its payload is stored outside the schedule and has expired.
+            FieldInvalid: the definition does not exist, or the parameters do not fit it.
         """
         is_new = stored.last_run is None or stored.last_run.revision != stored.revision
         if stored.payload.is_outside and is_new:
-            # Here, where the trigger comes too: whoever wrote the schedule may have vanished.
+            # Done here as well, for the trigger: the process that wrote the schedule may have crashed.
             self.contents.retain(stored.uid, stored.payload)
         if stored.former_payload is not None and is_new:
             self.contents.expire(stored.uid, stored.former_payload, unless_referenced(stored.updated_at))
         return self.task_of(stored) if dues else stored.spec.task
 
     def expire_payloads(self, removed: StoredSchedule | RemovedSchedule) -> None:
-        """Let what a schedule that is gone had outside of it expire; its tasks have payloads of their own."""
+        """Expire the contents of a deleted schedule; its tasks have their own payloads."""
         for payload in removed.outside_payloads:
             self.contents.expire(removed.uid, payload, unless_referenced(self.runtime.now()))
 
     def produce(self, stored: StoredSchedule, due: Due, spec: TaskSpec, tick: str | None = None) -> Task:
-        """Make the task of an occurrence exist; `Enqueuer.send_due` must follow.
+        """Create the task of an occurrence; `Enqueuer.send_due` must follow.
 
         Args:
-            stored: its schedule.
+            stored: the schedule.
             due: the occurrence.
-            spec: what the schedule's tasks are.
-            tick: the context of the span in which the trigger does so.
+            spec: specification of the schedule's tasks.
+            tick: span context of the trigger's tick.
 
         Raises:
-            FieldInvalid: its target may not be called any more.
+            FieldInvalid: its target is no longer allowed.
             Unavailable: the store did not answer.
         """
         return self.produce_once(stored, due, spec, tick)[0]
@@ -128,7 +128,7 @@ class OccurrenceTasks:
     def produce_once(
         self, stored: StoredSchedule, due: Due, spec: TaskSpec, tick: str | None = None
     ) -> tuple[Task, bool]:
-        """Make the task of an occurrence exist, as `produce` does, and say whether it was this call that made it."""
+        """Create the task of an occurrence, as `produce` does, and return whether this call created it."""
         span = run_span(stored.spec.task.type, stored.name, (tick, stored.traceparent), due.requested_in)
         with self.runtime.tracer.span(span) as opened:
             context = opened.context or due.requested_in or stored.traceparent
@@ -143,7 +143,7 @@ class OccurrenceTasks:
         expiry = unless_referenced(occurrence.due_at)
         content = self.contents.keep(task_id, payload_name(spec.target), spec.payload, expiry)
         task = new_task(task_id, spec, stored.owner, occurrence.due_at, now, content)
-        # A calendar moves an occurrence, and not its id.
+        # A calendar moves an occurrence but does not change its id.
         ref = stored.schedule_ref(occurrence.nominal, due.cause, due.calendars)
         if due.is_buffered:
             ref = replace(ref, is_buffered=True, reports=True)
@@ -151,12 +151,12 @@ class OccurrenceTasks:
         is_new = self.enqueuer.produce(task)
         kept = content if is_new else self._payload_of(task)
         if kept.is_outside:
-            # Also when another has written the record: it may not have come so far.
+            # Also if another process wrote the record: it may have crashed before this step.
             self.contents.retain(task_id, kept, expiry)
         return task, is_new
 
     def _payload_of(self, task: Task) -> Content:
-        """The payload that the record has which another has written: of a definition, perhaps of another version."""
+        """The payload of a record that another process wrote, perhaps from another version of the definition."""
         known = None if definition_of(task.target) is None else self.enqueuer.tasks.read(task.id)
         return task.payload if known is None else known.payload
 

@@ -1,4 +1,4 @@
-"""What an occurrence asks its schedule before it begins, and tells it when it has ended."""
+"""Applies a schedule's rules before an occurrence begins, and updates the schedule when it has ended."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ if TYPE_CHECKING:
 
 _TRIES = 20
 _MOST_COUNTED = 20
-"""So many runs are known by their ids before those are left out that have ended an attempt."""
+"""Up to this number of runs are kept by id before ended ones are removed."""
 
 
 class _Again(Enum):
-    """Somebody else's write came between."""
+    """A concurrent write came first."""
 
     NOW = "now"
 
@@ -70,9 +70,9 @@ _TRY_AGAIN = _Again.NOW
 
 @dataclass(frozen=True, slots=True)
 class OverlapControl:
-    """Keeps occurrences to what their schedules are now, and to one after the other.
+    """Applies a schedule's present state and overlap policy to its occurrences.
 
-    Every method may raise `Unavailable`: then the message comes back, and it is done again.
+    Every method may raise `Unavailable`: then the message comes back, and the call is repeated.
     """
 
     stores: Stores
@@ -82,9 +82,9 @@ class OverlapControl:
     run_queue: RunQueue
 
     def held(self, task: Task) -> Postponed | Skipped | None:
-        """Whether a task that was just claimed may begin, as far as its schedule is concerned.
+        """Whether the schedule lets a just-claimed task begin.
 
-        One that has begun before goes on to its end, whatever has happened to its schedule.
+        A task that has begun before runs to its end, whatever has happened to its schedule.
         """
         schedule_ref = task.schedule_ref
         if schedule_ref is None or task.state is State.ROLLING_BACK or task.attempt_history:
@@ -97,7 +97,7 @@ class OverlapControl:
                 self._remark(task, unwanted.reason, once=True)
             return unwanted
         if schedule_ref.cause is Cause.MANUAL:
-            # Whoever made it may have died before it was counted.
+            # The process that created it may have crashed before counting it.
             self._write(task, partial(with_manual_run, task=task, now=self.runtime.now()), stored)
         stored = for_run(stored, schedule_ref)
         if may_overlap(stored) and (stored.runs_limit is None or schedule_ref.cause is Cause.BACKFILL):
@@ -108,7 +108,7 @@ class OverlapControl:
         return verdict
 
     def follow(self, task: Task) -> None:
-        """Do what the end of an occurrence means for its schedule; doing it twice is doing it once."""
+        """Update the schedule after the end of an occurrence; repeating it is safe."""
         schedule_ref = task.schedule_ref
         if schedule_ref is None:
             return
@@ -125,9 +125,9 @@ class OverlapControl:
     def _in_turn(
         self, task: Task, schedule_ref: ScheduleRef, stored: StoredSchedule, activity: Activity
     ) -> Postponed | Skipped | None:
-        """Let one occurrence begin at a time, and no more than may; where some may wait, the first of them is the next.
+        """Let occurrences begin one at a time, within the limit on runs; if runs may wait, the first in line is next.
 
-        That it begins is counted in the same write.
+        The same write counts the start.
         """
         for _ in range(_TRIES):
             seen = activity.of(stored.uid)
@@ -143,15 +143,15 @@ class OverlapControl:
             found, activity = self.stores.schedules.read(stored.owner, stored.name)
             if found is None or found.uid != stored.uid:
                 return Skipped(f"the schedule {stored.name!r} was deleted", SkipCode.DELETED)
-        raise Unavailable(f"the occurrences of {stored.name!r} were written by others again and again")
+        raise Unavailable(f"the occurrences of {stored.name!r} have too many concurrent writes")
 
     def _by_overlap(self, task: Task, stored: StoredSchedule, seen: Activity) -> Postponed | Skipped | _Again | None:
-        """What the overlap policy says, once that is stored; `_TRY_AGAIN` if somebody else's write came between."""
+        """The decision of the overlap policy, once it is stored; `_TRY_AGAIN` after a concurrent write."""
         others = self.run_queue.others(stored, task, seen)
         roomy = self.run_queue.with_room(stored, task, seen)
         decision = start_decision(stored, task, roomy, others, self.runtime.now())
         if decision.stop is not None:
-            # First: should this worker die now, the next one finds what is to be stopped, or stopped already.
+            # First: if this worker crashes now, the next one finds the run to stop, or finds it stopped.
             self.run_queue.stop(decision.stop, task)
         after = decision.activity
         if decision.verdict is None and stored.runs_limit is not None:
@@ -161,7 +161,7 @@ class OverlapControl:
         return _TRY_AGAIN
 
     def _with_known(self, activity: Activity, former: TaskId | None) -> Activity:
-        """With the run that was the latest before known by its id: it may come to its start again, or never call."""
+        """Keep the id of the previous latest run: it may reach its start again, or never call its target."""
         known = tuple(each for each in (*activity.counted, former) if each is not None)
         activity = replace(activity, counted=known)
         if len(known) < _MOST_COUNTED:
@@ -171,18 +171,18 @@ class OverlapControl:
         return replace(activity, counted=tuple(each for each in known if each in found and is_to_begin(found[each])))
 
     def _make_room(self, task: Task, stored: StoredSchedule, activity: Activity) -> None:
-        """Let the first that waits for this one's end begin at once, without waiting for its next check."""
+        """Start the first run that waits for this one at once, before its next check."""
         seen = activity.of(stored.uid)
         if seen.active != task.id:
             return
         if not self._save(stored, replace(seen, active=None)):
-            raise Unavailable(f"the occurrences of {stored.name!r} were written by somebody else")
+            raise Unavailable(f"the occurrences of {stored.name!r} had a concurrent write")
         following = self.run_queue.next_in_turn(seen)
         if following is not None and following.state in STARTABLE:
             self.enqueuer.move(following, Move.REPLACE, self.runtime.now(), Guard(version=following.version), {})
 
     def _go_on(self, task: Task) -> None:
-        """Have the chain of a permanent schedule go on; should this be lost, the schedule's own timer repairs it."""
+        """Continue the chain of a permanent schedule; if this is lost, the schedule's own timer repairs it."""
         for _ in range(_TRIES):
             stored, _activity = self.stores.schedules.read(
                 task.owner, task.schedule_ref.schedule if task.schedule_ref else ""
@@ -195,7 +195,7 @@ class OverlapControl:
             if not stored.is_current(last):
                 return
             if last.task_id != task.id:
-                # Decided already; whoever did so may have died before its run was there.
+                # Decided already; the process that decided it may have crashed before it created the run.
                 if self.stores.tasks.read(last.task_id) is None:
                     self._produce(stored, last.nominal)
                 return
@@ -207,14 +207,14 @@ class OverlapControl:
                 if after.last_run is not None and after.state is ScheduleState.ACTIVE:
                     self._produce(after, after.last_run.nominal)
                 return
-        raise Unavailable(f"the schedule {stored.name if stored else ''!r} was written again and again")
+        raise Unavailable(f"the schedule {stored.name if stored else ''!r} has too many concurrent writes")
 
     def _produce(self, stored: StoredSchedule, nominal: Millis) -> None:
         occurrence_tasks = self.expander.planner.occurrence_tasks
         try:
             run = occurrence_tasks.produce(stored, Due(run_of(stored, nominal)), occurrence_tasks.task_of(stored))
         except FieldInvalid:
-            # Its target may not be called any more, or its definition has changed: the next check pauses the schedule.
+            # Its target is no longer allowed, or its definition has changed: the next check pauses the schedule.
             return
         self.enqueuer.send_due([run])
 
@@ -234,17 +234,17 @@ class OverlapControl:
             held = paused(marked, now, reason, calendars, still_due=still_due)
             if self.stores.schedules.save(held, self.runtime.nonce()):
                 return
-        raise Unavailable(f"the schedule {schedule_ref.schedule!r} was written by others again and again")
+        raise Unavailable(f"the schedule {schedule_ref.schedule!r} has too many concurrent writes")
 
     def _remark(self, task: Task, reason: str, *, once: bool = False, gives_back: bool = False) -> None:
-        """Have the schedule remember why an occurrence did not run, and count it; doing it twice is doing it once.
+        """Record with the schedule why an occurrence did not run, and count it; repeating it is safe.
 
         Args:
-            task: of the occurrence.
-            reason: why.
-            once: whether one remark is enough for all of which it is true.
-            gives_back: whether another occurrence may run in its place, if the number of runs is limited: it is placed
-                at once, and else by the trigger. A run that is given back twice places one that is not let begin.
+            task: task of the occurrence.
+            reason: the reason.
+            once: whether one remark covers all occurrences with the same reason.
+            gives_back: whether another occurrence may run in its place, if the number of runs is limited. It is placed
+                at once, or later by the trigger. If a run is given back twice, the additional one may not begin.
         """
         schedule_ref = task.schedule_ref
         if schedule_ref is None:
@@ -265,12 +265,12 @@ class OverlapControl:
 
         after = self._write(task, remarked)
         if after is not None and lacked_runs and after.state is ScheduleState.ACTIVE:
-            # The trigger comes in a minute, which may be too late for the next time.
+            # The trigger runs within a minute, which may be too late for the next time.
             timer = ScheduleTimer(after.uid, after.owner, after.name, after.generation, self.runtime.now())
             self.enqueuer.send_due(self.expander.expand([timer]).tasks)
 
     def _is_placed_again(self, stored: StoredSchedule, schedule_ref: ScheduleRef) -> bool:
-        """Whether an occurrence that a change replaced has another task, or will get one: then nothing is skipped."""
+        """Whether an occurrence replaced by a change has or will get another task: then nothing is skipped."""
         nominal = schedule_ref.nominal
         if stored.state is not ScheduleState.ACTIVE:
             return False
@@ -287,7 +287,7 @@ class OverlapControl:
         changed: Callable[[StoredSchedule], StoredSchedule],
         stored: StoredSchedule | None = None,
     ) -> StoredSchedule | None:
-        """Write a change of a task's schedule, again if somebody else's write comes between; the schedule after it."""
+        """Write a change of a task's schedule, repeated after concurrent writes; returns the schedule after it."""
         name, mark = (task.schedule_ref.schedule, task.schedule_ref.mark) if task.schedule_ref else ("", "")
         for _ in range(_TRIES):
             if stored is None:
@@ -298,7 +298,7 @@ class OverlapControl:
             if after == stored or self.stores.schedules.save(after, self.runtime.nonce()):
                 return after
             stored = None
-        raise Unavailable(f"the schedule {name!r} was written by others again and again")
+        raise Unavailable(f"the schedule {name!r} has too many concurrent writes")
 
     def _save(self, stored: StoredSchedule, activity: Activity) -> bool:
         return self.stores.schedules.save_activity(stored.owner, stored.name, activity, self.runtime.nonce())
@@ -306,7 +306,7 @@ class OverlapControl:
 
 @dataclass(frozen=True, slots=True)
 class RunQueue:
-    """Reads the runs that go on or wait. Every method may raise `Unavailable`."""
+    """Reads running and waiting runs. Every method may raise `Unavailable`."""
 
     tasks: TaskStore
     task_control: TaskControl
@@ -314,7 +314,7 @@ class RunQueue:
     clock: Clock
 
     def others(self, stored: StoredSchedule, task: Task, seen: Activity) -> OtherRuns:
-        """The other runs, as one that wants to begin finds them; no more are read than its turn depends on."""
+        """The other runs, seen by a run that is about to begin; reads only the runs that its turn depends on."""
         if stored.spec.overlap not in LATEST_RUNS or stored.is_permanent:
             ahead = [] if seen.active is None else [seen.active]
             ahead += seen.waiting[: seen.waiting.index(task.id)] if task.id in seen.waiting else seen.waiting
@@ -326,18 +326,18 @@ class RunQueue:
         return OtherRuns(active if active is not None and active.finished_at is None else None, latest)
 
     def with_room(self, stored: StoredSchedule, task: Task, seen: Activity) -> Activity:
-        """Without those that have ended, if there would be no room for one more otherwise."""
+        """The activity; drops ended runs from its waiting ones if the limit on them is reached."""
         if task.id in seen.waiting or not 0 < waiting_limit(stored) <= len(seen.waiting):
             return seen
         found = self.tasks.read_many(list(seen.waiting), consistent=True)
         return replace(seen, waiting=tuple(each for each in seen.waiting if each in found and _is_open(found[each])))
 
     def next_in_turn(self, seen: Activity) -> Task | None:
-        """The first of those that wait."""
+        """The first waiting run."""
         return self._first_open(seen.waiting)
 
     def stop(self, run: Task, successor: Task) -> None:
-        """Ask a run to stop, or cancel it where it waits for its retry: another takes its place. Twice is once."""
+        """Ask a run to stop, or cancel it if it waits for a retry: another takes its place. Repeating it is safe."""
         ref = successor.schedule_ref
         reason = f"the run of {to_iso(ref.nominal if ref else successor.due_at)} takes its place"
         try:
@@ -348,13 +348,13 @@ class RunQueue:
             # It has ended meanwhile.
             return
         except VersionMismatch as error:
-            raise Unavailable(f"the task {run.id} was written by others again and again") from error
+            raise Unavailable(f"the task {run.id} has too many concurrent writes") from error
         if asked.finished_at is None and isinstance(asked.target, TopologyTarget):
-            # It finds the request at its next check.
+            # The run finds the request at its next check.
             self.enqueuer.remind(asked, self.clock.now())
 
     def _first_open(self, ids: Iterable[TaskId]) -> Task | None:
-        """The first of these tasks that has not come to its end."""
+        """The first of these tasks that has not ended."""
         found = (self.tasks.read(each) for each in ids)
         return next((each for each in found if each is not None and _is_open(each)), None)
 

@@ -1,4 +1,4 @@
-"""What a schedule has done and will do."""
+"""Past and future occurrences of schedules."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
     from duetime.ports.stores import Stores
 
 _NEAR = 100
-"""Occurrences that are checked to find the next one that runs."""
+"""Occurrences examined to find the next one that runs."""
 _FEW = 3
-"""Occurrences before and after now whose tasks are read at first."""
+"""Occurrences before and after now whose tasks are read first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """An occurrence as its owner may see it.
+    """An occurrence as shown to its owner.
 
     Attributes:
-        task_id: of its task; `None` if it does not run, or is not placed yet.
+        task_id: id of its task; `None` if it does not run, or is not placed yet.
         task: its task, if it still exists.
-        note: why it does not run, or what else is to be said of it.
+        note: why it does not run, or another remark.
     """
 
     occurrence: Occurrence
@@ -55,7 +55,7 @@ class Seen:
 
 
 def seen_of(occurrence: Occurrence, task: Task) -> Seen:
-    """An occurrence that has a task: it ran if that has begun, whatever excludes it by now."""
+    """An occurrence that has a task: it ran if the task has begun, even if the schedule now excludes it."""
     if not occurrence.runs:
         occurrence = replace(occurrence, runs=True, due_at=task.due_at, note="")
     is_dropped = task.error is not None and not task.attempt_history
@@ -64,16 +64,16 @@ def seen_of(occurrence: Occurrence, task: Task) -> Seen:
 
 @dataclass(frozen=True, slots=True)
 class SchedulePreview:
-    """Tells what comes and what came; nothing is created."""
+    """Shows past and future occurrences; creates nothing."""
 
     stores: Stores
     clock: Clock
 
     def resolve(self, owner: str, names: Sequence[str], field: str = "calendars") -> tuple[Calendar, ...]:
-        """The calendars of these names.
+        """The calendars with these names.
 
         Raises:
-            FieldInvalid: there is none of a name.
+            FieldInvalid: a named calendar does not exist.
         """
         found = []
         for index, name in enumerate(names):
@@ -84,26 +84,26 @@ class SchedulePreview:
         return tuple(found)
 
     def upcoming(self, stored: StoredSchedule, count: int) -> Sequence[Occurrence]:
-        """The next occurrences, those that do not run among them; none of a schedule that no clock moves on."""
+        """The next occurrences, including those that do not run; none for a permanent or inactive schedule."""
         if stored.is_permanent or stored.state is not ScheduleState.ACTIVE:
             return []
         now = self.clock.now()
         return following(self._ahead(stored, now), now, count)
 
     def _ahead(self, stored: StoredSchedule, now: Millis) -> Schedule:
-        """The schedule, with the number of runs that remain from now on."""
+        """The schedule with the number of runs left from now on."""
         calendars = self.known_calendars(stored)
         schedule = stored.schedule(calendars)
         remaining = schedule.remaining_runs
         if remaining is None:
             return schedule
-        # It counts from what was placed, some of which is still to come.
+        # The number counts from the last placed occurrence, and some of the placed ones are still ahead.
         return replace(schedule, remaining_runs=remaining + len(coming(stored, now, calendars)))
 
     def forecast(self, owner: str) -> Forecast:
-        """What the owner's active schedules plan from now on; those that run permanently plan no times.
+        """The runs that the owner's active schedules plan from now on; permanent schedules plan no times.
 
-        Only the first schedules by name are counted: some need milliseconds each.
+        Only the first schedules by name are included, as some take milliseconds each.
         """
         now = self.clock.now()
         found = self.stores.schedules.list_after(owner, "", MAX_FORECAST_SCHEDULES + 1)
@@ -113,17 +113,17 @@ class SchedulePreview:
         return forecast(schedules, now, is_complete=len(found) == len(counted))
 
     def status(self, stored: StoredSchedule) -> ScheduleStatus:
-        """Where a schedule is."""
+        """The status of a schedule."""
         return self.statuses([stored])[0]
 
     def statuses(self, found: Sequence[StoredSchedule]) -> Sequence[ScheduleStatus]:
-        """Where schedules are; a few tasks of each are read, all at once."""
+        """The statuses of schedules; reads a few tasks of each, all in parallel."""
         ids = [task_id for stored in found for task_id in self._first_read(stored)]
         tasks = self.stores.tasks.read_many(list(dict.fromkeys(ids)))
         return [self._status(stored, tasks) for stored in found]
 
     def _first_read(self, stored: StoredSchedule) -> Iterator[TaskId]:
-        """The tasks from which the status of most schedules follows."""
+        """The tasks that determine the status of most schedules."""
         if stored.activity.latest is not None:
             yield stored.activity.latest.task_id
         if stored.is_permanent:
@@ -140,7 +140,7 @@ class SchedulePreview:
         begun = [run for task in own if (run := begun_run(task)) is not None]
         counted = stored.activity.latest
         if counted is not None and counted.task_id not in tasks:
-            # Its task is gone.
+            # Its task has been removed.
             begun.append(counted)
         if not begun and not stored.is_permanent:
             schedule = stored.schedule(self.known_calendars(stored))
@@ -159,7 +159,7 @@ class SchedulePreview:
         return max(0, stored.runs_started - len(ahead) - len(delayed))
 
     def _next_at(self, stored: StoredSchedule, tasks: Mapping[TaskId, Task]) -> Millis | None:
-        """When it runs next: what its user has stopped, or ran early, is not to come."""
+        """When the schedule runs next, without occurrences that its user has stopped or run early."""
         last = stored.last_run
         if stored.state is not ScheduleState.ACTIVE or (stored.is_permanent and last is None):
             return None
@@ -175,7 +175,7 @@ class SchedulePreview:
         for each in placed:
             task = tasks.get(stored.id_of(each))
             if task is None and each.nominal <= now:
-                # It was of a revision before, or ran at another time.
+                # It belonged to an earlier revision, or ran at another time.
                 continue
             if task is None or _is_to_come(task):
                 return each.due_at if task is None else task.due_at
@@ -188,20 +188,20 @@ class SchedulePreview:
         return [*self._delayed(stored), *ahead]
 
     def _delayed(self, stored: StoredSchedule) -> Sequence[Occurrence]:
-        """The occurrence whose time has come and that a calendar, jitter or spread has delayed beyond now, if any."""
+        """The occurrence whose time has passed and that a calendar, jitter or spread delays, if any."""
         now = self.clock.now()
         found = latest_occurrence(stored, now, self.known_calendars(stored))
         is_ahead = found is not None and found.runs and found.due_at > now and found.nominal <= stored.done
         return [found] if found is not None and is_ahead else []
 
     def occurrences(self, stored: StoredSchedule, start: Millis, end: Millis, limit: int) -> list[Seen]:
-        """The occurrences in [start, end] of the present timing in order, past and coming, with their tasks.
+        """The occurrences of the present timing in [start, end] in order, with their tasks.
 
-        Those before its last change are left out: its timing was another then. Of a permanent schedule only the
+        Occurrences before the last change are left out, as the timing was different. For a permanent schedule only the
         latest run is known.
         """
         found = list(self._found(stored, start, end, limit))
-        # Also of those that a calendar excludes: it may have been replaced since they ran.
+        # Including those that a calendar excludes: it may have been replaced since they ran.
         ids = {each.key: stored.id_of(each) for each in found if each.nominal <= stored.done}
         found_tasks = self.stores.tasks.read_many(list(ids.values()))
         tasks = {task_id: task for task_id, task in found_tasks.items() if not task.erased}
@@ -234,7 +234,7 @@ class SchedulePreview:
         return Seen(occurrence, None, None, note)
 
     def known_calendars(self, stored: StoredSchedule) -> tuple[Calendar, ...]:
-        """Its calendars; none if one of them is gone."""
+        """Its calendars; none if one of them has been deleted."""
         try:
             return self.resolve(stored.owner, stored.spec.calendars)
         except FieldInvalid:
@@ -242,12 +242,12 @@ class SchedulePreview:
 
 
 def _is_to_come(task: Task) -> bool:
-    """Whether a task that a schedule has placed is to run at its time."""
+    """Whether a placed task will run at its time."""
     return is_to_begin(task) and task.state is not State.PAUSED and task.state not in LEASED
 
 
 def _latest_by_hand(stored: StoredSchedule) -> TaskId | None:
-    """The latest run that its user started, if its remarks still have it."""
+    """The latest manual run that the schedule's remarks still contain."""
     if stored.counts_runs:
         return None
     notes = (each.note for each in reversed(stored.log) if each.note.startswith(RUN_BY_HAND))

@@ -1,9 +1,9 @@
-"""The runs of a schedule, over its whole life and all its changes, newest first.
+"""Lists a schedule's runs over all its revisions, newest first.
 
-Its tasks are found in its owner's list, where they are for as long as they are kept: no run costs a write for it. What
-became of older runs is not known here; the archive has their tasks, if there is one, and the page says so. A
-page examines a bounded number of the owner's tasks. What has no task follows from the schedule: of its present timing
-by arithmetic, of what was before from its remarks.
+The runs are found in the owner's list of tasks for as long as the tasks are stored, so a run needs no additional write.
+Older runs are unknown here; if there is an archive, it has their tasks, and the page says so. A page examines a bounded
+number of the owner's tasks. Occurrences without tasks are computed from the present timing, or taken from the
+schedule's remarks for earlier times.
 """
 
 from __future__ import annotations
@@ -46,29 +46,29 @@ if TYPE_CHECKING:
     from duetime.services.tasks.read import TaskReader
 
 PLANNED = 5
-"""Runs that are planned, on the first page."""
+"""Planned runs on the first page."""
 _PASSED_OVER = 5
-"""Pages that are read at most for one with a run that is wanted."""
+"""Maximum number of pages read to find one with a matching run."""
 _REQUESTED = frozenset({Cause.MANUAL, Cause.BACKFILL})
 OF_ITS_TIMING = frozenset({Cause.SCHEDULE, Cause.CATCH_UP})
-"""Causes of runs that stand for a time of a schedule's timing, and are no extra ones."""
+"""Causes of runs that belong to a time of the schedule's timing; other runs are additional."""
 _DELAYS = ("jitter_seconds", "spread_seconds")
 _PAGES = 5
-"""Pages of an owner's tasks that are examined for the runs at one time."""
+"""Pages of an owner's tasks examined for the runs at one time."""
 _MOST_AT_ONCE = 60
-"""Occurrences whose tasks are looked for at one time: those of a minute."""
+"""Occurrences whose tasks are read for one time: those of a minute."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunsQuery:
-    """Which runs.
+    """Selects runs.
 
     Attributes:
-        after: where the page before ended; the list goes on behind it.
-        since: the first time that they were scheduled for.
-        before: the time behind the last one.
-        limit: most tasks on a page.
-        statuses: only what became of them so; empty for all.
+        after: end of the previous page.
+        since: earliest scheduled time.
+        before: end of the scheduled times, exclusive.
+        limit: maximum number of tasks on a page.
+        statuses: statuses to include; empty for all.
     """
 
     after: TaskId | None = None
@@ -78,7 +78,7 @@ class RunsQuery:
     statuses: frozenset[RunStatus] = frozenset()
 
     def has(self, run: ScheduleRun) -> bool:
-        """Whether a run is meant; one of a backfill, which stands for an earlier time, by when it was due."""
+        """Whether a run matches; a backfill's run, which belongs to an earlier time, is compared by its due time."""
         if self.statuses and run.status not in self.statuses:
             return False
         at = run.task.due_at if run.task is not None and run.cause in _REQUESTED else run.nominal
@@ -87,12 +87,12 @@ class RunsQuery:
 
 @dataclass(frozen=True, slots=True)
 class RunsAt:
-    """The tasks that a schedule has created for a time, under whatever revision.
+    """The tasks that a schedule has created for a time, in any revision.
 
     Attributes:
-        tasks: those that still exist; what its user deleted is left in its place.
-        former: those of an earlier schedule that had its name.
-        is_complete: whether all tasks were examined that may be among them.
+        tasks: the existing tasks, including the records left in place of deleted ones.
+        former: tasks of an earlier schedule with the same name.
+        is_complete: whether all possible tasks were examined.
     """
 
     tasks: Sequence[Task]
@@ -115,13 +115,13 @@ class ScheduleRuns:
     retention: Millis
 
     def list(self, owner: str, name: str, query: RunsQuery) -> RunPage:
-        """A page of a schedule's runs; it may be empty and still have a successor.
+        """A page of a schedule's runs; it may be empty and still have a next page.
 
-        If only some are wanted, pages that have none of them are passed over: of a frequent schedule the first have
-        what is to come.
+        If a filter is set, pages without matching runs are skipped: the first pages of a frequent schedule contain only
+        planned runs.
 
         Raises:
-            ScheduleNotFound: there is none of that name.
+            ScheduleNotFound: no schedule has that name.
         """
         stored, _ = self.stores.schedules.read(owner, name)
         if stored is None:
@@ -138,7 +138,7 @@ class ScheduleRuns:
         since = max(query.since, stored.created_at)
         top = query.after
         if top is None and query.before is not None:
-            # It is due later than it was scheduled for by this much at most.
+            # Its due time is later than its scheduled time by this much at most.
             delay = (stored.spec.jitter_seconds + stored.spec.spread_seconds) * SECOND
             top = TaskId.of(query.before + delay, 0, 0)
         listed = ListQuery(owner, top, limit=query.limit, since=since)
@@ -148,14 +148,14 @@ class ScheduleRuns:
         others, reached = self._without_tasks(stored, page.tasks, floor, ceiling)
         after = page.after
         if reached > floor:
-            # So many have no task that they fill the page: it ends where they do.
+            # Occurrences without tasks fill the page, which ends with them.
             after = TaskId.of(reached, 0, 0)
         now = self.clock.now()
-        # Of another schedule that had its name before, nothing is listed.
+        # Runs of an earlier schedule with the same name are not listed.
         own = [each for each in page.tasks if each.schedule_ref and each.schedule_ref.mark == stored.mark]
         runs = [run_of_task(each, now) for each in own if after is None or each.id >= after]
         planned = self._planned(stored, query) if query.after is None else ()
-        # Nothing but its tasks tells when a permanent schedule ran.
+        # Only its tasks show when a permanent schedule ran.
         changed = max(stored.updated_at, self._kept_since) if stored.is_permanent else stored.updated_at
         found = _newest_first(run for run in (*planned, *runs, *others) if query.has(run))
         return RunPage(stored, found, since, max(since, changed), self._kept_since, self._is_archived, after)
@@ -163,13 +163,13 @@ class ScheduleRuns:
     def occurrences(
         self, owner: str, name: str, start: Millis, end: Millis, limit: int
     ) -> tuple[Sequence[Seen], Millis]:
-        """The occurrences in [start, end] in order, and from when on all of them are listed: since its last change.
+        """The occurrences in [start, end] in order, and the time from which the list is complete: the last change.
 
-        Of times before only those are known whose tasks still exist, among the first of the owner's tasks of that
+        Earlier occurrences are known only if their tasks still exist, among the first of the owner's tasks of that
         time.
 
         Raises:
-            ScheduleNotFound: there is none of that name.
+            ScheduleNotFound: no schedule has that name.
         """
         stored, _ = self.stores.schedules.read(owner, name)
         if stored is None:
@@ -181,7 +181,7 @@ class ScheduleRuns:
         return before, stored.updated_at
 
     def _before_the_change(self, stored: StoredSchedule, start: Millis, end: Millis, limit: int) -> Sequence[Seen]:
-        """The occurrences in [start, end] that have a task, whatever the timing was; the first of them."""
+        """The first occurrences in [start, end] that have a task, whatever the timing was."""
         found: dict[Millis, Task] = {}
         after: TaskId | None = TaskId.of(max(start, stored.created_at), 0, 0)
         until = end + _longest_delay(stored)
@@ -190,7 +190,7 @@ class ScheduleRuns:
             page = self.task_reader.list(ListQuery(stored.owner, after, descending=False, limit=MAX_PAGE), wanted)
             for task in page.tasks:
                 nominal = _nominal_of(stored, task)
-                # One that was placed again by a later revision counts as that.
+                # An occurrence that a later revision placed again counts once.
                 if nominal is not None and start <= nominal <= end and (nominal not in found or task.attempt_history):
                     found[nominal] = task
             after = page.after
@@ -203,11 +203,11 @@ class ScheduleRuns:
         ]
 
     def at(self, stored: StoredSchedule, first: Millis, length: Millis) -> RunsAt:
-        """What a schedule has created for the times from `first` on, over all its changes.
+        """The tasks that a schedule has created for the times from `first` on, over all its changes.
 
-        First by the ids that follow from it: of its timing under its latest revisions, and of the backfills that it
-        remembers. Unless they find a run of that very time, the owner's tasks of that time are read, as `list` does:
-        a timing of before a change may have had a run there.
+        They are first looked up by the ids of its timing in its latest revisions and of the backfills that it
+        remembers. Unless that finds a run of exactly that time, the owner's tasks of that time are read, as in `list`:
+        an earlier timing may have had a run there.
         """
         end = first + length
         by_id = [] if stored.is_permanent else self._by_id(stored, first, end)
@@ -224,14 +224,14 @@ class ScheduleRuns:
     def _by_id(self, stored: StoredSchedule, first: Millis, end: Millis) -> Sequence[Task]:
         schedule = replace(stored.schedule(self.schedule_preview.known_calendars(stored)), remaining_runs=None)
         meant = list(between(schedule, first - 1, end - 1, _MOST_AT_ONCE))
-        # One before may have been delayed into that time.
+        # An earlier occurrence may have been delayed into that time.
         meant += preceding(schedule, first, 1)
         former = former_revisions(stored, schedule)
         ids = {task_id for each in meant for task_id in possible_ids(stored, each, former, stored.backfills)}
         return list(self.stores.tasks.read_many(sorted(ids)).values())
 
     def _listed(self, stored: StoredSchedule, since: Millis, until: Millis) -> tuple[Sequence[Task], bool]:
-        """The tasks of schedules of its name that were due in [since, until), and whether all of them were found."""
+        """The tasks due in [since, until) of schedules with its name, and whether all of them were found."""
         found: list[Task] = []
         after: TaskId | None = TaskId.of(min(until, LAST_INSTANT), 0, 0)
         wanted = TaskFilter(schedule=stored.name)
@@ -253,7 +253,7 @@ class ScheduleRuns:
     def _without_tasks(
         self, stored: StoredSchedule, tasks: Sequence[Task], floor: Millis, ceiling: Millis
     ) -> tuple[Sequence[ScheduleRun], Millis]:
-        """The occurrences in [floor, ceiling) that have no task, and from which instant on they are known."""
+        """The occurrences in [floor, ceiling) that have no task, and the instant from which on they are known."""
         listed = frozenset(each.schedule_ref.nominal for each in tasks if each.schedule_ref)
         told = runs_remarked(stored.log, listed, floor, min(ceiling, stored.updated_at))
         if stored.is_permanent or ceiling <= stored.updated_at:
@@ -275,36 +275,36 @@ class ScheduleRuns:
         return [*(each for each in runs if each is not None), *earlier], reached
 
     def _planned(self, stored: StoredSchedule, query: RunsQuery) -> Iterable[ScheduleRun]:
-        """The next occurrences, as far as they have no tasks yet."""
+        """The next occurrences that have no tasks yet."""
         for each in self.schedule_preview.upcoming(stored, PLANNED):
             is_wanted = each.nominal >= query.since and (query.before is None or each.nominal < query.before)
-            # What runs and has been placed is listed by its task, on this page or on the next.
+            # Placed runs are listed by their tasks, on this page or the next.
             if is_wanted and (each.nominal > stored.done or not each.runs):
                 status = RunStatus.PLANNED if each.runs else RunStatus.SKIPPED
                 yield ScheduleRun(each.nominal, status, reason=each.note)
 
 
 def _nominal_of(stored: StoredSchedule, task: Task) -> Millis | None:
-    """The time of its timing that a task stands for; `None` for any other task."""
+    """The scheduled time that a task belongs to; `None` for any other task."""
     ref = task.schedule_ref
     is_own = ref is not None and ref.mark == stored.mark and ref.cause in OF_ITS_TIMING
     return ref.nominal if ref is not None and is_own else None
 
 
 def _is_at(task: Task, first: Millis, end: Millis) -> bool:
-    """Whether the time that a task stands for, or when it is due, lies in [first, end)."""
+    """Whether the scheduled time of a task, or its due time, lies in [first, end)."""
     nominal = task.due_at if task.schedule_ref is None else task.schedule_ref.nominal
     return first <= nominal < end or first <= task.due_at < end
 
 
 def _has_run(task: Task, nominal: Millis) -> bool:
-    """Whether a task has run for that time; one that was taken back may have an attempt that its worker lost."""
+    """Whether a task has run for that time; a skipped one may have an attempt whose worker crashed."""
     is_of_it = task.schedule_ref is not None and task.schedule_ref.nominal == nominal
     return is_of_it and bool(task.attempt_history) and (task.error is None or task.error.type != SKIPPED)
 
 
 def _longest_delay(stored: StoredSchedule) -> Millis:
-    """How much later than its time a run may have been due: if its delays were changed, or may have been, by any."""
+    """The longest possible delay of a run's due time; the maximum if its delays have changed, or may have."""
     updates = [each for each in stored.actions.records if each.action is ScheduleAction.UPDATED]
     is_known = not stored.actions.dropped and not any({*_DELAYS} & {*each.fields} for each in updates)
     spec = stored.spec

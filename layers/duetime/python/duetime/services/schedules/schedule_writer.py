@@ -1,4 +1,4 @@
-"""Conditional writes of schedules, for whatever their owners ask."""
+"""Conditional writes of schedules, for all requests of their owners."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 
 TRIES = 10
 _PATIENCE = 3 * SECOND
-"""How long a caller waits for a long expansion, such as a backfill at full pace; the trigger does the rest."""
+"""How long a caller waits for a long expansion, such as a backfill at full rate; the trigger does the rest."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleWriter:
-    """Reads and writes schedules for their owners: conditionally, with a timer first where one is needed.
+    """Reads and writes schedules for their owners: conditionally, and with a timer first if one is needed.
 
     Attributes:
         look_ahead: how far ahead of the clock the trigger reads, in milliseconds.
-        retention: how long the payload of a schedule that is gone is stored, in milliseconds.
+        retention: how long the payload of a deleted schedule is stored, in milliseconds.
     """
 
     stores: Stores
@@ -53,11 +53,11 @@ class ScheduleWriter:
     retention: Millis
 
     def read_with_payload(self, owner: str, name: str) -> StoredSchedule:
-        """Read a schedule, its payload too."""
+        """Read a schedule with its payload."""
         return self.with_payload(self.read(owner, name))
 
     def with_payload(self, stored: StoredSchedule) -> StoredSchedule:
-        """A schedule with its payload, unless that is no longer kept."""
+        """A schedule with its payload, unless that has expired."""
         payload = stored.payload
         if payload.data is None:
             with suppress(ContentExpired):
@@ -65,7 +65,7 @@ class ScheduleWriter:
         return replace(stored, payload=payload)
 
     def read(self, owner: str, name: str, version: int | None = None) -> StoredSchedule:
-        """A schedule as it is stored, its payload apart; at this version, if one is given."""
+        """A stored schedule without its payload; at the given version, if any."""
         stored, _ = self.stores.schedules.read(owner, name)
         if stored is None:
             raise ScheduleNotFound(name)
@@ -73,10 +73,10 @@ class ScheduleWriter:
         return stored
 
     def read_again(self, stored: StoredSchedule, version: int | None) -> StoredSchedule:
-        """The very schedule that was read before, as it is now.
+        """The present state of a schedule that was read before.
 
         Raises:
-            ScheduleNotFound: it is gone, even if there is another one of its name.
+            ScheduleNotFound: it has been deleted, even if another one has its name now.
         """
         found = self.read(stored.owner, stored.name)
         if found.uid != stored.uid:
@@ -85,7 +85,7 @@ class ScheduleWriter:
         return found
 
     def check(self, stored: StoredSchedule) -> None:
-        """Reject a schedule that cannot be, or whose time never comes."""
+        """Reject a schedule that is invalid, or that never has a run."""
         self.expander.planner.occurrence_tasks.check(stored)
         schedule = check(stored.schedule(self.expander.planner.calendars_of(stored)))
         if not stored.is_permanent and next_nominal(schedule, stored.done) is None:
@@ -104,11 +104,11 @@ class ScheduleWriter:
         *,
         with_timer: bool = False,
     ) -> StoredSchedule:
-        """Write a change, made again if somebody else's write comes between.
+        """Write a change; repeat it after concurrent writes.
 
         Args:
-            before: the schedule as it was read; another one that gets its name meanwhile is left alone.
-            version: at which it must be; `None` for any.
+            before: the schedule as read; another one with its name is not changed.
+            version: required version; `None` for any.
             changed: makes the change.
             with_timer: whether the trigger must expand it: then its timer comes first.
         """
@@ -126,36 +126,36 @@ class ScheduleWriter:
         raise busy(before.name)
 
     def marked(self, stored: StoredSchedule) -> StoredSchedule:
-        """The schedule before a change, knowing which occurrences ahead its user has stopped, or run early."""
+        """The schedule before a change, marked with the upcoming occurrences that its user has stopped or run early."""
         planner = self.expander.planner
         return planner.stopped_occurrences.marked(stored, self.runtime.now(), planner.known_calendars_of(stored))
 
     def with_stopped_since(self, before: StoredSchedule, after: StoredSchedule) -> StoredSchedule:
-        """The changed schedule, knowing also what was stopped, or began, while the change was written.
+        """The changed schedule, also marked with occurrences that were stopped or began during the write.
 
         Args:
-            before: as it was marked for the change.
-            after: as it was written.
+            before: schedule marked for the change.
+            after: schedule as written.
         """
         if after.revision == before.revision:
             return after
         planner = self.expander.planner
         with suppress(Unavailable, ScheduleNotFound):
-            # Should this be lost, what was stopped at that very moment comes after the change.
+            # If this write is lost, an occurrence stopped during the change still runs.
             calendars = planner.known_calendars_of(before)
             found = planner.stopped_occurrences.stopped_meanwhile(before, after, calendars)
             return self.write(after, None, partial(stopped_since, found=found)) if found else after
         return after
 
     def write_timer(self, stored: StoredSchedule) -> None:
-        """Set the timer by which the trigger expands it, in a minute that nobody has read yet."""
+        """Set the timer for the schedule's expansion by the trigger, in a minute that has not been read yet."""
         at = first_unread(self.runtime.now(), self.look_ahead)
         self.stores.tasks.add_schedule_timer(
             ScheduleTimer(stored.uid, stored.owner, stored.name, stored.generation, at)
         )
 
     def expand(self, stored: StoredSchedule) -> StoredSchedule:
-        """Place what is due soon, here and now; what goes wrong is repaired by the trigger at the schedule's timer."""
+        """Place occurrences that are due soon; the trigger repairs failures at the schedule's timer."""
         now = self.runtime.now()
         with suppress(Unavailable, ScheduleNotFound):
             timer = ScheduleTimer(stored.uid, stored.owner, stored.name, stored.generation, now)
@@ -163,27 +163,27 @@ class ScheduleWriter:
             found = self.read_with_payload(stored.owner, stored.name)
             if found.uid == stored.uid:
                 return found
-        # It may have been deleted since, and another one made of its name: what was requested was done all the same.
+        # It may have been deleted since, and its name reused: the request was still carried out.
         return stored
 
     def store_payload(self, uid: TaskId, data: bytes) -> Content:
         """Store the payload of a schedule's tasks, before the schedule refers to it."""
-        # A name of its own: of two changes at once, neither may overwrite the bytes of the one that is taken.
+        # A unique name: two concurrent changes must not overwrite each other's payload.
         expiry = unless_referenced(self.runtime.now())
         return self.stores.contents.keep(uid, f"{PAYLOAD}.{self.runtime.nonce()}", data, expiry)
 
     def retain_payload(self, stored: StoredSchedule) -> None:
-        """Let the payload last as long as a schedule that nobody checks; of any other the first check does."""
+        """Keep the payload of a schedule that is never checked; for any other, its first check does that."""
         if stored.payload.is_outside and not stored.is_expandable:
             self.stores.contents.retain(stored.uid, stored.payload)
 
     def expire_payloads(self, removed: StoredSchedule | RemovedSchedule) -> None:
-        """Let what a schedule that is gone had outside of it expire."""
+        """Expire the contents of a deleted schedule."""
         for payload in removed.outside_payloads:
             self.expire_payload(removed.uid, payload)
 
     def expire_payload(self, uid: TaskId, payload: Content) -> None:
-        """Let a payload expire that no schedule refers to any more; the tasks that do are there for some time."""
+        """Expire a payload that no schedule refers to any more; tasks may still refer to it for some time."""
         if payload.is_outside:
             self.stores.contents.expire(uid, payload, after_record(self.runtime.now() + self.retention))
 
@@ -200,5 +200,5 @@ def _field(written: Written) -> str:
 
 
 def busy(name: str) -> Unavailable:
-    """The error of a schedule that others write all the time."""
-    return Unavailable(f"the schedule {name!r} was written by others again and again")
+    """The error for a schedule with too many concurrent writes."""
+    return Unavailable(f"the schedule {name!r} has too many concurrent writes")

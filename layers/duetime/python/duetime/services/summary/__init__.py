@@ -1,1 +1,1 @@
-"""Counting tasks, and telling the counts."""
+"""Counts tasks, and reads the counts."""

@@ -1,4 +1,4 @@
-"""Counts tasks by what the table's stream tells, each write once."""
+"""Counts tasks from the table's stream, each write once."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 
 _TRIES = 20
-"""How often a set of steps is read again because somebody else has counted."""
+"""How often a set of steps is read again after a concurrent count."""
 _OWNERS_KNOWN = 10_000
-"""How many owners a process remembers to be in the list."""
+"""Number of owners that a process remembers to be listed."""
 
 
 class SummaryCounter:
     """`duetime.ports.change_consumers.ChangeConsumer` that keeps the counts right.
 
     Args:
-        store: of the counts.
+        store: store of the counts.
         runtime: counts several sets at once.
-        spread: into how many parts each owner's counts are split.
-        generations: of the counts.
+        spread: number of parts that each owner's counts are split into.
+        generations: generations of the counts.
         recounts: keeps the list of owners.
     """
 
@@ -56,12 +56,12 @@ class SummaryCounter:
         self._listed: set[str] = set()
 
     def consume(self, changes: ChangeBatch) -> None:
-        """Count what is not counted yet.
+        """Count changes that are not counted yet.
 
         Raises:
-            Unavailable: some of it is not counted; whoever repeats the batch counts the rest.
+            Unavailable: some changes are not counted; a repeat of the batch counts the rest.
         """
-        # Sets of the same part are written one after the other: they would refuse each other's transactions.
+        # Sets of the same part are written one after the other: their transactions would conflict.
         parts: dict[tuple[str, int], list[tuple[StepSet, list[Step]]]] = {}
         for of, steps in self._steps(changes).items():
             parts.setdefault((of.owner, of.part), []).append((of, steps))
@@ -102,19 +102,19 @@ class SummaryCounter:
                 counted = counted.followed_by(first)
             else:
                 return
-        raise Unavailable(f"the steps of {of.owner} could not be counted: others count all the time")
+        raise Unavailable(f"the steps of {of.owner} could not be counted: too many concurrent writes")
 
 
 class SummaryRecounter:
     """Recounts older tasks, and begins a new generation of counts when changes may have been lost.
 
     Args:
-        store: of generations and recounts.
-        counts: of what changes tell of.
-        spread: into how many parts each owner's counts are split.
+        store: store of generations and recounts.
+        counts: store of the counts.
+        spread: number of parts that each owner's counts are split into.
         generations: begins new ones.
-        runtime: the time; writes several counts at once.
-        pages: the most megabytes of the table that one run reads; 0: nothing is recounted.
+        runtime: clock; writes counts in parallel.
+        pages: maximum megabytes of the table that one run reads; 0 means no recounts.
     """
 
     def __init__(
@@ -134,32 +134,32 @@ class SummaryRecounter:
         self._pages = pages
 
     def begin_anew(self) -> None:
-        """Begin a new generation: whoever runs duetime has asked for it."""
-        self._generations.begin_next("it was asked for")
+        """Begin a new generation at an operator's request."""
+        self._generations.begin_next("an operator requested it")
 
     def run(self) -> None:
         """Count one part of the table, if that is due.
 
         Raises:
-            Unavailable: the store fails. What was begun is begun anew later.
+            Unavailable: the store fails; the part is counted again later.
         """
         stored = self._store.generation() if self._pages else None
         if stored is None:
             return
         now = self._runtime.now()
         if stored.was_unread(now):
-            self._generations.begin_next("changes were not read for long")
+            self._generations.begin_next("changes were not read for a long time")
             return
         begun = stored.advanced(now)
         has_part = begun is not None and begun.recounting is not None and begun.recounting.busy_since == now
         if not has_part and stored.lets_counts_expire(now):
             self._expire_counts(begun or stored, now)
-        # Of two at once, one stores what it begins.
+        # Of two concurrent runs, one stores its start.
         elif begun is not None and self._store.save(begun, self._runtime.nonce()) and has_part:
             self._count_part()
 
     def _expire_counts(self, present: Generation, now: Millis) -> None:
-        """Let the counts of ended generations expire, of some owners; done twice, it is done once."""
+        """Set the expiry of some owners' counts of ended generations; repeating it is safe."""
         owners = self._store.owners(present.ended_counts.owner, SUMMARY_OWNERS_AT_ONCE)
         parts = product(owners, range(self._spread))
         self._runtime.executor.map(lambda each: self._counts.expire_counts(*each, present.number, now), parts)
@@ -179,23 +179,23 @@ class SummaryRecounter:
         self._store.save(present.after_part(read), self._runtime.nonce())
 
     def _add(self, generation: Generation, key: tuple[str, str], numbers: dict[Group, int]) -> None:
-        assert generation.recounting is not None  # noqa: S101 - `_count_part` has checked it
+        assert generation.recounting is not None  # noqa: S101 - checked by `_count_part`
         self._store.add_older(generation, generation.recounting, *key, numbers)
 
 
 _GENERATION_TRIES = 20
-"""How often the generation is read again because somebody else has written it."""
+"""How often the generation is read again after a concurrent write."""
 _FIRST_CHANGES = MINUTE
-"""A task that was created so long before the first changes that are read was not counted by its changes."""
+"""A task created this long before the first changes read was not counted by its changes."""
 
 
 class Generations:
-    """Knows the generation of the counts for a minute, and begins the next one.
+    """Caches the generation of the counts for a minute, and begins the next one.
 
     Args:
-        store: of the generations.
-        runtime: the time.
-        is_recounting: whether older tasks are recounted. If not, all tasks are counted by their changes only.
+        store: store of the generations.
+        runtime: clock.
+        is_recounting: whether older tasks are recounted; if not, tasks are counted only by their changes.
     """
 
     def __init__(self, store: SummaryRecounts, runtime: Runtime, *, is_recounting: bool) -> None:
@@ -205,10 +205,10 @@ class Generations:
         self._known: tuple[Millis, Generation] | None = None
 
     def present(self, first_change: Millis) -> Generation:
-        """The generation that changes are counted in.
+        """The generation in which changes are counted.
 
         Args:
-            first_change: when the earliest of them was made.
+            first_change: time of the earliest change.
         """
         now = self._runtime.now()
         if self._known is None or now - self._known[0] >= SUMMARY_KNOWN:
@@ -227,12 +227,12 @@ class Generations:
             if stored.since > now or not self._is_recounting:
                 return stored
             if self._store.save(stored.next(now), self._runtime.nonce()):
-                self._runtime.telemetry.note("the counts of tasks begin anew", reason=why)
+                self._runtime.telemetry.note("the counts of tasks restart", reason=why)
                 self._known = None
-        raise Unavailable("the generation of the counts could not be stored: others write it all the time")
+        raise Unavailable("the generation of the counts could not be stored: too many concurrent writes")
 
     def _first(self, first_change: Millis) -> Generation:
-        """The first generation: it counts all tasks if there were none before the changes that are read."""
+        """The first generation: it counts all tasks if none existed before the changes that are read."""
         now = self._runtime.now()
         fresh = Generation(0, 0, now)
         if self._is_recounting and not self._store.is_fresh(first_change - _FIRST_CHANGES):

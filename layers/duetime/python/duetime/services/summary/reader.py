@@ -1,4 +1,4 @@
-"""Answers how many tasks there are."""
+"""Reads the counts of tasks."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class SummaryReader:
-    """Reads the parts of an owner's counts at once.
+    """Reads the parts of an owner's counts in parallel.
 
     Args:
-        store: of the counts.
-        recounts: of older tasks.
-        runtime: the time; reads several parts at once.
-        spread: into how many parts each owner's counts are split; 0 if nothing is counted.
+        store: store of the counts.
+        recounts: recounts of older tasks.
+        runtime: clock; reads parts in parallel.
+        spread: number of parts that each owner's counts are split into; 0 if counting is off.
         operators: who may see the counts of all owners.
     """
 
@@ -41,18 +41,18 @@ class SummaryReader:
         """An owner's counts.
 
         Raises:
-            SummaryOff: the settings have nothing counted.
+            SummaryOff: counting is off in the settings.
         """
         return self._read(owner, self._generation())
 
     def read_owners(self, caller: str, after: str, limit: int) -> tuple[Sequence[tuple[str, Summary]], str | None]:
-        """The counts of the owners behind one, by their names.
+        """The counts of the owners after the given one, in order of name.
 
         Returns:
-            The counts, and the last owner if there may be more.
+            The counts, and the last owner if there may be another page.
 
         Raises:
-            SummaryOff: the settings have nothing counted.
+            SummaryOff: counting is off in the settings.
             OperatorRequired: the caller may not see them.
         """
         self._operators.require(caller)

@@ -1,1 +1,1 @@
-"""What clients do with tasks."""
+"""Use cases of clients with tasks."""

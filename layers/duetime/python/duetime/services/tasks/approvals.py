@@ -1,4 +1,4 @@
-"""Approving and rejecting tasks that wait for it."""
+"""Approves and rejects tasks that wait for an approval."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 
 _TRIES = 5
 _CHECK_PAUSE = 100
-"""Milliseconds. A worker that claims an approval writes twice and calls nothing."""
+"""Milliseconds. A worker that claims an approval makes two writes and calls nothing."""
 _REPEATED = {Action.APPROVED: "with another payload", Action.REJECTED: "for another reason"}
-"""How a decision can differ from the same one before."""
+"""How a decision can differ from an earlier one on the same task."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a person has decided.
+    """A person's decision.
 
     Attributes:
-        payload: of an approval, the result of the task: JSON text in UTF-8.
+        payload: for an approval, the result of the task: JSON text in UTF-8.
     """
 
     approve: bool
@@ -49,7 +49,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Approvals:
-    """Takes decisions: each is one write, which only applies while the task waits for it.
+    """Records decisions: each is one write, which applies only while the task waits for it.
 
     Attributes:
         retention: how long a finished task is kept, in milliseconds.
@@ -62,13 +62,13 @@ class Approvals:
     retention: Millis
 
     def decide(self, owner: str, task_id: TaskId, decision: Decision, version: int | None, by: Attribution) -> Task:
-        """Approve or reject a task; deciding the same again changes nothing.
+        """Approve or reject a task; repeating the same decision changes nothing.
 
         Raises:
-            TaskNotFound: there is none, or it is another owner's.
-            StateConflict: it does not wait for an approval, or was decided otherwise: with another payload, too.
-            VersionMismatch: it is at another version.
-            Unavailable: a worker has had it for longer than a check takes, or a store did not answer; send it again.
+            TaskNotFound: it does not exist, or belongs to another owner.
+            StateConflict: it does not wait for an approval, or has another decision or payload.
+            VersionMismatch: it is not at the required version.
+            Unavailable: a worker has held it longer than a check takes, or a store did not answer; send it again.
         """
         action = Action.APPROVED if decision.approve else Action.REJECTED
         for _ in range(_TRIES):
@@ -86,10 +86,10 @@ class Approvals:
                 count_outcome(self.runtime.telemetry, result.task)
                 let_key_expire(self.stores, result.task)
                 return result.task
-        raise Unavailable(f"the task {task_id} was written by others again and again")
+        raise Unavailable(f"the task {task_id} has too many concurrent writes")
 
     def _is_repeated(self, task: Task, action: Action, decision: Decision, by: Attribution) -> bool:
-        """Whether a task has ended by the very same decision."""
+        """Whether a task has ended by the same decision."""
         if not task.is_terminal or _decided(task) is not action:
             return False
         if not decision.approve:
@@ -103,9 +103,9 @@ class Approvals:
         return _canonical(stored) == _canonical(decision.payload)
 
     def _written(self, task: Task, decision: Decision, sets: TaskChanges, by: Attribution) -> WriteResult:
-        """Write the outcome; a worker does what follows it."""
+        """Write the outcome; a worker does the steps after it."""
         now, is_node = self.runtime.now(), task.node_ref is not None
-        # A node is kept as long as its topology, whose end gives it its expiry.
+        # A node is kept as long as its topology, whose end sets the node's expiry.
         sets |= {"finished_at": None, "expires_at": None if is_node else now + self.retention, "waiting_for": None}
         guard = Guard(version=task.version)
         if not decision.approve:
@@ -120,7 +120,7 @@ class Approvals:
 
 
 def _decided(task: Task) -> Action | None:
-    """How a task was decided, if that is the last that was done about it."""
+    """The decision on a task, if that is its latest action."""
     last = task.actions.records[-1:]
     return last[0].action if last and last[0].action in _REPEATED else None
 
@@ -134,5 +134,5 @@ def _obstacle(task: Task, action: Action) -> str:
 
 
 def _canonical(data: bytes) -> str:
-    """JSON text with its keys in order: equal for equal values, and different for 1, 1.0 and true."""
+    """JSON text with sorted keys: equal for equal values, and different for 1, 1.0 and true."""
     return json.dumps(json.loads(data), sort_keys=True)

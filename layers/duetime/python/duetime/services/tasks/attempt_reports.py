@@ -1,4 +1,4 @@
-"""Reports of targets that work asynchronously: heartbeats, progress and the end of an attempt."""
+"""Reports of asynchronous targets: heartbeats, progress and the end of an attempt."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _TIME_IS_OVER = "the attempt's deadline is over"
 
 @dataclass(frozen=True, slots=True)
 class AttemptReports:
-    """Takes what targets report of attempts that they work on by themselves: progress, and the end.
+    """Processes reports of targets that work asynchronously: progress, and the end of an attempt.
 
-    Every method raises `TaskNotFound` for a task that does not exist or is another owner's.
+    Every method raises `TaskNotFound` if the task does not exist or belongs to another owner.
     """
 
     task_reader: TaskReader
@@ -49,14 +49,14 @@ class AttemptReports:
     runtime: Runtime
 
     def notify(self, owner: str, task_id: TaskId, fence: int, ending: Ending) -> Task:
-        """Take the end of an attempt from its target.
+        """Record the end of an attempt as reported by its target.
 
-        An equal repeat changes nothing and answers the same.
+        An equal repeat changes nothing and gets the same response.
 
         Raises:
-            FenceMismatch: the fence is not the running attempt's, or its deadline is over.
-            NotifiedOtherwise: the attempt ended differently before.
-            StateConflict: AWS runs a job for it: only its own end is followed by another.
+            FenceMismatch: the fence is not the running attempt's, or its deadline has passed.
+            NotifiedOtherwise: a different end was reported before.
+            StateConflict: AWS runs a job for it, and only the end of that job ends the attempt.
         """
         task = self.task_reader.record(owner, task_id)
         if is_job(task.target):
@@ -64,16 +64,16 @@ class AttemptReports:
         return self.end(task, fence, ending)
 
     def end(self, task: Task, fence: int, ending: Ending) -> Task:
-        """End an attempt, as `notify` does, also one that AWS runs a job for.
+        """End an attempt, as `notify` does, but also one that AWS runs a job for.
 
         Args:
-            task: the record as it was just read.
-            fence: the attempt's.
-            ending: how it has ended.
+            task: the record, just read.
+            fence: fence of the attempt.
+            ending: how it ended.
 
         Raises:
-            FenceMismatch: as by `notify`.
-            NotifiedOtherwise: the same.
+            FenceMismatch: as in `notify`.
+            NotifiedOtherwise: as in `notify`.
         """
         if task.fence != fence or task.state is not State.RUNNING:
             return self._repeated(task, fence, ending)
@@ -86,17 +86,17 @@ class AttemptReports:
         scopes = set(LockScope)
         if end.task.is_terminal and end.task.finished_at is None:
             self.completion.close(end.task)
-            # Whoever cleans up takes the lock of the whole task over.
+            # The worker that does the cleanup takes over the lock of the whole task.
             scopes = {LockScope.RUN}
         for claim in self.lock_manager.claims(task, scopes):
             self.lock_manager.give_back(task, claim)
         return end.task
 
     def heartbeat(self, owner: str, task_id: TaskId, fence: int, progress: Progress | None) -> Task:
-        """Tell the progress of a running attempt; one that was deferred gets its whole deadline again.
+        """Record the progress of a running attempt; a deferred attempt's deadline starts again.
 
         Raises:
-            FenceMismatch: the fence is not the running attempt's, or its deadline is over.
+            FenceMismatch: the fence is not the running attempt's, or its deadline has passed.
         """
         task = self.task_reader.record(owner, task_id)
         now = self.runtime.now()
@@ -110,13 +110,13 @@ class AttemptReports:
         guard = Guard(owner=owner, fence=fence)
         if task.awaiting_notification:
             deadline = deferred_until(task, now)
-            # One check for all the heartbeats of a minute.
+            # One check for all heartbeats within a minute.
             at = on_the_minute(deadline + LEASE_RETURN_MARGIN, now, self.enqueuer.look_ahead)
             self.enqueuer.remind(task, at)
             if not all(self.lock_manager.renew(task, claim, deadline) for claim in self.lock_manager.claims(task)):
                 raise LockLost(task)
             sets["lease_expires_at"] = deadline
-            # One that comes late must not take back what a later one has given.
+            # A late heartbeat must not shorten the deadline of a later one.
             guard = replace(guard, leased_until_before=deadline)
         result = self.stores.tasks.apply(Write(task_id, Move.HEARTBEAT, self.runtime.nonce(), guard, sets))
         if result.task is None or result.task.fence != fence or result.task.state not in LEASED:
@@ -124,7 +124,7 @@ class AttemptReports:
         return result.task
 
     def _repeated(self, task: Task, fence: int, ending: Ending) -> Task:
-        """A notification of an attempt that has ended, the last that has: fine if it says the same."""
+        """Handle a report on an attempt that has ended; accepted if it equals the last attempt's end."""
         if not task.attempt_history or task.attempt_history[-1].fence != fence:
             raise FenceMismatch(task)
         if says_the_same(self.stores.contents, task, ending):
@@ -133,7 +133,7 @@ class AttemptReports:
 
 
 def _offered(task: Task) -> frozenset[Phase]:
-    """What it offers to undo a failure: of a handler only a worker knows, which leaves alone what offers nothing."""
+    """The rollback that its target offers; for a handler only a worker knows, which skips a missing rollback."""
     match task.target:
         case HttpTarget(phases=phases):
             return phases

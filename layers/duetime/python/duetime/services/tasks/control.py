@@ -55,12 +55,11 @@ _TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class TaskControl:
-    """Controls tasks: each call is one legal move, or says why it cannot be made.
+    """Controls tasks: each call makes one legal move, or raises an error with the reason.
 
-    What each of them does is recorded with the task: `by` says who does it, and why.
-    Every method raises `TaskNotFound` for a task that does not exist or is another owner's, `StateConflict` if the
-    task's state does not allow it, and `VersionMismatch` if others keep writing the record in between, or if it is not
-    at the `version` at which alone its user wants that done.
+    Each action is recorded with the task: `by` names who does it, and why. Every method raises `TaskNotFound` if the
+    task does not exist or belongs to another owner, `StateConflict` if the task's state does not allow the action, and
+    `VersionMismatch` if concurrent writes keep changing the record, or if it is not at the required `version`.
     """
 
     stores: Stores
@@ -71,9 +70,9 @@ class TaskControl:
     reopener: TaskReopener
 
     def pause(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
-        """Hold a task that has not started; ask a running one to pause, which it does when it can.
+        """Pause a task that has not started; ask a running one to pause, which it does when it can.
 
-        One that is paused stays as it is, whatever its version: the answer to the first request may have been lost.
+        A paused task stays as it is, whatever its version: the response to the first request may have been lost.
         """
         task = self._read(owner, task_id)
         if task.state is State.PAUSED:
@@ -90,7 +89,7 @@ class TaskControl:
         return self._ask(self._read(owner, task_id), RequestedAction.CANCEL, version, by)
 
     def cancel_by_force(self, owner: str, task_id: TaskId, version: int | None, by: Attribution = BY_SYSTEM) -> Task:
-        """Cancel a task that has not started, or ask it to stop if it runs: it may begin or fail meanwhile."""
+        """Cancel a task that has not started, or ask a running one to stop; its state may change meanwhile."""
         for _ in range(_TRIES):
             try:
                 return self.task_updater.cancel(owner, task_id, version, by)
@@ -104,14 +103,14 @@ class TaskControl:
         raise VersionMismatch(self._read(owner, task_id))
 
     def resume(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
-        """Let a paused task go on: at its due time if that is still ahead, else now.
+        """Resume a paused task: at its due time if that is still ahead, else now.
 
-        What had waited for a lock has left its line, where nobody places it any more: it checks again at once. One that
-        goes on already is left as it is, whatever its version: the answer to the first request may have been lost.
+        A task that waited for a lock has left the line, so it is checked again at once. A task that is not paused stays
+        as it is, whatever its version: the response to the first request may have been lost.
         """
         task = self._read(owner, task_id)
         is_held = task.state is State.PAUSED or task.requested_action is RequestedAction.PAUSE
-        # Of a topology the nodes would have to go on as well.
+        # For a topology, its nodes would have to be resumed as well.
         if not is_held and task.state in GOING_ON and not isinstance(task.target, TopologyTarget):
             return task
         require_version(task, version)
@@ -119,15 +118,15 @@ class TaskControl:
             request = ControlRequest(Action.RESUMED, version, by, self._resuming)
             return self._placed(task, Move.RESUME, goes_on_at, request)
         if is_held:
-            # The attempt that was asked may have failed since: then the request is withdrawn from its retry.
+            # The attempt that was asked to pause may have failed since: then the request is removed from its retry.
             move = Move.CHANGE if task.state in LEGAL[Move.CHANGE].sources else Move.REQUEST_STOP
             return self._moved(task, move, ControlRequest(Action.RESUMED, version, by, pause_taken_back))
         raise StateConflict(task, "resumed")
 
     def run_now(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
-        """Have a task that has not started run now; one that runs already is left as it is.
+        """Run a task that has not started now; a running task stays as it is.
 
-        So is one that this request, sent again with its version, had run before; the same holds for `retry`.
+        The same holds if an earlier copy of this request, with the same version, has run it; and for `retry`.
         """
         task = self._read(owner, task_id)
         if is_repeated(task, Action.RUN_REQUESTED, version, by):
@@ -147,18 +146,18 @@ class TaskControl:
         by: Attribution = BY_SYSTEM,
         nodes: tuple[str, ...] = (),
     ) -> Task:
-        """Have a failed task tried again from its first attempt on; one that is tried again already is left as it is.
+        """Retry a failed task from its first attempt on; a task that is being retried already stays as it is.
 
         Args:
-            owner: whose task it is.
+            owner: owner of the task.
             task_id: its id.
-            version: the version at which alone its user wants that; `None` for any.
-            by: who wants it, and why.
-            nodes: of a topology: those that run again with what depends on them, even if it has succeeded.
+            version: required version; `None` for any.
+            by: who requests it, and why.
+            nodes: nodes of a topology to run again, with their dependents, even if the topology has succeeded.
 
         Raises:
-            ContentExpired: also if its payload is gone.
-            UniqueKeyHeld: another task holds its unique key by now.
+            ContentExpired: its payload has expired.
+            UniqueKeyHeld: another task now holds its unique key.
         """
         for _ in range(_TRIES if version is None else 1):
             task = self._read(owner, task_id)
@@ -173,17 +172,17 @@ class TaskControl:
                 sets |= {"reopened_fence": task.fence, "rerun_nodes": nodes}
             move = Move.RERUN if nodes else Move.REOPEN
             with suppress(VersionMismatch):
-                # What is set is of this version: another one has another attempt history and fence.
+                # The changes belong to this version: another one has another attempt history and fence.
                 return self.reopener.reopen(replace(task, result=None), move, sets, task.version, by)
         raise VersionMismatch(self._read(owner, task_id))
 
     def roll_back(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
-        """Have an ended task undone by its target's `rollback`.
+        """Roll back an ended task with its target's `rollback`.
 
         Raises:
-            StateConflict: also if the target is known to offer none.
-            ContentExpired: its payload is gone.
-            UniqueKeyHeld: another task holds its unique key by now.
+            StateConflict: also if the target is known to offer no rollback.
+            ContentExpired: its payload has expired.
+            UniqueKeyHeld: another task now holds its unique key.
         """
         task = self._read(owner, task_id)
         if is_repeated(task, Action.ROLLBACK_REQUESTED, version, by):
@@ -192,7 +191,7 @@ class TaskControl:
         lacking = isinstance(task.target, HttpTarget) and Phase.ROLLBACK not in task.target.phases
         if lacking or isinstance(task.target, PullTarget | AwsTarget | TopologyTarget):
             raise StateConflict(task, "rolled back: its target offers no rollback")
-        # With the error of its last attempt told in the attempt history: that of the rollback is another.
+        # The attempt history keeps the error of the last attempt; the rollback's error is a separate one.
         sets: TaskChanges = {"attempt_history": reported_history(task)}
         return self.reopener.reopen(task, Move.REQUEST_ROLLBACK, sets, version, by)
 
@@ -217,21 +216,21 @@ class TaskControl:
         if task.state not in LEGAL[Move.REQUEST_STOP].sources:
             raise StateConflict(task, refused)
         if task.requested_action in (requested_action, RequestedAction.CANCEL):
-            # What is to stop for good need not pause.
+            # A task that is to stop for good need not pause.
             return self._hurried(task)
         request = ControlRequest(action, version, by, partial(stronger, requested_action))
         return self._hurried(self._moved(task, Move.REQUEST_STOP, request))
 
     def _hurried(self, task: Task) -> Task:
-        """Have a worker stop the job that AWS runs, at once and not with its next check, if that is requested."""
+        """Let a worker stop the job that AWS runs at once, if a stop is requested, instead of at its next check."""
         if task.requested_action is RequestedAction.CANCEL and is_job(task.target) and task.awaiting_notification:
             self.enqueuer.remind(task, self.runtime.now())
         return task
 
     def _moved(self, task: Task, move: Move, request: ControlRequest) -> Task:
-        """Make a move, again while others write in between and it stays legal, unless only this version is meant.
+        """Make a move; repeat it after concurrent writes while it stays legal, unless a version is required.
 
-        What it changes is made of the record as it was last seen: nothing that was asked in between is undone.
+        Each repeat computes the changes from the latest record, so that no concurrent request is undone.
         """
         for _ in range(_TRIES if request.version is None else 1):
             require_legal(task, move)
@@ -243,7 +242,7 @@ class TaskControl:
         return request.after_rejection(task)
 
     def _placed(self, task: Task, move: Move, at_of: Callable[[Task], Millis], request: ControlRequest) -> Task:
-        """Make a move that sets a new check; again as `_moved` does, at the time that the record then asks for."""
+        """Make a move that sets a new check; repeated as in `_moved`, at the time that the new record requires."""
         for _ in range(_TRIES if request.version is None else 1):
             require_legal(task, move)
             changes = request.changes(task, self.runtime.now())
@@ -259,27 +258,27 @@ _ACTIONS = {Move.REOPEN: Action.RETRIED, Move.RERUN: Action.RETRIED, Move.REQUES
 
 @dataclass(frozen=True, slots=True)
 class TaskReopener:
-    """Has ended tasks worked on again."""
+    """Reopens ended tasks."""
 
     stores: Stores
     enqueuer: Enqueuer
     runtime: Runtime
 
     def reopen(self, task: Task, move: Move, sets: TaskChanges, version: int | None, by: Attribution) -> Task:
-        """Open a task again: without an end and an expiry, its contents neither, and with its unique key.
+        """Reopen a task: remove its end and expiry and its contents' expiry, and take its unique key again.
 
         Args:
-            task: the record as it was read.
+            task: the record as read.
             move: `REOPEN`, `RERUN` or `REQUEST_ROLLBACK`.
-            sets: what else it changes.
-            version: the version at which alone its user wants that; `None` for any.
-            by: who wants it, and why.
+            sets: other fields to change.
+            version: required version; `None` for any.
+            by: who requests it, and why.
 
         Raises:
             StateConflict: its state does not allow it.
-            VersionMismatch: others keep writing the record in between, or it is at another version.
-            ContentExpired: its payload or its checkpoint is gone.
-            UniqueKeyHeld: another task holds its unique key by now.
+            VersionMismatch: concurrent writes keep changing the record, or it is not at the required version.
+            ContentExpired: its payload or its checkpoint has expired.
+            UniqueKeyHeld: another task now holds its unique key.
         """
         require_legal(task, move)
         if move is Move.RERUN and task.node_ref is not None and task.state is State.SUCCEEDED:
@@ -294,7 +293,7 @@ class TaskReopener:
         return reopened
 
     def _moved(self, task: Task, move: Move, sets: TaskChanges, version: int | None, by: Attribution) -> Task:
-        """Make the move, again while others write the record, or take its key and end, in between."""
+        """Make the move; repeat it if the record is written, or its key taken and released, concurrently."""
         opened: TaskChanges = {
             "attempt": 0,
             "finished_at": None,
@@ -316,10 +315,10 @@ class TaskReopener:
         return request.after_rejection(task)
 
     def _taking(self, task: Task, move: Move) -> KeyTaking | None:
-        """The taking of the unique key that the task holds by the move; `None` if it holds none."""
+        """The write by which the task takes its unique key with the move; `None` if it holds none."""
         if unique_of(task.unique, task.debounce) is None:
             return None
-        # Few tasks have one, and functions start without it.
+        # Few tasks have a unique key, so the module is not imported at start.
         from duetime.services.unique_keys import reopened_key  # noqa: PLC0415 - see the line above
 
         return reopened_key(self.stores, replace(task, state=LEGAL[move].to or task.state))

@@ -1,4 +1,4 @@
-"""Accepting tasks."""
+"""Creates tasks."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ if TYPE_CHECKING:
 Made = TypeVar("Made", bound="Accepted[Task] | Draft")
 _TAIL_BITS = 64
 _TRIES = 5
-"""How often a creation is tried whose unique key others take, or whose holder others change, in between."""
+"""Attempts of a creation whose unique key is taken, or whose holder changes, concurrently."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskCreator:
-    """Accepts tasks: once it has answered, the record is durable and everything else can be recovered.
+    """Creates tasks: once it has answered, the record is durable and everything else can be recovered.
 
     Attributes:
         shards: how many shards ids are spread over.
-        rules: what a task must be to be accepted.
-        key_conflicts: what happens to a creation whose unique key is held.
+        rules: rules for accepting tasks.
+        key_conflicts: resolves creations whose unique key is held.
     """
 
     stores: Stores
@@ -69,17 +69,17 @@ class TaskCreator:
     key_conflicts: KeyConflicts
 
     def create(self, owner: str, order: Order) -> Task:
-        """Accept one task; see `create_once`."""
+        """Create one task; see `create_once`."""
         return self.create_once(owner, order).value
 
     def create_once(self, owner: str, order: Order) -> Accepted[Task]:
-        """Accept one task, and say whether it was accepted before.
+        """Create one task, and return whether it was created before.
 
         Raises:
-            FieldInvalid: it is due more than ten years ahead, or its target may not be called.
-            KeyReused: its idempotency key came with another body before.
-            TaskDeleted: its idempotency key made a task that was deleted since.
-            UniqueKeyHeld: another task holds its unique key, and it is not to be kept, or cannot be replaced any more.
+            FieldInvalid: it is due more than ten years ahead, or its target is not allowed.
+            KeyReused: its idempotency key was used with a different body.
+            TaskDeleted: the task of its idempotency key has been deleted.
+            UniqueKeyHeld: another task holds its unique key, and is neither to be kept nor can be replaced.
             Unavailable: the store did not answer; nothing may have been accepted.
         """
         accepted = self._traced(order, partial(self._write, owner))
@@ -88,32 +88,32 @@ class TaskCreator:
         return accepted
 
     def draft(self, owner: str, order: Order) -> Accepted[Task] | Draft:
-        """Make a record ready to be written, unless the task exists; the record must be created and finished then.
+        """Prepare a record for writing, unless the task exists; the record must then be created and finished.
 
         Raises:
-            RequestError: as `create_once` does.
+            RequestError: as in `create_once`.
             Unavailable: the store did not answer.
         """
         return self._traced(order, partial(self._draft, owner))
 
     def _traced(self, order: Order, make: Callable[[Order], Made]) -> Made:
-        """Make a record, or make it ready, as a span whose context the task keeps: its attempts link to it."""
+        """Create or prepare a record within a span whose context the task keeps: its attempts link to it."""
         with self.runtime.tracer.span(creation_span(order.spec.type, order.traceparent)) as opened:
             made = make(replace(order, traceparent=opened.context or order.traceparent))
             opened.end_with({MESSAGE_ID: (made.task if isinstance(made, Draft) else made.value).id.text})
         return made
 
     def _write(self, owner: str, order: Order) -> Accepted[Task]:
-        """Make the record exist; says whether it was this call that wrote it."""
+        """Write the record; returns whether this call wrote it."""
         made = self._draft(owner, order)
         return self.finish(made, is_new=self.enqueuer.create(made.task)) if isinstance(made, Draft) else made
 
     def _draft(self, owner: str, order: Order) -> Accepted[Task] | Draft:
-        """Do everything that comes before the record is written; all of it, if there is one or it has a unique key."""
+        """Do all steps before the record is written; all of creation if the record exists or has a unique key."""
         try:
             spec = self.rules.resolved(owner, order.spec, order.place_of_graph)
         except FieldInvalid:
-            # A repeat is answered as the first request was, whatever has become of the definition.
+            # A repeat gets the same response as the first request, even if the definition has changed.
             repeated = self._answered(owner, order) if order.origin is None else self._existing(self._identity(order))
             if repeated is None:
                 raise
@@ -132,19 +132,19 @@ class TaskCreator:
         return Draft(order, self._new_record(owner, order, identity), identity)
 
     def finish(self, made: Draft, *, is_new: bool) -> Accepted[Task]:
-        """Do what comes after the record was written, or was found to exist."""
+        """Do the steps after the record was written or found to exist."""
         task, order = made.task, made.order
         if is_new:
             self._retained(task, made.identity)
             return Accepted(replace(task, payload=replace(task.payload, data=order.spec.payload)))
         if order.origin is not None:
             return Accepted(task, is_replay=True)
-        # Somebody else is repeating the same request just now, and wrote this very record first.
+        # A concurrent repeat of the same request wrote this record first.
         return Accepted(self._retained(self.stores.tasks.read(task.id) or task, made.identity), is_replay=True)
 
     def _write_unique(self, owner: str, order: Order, identity: Identity, unique: Unique) -> Accepted[Task]:
-        """Make the record exist, unless another task holds its unique key; again while others take it in between."""
-        # Few tasks have one, and functions start without it.
+        """Write the record unless another task holds its unique key; repeated while the key changes hands."""
+        # Few tasks have one, so the module is not imported at start.
         from duetime.services.unique_keys import key_status  # noqa: PLC0415 - see the line above
 
         may_exist = order.origin is not None
@@ -157,7 +157,7 @@ class TaskCreator:
             if status.holder is not None:
                 wanted = None if order.key is None else (order.key.text, identity.task_id)
                 settled = self.key_conflicts.settle(status.holder, order.spec, unique, wanted)
-            # Read after the key: whoever repeats this request may have replaced a task that has ended since.
+            # Read after the key: a repeat of this request may have replaced a task that has ended since.
             if settled is None and status.nonce is not None:
                 settled = self._answered(owner, order, identity.task_id)
             if settled is not None:
@@ -167,15 +167,15 @@ class TaskCreator:
             made = Draft(order, self._new_record(owner, order, identity), identity)
             if self.enqueuer.create(made.task, status.taken_by(made.task.id)):
                 return self.finish(made, is_new=True)
-        raise Unavailable(f"the unique key {unique.key!r} was taken by others again and again")
+        raise Unavailable(f"the unique key {unique.key!r} has too many concurrent takers")
 
     def _existing(self, identity: Identity) -> Accepted[Task] | None:
-        """The task that there is already of the same request or event; `None` if there is none."""
+        """The existing task of the same request or event; `None` if there is none."""
         known = self.stores.tasks.read(identity.task_id)
         return None if known is None else Accepted(self._retained(known, identity), is_replay=True)
 
     def _answered(self, owner: str, order: Order, wanted: TaskId | None = None) -> Accepted[Task] | None:
-        """What was done for the same request before, or just now, instead of making the task that is wanted."""
+        """The result of an earlier or concurrent copy of the request, in place of a new task."""
         key = order.key
         known = self.stores.keys.find(owner, key.text, self.runtime.now()) if key else None
         if key is None or known is None or known.task_id == wanted or known.body_hash != key.body_hash:
@@ -183,7 +183,7 @@ class TaskCreator:
         return self._replayed(known)
 
     def _replayed(self, remembered: RememberedKey) -> Accepted[Task] | None:
-        """The task that an idempotency key stands for; `None` if it is still to be made."""
+        """The task that an idempotency key stands for; `None` if it does not exist yet."""
         known = self.stores.tasks.read(remembered.task_id)
         if known is None:
             return None
@@ -193,16 +193,16 @@ class TaskCreator:
         return Accepted(task, is_replay=True, on_conflict=remembered.on_conflict)
 
     def _new_record(self, owner: str, order: Order, identity: Identity) -> Task:
-        """The record that is to be written, with its payload kept."""
+        """The record to write, with its payload stored."""
         name = payload_name(order.spec.target)
         payload = self.stores.contents.keep(identity.task_id, name, order.spec.payload, identity.expiry)
         task = new_task(identity.task_id, order.spec, owner, identity.due_at, identity.created_at, payload)
-        # A repeat may come long after its first try: nobody reads its home minute any more.
+        # A repeat may come long after the first request: the trigger no longer reads its home minute.
         next_at = max(task.next_at, self.runtime.now())
         return replace(task, next_at=next_at, traceparent=order.traceparent, nonce=self.runtime.nonce())
 
     def _retained(self, task: Task, accepted: Identity) -> Task:
-        """An open task whose payload lasts as long as its record; whoever wrote the record may not have come so far."""
+        """An open task, its payload retained for as long as its record, even if the record's writer has crashed."""
         if task.payload.is_outside and not task.is_terminal:
             retain_open(self.stores.tasks, self.stores.contents, task, accepted.expiry)
         return task
@@ -218,7 +218,7 @@ class TaskCreator:
         return Identity(order.origin.task_id(due, self.shards.at(order.origin.at)), due, now)
 
     def _is_costly(self, order: Order) -> bool:
-        """Whether a repeated delivery would write something beside the record it finds: a payload, or a timer."""
+        """Whether a repeated delivery would write a payload or a timer in addition to the record that it finds."""
         at = None if order.origin is None else order.origin.at
         return at is not None and (len(order.spec.payload) > INLINE_CONTENT_BYTES or at < self.runtime.now() - MINUTE)
 
@@ -238,24 +238,24 @@ E = TypeVar("E", bound=Exception)
 
 @dataclass(frozen=True, slots=True)
 class BatchCreator:
-    """Accepts many tasks, each for itself: what becomes of one has nothing to do with the others."""
+    """Creates many tasks independently: the failure of one does not affect the others."""
 
     task_creator: TaskCreator
 
     def create_many(self, owner: str, orders: Sequence[Order]) -> list[Accepted[Task] | RequestError | Unavailable]:
-        """A task of each order, or the reason why not, in the order they were requested."""
+        """A task for each order, or the error, in the requested order."""
         refusals: tuple[type[RequestError | Unavailable], ...] = (RequestError, Unavailable)
         return self._create_each(owner, orders, refusals)
 
     def create_each(self, owner: str, orders: Sequence[Order]) -> list[Task | Exception]:
-        """A task of each order, whatever goes wrong with any, or why there is none; in order."""
+        """A task for each order, or the error, in order; one order's failure does not affect the others."""
         ends = self._create_each(owner, orders, (Exception,))
         return [end.value if isinstance(end, Accepted) else end for end in ends]
 
     def _create_each(
         self, owner: str, orders: Sequence[Order], refusals: tuple[type[E], ...]
     ) -> list[Accepted[Task] | E]:
-        """Make all records ready, write them with few requests, and then by itself each that this left out."""
+        """Prepare all records and write them with few requests, then create the remaining ones one by one."""
         creator, executor = self.task_creator, self.task_creator.runtime.executor
 
         def draft(order: Order) -> Accepted[Task] | Draft | E:
@@ -280,7 +280,7 @@ class BatchCreator:
         return ends
 
     def _insert(self, tasks: Sequence[Task], refusals: tuple[type[Exception], ...]) -> Collection[str]:
-        """Write records with few requests; a defect that one meets must not take others with it."""
+        """Write records with few requests; a defect in one must not affect the others."""
         try:
             return self.task_creator.enqueuer.insert(tasks)
         except refusals as defect:
@@ -294,7 +294,7 @@ _BY_CREATION = Attribution(reason="a creation with its unique key")
 
 @dataclass(frozen=True, slots=True)
 class KeyConflicts:
-    """Settles what becomes of a creation whose unique key is held."""
+    """Decides what happens to a creation whose unique key is held."""
 
     task_updater: TaskUpdater
     keys: KeyStore
@@ -303,20 +303,20 @@ class KeyConflicts:
     def settle(
         self, holder: Task, spec: TaskSpec, unique: Unique, wanted: tuple[str, TaskId] | None
     ) -> Accepted[Task] | None:
-        """Keep the task that holds the key, or give it the fields of the creation.
+        """Keep the task that holds the key, or apply the fields of the creation to it.
 
         Args:
-            holder: the task that holds the key, as it was read.
-            spec: of the creation.
-            unique: its key.
-            wanted: its idempotency key, and the task that was to be made, which that names; `None` if it has none.
+            holder: the task that holds the key, as read.
+            spec: specification of the new task.
+            unique: unique key of the new task.
+            wanted: its idempotency key, and the task that the key stands for; `None` without a key.
 
         Returns:
-            The task that holds the key, and what was done; `None` if it has changed since: look again who holds it.
+            The task that holds the key, and the result; `None` if it has changed since: read the holder again.
 
         Raises:
-            UniqueKeyHeld: the creation is to be refused, or the task cannot be replaced.
-            FieldInvalid: a field of the creation cannot be accepted.
+            UniqueKeyHeld: the creation is to be rejected, or the task cannot be replaced.
+            FieldInvalid: a field of the creation is invalid.
             Unavailable: the store did not answer; nothing may have been changed.
         """
         redirect = None if wanted is None else KeyRedirect(holder.owner, *wanted, holder.id, unique.on_conflict)
@@ -340,7 +340,7 @@ class KeyConflicts:
         now = self.runtime.now()
         due = due_of(spec, now) if spec.debounce is None else debounced_due(spec.debounce, holder.created_at, now)
         fields: Any = {**spec.options(), "target": spec.target, "unique": spec.unique, "debounce": spec.debounce}
-        # In one write: a repeat after the task's end must know what was done, however the answer was lost.
+        # In one write: a repeat after the task's end must find the result even if the response was lost.
         change = TaskChange(fields, due_at=due, payload=spec.payload, redirect=redirect)
         try:
             task = self.task_updater.update(holder.owner, holder.id, change, holder.version, _BY_CREATION)

@@ -1,4 +1,4 @@
-"""What a task must be to be accepted: its target, its type and, of a topology, those of its nodes."""
+"""Rules for accepting tasks: the target, the type and, for a topology, those of its nodes."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ PAYLOAD = "payload"
 
 
 class DefinitionReader(Protocol):
-    """Makes runs of topology definitions."""
+    """Creates runs of topology definitions."""
 
     def resolved(self, owner: str, spec: TaskSpec) -> TaskSpec:
-        """A task that names a definition as the task of a run, with the graph of a version; any other as it is.
+        """Turn a task that names a definition into the task of a run, with a version's graph; leave others as they are.
 
         Raises:
-            FieldInvalid: there is no such definition or version, or the parameters do not fit.
+            FieldInvalid: the definition or version does not exist, or the parameters do not fit.
         """
         ...
 
     def with_graphs(self, owner: str, payload: bytes) -> bytes:
-        """The graph in a payload, with those of the definitions that its nodes name.
+        """The graph in a payload, including the graphs of definitions that its nodes name.
 
         Raises:
-            FieldInvalid: there is no such definition or version, or the parameters do not fit; or it is too large.
+            FieldInvalid: a definition or version does not exist, its parameters do not fit, or the graph is too large.
         """
         ...
 
 
 def payload_name(target: Target | None) -> str:
-    """What the payload of a new task is called where it lies outside of its record.
+    """Name of a new task's payload if it is stored outside the record.
 
-    Of a run of a definition, the version is a part of it: of two processes that create the same run while the
-    definition changes, neither may overwrite the graph of the other's, one of which the record will name.
+    For a run of a definition, it contains the version: if two processes create the same run while the definition
+    changes, neither may overwrite the other's graph, as the record will name one of them.
     """
     ref = definition_of(target)
     return PAYLOAD if ref is None else f"{PAYLOAD}.{ref.version}"
@@ -54,12 +54,12 @@ def payload_name(target: Target | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CreationRules:
-    """Accepts tasks that are asked for now; of a topology, the tasks of its nodes too.
+    """Accepts new tasks; for a topology, also the tasks of its nodes.
 
     Attributes:
-        targets: what the settings let tasks call.
-        read_graph: makes a graph of a topology's payload.
-        definitions: makes runs of topology definitions.
+        targets: targets that the settings allow.
+        read_graph: parses a topology's payload.
+        definitions: creates runs of topology definitions.
     """
 
     targets: TargetRules
@@ -67,15 +67,15 @@ class CreationRules:
     definitions: DefinitionReader
 
     def resolved(self, owner: str, spec: TaskSpec, place: str = f"{PAYLOAD}.") -> TaskSpec:
-        """A task with the graphs of the definitions that it names: it, or its nodes.
+        """Add the graphs of definitions to a task that names one, or whose nodes do.
 
         Args:
-            owner: of the definitions.
+            owner: owner of the definitions.
             spec: the task.
-            place: of its graph, in the request.
+            place: location of its graph in the request.
 
         Raises:
-            FieldInvalid: there is no such definition or version, or the parameters do not fit.
+            FieldInvalid: a definition or version does not exist, or its parameters do not fit.
         """
         if definition_of(spec.target) is not None:
             return self.definitions.resolved(owner, spec)
@@ -87,10 +87,10 @@ class CreationRules:
             raise FieldInvalid(f"{place}{refusal.field}", refusal.reason, refusal.code) from None
 
     def resolved_change(self, task: Task, wanted: TaskChange) -> TaskChange:
-        """A change of a task, with the graph of the definition that it names, if it names another run of one.
+        """Add the graph to a change of a task that names another run of a definition.
 
         Raises:
-            FieldInvalid: there is no such run; or the graph is to be replaced, and the definition is not.
+            FieldInvalid: the run does not exist, or the graph is replaced and the definition is not.
         """
         target = wanted.fields.get("target", task.target)
         if definition_of(target) is None:
@@ -105,35 +105,35 @@ class CreationRules:
         return replace(wanted, payload=spec.payload, fields={**wanted.fields, "target": spec.target or target})
 
     def _with_graphs(self, owner: str, target: Target | None, wanted: TaskChange) -> TaskChange:
-        """A change that gives a graph, with those of the definitions that its nodes name."""
+        """A change of a graph, including the graphs of definitions that its nodes name."""
         if wanted.payload is None:
             return wanted
         spec = self.resolved(owner, TaskSpec("", wanted.payload, target=target))
         return replace(wanted, payload=spec.payload)
 
     def accept(self, spec: TaskSpec, graph: Graph | None = None) -> Target:
-        """What a task calls that is asked for now.
+        """The target of a new task.
 
         Args:
             spec: the task.
-            graph: a topology's, if its user gave it as fields of its own, not as a payload.
+            graph: graph of a topology, if the request gave it in separate fields and not as a payload.
 
         Raises:
-            FieldInvalid: its target may not be called, or no handler is known for its type; so for each node.
+            FieldInvalid: its target is not allowed, or its type has no handler; also for each node.
         """
         target = self.targets.accept(spec)
         if graph is not None:
-            # Of one whose nodes name definitions, the request did not have all.
+            # If its nodes name definitions, the request did not contain the whole graph.
             self.accept_nodes(self.read_graph(spec.payload, ()) if names_definitions(spec.payload) else graph)
         elif isinstance(target, TopologyTarget):
             self.graph_of(spec.payload, target)
         return target
 
     def graph_of(self, payload: bytes, target: Target) -> Graph:
-        """The graph of a payload that becomes that of a task with this target.
+        """The graph in the new payload of a task with this target.
 
         Raises:
-            FieldInvalid: it is none, or one of its nodes cannot be accepted.
+            FieldInvalid: the payload is no graph, or a node is invalid.
         """
         try:
             ref = definition_of(target)
@@ -145,10 +145,10 @@ class CreationRules:
         return graph
 
     def accept_nodes(self, graph: Graph) -> None:
-        """Reject a graph of which a node's task cannot be accepted.
+        """Reject a graph with an invalid node task.
 
         Raises:
-            FieldInvalid: names the node.
+            FieldInvalid: a node is invalid; the error names it.
         """
         for node in graph.nodes:
             try:

@@ -1,9 +1,8 @@
-"""Erasing tasks before their retention is over.
+"""Erases tasks before their retention ends.
 
-What is left in the place of an erased task is its record without anything that its user gave or that its attempts
-told: to whoever goes by it, it is a task that has ended, as it was before. So nothing can make the task anew: neither a
-repeat of the request or of the event that it was made of, nor its schedule, nor an attempt that comes late. It expires
-when the task would have.
+The record of an erased task stays without its user's data and without its attempts' reports; readers see a task that
+has ended, as before. So nothing can create the task again: neither a repeat of its request or event, nor its schedule,
+nor a late attempt. The record expires when the task would have.
 """
 
 from __future__ import annotations
@@ -32,29 +31,29 @@ _TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class TaskEraser:
-    """Erases tasks that have ended, with their contents and attempts."""
+    """Erases ended tasks with their contents and attempts."""
 
     stores: Stores
     task_updater: TaskUpdater
     runtime: Runtime
 
     def erase(self, owner: str, task_id: TaskId, version: int | None, prepare: Callable[[Task], None]) -> Task:
-        """Erase a task; one that has not started is cancelled first.
+        """Erase a task; a task that has not started is cancelled first.
 
         Args:
-            owner: who asks.
-            task_id: the task.
-            version: the only one to erase it at; any, if there is none.
-            prepare: is called with the ended task before each attempt to erase it; what it raises ends this.
+            owner: owner who requests it.
+            task_id: id of the task.
+            version: required version; any if `None`.
+            prepare: called with the ended task before each attempt to erase it; its errors are passed on.
 
         Returns:
-            The task as it was.
+            The task before it was erased.
 
         Raises:
-            TaskNotFound: there is none, or it is another owner's, or was erased before.
-            StateConflict: it runs, or what follows its outcome is not done.
-            VersionMismatch: it is at another version.
-            Unavailable: a store failed, or others kept writing the task.
+            TaskNotFound: it does not exist, belongs to another owner, or was erased before.
+            StateConflict: it is running, or the steps after its outcome are not done.
+            VersionMismatch: it is not at the required version.
+            Unavailable: a store failed, or concurrent writes kept changing the task.
         """
         for _ in range(_TRIES):
             task = self._read(owner, task_id, version)
@@ -64,10 +63,10 @@ class TaskEraser:
             prepare(task)
             if self.erase_record(task, self._finish(task)):
                 return task
-        raise Unavailable(f"the task {task_id} was written by others again and again")
+        raise Unavailable(f"the task {task_id} has too many concurrent writes")
 
     def erase_record(self, task: Task, more: TaskChanges) -> bool:
-        """Erase an ended task as it was just read, and change more of it; says whether it still was at this version."""
+        """Erase an ended task, just read, with further changes; returns whether it still had this version."""
         sets: TaskChanges = {**NOTHING_LEFT, **more}
         write = Write(task.id, Move.ERASE, self.runtime.nonce(), Guard(version=task.version), sets)
         if not isinstance(self.stores.tasks.apply(write), Applied):
@@ -78,7 +77,8 @@ class TaskEraser:
     def _read(self, owner: str, task_id: TaskId, version: int | None) -> Task:
         task = self.stores.tasks.read(task_id)
         if task is not None and task.erased and task.owner == owner:
-            # Whoever erased it may not have come to its contents; the names of those in S3 are gone: they expire.
+            # The process that erased it may have crashed before erasing its contents; the names of those in S3 are
+            # lost, so they expire.
             self.stores.contents.erase(task_id, ())
         if task is None or not task.exists_for(owner):
             raise TaskNotFound(task_id)
@@ -87,7 +87,7 @@ class TaskEraser:
         return task
 
     def _finish(self, task: Task) -> TaskChanges:
-        """What closes a task together with its erasure, if nobody has closed it."""
+        """Changes that finish the task together with its erasure, if it is not finished yet."""
         if task.finished_at is not None:
             return {}
         now = self.runtime.now()
@@ -97,7 +97,7 @@ class TaskEraser:
 def _check(task: Task) -> None:
     if not task.is_terminal:
         raise StateConflict(task, "deleted: cancel it first")
-    # A worker closes a cancelled topology; if it never began, there is nothing for that worker to do.
+    # A worker finishes a cancelled topology; if it never began, no worker is needed.
     never_began = isinstance(task.target, TopologyTarget) and not task.fence
     has_followers = task.callback_url is not None or task.schedule_ref is not None
     if task.finished_at is None and (has_followers or not never_began):

@@ -1,4 +1,4 @@
-"""Making tasks of events."""
+"""Creates tasks from events."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """An event as it was delivered.
+    """A delivered event.
 
     Attributes:
-        id: of its delivery.
-        body: as it came.
-        wanted: the task that it asks for, or why it can ask for none.
+        id: id of the delivery.
+        body: body as received.
+        wanted: the requested task, or why the event is invalid.
     """
 
     id: str
@@ -36,12 +36,12 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class EventTaskCreator:
-    """Makes a task of each event; delivered again, it is found to have its task already.
+    """Creates a task for each event; a repeated delivery finds the existing task.
 
-    What can never become a task is put aside at once, with the reason, so that it is not delivered again and again.
+    An event that can never become a task is put aside at once, with the reason, and not delivered again.
 
     Attributes:
-        owner: of all the tasks.
+        owner: owner of all the tasks.
     """
 
     batch_creator: BatchCreator
@@ -50,10 +50,10 @@ class EventTaskCreator:
     owner: str
 
     def take_in(self, arrivals: Sequence[Arrival]) -> list[Arrival]:
-        """Take in a batch.
+        """Process a batch.
 
         Returns:
-            What must be delivered again: the store or the queue of rejects did not answer, or we have a defect.
+            Deliveries to repeat: the store or the queue of rejects did not answer, or duetime has a defect.
         """
         orders = [arrival.wanted for arrival in arrivals if isinstance(arrival.wanted, Order)]
         created = iter(self.batch_creator.create_each(self.owner, orders))
@@ -67,14 +67,14 @@ class EventTaskCreator:
         ]
 
     def _put_aside(self, arrivals: Sequence[Arrival], ends: Sequence[Task | Exception]) -> set[str]:
-        """Put aside what is rejected for good, note what else went wrong; the ids of what is put aside."""
+        """Put rejected events aside and note other failures; returns the ids of the events put aside."""
         refused: dict[str, Reject] = {}
         for arrival, end in zip(arrivals, ends, strict=True):
             if isinstance(end, RequestError):
                 refused[arrival.id] = Reject(arrival.body, str(end))
-                self.telemetry.note("an event can become no task", event=arrival.id, error=type(end).__name__)
+                self.telemetry.note("an event cannot become a task", event=arrival.id, error=type(end).__name__)
             elif isinstance(end, Exception):
-                self.telemetry.note("an event must come again", event=arrival.id, error=places_of(end))
+                self.telemetry.note("an event must be delivered again", event=arrival.id, error=places_of(end))
         lost = self.rejects.put(list(refused.values())) if refused else []
         self.telemetry.count("intake_refused", len(refused) - len(lost))
         return {id_ for id_, reject in refused.items() if reject not in lost}

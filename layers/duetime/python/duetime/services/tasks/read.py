@@ -1,4 +1,4 @@
-"""Reading tasks for whoever asks: one, many, waiting for an end, and asking an endpoint about its progress."""
+"""Reads tasks: one, many, waiting for an outcome, and queries to an endpoint about its progress."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some of the listed tasks.
+    """A page of listed tasks.
 
     Attributes:
-        after: the id to go on behind; `None` if there are no more.
-        examined: how many tasks were read for it.
+        after: id after which the next page begins; `None` on the last page.
+        examined: number of tasks read for the page.
     """
 
     tasks: Sequence[Task]
@@ -43,68 +43,68 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveAge:
-    """From which age on a task may be in the archive.
+    """The age from which a task may be in the archive.
 
     Attributes:
-        clock: says what time it is.
-        retention: how long after its end a task is kept in the table.
+        clock: the clock.
+        retention: how long a task stays in the table after its end.
     """
 
     clock: Clock
     retention: Millis
 
     def may_hold(self, task_id: TaskId) -> bool:
-        """Whether the archive may have a task: one that was due later cannot have ended so long ago."""
+        """Whether the archive may have a task; a task with a later due time cannot have ended that long ago."""
         return task_id.home + self.retention < self.clock.now()
 
 
 @dataclass(frozen=True, slots=True)
 class TaskReader:
-    """Reads an owner's tasks; another owner's do not exist.
+    """Reads an owner's tasks; those of other owners count as missing.
 
     Attributes:
-        archive: from which age on a missing task may be archived; `None` if there is no archive.
+        archive: age from which a missing task may be archived; `None` if there is no archive.
     """
 
     stores: Stores
     archive: ArchiveAge | None
 
     def get(self, owner: str, task_id: TaskId) -> Task:
-        """Read one task, its payload and result included.
+        """Read one task with its payload and result.
 
         Raises:
-            TaskNotFound: there is none, or it is another owner's; `TaskArchived` if the archive may have it.
+            TaskNotFound: it does not exist, or belongs to another owner; `TaskArchived` if the archive may have it.
         """
         return self.with_contents(self.record(owner, task_id))
 
     def record(self, owner: str, task_id: TaskId) -> Task:
-        """Read one task as its record has it: a payload or result that lies outside is not fetched.
+        """Read the record of a task; a payload or result stored outside it is not fetched.
 
         Raises:
-            TaskNotFound: there is none, or it is another owner's; `TaskArchived` if the archive may have it.
+            TaskNotFound: it does not exist, or belongs to another owner; `TaskArchived` if the archive may have it.
         """
         task = self.stores.tasks.read(task_id)
         if task is not None and task.exists_for(owner):
             return task
         is_erased = task is not None and task.owner == owner
-        # Whether another owner has a task of this id is not told.
+        # The response does not reveal whether another owner has a task with this id.
         if self.archive is not None and not is_erased and self.archive.may_hold(task_id):
             raise TaskArchived(task_id, self.archive.retention)
         raise TaskNotFound(task_id)
 
     def with_contents(self, task: Task, fields: Collection[str] = ("payload", "result")) -> Task:
-        """A task with its payload and result, fetched if they lie outside the record; without what has expired."""
+        """A task with its payload and result, also if stored outside the record; expired ones are left out."""
         found = {name: getattr(task, name) for name in fields}
         fetched: Any = {name: each and self._fetched(task.id, each) for name, each in found.items()}
         return replace(task, **fetched)
 
     def get_many(self, owner: str, task_ids: Sequence[TaskId], *, consistent: bool = False) -> list[Task]:
-        """Read many tasks, in the order asked for; those that are unknown are left out.
+        """Read many tasks in the requested order; unknown ones are left out.
 
         Args:
-            owner: whose they are.
-            task_ids: which.
-            consistent: whether they are as they are now, at twice the price, or may be as they were a moment ago.
+            owner: owner of the tasks.
+            task_ids: ids of the tasks.
+            consistent: whether to read consistently, at twice the price of eventually consistent reads.
         """
         found = self.stores.tasks.read_many(list(dict.fromkeys(task_ids)), consistent=consistent)
         return [task for task_id in task_ids if (task := found.get(task_id)) and task.exists_for(owner)]
@@ -112,13 +112,13 @@ class TaskReader:
     def list(self, query: ListQuery, wanted: TaskFilter) -> Page:
         """Read a page of an owner's list.
 
-        A page ends when it is full or when it has examined `MAX_EXAMINED` records, so it can be shorter than
-        its limit, or empty, and still have a successor.
+        A page ends when it is full or when it has examined `MAX_EXAMINED` records, so it can be shorter than its limit,
+        or empty, and still have a next page.
         """
         matching: list[Task] = []
         after = query.after
         examined = 0
-        # One id more than is read at a time tells whether there are more tasks.
+        # Reading one more id than the limit shows whether there are more tasks.
         step = replace(query, limit=MAX_PAGE + 1, failed_only=wanted.states == (State.FAILED,))
         while examined < MAX_EXAMINED:
             ids = self.stores.tasks.list_ids(replace(step, after=after))
@@ -141,7 +141,7 @@ class TaskReader:
         """A page with the payloads or results of its tasks; it ends before they become too large for a response.
 
         Args:
-            page: of a list.
+            page: page of a list.
             fields: `payload`, `result`, or both.
         """
         shown: list[Task] = []
@@ -165,7 +165,7 @@ class TaskReader:
 
 FIRST_PAUSE: Millis = 100
 LONGEST_PAUSE: Millis = SECOND
-"""Each read of the record costs: pauses double from the first to the longest."""
+"""Each read of the record costs money: pauses double from the first to the longest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,15 +177,15 @@ class OutcomeWaiter:
     long_polls: LongPolls
 
     def wait(self, task: Task, limit: Millis) -> Task:
-        """Check a task again and again until it has an outcome, or so many milliseconds are over.
+        """Read a task repeatedly until it has an outcome, or the given number of milliseconds has passed.
 
-        Where as many requests wait already as may, it does not.
+        It does not wait if the maximum number of requests is waiting already.
 
         Returns:
-            The task as it was seen last, with its outcome or without.
+            The task as last read, with or without an outcome.
 
         Raises:
-            TaskNotFound: it was deleted meanwhile.
+            TaskNotFound: it was deleted during the wait.
         """
         if task.is_terminal:
             return task
@@ -206,21 +206,21 @@ class OutcomeWaiter:
 
 @dataclass(frozen=True, slots=True)
 class TargetQueryService:
-    """Asks the endpoints of an owner's tasks."""
+    """Sends queries to the endpoints of an owner's tasks."""
 
     task_reader: TaskReader
     queries: TargetQueries
     random_source: RandomSource
 
     def ask(self, owner: str, task_id: TaskId, query: Query) -> QueryResponse:
-        """Ask the target of a task.
+        """Send a query to the target of a task.
 
         Raises:
-            TaskNotFound: there is none, or it is another owner's.
-            QueryNotOffered: its target is no endpoint that offers this.
+            TaskNotFound: it does not exist, or belongs to another owner.
+            QueryNotOffered: its target is no endpoint that answers queries.
             TargetSilent: the endpoint did not answer in time.
-            TargetUnreachable: the endpoint gave no answer that can be passed on.
-            Unavailable: the endpoint could not be called just now.
+            TargetUnreachable: the endpoint's answer cannot be passed on.
+            Unavailable: the endpoint could not be called now.
         """
         task = self.task_reader.record(owner, task_id)
         if not isinstance(task.target, HttpTarget) or query not in task.target.queries:

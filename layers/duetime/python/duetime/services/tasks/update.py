@@ -1,4 +1,4 @@
-"""Updating and cancelling what has not started."""
+"""Updates and cancels tasks that have not started."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ if TYPE_CHECKING:
     from duetime.services.tasks.creation_rules import CreationRules
 
 _BY_TARGET = frozenset({"target", "rollback_on_failure", "timeout_seconds", "callback_url", "notify_on"})
-"""Fields whose values are allowed or not by what the task calls, and by what the settings let it call."""
+"""Fields whose values depend on the task's target, and on the targets that the settings allow."""
 _TRIES = 5
-"""How often a change is made again when somebody else's write comes between its read and its write."""
+"""How often a change is repeated after a concurrent write between its read and its write."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskUpdater:
-    """Changes and cancels tasks; until a worker's claim, a change or a cancel wins.
+    """Changes and cancels tasks; until a worker's claim, a change or cancellation wins.
 
     Attributes:
         retention: how long a finished task is kept, in milliseconds.
-        rules: what a task must be to be accepted.
-        occurrence_listener: is notified when an occurrence of a schedule has been cancelled.
+        rules: rules for accepting tasks.
+        occurrence_listener: notified when an occurrence of a schedule has been cancelled.
     """
 
     stores: Stores
@@ -70,20 +70,20 @@ class TaskUpdater:
         """Change a task that has not started.
 
         Args:
-            owner: who asks.
-            task_id: the task.
-            wanted: what to change.
-            version: the version the change was made for; `None` takes any.
+            owner: owner who requests it.
+            task_id: id of the task.
+            wanted: the changes.
+            version: required version; `None` for any.
             by: who changes it, and why.
 
         Raises:
-            TaskNotFound: there is none, or it is another owner's.
-            StateConflict: it has started, or is a topology that has, and would get another graph.
-            VersionMismatch: it is at another version.
-            FieldInvalid: it would be due more than ten years ahead, its target may not be called, it would be a
-                topology whose payload is no graph that can be run, or a field that the change is merged into would not
-                be acceptable.
-            Unavailable: somebody else's write came between every time.
+            TaskNotFound: it does not exist, or belongs to another owner.
+            StateConflict: it has started, or is a topology that has started and would get another graph.
+            VersionMismatch: it is not at the required version.
+            FieldInvalid: it would be due more than ten years ahead, its target is not allowed, it would be a
+                topology whose payload is no valid graph, or a field merged with the change would not
+                be valid.
+            Unavailable: every attempt met a concurrent write.
         """
         task = self.stores.tasks.read(task_id)
         for _ in range(_TRIES):
@@ -93,15 +93,15 @@ class TaskUpdater:
                 return result.task
             task = result.task
         self._checked(owner, task_id, task, version)
-        raise Unavailable(f"the task {task_id} was written by others again and again")
+        raise Unavailable(f"the task {task_id} has too many concurrent writes")
 
     def cancel(self, owner: str, task_id: TaskId, version: int | None, by: Attribution = BY_SYSTEM) -> Task:
-        """Take back a task that has not started; taking it back again changes nothing.
+        """Cancel a task that has not started; cancelling it again changes nothing.
 
         Raises:
-            TaskNotFound: there is none, or it is another owner's.
+            TaskNotFound: it does not exist, or belongs to another owner.
             StateConflict: it has started or ended.
-            VersionMismatch: it is at another version.
+            VersionMismatch: it is not at the required version.
         """
         now = self.runtime.now()
         expires = now + self.retention
@@ -116,7 +116,7 @@ class TaskUpdater:
         return self._cancelled(owner, task_id, result.task, version, by)
 
     def _cancelled(self, owner: str, task_id: TaskId, task: Task | None, version: int | None, by: Attribution) -> Task:
-        """Take back what cannot be taken back unread, as it was found; one that is cancelled by now stays as it is."""
+        """Cancel a task that must be read first; a cancelled task stays as it is."""
         for _ in range(_TRIES):
             if task is not None and task.exists_for(owner) and task.state is State.CANCELLED:
                 return task
@@ -124,15 +124,15 @@ class TaskUpdater:
             if isinstance(result, Applied):
                 return result.task
             task = result.task
-        raise Unavailable(f"the task {task_id} was written by others again and again")
+        raise Unavailable(f"the task {task_id} has too many concurrent writes")
 
     def _cancel(self, task: Task, by: Attribution) -> WriteResult:
-        """Of a topology and its nodes a worker does what follows."""
+        """For a topology and its nodes, a worker does the steps after the cancellation."""
         now, guard = self.runtime.now(), Guard(version=task.version)
         expires = now + self.retention
         cancellation = ActionRecord(Action.CANCELLED, now, by, task.version + 1)
         if task.node_ref is not None or isinstance(task.target, TopologyTarget):
-            # A node is kept as long as its topology, whose end gives it its expiry.
+            # A node is kept as long as its topology, whose end sets the node's expiry.
             sets: TaskChanges = {"finished_at": None, "expires_at": None if task.node_ref is not None else expires}
             sets["cancellation"] = cancellation
             return self.enqueuer.move(task, Move.CANCEL, now, guard, sets)
@@ -143,7 +143,7 @@ class TaskUpdater:
         return result
 
     def _follow(self, cancelled: Task, expires: Millis) -> None:
-        """Do what follows a cancellation; should it be lost, what waits for it is checked later by itself."""
+        """Do the steps after a cancellation; if this is lost, tasks that wait for it are checked later anyway."""
         let_expire(self.stores.contents, cancelled, expires)
         let_key_expire(self.stores, cancelled)
         self.lock_manager.release_reservation(cancelled)
@@ -152,18 +152,20 @@ class TaskUpdater:
         try:
             self.occurrence_listener.follow(cancelled)
         except (RequestError, Unavailable) as error:
-            # What its user asked is done. The schedule finds the end of its run at its next timer.
-            self.runtime.telemetry.note("a schedule was not told of an end", task=cancelled.id.text, error=str(error))
+            # The user's request is done. The schedule finds the end of its run at its next timer.
+            self.runtime.telemetry.note(
+                "a schedule was not notified of an end", task=cancelled.id.text, error=str(error)
+            )
 
     def _apply(self, task: Task, wanted: TaskChange, by: Attribution) -> WriteResult:
-        """Make a change once; of the old payload and the new one, the one that is not the task's expires."""
+        """Make a change once; the one of the old and new payload that the task does not refer to expires."""
         by_type = self.rules.targets.target_of(TaskSpec(task.type))
         wanted = self.rules.resolved_change(task, wanted.merged_into(task, by_type))
         fields: TaskChanges = {**self._of_its_graph(task, wanted), **wanted.fields}
         self._reject_unfit(task, wanted, fields)
         if wanted.payload is None:
             return self._write(task, wanted, fields, by)
-        # A name of its own: of two changes at once, neither may overwrite the bytes of the one that is taken.
+        # A unique name: two concurrent changes must not overwrite each other's payload.
         expiry = unless_referenced(max(self.runtime.now(), task.due_at))
         kept = self.stores.contents.keep(task.id, f"{PAYLOAD}.{self.runtime.nonce()}", wanted.payload, expiry)
         sets: TaskChanges = {**fields, "payload": kept}
@@ -171,13 +173,13 @@ class TaskUpdater:
         return replace_content(stores, task, task.payload, kept, expiry, partial(self._write, task, wanted, sets, by))
 
     def _of_its_graph(self, task: Task, wanted: TaskChange) -> TaskChanges:
-        """What a topology's task gets with another graph, which is rejected as it would be when it is created."""
+        """Further changes of a topology's task with a new graph, which is checked as at its creation."""
         target = wanted.fields.get("target", task.target)
         is_topology = isinstance(target, TopologyTarget)
         if wanted.payload is None and is_topology == isinstance(task.target, TopologyTarget):
             return {}
         if task.fence and isinstance(task.target, TopologyTarget):
-            # Its nodes may have tasks already, whose ids and edges are those of the graph it began with.
+            # Its nodes may already have tasks, with the ids and edges of the first graph.
             raise StateConflict(task, "given another graph: an attempt at it has begun")
         if not is_topology:
             return {}
@@ -185,7 +187,7 @@ class TaskUpdater:
         return {"notify_within_seconds": self.rules.graph_of(payload, target).lasts_seconds}
 
     def _reject_unfit(self, task: Task, wanted: TaskChange, fields: TaskChanges) -> None:
-        """Reject what does not fit the task, before anything of it is kept."""
+        """Reject a change that does not fit the task, before anything is stored."""
         if isinstance(task.target, CallbackTarget) and (wanted.payload is not None or "target" in fields):
             field = "target" if "target" in fields else "payload"
             raise FieldInvalid(field, "of a callback says what has happened", FaultCode.CANNOT_CHANGE)
@@ -214,22 +216,22 @@ class TaskUpdater:
         if wanted.sets_due:
             sets["due_at"] = due_of(TaskSpec(task.type, due_at=wanted.due_at, delay=wanted.delay), now)
         if task.rate is not None and task.rate.key in task.rate_places and sets.get("rate", task.rate) != task.rate:
-            # It was taken as the old rate has it.
+            # The start was granted under the old rate.
             sets["rate_places"] = {key: at for key, at in task.rate_places.items() if key != task.rate.key}
         changed = [name for name, value in sets.items() if getattr(task, name) != value]
         sets |= recorded(task, Action.UPDATED, by, now, changed)
         if wanted.sets_due:
             result = self.enqueuer.move(task, Move.CHANGE, sets["due_at"], guard, sets, wanted.redirect)
         elif needs_new_check(task, sets):
-            # What has waited checks again at once: what it needs now may be free, and its place in a line is gone.
+            # A waiting task is checked again at once: the lock it now needs may be free, and its place in line is lost.
             at = task.next_at if task.waiting_for is None else task.due_at
             result = self.enqueuer.move(task, Move.CHANGE, at, guard, sets)
         else:
-            # It waits as before, and comes for what is reserved for it.
+            # It waits as before, and uses what is reserved for it.
             self.enqueuer.watch_change(task, Move.CHANGE, sets)
             return self.stores.tasks.apply(Write(task.id, Move.CHANGE, self.runtime.nonce(), guard, sets))
         if isinstance(result, Applied) and (_key_of(result.task) != _key_of(task) or result.task.next_at > now):
-            # It does not come for what may be reserved for it.
+            # It does not use a possible reservation.
             self.lock_manager.release_reservation(replace(result.task, lock=task.lock))
         return result
 

@@ -1,1 +1,1 @@
-"""Running graphs of tasks: what follows the end of a node, what happens to the run, and what its users may ask."""
+"""Runs graphs of tasks: the end of a node, the run's progress, and requests of users."""

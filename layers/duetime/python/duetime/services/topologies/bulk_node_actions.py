@@ -1,7 +1,7 @@
-"""What a bulk operation does with the nodes of a topology: it brings them to what is requested of the run by now.
+"""Steps of bulk operations on a topology: they bring its nodes to the state requested of the run.
 
-Nothing is remembered between two steps but how much was done: each reads where the nodes stand, so whoever takes over
-finds what is left, and a node that became ready meanwhile is found as well.
+Only the amount of work done is stored between two steps. Each step reads the nodes' states, so another executor can
+take over, and nodes that became ready meanwhile are found as well.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from duetime.services.topologies.repository import TopologyRepository, TopologyRun
 
 STOP_REQUESTS = {kind: requested_action for requested_action, kind in KINDS.items()}
-"""What must be asked of the topology's task for an operation to be wanted."""
+"""The request on the topology's task for which an operation still applies."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopologySteps:
-    """Does steps of operations on topologies."""
+    """Runs steps of operations on topologies."""
 
     topology_repository: TopologyRepository
     reconciler: TopologyReconciler
@@ -37,7 +37,7 @@ class TopologySteps:
         """Do as much as fits before `until`.
 
         Raises:
-            Replaced: something else has been requested of the topology since.
+            Replaced: a later request on the topology has replaced the operation.
         """
         if operation.kind is BulkKind.DELETE and operation.topology is not None:
             return replace(operation.progress, is_complete=self.node_eraser.erase(operation.topology, until))
@@ -60,19 +60,19 @@ class TopologySteps:
         )
 
     def _hold(self, topology_run: TopologyRun, until: Millis) -> bool:
-        """Hold the nodes that somebody may be about to release; says whether there was time for all."""
+        """Hold nodes that a concurrent process may be about to release; returns whether there was time for all."""
         holds = self.reconciler.holds(topology_run)
         return self.reconciler.do(holds, until) == len(holds) and self.reconciler.runtime.now() < until
 
     def _work(self, operation: BulkOperation, topology_run: TopologyRun) -> Work:
         if operation.kind is BulkKind.RESUME:
             return self.reconciler.resumption(topology_run)
-        # Of what has come to its end, the nodes are only to expire.
+        # The nodes of a run that has ended only need to expire.
         return () if topology_run.run_state.ended else self.reconciler.work(topology_run)
 
     @staticmethod
     def _is_over(operation: BulkOperation, topology_run: TopologyRun) -> bool:
-        """Whether there is nothing more to do, as the topology has ended, or waits for another attempt or its plan."""
+        """Whether nothing is left to do: the topology has ended, or waits for another attempt or its plan."""
         if not topology_run.is_present:
             return True
         if operation.kind is BulkKind.END:

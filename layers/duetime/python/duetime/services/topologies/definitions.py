@@ -1,4 +1,4 @@
-"""Topology definitions: keeping their versions, and making runs of them."""
+"""Topology definitions: stores their versions, and creates runs of them."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ _TRIES = 10
 
 @dataclass(frozen=True, slots=True)
 class Precondition:
-    """What must be so for a definition to be written.
+    """Condition for writing a definition.
 
     Attributes:
-        version: at which it must be; `None` for any, or none.
-        absent: there must be none.
+        version: required version; `None` for any version, or a new definition.
+        absent: the definition must not exist.
     """
 
     version: int | None = None
     absent: bool = False
 
     def check(self, name: str, found: Definition | None) -> None:
-        """Reject a write of what is not as it must be.
+        """Reject a write whose condition does not hold.
 
         Raises:
-            DefinitionExists: there is one, and there must be none.
-            DefinitionVersionMismatch: it is at another version, or there is none.
+            DefinitionExists: the definition exists and must not.
+            DefinitionVersionMismatch: the definition has another version, or does not exist.
         """
         if self.absent and found is not None:
             raise DefinitionExists(name)
@@ -57,10 +57,10 @@ class Precondition:
 
 @dataclass(frozen=True, slots=True)
 class StoredDefinition:
-    """A definition as it is stored.
+    """A stored definition.
 
     Attributes:
-        is_new: there was none of its name before.
+        is_new: whether the write created it.
     """
 
     definition: Definition
@@ -69,7 +69,7 @@ class StoredDefinition:
 
 @dataclass(frozen=True, slots=True)
 class TopologyDefinitions:
-    """Keeps an owner's topology definitions."""
+    """Manages an owner's topology definitions."""
 
     stores: Stores
     runtime: Runtime
@@ -79,18 +79,18 @@ class TopologyDefinitions:
         return self.stores.definitions
 
     def put(self, owner: str, name: str, content: bytes, by: str, condition: Precondition) -> StoredDefinition:
-        """Store a version; what says the same as the latest one makes no other.
+        """Store a version; content equal to the latest version creates no other.
 
         Args:
-            owner: of the definition.
-            name: of the definition.
-            content: as JSON, checked.
-            by: who puts it, if that is not the owner.
-            condition: what must be so.
+            owner: owner of the definition.
+            name: name of the definition.
+            content: validated JSON.
+            by: who stores it, if that is not the owner.
+            condition: condition of the write.
 
         Raises:
-            DefinitionExists: there is one, and there must be none.
-            DefinitionVersionMismatch: it is at another version than it must be.
+            DefinitionExists: the definition exists and must not.
+            DefinitionVersionMismatch: the definition is not at the required version.
             FieldInvalid: it is too large.
             Unavailable: too many concurrent writes.
         """
@@ -113,14 +113,14 @@ class TopologyDefinitions:
         """Read a version, or the latest one.
 
         Raises:
-            DefinitionNotFound: there is none of that name, or it does not have that version.
+            DefinitionNotFound: no definition has that name, or it does not have that version.
         """
         latest, incarnation = self._store.read(owner, name)
         if latest is None:
             raise DefinitionNotFound(name)
         if version in (None, latest.version):
             return latest
-        # What is older belonged to another definition of the name, which was deleted.
+        # Older versions belonged to a deleted definition of the same name.
         is_own = version is not None and incarnation.created <= version < latest.version
         found = self._store.read_earlier(owner, name, version) if is_own and version is not None else None
         if found is None:
@@ -131,7 +131,7 @@ class TopologyDefinitions:
         """The versions of a definition, latest first.
 
         Raises:
-            DefinitionNotFound: there is none of that name.
+            DefinitionNotFound: no definition has that name.
         """
         latest, incarnation = self._store.read(owner, name)
         if latest is None:
@@ -140,18 +140,18 @@ class TopologyDefinitions:
         return [latest.info, *(each for each in earlier if incarnation.created <= each.version < latest.version)]
 
     def list(self, owner: str, after: str, limit: int) -> Sequence[Definition]:
-        """The latest versions by name, eventually consistently; the list goes on behind `after`."""
+        """The latest versions by name, eventually consistent; the list continues after `after`."""
         return self._store.list_after(owner, after, limit)
 
     def delete(self, owner: str, name: str, version: int | None = None) -> Definition:
-        """Remove a definition with all its versions; its runs have graphs of their own. Returns it as it was.
+        """Delete a definition with all its versions, and return its former state; its runs have their own graphs.
 
-        A repeat removes what one that was cut off has left.
+        A repeat removes versions left by an interrupted deletion.
 
         Raises:
-            DefinitionNotFound: there is none of that name.
-            DefinitionVersionMismatch: it is at another version than it must be.
-            DefinitionUsed: a schedule runs it.
+            DefinitionNotFound: no definition has that name.
+            DefinitionVersionMismatch: the definition is not at the required version.
+            DefinitionUsed: a schedule uses it.
             Unavailable: too many concurrent writes.
         """
         before, incarnation = self._store.read(owner, name)
@@ -167,13 +167,13 @@ class TopologyDefinitions:
                 return before
             present, found = self._store.read(owner, name)
             if present is None or found.created != incarnation.created:
-                # Somebody else has removed it; what has its name now is another one.
+                # A concurrent request has deleted it; the name now belongs to another definition.
                 return before
             before, incarnation = present, found
         raise _busy(name)
 
     def _forget_up_to(self, owner: str, name: str, last: int) -> None:
-        """Remove the earlier versions of a definition that is gone; what has got its name since has later ones."""
+        """Remove the versions of a deleted definition; a later one with its name has higher versions."""
         for info in self._store.list_earlier(owner, name):
             if info.version <= last:
                 self._store.forget_earlier(owner, name, info.version)
@@ -188,10 +188,10 @@ class TopologyDefinitions:
             after = page[-1].name
 
     def resolved(self, owner: str, spec: TaskSpec) -> TaskSpec:
-        """A task that names a definition as the task of a run, with the graph of a version; any other as it is.
+        """Turn a task that names a definition into the task of a run, with a version's graph; leave others as they are.
 
         Raises:
-            FieldInvalid: there is no such definition or version, or the parameters do not fit.
+            FieldInvalid: the definition or version does not exist, or the parameters do not fit.
         """
         if (ref := definition_of(spec.target)) is None:
             return spec
@@ -202,10 +202,10 @@ class TopologyDefinitions:
             raise refusal.inside(DEFINITION) from None
 
     def with_graphs(self, owner: str, payload: bytes) -> bytes:
-        """The graph in a payload, with those of the definitions that its nodes name.
+        """The graph in a payload, including the graphs of definitions that its nodes name.
 
         Raises:
-            FieldInvalid: there is no such definition or version, or the parameters do not fit; or it is too large.
+            FieldInvalid: a definition or version does not exist, its parameters do not fit, or the graph is too large.
         """
         if not names_definitions(payload):
             return payload
@@ -220,4 +220,4 @@ class TopologyDefinitions:
 
 
 def _busy(name: str) -> Unavailable:
-    return Unavailable(f"the topology definition {name!r} was written by others again and again")
+    return Unavailable(f"the topology definition {name!r} has too many concurrent writes")

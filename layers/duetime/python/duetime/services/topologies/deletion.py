@@ -1,8 +1,8 @@
-"""How long topologies and their nodes are kept, and their deletion before that.
+"""Retention of topologies and their nodes, and their deletion before it ends.
 
-A node that has ended has no expiry while its topology may still need it: as the parent of a node that is given its
-result, in the state of the run, or to be rolled back. The end of the run gives all its nodes their expiry, that of a
-topology within another to the end of the outermost; a retry takes it from the nodes that it keeps.
+An ended node has no expiry while its topology may still need it: as the parent of a node that reads its result, for the
+state of the run, or for a rollback. The end of the run sets the expiry of all its nodes; for a topology within another,
+the end of the outermost one does. A retry removes the expiry of the nodes that it keeps.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 
 
 _PAGE = 100
-"""Nodes that one request reads (Source: DynamoDB API Reference, BatchGetItem)."""
+"""Nodes read in one request (Source: DynamoDB API Reference, BatchGetItem)."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeEraser:
-    """Erases the nodes of topologies that were erased.
+    """Erases the nodes of erased topologies.
 
     Attributes:
         period: how long a finished task is kept, in milliseconds.
@@ -55,7 +55,7 @@ class NodeEraser:
     period: Millis
 
     def remember(self, task: Task) -> None:
-        """Keep the names of a topology's nodes, by which they are found once its graph is gone.
+        """Store the names of a topology's nodes, to find them after its graph is erased.
 
         Raises:
             StateConflict: some of them have not ended.
@@ -82,9 +82,9 @@ class NodeEraser:
         )
 
     def erase(self, topology: TaskId, until: Millis) -> bool:
-        """Erase as many nodes as there is time for; says whether none is left.
+        """Erase as many nodes as there is time for; returns whether none is left.
 
-        A node that somebody retries at that very moment runs to its end, and expires as any task does.
+        A node that is retried concurrently runs to its end, and expires like any task.
         """
         run_state = self.stores.topologies.read(topology)
         if run_state is None or not run_state.ran:
@@ -104,7 +104,7 @@ class NodeEraser:
         return True
 
     def _erase_inner(self, node: Task, until: Millis) -> bool:
-        """Erase the nodes of a node that is a topology, before its own record says no more that it is one."""
+        """Erase the inner nodes of a node that is a topology, before its record no longer shows that it is one."""
         if not node.is_topology or node.erased or not node.is_terminal:
             return True
         if (topology_run := self.topology_repository.read(node.id)) is not None:
@@ -118,7 +118,7 @@ class NodeEraser:
 
 @dataclass(frozen=True, slots=True)
 class TopologyEraser:
-    """Erases tasks, topologies with their nodes among them."""
+    """Erases tasks, including topologies with their nodes."""
 
     task_eraser: TaskEraser
     node_eraser: NodeEraser
@@ -127,30 +127,30 @@ class TopologyEraser:
     bulk_operations: BulkOperations
 
     def erase(self, owner: str, task_id: TaskId, version: int | None = None) -> None:
-        """Erase a task; one that has not started is cancelled first. What takes long is done in a bulk operation.
+        """Erase a task; a task that has not started is cancelled first. A bulk operation does long work.
 
         Raises:
-            TaskNotFound: there is none, or it is another owner's, or was erased before.
-            StateConflict: it runs, or what follows its outcome is not done, or it is a node of a topology that is kept.
-            VersionMismatch: it is at another version.
-            Unavailable: a store failed, or others kept writing the task.
+            TaskNotFound: it does not exist, belongs to another owner, or was erased before.
+            StateConflict: it is running, the steps after its outcome are not done, or it is a node of a kept topology.
+            VersionMismatch: it is not at the required version.
+            Unavailable: a store failed, or concurrent writes kept changing the task.
         """
         try:
             task = self.task_eraser.erase(owner, task_id, version, self._prepare)
         except TaskNotFound:
             record = self.stores.tasks.read(task_id)
             if record is not None and record.owner == owner and record.erased:
-                # Whoever erased it may not have come to its nodes.
+                # The process that erased it may have crashed before erasing its nodes.
                 self._erase_nodes(owner, task_id)
             raise
         if isinstance(task.target, TopologyTarget):
             self._erase_nodes(owner, task_id)
 
     def erase_topology(self, owner: str, topology: TaskId, version: int | None = None) -> None:
-        """Erase a topology, as `erase` does; any other task is none.
+        """Erase a topology, as `erase` does; reject any other task.
 
         Raises:
-            TaskNotFound: there is no such topology.
+            TaskNotFound: no topology has this id.
         """
         record = self.stores.tasks.read(topology)
         if record is not None and not (record.erased or isinstance(record.target, TopologyTarget)):
@@ -161,7 +161,7 @@ class TopologyEraser:
         if task.node_ref is not None:
             topology = self.stores.tasks.read(task.node_ref.topology)
             if topology is not None and not topology.erased:
-                # Its topology may be retried, or shown, and needs it then.
+                # Its topology may be retried or shown, and needs it then.
                 raise StateConflict(task, "deleted by itself: delete its topology, which deletes all of its nodes")
         if isinstance(task.target, TopologyTarget):
             self.node_eraser.remember(task)
@@ -174,7 +174,7 @@ class TopologyEraser:
 
 
 def _task_ids(run_state: RunState) -> Iterator[TaskId]:
-    """The ids that nodes have in all runs of a topology; not every one ran in each."""
+    """The ids of a topology's nodes in all its runs; not every node ran in each run."""
     for number, begun in enumerate(run_state.runs, 1):
         run = Run(run_state.topology, number, begun.at, begun.shards)
         yield from (run.task_id(key) for key in run_state.ran)
@@ -185,7 +185,7 @@ _TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """Keeps nodes, and lets them expire. Each may be done twice.
+    """Keeps nodes, and lets them expire. Each call may be repeated.
 
     Attributes:
         period: how long a finished task is kept, in milliseconds.
@@ -197,15 +197,15 @@ class Retention:
     period: Millis
 
     def keep(self, topology_run: TopologyRun, statuses: Statuses) -> None:
-        """Keep the nodes of a run that goes on, if any of them would expire: those that a retry keeps do."""
+        """Keep the nodes of a running run, if any of them would expire, as those that a retry keeps do."""
         ids = [topology_run.run_state.task_id(key) for key, status in statuses.items() if status.expires_at is not None]
         if ids:
             for key, status in statuses.items():
                 if status.is_topology and status.expires_at is not None:
-                    # First of all: while the node itself would expire, a crash has this done again.
+                    # The order matters: as long as the node itself would expire, a crash has this repeated.
                     self._keep_inner(topology_run.run_state.task_id(key))
             self._set(ids, None)
-            # If it has ended meanwhile, what its end has set was perhaps just taken away.
+            # If it has ended meanwhile, the expiry that its end set may just have been removed.
             self.let_expire(topology_run.task.id)
 
     def _keep_inner(self, topology: TaskId) -> None:
@@ -213,26 +213,26 @@ class Retention:
             self.keep(inner, self.topology_repository.statuses(inner))
 
     def let_expire(self, topology: TaskId) -> None:
-        """Let the nodes of a topology that has ended expire, after the topology itself.
+        """Let the nodes of an ended topology expire, after the topology itself.
 
-        A node that ends later sees that the topology has ended, and is given its expiry by its own worker.
+        A node that ends later finds that the topology has ended, and its own worker sets its expiry.
         """
         topology_run = self.topology_repository.read(topology)
         if topology_run is not None and not self.is_needed(topology_run):
             self._let_expire(topology_run, self.expiry_of(topology_run))
 
     def is_needed(self, topology_run: TopologyRun) -> bool:
-        """Whether a topology may still need its nodes: it goes on, or it is a node of one that does."""
+        """Whether a topology may still need its nodes: it is running, or is a node of a running one."""
         if not topology_run.task.is_terminal:
             return True
         outer = self._outer(topology_run)
         return outer is not None and outer.is_present and self.is_needed(outer)
 
     def expiry_of(self, topology_run: TopologyRun) -> Millis:
-        """When a topology expires that has ended, if it is finished now: after the one that it is a node of.
+        """When an ended topology expires, if it is finished now: after the topology that it is a node of.
 
-        A topology that is not finished yet may have an expiry from the one that it is a node of. It is finished with a
-        later one if that takes days, so this does not count.
+        An unfinished topology may have an expiry from its outer topology. If finishing takes days, it gets a later one,
+        so that expiry does not count.
         """
         task = topology_run.task
         if task.finished_at is not None and task.expires_at is not None:
@@ -242,11 +242,11 @@ class Retention:
         return max(kept_until, task.expires_at or 0, 0 if outer is None else self.expiry_of_nodes(outer))
 
     def expiry_of_nodes(self, topology_run: TopologyRun) -> Millis:
-        """When the nodes of a topology expire that has ended, at the earliest."""
+        """The earliest expiry of the nodes of an ended topology."""
         return self.expiry_of(topology_run) + NODE_MARGIN
 
     def _outer(self, topology_run: TopologyRun) -> TopologyRun | None:
-        """The topology that one is a node of."""
+        """The topology that this one is a node of."""
         node_ref = topology_run.task.node_ref
         outer = None if node_ref is None else self.topology_repository.read(node_ref.topology)
         if node_ref is None or outer is None:
@@ -261,7 +261,7 @@ class Retention:
                 self._let_expire(inner, inner.task.expires_at or expires_at + NODE_MARGIN)
 
     def _set(self, ids: Collection[TaskId], expires_at: Millis | None) -> Collection[Task]:
-        """Set or remove the expiry of those that have ended, and never make it earlier; returns all, as they were."""
+        """Set or remove the expiry of ended tasks, never to an earlier time; returns all tasks as read."""
         found = self.stores.tasks.read_many(list(ids), consistent=True)
         self.runtime.executor.map(lambda task: self._set_one(task, expires_at), found.values())
         return found.values()
@@ -274,14 +274,14 @@ class Retention:
                 retain(self.stores.contents, task)
             else:
                 let_expire(self.stores.contents, task, expires_at)
-            # By its version: a node that is written meanwhile is checked once more.
+            # Guarded by the version: a node written meanwhile is checked again.
             guard = Guard(version=task.version)
             sets: TaskChanges = {"expires_at": expires_at}
             end = self.stores.tasks.apply(Write(task.id, Move.RETAIN, self.runtime.nonce(), guard, sets))
             if isinstance(end, Applied):
                 return
             task = end.task
-        raise Unavailable("a node was written by others again and again")
+        raise Unavailable("a node has too many concurrent writes")
 
 
 def _is_kept(present: Millis | None, wanted: Millis | None) -> bool:

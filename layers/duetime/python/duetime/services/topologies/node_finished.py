@@ -1,6 +1,6 @@
-"""Processes the end of a node: counts it at its children, advances the run, and completes its wait.
+"""Handles the end of a node: counts it at its children, advances the run, and completes its wait.
 
-And the end of a topology's task: nothing of it is left waiting.
+It also handles the end of a topology's task: no node is left waiting.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 
 
 _AT_ONCE = 100
-"""Children that are told at once: the first of many start before the last are told."""
+"""Children processed together: the first of many start before the last are processed."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeFinished:
-    """Does what follows the end of a node, or of a topology.
+    """Does the steps after the end of a node or a topology.
 
-    Doing it twice is doing it once, and a crash has it all done again.
+    Repeating them is safe, and a crash has all of them repeated.
     """
 
     topology_repository: TopologyRepository
@@ -57,13 +57,13 @@ class NodeFinished:
     machine: StateMachine
 
     def follow(self, task: Task) -> Millis | None:
-        """Do what the end of a node means for its topology, or the end of a topology for its nodes.
+        """Process the end of a node for its topology, or the end of a topology for its nodes.
 
         Returns:
-            From when on it may expire; `None` if it is a node of a topology that goes on.
+            When it may expire; `None` for a node of a running topology.
 
         Raises:
-            Unavailable: a store did not answer; it is to be done again.
+            Unavailable: a store did not answer; the call must be repeated.
         """
         if isinstance(task.target, TopologyTarget):
             self.node_tasks.complete(task.id)
@@ -72,7 +72,7 @@ class NodeFinished:
         if task.node_ref is None or (topology_run := self._whole_of(task.id, task.node_ref)) is None:
             return 0
         self._tell_all(task, task.node_ref, topology_run)
-        # As it was read after the node had ended: if the topology ends later, its own follow-up finds the node.
+        # Read after the node had ended: if the topology ends later, its own follow-up finds the node.
         retention = self.reconciler.retention
         return None if retention.is_needed(topology_run) else retention.expiry_of_nodes(topology_run)
 
@@ -81,19 +81,19 @@ class NodeFinished:
         if topology_run is None or status.outcome is None:
             return
         if _concerns_all(topology_run, status):
-            # First of all: a stop must be known before a child of this node may start.
+            # First: a stop must be known before a child of this node may start.
             if self.reconciler.is_large(topology_run):
                 self.reconciler.hand_over(topology_run, status)
             else:
                 found, _ = self.reconciler.reconcile(topology_run, {key: status})
                 if found.is_over:
-                    # Nothing is left to do, and the execution would find that out by itself only at its next check.
+                    # Nothing is left to do; the execution would notice that only at its next check.
                     self.state_machine_steps.finish(topology_run.task.id, topology_run.task.fence)
             topology_run = self._whole_of(task.id, node_ref)
             if topology_run is None:
                 return
         if topology_run.task.state is State.ROLLING_BACK and not self.reconciler.is_large(topology_run):
-            # The next step would be taken later, by the rollback's own checks, too.
+            # Without this, the rollback's own checks would take the next step later.
             self.reconciler.roll_back(topology_run)
         edges = topology_run.graph.edges_out[key]
         for first in range(0, len(edges), _AT_ONCE):
@@ -102,7 +102,7 @@ class NodeFinished:
             self.machine.answer(token)
 
     def _whole_of(self, task_id: TaskId, node_ref: NodeRef) -> TopologyRun | None:
-        """The run that a node belongs to; `None` if another run is under way, or about to be."""
+        """The run that a node belongs to; `None` if another run is active, or about to be."""
         topology_run = self.topology_repository.read(node_ref.topology)
         is_its = (
             topology_run is not None
@@ -113,7 +113,7 @@ class NodeFinished:
 
 
 def _concerns_all(topology_run: TopologyRun, status: NodeStatus) -> bool:
-    """Whether more is to be done about the run than about the node's children."""
+    """Whether the run needs more than updates of the node's children."""
     if topology_run.task.state is not State.RUNNING:
         return False
     is_failure = status.is_failure and topology_run.graph.on_failure is not OnFailure.CONTINUE
@@ -122,7 +122,7 @@ def _concerns_all(topology_run: TopologyRun, status: NodeStatus) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Joins:
-    """Lets the children of an ended node start that wait for nothing any more. Doing it twice is doing it once."""
+    """Starts children of an ended node that wait for no other parent. Repeating it is safe."""
 
     topology_repository: TopologyRepository
     nodes: NodeActions
@@ -130,22 +130,23 @@ class Joins:
     executor: Executor
 
     def follow(self, topology_run: TopologyRun, key: str, ended: Task, edges: Sequence[Edge]) -> None:
-        """Do what the end of a node means for some of its children; their messages are sent together.
+        """Process the end of a node for some of its children, and send their messages together.
 
         Args:
-            topology_run: as it was read after the node had ended.
-            key: the node.
-            ended: its task, as it has ended.
-            edges: those to the children.
+            topology_run: the run, read after the node had ended.
+            key: key of the node.
+            ended: the node's ended task.
+            edges: edges to the children.
 
         Raises:
-            Unavailable: a store did not answer, or a child's task is not there yet; it is to be done again.
+            Unavailable: a store did not answer, or a child's task does not exist yet; the call must be repeated.
         """
         size = topology_run.run_state.join_group
         nodes = {edge: topology_run.graph.by_key[edge.child] for edge in edges}
         near = {parent for edge, node in nodes.items() for parent in group_around(node, edge.position, size).values()}
         children = dict.fromkeys(edge.child for edge in edges)
-        # After the node's own end was written: of the parents in a group, the last one to end finds all others ended.
+        # Read after the node's own end was written: of the parents in a group, the last one to end sees all others
+        # ended.
         tasks = self.topology_repository.read_nodes(topology_run, children | dict.fromkeys(sorted(near - {key})))
         ran = topology_run.run_state.ran
         seen = {**tasks, key: ended}
@@ -167,7 +168,7 @@ class Joins:
         return self.nodes.decide(topology_run, key, found, tasks[key])
 
     def _verdict(self, topology_run: TopologyRun, tasks: Mapping[str, Task], statuses: Statuses, edge: Edge) -> Verdict:
-        """What a child's rule says now."""
+        """The present verdict of a child's rule."""
         task = tasks.get(edge.child)
         if task is None:
             raise Unavailable(f"the task of the node {edge.child} is not there yet")
@@ -177,7 +178,7 @@ class Joins:
         return verdict(rule, self._counts(topology_run, statuses, edge))
 
     def _counts(self, topology_run: TopologyRun, statuses: Statuses, edge: Edge) -> Counts:
-        """All that is known of a child's parents: by their records, or as they were counted if there are many."""
+        """Counts of a child's parents: from their records, or from stored counts if there are many."""
         node, size = topology_run.graph.by_key[edge.child], topology_run.run_state.join_group
         if not is_counted(node, size):
             return counts_for(node, statuses)

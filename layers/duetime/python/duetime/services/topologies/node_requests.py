@@ -1,4 +1,4 @@
-"""Requests to nodes: pause, resume, stop. Those of a node that is a topology itself are passed on to its own nodes."""
+"""Requests to nodes: pause, resume, stop. A node that is itself a topology passes them on to its own nodes."""
 
 from __future__ import annotations
 
@@ -24,35 +24,35 @@ if TYPE_CHECKING:
     from duetime.services.topologies.repository import TopologyRun
 
 KINDS = {None: BulkKind.RESUME, RequestedAction.PAUSE: BulkKind.PAUSE, RequestedAction.CANCEL: BulkKind.CANCEL}
-"""What is done about the nodes, by what is requested of the topology's task."""
+"""The operation on the nodes for each request on the topology's task."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeRequests:
-    """Asks nodes what their topology requires of them; what a node refuses by now is not asked of it."""
+    """Sends requests to nodes on behalf of their topology; drops those that a node's state no longer allows."""
 
     task_control: TaskControl
     bulk_operations: BulkOperations
 
     def pause(self, topology_run: TopologyRun, key: str) -> None:
-        """Have a node held."""
+        """Pause a node."""
         self._ask(self.task_control.pause, topology_run, key)
 
     def resume(self, topology_run: TopologyRun, key: str) -> None:
-        """Have a node go on."""
+        """Resume a node."""
         self._ask(self._resumed, topology_run, key)
 
     def resume_version(self, topology_run: TopologyRun, key: str, version: int) -> None:
-        """Have a node go on, unless something has been written to its task since this version."""
+        """Resume a node, unless its task has been written since this version."""
         self._ask(self._resumed, topology_run, key, version)
 
     def is_held(self, topology_run: TopologyRun, key: str, status: NodeStatus) -> bool:
-        """Whether a node was paused, or is a topology whose nodes were, and were not resumed with it."""
+        """Whether a node is paused, or is a topology whose nodes were paused and not resumed with it."""
         if status.state is State.PAUSED or not status.is_topology:
             return status.state is State.PAUSED
         if status.is_pausing or status.state not in LEASED:
             return status.is_pausing
-        # Whoever resumed it may have been lost before it was passed on.
+        # The process that resumed it may have crashed before passing the request on.
         return self.bulk_operations.is_last_pause(topology_run.run_state.task_id(key))
 
     def _resumed(self, owner: str, task_id: TaskId, version: int | None, by: Attribution) -> Task:
@@ -64,7 +64,7 @@ class NodeRequests:
             return refusal.task
 
     def stop(self, topology_run: TopologyRun, key: str) -> None:
-        """Have a node that runs stop."""
+        """Ask a running node to stop."""
         self._ask(self.task_control.stop, topology_run, key)
 
     def _ask(
@@ -83,7 +83,7 @@ class NodeRequests:
             self._pass_on(task)
 
     def _pass_on(self, task: Task) -> None:
-        """Have a bulk operation do with the nodes of a topology what was requested of it, however many there are."""
+        """Start a bulk operation that passes a request on to the nodes of a topology, however many there are."""
         kind = KINDS[task.requested_action]
         earlier = self.bulk_operations.replace_other(task.id, kind)
         if earlier is None or not earlier.is_running:

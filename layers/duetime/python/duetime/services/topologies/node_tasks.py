@@ -1,4 +1,4 @@
-"""Making the tasks of a topology's nodes; they wait until somebody lets them start."""
+"""Creates the tasks of a topology's nodes; they wait until they are released."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class NodeTasks:
-    """Makes the tasks of nodes exist. Making one again changes nothing.
+    """Creates the tasks of nodes. Creating one again changes nothing.
 
     Attributes:
         definitions: reads whole graphs, with the templates of their nodes' tasks.
-        rules: what the settings let tasks call.
+        rules: targets that the settings allow.
     """
 
     definitions: TopologyRepository
@@ -49,42 +49,42 @@ class NodeTasks:
     rules: TargetRules
 
     def make(self, topology_run: TopologyRun) -> None:
-        """Make the tasks of all nodes of this run that wait for others; `start` makes the rest.
+        """Create the tasks of all nodes of this run that wait for others; `start` creates the rest.
 
         Raises:
-            FieldInvalid: the settings do not let tasks call what a node calls any more.
+            FieldInvalid: the settings no longer allow a node's target.
         """
         self._make_all(topology_run, self._keys(topology_run, waits=True), self.rules.target_of)
 
     def start(self, topology_run: TopologyRun) -> tuple[Collection[str], TopologyRun]:
-        """Make the tasks of the nodes that wait for no other, due at once, and send their messages together.
+        """Create the tasks of nodes that wait for no other, due at once, and send their messages together.
 
         Args:
-            topology_run: as it was read when all other nodes had their tasks. If it lets no node start, they wait.
+            topology_run: the run, read after all other nodes had their tasks. If it lets no node start, they wait.
 
         Returns:
-            Those that were started, and the run as it is now. If that lets no node start any more, these must be
-            reconciled: no message was sent. What had a task before, by a plan that was cut off, may still have to be
+            The started nodes, and the present run. If that no longer lets nodes start, the started nodes must be
+            reconciled: no message was sent. Nodes with tasks from an interrupted plan may still have to be
             released.
 
         Raises:
-            FieldInvalid: the settings do not let tasks call what a node calls any more.
+            FieldInvalid: the settings no longer allow a node's target.
         """
         keys = self._keys(topology_run, waits=False)
         if not topology_run.starts_nodes:
             self._make_all(topology_run, keys, self.rules.target_of)
             return (), topology_run
         tasks = self.runtime.executor.map(partial(self._start, topology_run), keys)
-        # Making thousands takes a while: it may have been held since, or one was found, ran and failed already.
+        # Creating thousands takes a while: the run may have been paused since, or an existing task may have failed.
         present = self.definitions.read(topology_run.task.id) or topology_run
         if present.starts_nodes:
             self.enqueuer.send_due([task for task in tasks if task is not None])
         return [key for key, task in zip(keys, tasks, strict=True) if task is not None], present
 
     def complete(self, topology: TaskId) -> None:
-        """Make what a plan was cut off from making, when the topology has ended and all of it is to be taken back.
+        """Create the tasks that an interrupted plan of an ended topology left out, so that all can be cancelled.
 
-        A plan that is still going, unheard of, then makes nothing more: everything is there.
+        If the plan is still running unnoticed, it creates nothing more, as every task exists.
         """
         task, run_state = self.stores.tasks.read(topology), self.stores.topologies.read(topology)
         if task is None or run_state is None or not task.is_terminal or task.erased:
@@ -107,14 +107,14 @@ class NodeTasks:
         self.runtime.executor.map(self.stores.tasks.create, [task for task in tasks if task.id not in present])
 
     def _start(self, topology_run: TopologyRun, key: str) -> Task | None:
-        """Make a node's task, due at once; `None` if it has one."""
+        """Create a node's task, due at once; `None` if it has one."""
         task = self._blocked(topology_run, self.rules.target_of, key)
         due = self.runtime.now() + (topology_run.graph.by_key[key].spec.delay or 0)
         task = replace(task, state=State.SCHEDULED, due_at=due, next_at=due)
         return task if self.enqueuer.create(task) else None
 
     def _blocked(self, topology_run: TopologyRun, target: Callable[[TaskSpec], Target], key: str) -> Task:
-        """The task of a node that waits for others. What it is about lies outside of it already, if it is large."""
+        """The task of a node that waits for others; a large payload is already stored outside the record."""
         node, begun = topology_run.graph.by_key[key], topology_run.run_state.begun_at
         spec = replace(node.spec, target=target(node.spec)) if node.map is None else _map_spec(node.spec, node.map)
         task_id = topology_run.run_state.task_id(key)
@@ -133,23 +133,23 @@ class NodeTasks:
 
 
 def _map_spec(item: TaskSpec, node_map: NodeMap) -> TaskSpec:
-    """The task of a map, whose items are not known yet; what is not said here is about the task of each item."""
+    """The task of a map whose items are not known yet; the other options belong to the task of each item."""
     spec = TaskSpec(item.type, name=item.name, tags=item.tags, priority=item.priority)
     return spec.of_graph(map_payload(node_map, {}, None), MAX_DEADLINE_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
 class NodeInputs:
-    """Gives nodes their inputs."""
+    """Provides the inputs of nodes."""
 
     topology_repository: TopologyRepository
     stores: Stores
 
     def inputs_of(self, task: Task) -> bytes | None:
-        """What a task is given of its parents' results, as one JSON object in UTF-8; `None` if it asks for none.
+        """The results of a task's parents that it asks for, as one JSON object in UTF-8; `None` if it asks for none.
 
         Raises:
-            InputsTooLarge: they have too many bytes together; trying again does not help.
+            InputsTooLarge: they are too large together; a retry does not help.
         """
         node_ref = task.node_ref
         if (
@@ -164,14 +164,14 @@ class NodeInputs:
 
 
 def results_of(stores: Stores, wanted: Sequence[Reference]) -> Iterator[tuple[str, bytes | None]]:
-    """The results of nodes by their names, fetched one after the other; `None` for one that has none."""
+    """The results of nodes by their names, fetched one after the other; `None` for a node without one."""
     found = stores.tasks.read_many([reference.task_id for reference in wanted], consistent=True)
     for reference in wanted:
         yield reference.name, result_of(stores, found.get(reference.task_id))
 
 
 def result_of(stores: Stores, parent: Task | None) -> bytes | None:
-    """The result that a parent's children are given; `None` if there is none."""
+    """The result that a parent passes to its children; `None` if it has none."""
     if parent is None or parent.state is not State.SUCCEEDED or parent.result is None:
         return None
     return stores.contents.fetch(parent.id, parent.result)

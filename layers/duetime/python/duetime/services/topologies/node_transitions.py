@@ -1,4 +1,4 @@
-"""What may be done to a node: count an edge at it, let it start, or take it back. Each may be done twice."""
+"""Transitions of a node: count an edge, start it, or cancel it. Each may be repeated."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ class NodeActions:
     retention: Millis
 
     def count(self, topology_run: TopologyRun, key: str, arrived: Mapping[int, Outcome]) -> Counts:
-        """Count edges of one chunk at a node, and tell all that is known of its parents now.
+        """Count edges of one chunk at a node, and return the present counts of its parents.
 
-        Should the counts be gone, they are made good: who watches the topology decides by its nodes' states.
+        If the stored counts have expired, the topology's watchdog decides by its nodes' states instead.
         """
         node, task_id = topology_run.graph.by_key[key], topology_run.run_state.task_id(key)
         edges, expires = len(node.depends_on), self.runtime.now() + MAX_DEADLINE_SECONDS * SECOND + self.retention
@@ -81,20 +81,20 @@ class NodeActions:
         return self.stores.topologies.read_join_count(task_id, edges).counts
 
     def act(self, topology_run: TopologyRun, key: str, verdict: Verdict) -> None:
-        """Do what a node's rule says, if it still waits for its parents and the run goes on."""
+        """Apply a node's rule, if the node still waits for its parents and the run is active."""
         if verdict is not Verdict.WAIT:
             task = self._read(topology_run.run_state.task_id(key))
             released = self.decide(self.topology_repository.refreshed(topology_run), key, verdict, task)
             self.enqueuer.send_due([] if released is None else [released])
 
     def decide(self, topology_run: TopologyRun, key: str, verdict: Verdict, task: Task) -> Task | None:
-        """Do what a node's rule says, as `act` does, but send nothing.
+        """Apply a node's rule, as `act` does, but send nothing.
 
         Args:
-            topology_run: as it was read after the node's task; a pause holds what may start after its own write.
-            key: the node.
-            verdict: what its rule says.
-            task: the node's, as it was read.
+            topology_run: the run, read after the node's task; a pause holds nodes that may start after its write.
+            key: key of the node.
+            verdict: verdict of its rule.
+            task: the node's task as read.
 
         Returns:
             The node's task if it was released: `send_due` must follow.
@@ -108,7 +108,7 @@ class NodeActions:
     def dismiss(
         self, topology_run: TopologyRun, key: str, reason: Reason, among: Collection[State] = NOT_STARTED
     ) -> None:
-        """Cancel a node that has not started; a worker does what follows its end."""
+        """Cancel a node that has not started; a worker does the steps after its end."""
 
         def sets(task: Task) -> TaskChanges:
             node_ref = task.node_ref and replace(task.node_ref, note=reason.value)
@@ -117,7 +117,7 @@ class NodeActions:
         self._end(topology_run, key, Move.DISMISS, among, sets)
 
     def hold(self, topology_run: TopologyRun, key: str) -> bool:
-        """Have a release be refused that was decided before its topology was paused, however late it is written.
+        """Make any release fail that was decided before the topology was paused, however late it is written.
 
         Returns:
             Whether the node still waits; otherwise it was released.
@@ -131,28 +131,28 @@ class NodeActions:
             if isinstance(result, Applied):
                 return True
             task = result.task
-        raise Unavailable(f"the node {key} was written by others again and again")
+        raise Unavailable(f"the node {key} has too many concurrent writes")
 
     def undo(self, topology_run: TopologyRun, key: str) -> None:
-        """Have a node rolled back, once everything that follows its end is done."""
+        """Roll back a node, once all steps after its end are done."""
         task = self._read(topology_run.run_state.task_id(key))
         if task.state not in LEGAL[Move.REQUEST_ROLLBACK].sources or task.finished_at is None:
             return
-        # With the error of its last attempt told in the attempt history: that of the rollback is another.
+        # The attempt history keeps the error of the last attempt; the rollback's error is a separate one.
         sets: TaskChanges = {"attempt": 0, "finished_at": None, "expires_at": None, "requested_action": None}
         sets |= {"lease_expires_at": None, "attempt_history": reported_history(task)}
         now = self.runtime.now()
         sets |= recorded(task, Action.ROLLBACK_REQUESTED, Attribution(ActorType.TOPOLOGY), now)
         expiry = unless_referenced(now)
         with suppress(ContentExpired):
-            # Of what is gone the worker tells, as of any other node that cannot be rolled back.
+            # If its payload has expired, the worker reports that, as for any node that cannot be rolled back.
             extend(self.stores.contents, task, expiry)
         result = self.enqueuer.move(task, Move.REQUEST_ROLLBACK, now, Guard(version=task.version), sets)
         if isinstance(result, Applied):
             retain_open(self.stores.tasks, self.stores.contents, result.task, expiry)
 
     def _start(self, topology_run: TopologyRun, key: str, task: Task) -> Task | None:
-        """Let a node start whose rule holds, if its condition does, too; the node's task if it was released."""
+        """Start a node whose rule holds, if its condition does too; returns its task if it was released."""
         if task.state is not State.BLOCKED or not topology_run.starts_nodes:
             return None
         try:
@@ -176,7 +176,7 @@ class NodeActions:
         among: Collection[State],
         sets: Callable[[Task], TaskChanges],
     ) -> None:
-        """End a node that has not started; a worker does what follows its end."""
+        """End a node that has not started; a worker does the steps after its end."""
         for _ in range(_TRIES):
             task = self._read(topology_run.run_state.task_id(key))
             if task.state not in among or task.state not in LEGAL[move].sources:
@@ -186,7 +186,7 @@ class NodeActions:
                 if move is Move.FAIL_CONDITION:
                     count_outcome(self.runtime.telemetry, result.task)
                 return
-        raise Unavailable(f"the node {key} was written by others again and again")
+        raise Unavailable(f"the node {key} has too many concurrent writes")
 
     def _release(
         self, topology_run: TopologyRun, key: str, task: Task | None, map_payload: bytes | None
@@ -194,7 +194,7 @@ class NodeActions:
         expiry = unless_referenced(self.runtime.now())
         payload = None
         if map_payload is not None:
-            # A name of its own: a release that is refused must not change the expiry of the items of another one.
+            # A unique name: a rejected release must not change the expiry of another release's items.
             task_id, name = topology_run.run_state.task_id(key), f"{_MAP_PAYLOAD}.{self.runtime.nonce()}"
             payload = self.stores.contents.keep(task_id, name, map_payload, expiry)
         for _ in range(_TRIES):
@@ -213,11 +213,11 @@ class NodeActions:
                 result = replace_content(stores, task, task.payload, payload, expiry, write)
             if isinstance(result, Applied):
                 return result.task
-            # Somebody has released, held, cancelled or changed it just now.
+            # A concurrent write has released, paused, cancelled or changed it.
             task = result.task
             if task is not None and task.state is State.BLOCKED:
                 topology_run = self.topology_repository.refreshed(topology_run)
-        raise Unavailable(f"the node {key} was written by others again and again")
+        raise Unavailable(f"the node {key} has too many concurrent writes")
 
     def _read(self, task_id: TaskId) -> Task:
         task = self.stores.tasks.read(task_id)
@@ -228,21 +228,21 @@ class NodeActions:
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """Asks conditions. What a parent ended as does not change, so asking again gives the same."""
+    """Evaluates conditions. A parent's outcome does not change, so repeating an evaluation gives the same result."""
 
     topology_repository: TopologyRepository
     stores: Stores
 
     def hold(self, topology_run: TopologyRun, node: Node) -> bool:
-        """Whether a node may run, as far as its condition says; one without a condition may.
+        """Whether a node's condition lets it run; a node without a condition may run.
 
         Args:
-            topology_run: as it was read after its parents had ended.
-            node: one whose rule holds.
+            topology_run: the run, read after the node's parents had ended.
+            node: a node whose rule holds.
 
         Raises:
             ConditionFailed: its condition is neither true nor false.
-            Unavailable: a store did not answer; it is to be asked again.
+            Unavailable: a store did not answer; the call must be repeated.
         """
         if node.when is None:
             return True
@@ -254,9 +254,9 @@ class Conditions:
         """The payload of a map's task, now that its items are known; `None` for any other node.
 
         Raises:
-            ConditionFailed: the results that it is about are too large together, or gone.
-            MapFailed: there is no list of items, or it is too large.
-            Unavailable: a store did not answer; it is to be asked again.
+            ConditionFailed: the results that it refers to are too large together, or have expired.
+            MapFailed: the items are no list, or too large.
+            Unavailable: a store did not answer; the call must be repeated.
         """
         if node.map is None:
             return None
@@ -266,7 +266,7 @@ class Conditions:
         return map_payload(node.map, json.loads(graph)["nodes"][node.key], items)
 
     def _parents(self, topology_run: TopologyRun, node: Node, expression: str) -> Mapping[str, ParentEnd]:
-        """How those parents have ended that an expression is about."""
+        """The outcomes of the parents that an expression refers to."""
         names = parents_in(expression, node.depends_on)
         tasks = self.topology_repository.read_nodes(topology_run, names)
         kept = topology_run.run_state.ran

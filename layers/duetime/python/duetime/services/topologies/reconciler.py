@@ -1,4 +1,4 @@
-"""Brings a topology's nodes to the state that its run requires, as often as it is checked."""
+"""Brings a topology's nodes to the state that its run requires, at every check."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 
 
 _AT_ONCE = 48
-"""Parts that are done before it is asked again whether there is time for more."""
+"""Actions done between two checks of the remaining time."""
 Work: TypeAlias = "Sequence[Callable[[], object]]"
-"""What is to be done about nodes, in the order given; each part may be done twice."""
+"""Actions on nodes, in order; each may be repeated."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopologyReconciler:
-    """Acts on nodes as the state of the run requires. It remembers nothing: after a crash it is asked again.
+    """Acts on nodes as the state of the run requires. It keeps no state: after a crash it is called again.
 
     Attributes:
-        bulk_operations: end what is left of a large topology.
+        bulk_operations: end the remaining nodes of a large topology.
     """
 
     topology_repository: TopologyRepository
@@ -55,11 +55,11 @@ class TopologyReconciler:
     def reconcile(
         self, topology_run: TopologyRun, known: Mapping[str, NodeStatus] | None = None
     ) -> tuple[NextAction, Statuses]:
-        """Look where the run stands, and do what that asks for; if that is much, it is done in the background.
+        """Determine the state of the run, and do the necessary actions; a large number is done in the background.
 
         Args:
-            topology_run: as it was just read.
-            known: where some of its nodes stand, known better than by reading.
+            topology_run: the run, just read.
+            known: statuses of some nodes that are newer than a read.
         """
         found, statuses = self._next_action(topology_run, known)
         if statuses:
@@ -67,21 +67,21 @@ class TopologyReconciler:
         return found, statuses
 
     def work(self, topology_run: TopologyRun) -> Work:
-        """What there is to do about its nodes, nothing of which has been done."""
+        """The actions needed on its nodes; none has been done."""
         found, statuses = self._next_action(topology_run)
         return self._work(topology_run, found, statuses) if statuses else ()
 
     def suspension(self, topology_run: TopologyRun) -> Work:
-        """What there is to do for a pause at once: `work` and `holds`."""
+        """The actions for a pause: `work` and `holds`."""
         found, statuses = self._next_action(topology_run)
         return [*self._work(topology_run, found, statuses), *self._holds(topology_run, found, statuses)]
 
     def holds(self, topology_run: TopologyRun) -> Work:
-        """What has no release be written after a pause that was decided before it. Found again when it is done."""
+        """Actions that make earlier releases fail after a pause. Computed again even when done."""
         return self._holds(topology_run, *self._next_action(topology_run))
 
     def resumption(self, topology_run: TopologyRun) -> Work:
-        """What there is to do for what was paused with the run to go on."""
+        """The actions on nodes paused with the run, so that they continue."""
         found, statuses = self._next_action(topology_run)
         if not statuses:
             return ()
@@ -93,7 +93,7 @@ class TopologyReconciler:
         ]
 
     def do(self, work: Work, until: Millis | None = None) -> int:
-        """Do it, several parts at once, as far as there is time; says how many parts were begun."""
+        """Do the actions, several in parallel, while there is time; returns how many were begun."""
         done = 0
         while done < len(work) and (until is None or self.runtime.now() < until):
             self.runtime.executor.map(partial(self._do, until), work[done : done + _AT_ONCE])
@@ -101,13 +101,13 @@ class TopologyReconciler:
         return done
 
     def dissolve(self, task: Task) -> bool:
-        """Take back what is left of a topology whose task has ended, if the run did not come to its end before.
+        """Cancel the remaining nodes of a topology whose task has ended before its run did.
 
         Args:
-            task: the topology's, as it had ended; it may have been retried since, and then nothing is taken back.
+            task: the topology's ended task; if it has been retried since, nothing is cancelled.
 
         Returns:
-            Whether a bulk operation does it, and then lets the nodes expire.
+            Whether a bulk operation cancels them, and lets them expire afterwards.
         """
         topology_run = self.topology_repository.read(task.id)
         if topology_run is None:
@@ -115,7 +115,7 @@ class TopologyReconciler:
         if not topology_run.task.is_terminal:
             return False
         if not topology_run.run_state.ended:
-            # Before any of them is cancelled: what ends meanwhile must not start others.
+            # Before any node is cancelled: a node that ends meanwhile must not start others.
             self.topology_repository.save(
                 topology_run.run_state, lambda run_state: replace(run_state, stopped=True, dissolved=True)
             )
@@ -127,26 +127,27 @@ class TopologyReconciler:
         return False
 
     def _mark_ended(self, task: Task) -> bool:
-        """Have a plan that was begun, and is still to enter its run, find that the topology has ended."""
+        """Make a plan that was begun, and has not created its run yet, find that the topology has ended."""
         if task.fence:
             begun = Begun(self.runtime.now(), 1)
             over = RunState(task.id, (begun,), task.fence, stopped=True, dissolved=True)
-            # If that plan comes first, it is seen here, and taken back.
+            # If that plan is first, its run is found here, and cancelled.
             if not self.topology_repository.save(over, lambda known: known).dissolved:
                 return self.dissolve(task)
         return False
 
     def is_large(self, topology_run: TopologyRun) -> bool:
-        """Whether so much may have to be done about its nodes that a bulk operation does it."""
+        """Whether its nodes may need so many actions that a bulk operation does them."""
         return len(topology_run.graph.nodes) > BULK_INLINE_NODES
 
     def hand_over(self, topology_run: TopologyRun, status: NodeStatus) -> None:
-        """Have a bulk operation do what the end of a node means for all of a large topology."""
+        """Let a bulk operation process the consequences of a node's end in a large topology."""
         stops_at_once = topology_run.graph.on_failure is not OnFailure.CONTINUE
         if status.is_failure and stops_at_once and not topology_run.graph.tolerated_failures:
-            # First of all: a stop must be known before a child of this node may start.
+            # First: a stop must be known before a child of this node may start.
             self.topology_repository.save(topology_run.run_state, lambda run_state: replace(run_state, stopped=True))
-        # What was only stopped with the others tells nothing new; nor does an end under a pause, which has its own.
+        # A node that was only stopped with the others changes nothing; nor does an end under a pause, which has its own
+        # operation.
         is_news = (
             status.reason is not Reason.STOPPED and topology_run.task.requested_action is not RequestedAction.PAUSE
         )
@@ -154,19 +155,19 @@ class TopologyReconciler:
             self.bulk_operations.end_topology(topology_run.task.owner, topology_run.task.id)
 
     def repair(self, topology_run: TopologyRun) -> tuple[NextAction, Statuses]:
-        """Reconcile, and do what crashes may have left undone.
+        """Reconcile, and complete actions that crashes may have interrupted.
 
-        Nodes that wait for nothing any more are decided; those that a pause has held, which is over, go on.
+        Nodes that wait for no parent any more are decided; nodes held by a pause that has ended are resumed.
         """
         found, statuses = self.reconcile(topology_run)
         if not topology_run.task.is_terminal:
-            # Kept by a retry whose plan was cut off.
+            # Kept by a retry whose plan was interrupted.
             self.retention.keep(topology_run, statuses)
         self.do([*self._repairs(topology_run, found, statuses), *self._releases(topology_run, found, statuses)])
         return found, statuses
 
     def roll_back(self, topology_run: TopologyRun, until: Millis | None = None) -> tuple[NextAction, Statuses]:
-        """Have the nodes rolled back that may be now, of a topology that is rolled back as a node of another."""
+        """Roll back the nodes that are ready for it, in a topology that is rolled back as a node of another."""
         statuses = self.topology_repository.statuses(topology_run)
         found = rollback_action(topology_run.graph, statuses)
         self.do(self._undone(topology_run, found, statuses), until)
@@ -176,11 +177,11 @@ class TopologyReconciler:
         self, topology_run: TopologyRun, known: Mapping[str, NodeStatus] | None = None
     ) -> tuple[NextAction, Statuses]:
         if not topology_run.is_present:
-            # It was retried: what stands of the last run is the next run's plan's to judge.
+            # It was retried: the next run's plan decides about the last run's nodes.
             return NextAction(State.RUNNING), {}
         statuses = self.topology_repository.statuses(topology_run, known)
         overdue = topology_run.overdue_at is not None and topology_run.overdue_at <= self.runtime.now()
-        # What is left of a topology whose task has ended is taken back, whatever was asked of it.
+        # The remaining nodes of a topology whose task has ended are cancelled, whatever was requested of it.
         requested_action = (
             RequestedAction.CANCEL if topology_run.task.is_terminal else topology_run.task.requested_action
         )
@@ -194,7 +195,7 @@ class TopologyReconciler:
 
     def _work(self, topology_run: TopologyRun, found: NextAction, statuses: Statuses) -> Work:
         if found.cancel or found.stop or is_stopped(topology_run.graph, statuses):
-            # Before any of them is cancelled: what ends meanwhile must not start others.
+            # Before any node is cancelled: a node that ends meanwhile must not start others.
             self.topology_repository.save(topology_run.run_state, lambda run_state: replace(run_state, stopped=True))
         return [
             *(partial(self.nodes.dismiss, topology_run, key, Reason.STOPPED) for key in found.cancel),
@@ -204,7 +205,7 @@ class TopologyReconciler:
         ]
 
     def _undone(self, topology_run: TopologyRun, found: NextAction, statuses: Statuses) -> Work:
-        # Of the others, something that follows their ends is still to be done.
+        # For the others, some steps after their ends are still to be done.
         ready = (key for key in found.undo if statuses[key].finished_at is not None)
         return [partial(self.nodes.undo, topology_run, key) for key in ready]
 
@@ -220,16 +221,16 @@ class TopologyReconciler:
         return [partial(self.nodes.act, topology_run, key, verdict) for key, verdict in left]
 
     def _releases(self, topology_run: TopologyRun, found: NextAction, statuses: Statuses) -> Work:
-        """What there is to do for nodes that the topology still holds although it goes on.
+        """Actions for nodes that the topology still holds although it is running.
 
-        The pause of a node may be written after the resume that followed it, and a resume may find no running attempt.
+        A node may be paused after the resume that followed, and a resume may find no running attempt.
         """
         held = [key for key, status in statuses.items() if status.is_held_by_topology]
         if found.state is not State.RUNNING or not held:
             return ()
-        # Of very many the next check does more, if no bulk operation has until then.
+        # Of a large number the next check does more, unless a bulk operation has until then.
         tasks = self.topology_repository.read_nodes(topology_run, held[:BULK_INLINE_NODES])
-        # Read after the nodes: a pause that has held one of these as they are is seen here.
+        # Read after the nodes: a pause that has held one of these nodes is seen here.
         if not self.topology_repository.refreshed(topology_run).starts_nodes:
             return ()
         return [
@@ -242,7 +243,7 @@ class TopologyReconciler:
         if found.state is not State.PAUSED or not statuses:
             return ()
         verdicts = decided(topology_run.graph, statuses).items()
-        # One that is not there yet is of a plan that reads the run once more before it starts anything.
+        # A missing node belongs to a plan that reads the run once more before it starts any node.
         ready = (key for key, verdict in verdicts if verdict is Verdict.READY and not statuses[key].is_missing)
         return [partial(self._hold, topology_run, key) for key in ready]
 
@@ -251,7 +252,7 @@ class TopologyReconciler:
             self.node_requests.pause(topology_run, key)
 
     def _do(self, until: Millis | None, part: Callable[[], object]) -> None:
-        # Asked for each: a process that stood still must not do now what was wanted then.
+        # Checked for each: a suspended process must not do later what was needed before.
         if until is None or self.runtime.now() < until:
             part()
 
@@ -261,12 +262,12 @@ _GOES_ON = "its nodes are being rolled back"
 
 @dataclass(frozen=True, slots=True)
 class TopologyRollback:
-    """`duetime.ports.topologies.TopologyRollback`. It remembers nothing: each step reads where the nodes stand."""
+    """`duetime.ports.topologies.TopologyRollback`. It keeps no state: each step reads the nodes' states."""
 
     reconciler: TopologyReconciler
 
     def step(self, task: Task, until: Millis) -> Ending:
-        """Have the nodes rolled back that may be now, and say how far the rollback is."""
+        """Roll back the nodes that are ready for it, and return the rollback's progress."""
         topology_run = self.reconciler.topology_repository.read(task.id)
         if topology_run is None:
             # Its run never began.

@@ -1,4 +1,4 @@
-"""A topology as a run: its task, its graph, how far it has come, and where its nodes stand."""
+"""A topology as a run: its task, its graph, its progress, and its nodes' states."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from duetime.ports.topologies import GraphReader
 
 _KNOWN = 8
-"""Graphs that a process remembers: a large one takes a second to read."""
+"""Graphs that a process caches: reading a large one takes a second."""
 _TRIES = 20
 _PAGE = 100
-"""Nodes that one request reads (Source: DynamoDB API Reference, BatchGetItem)."""
+"""Nodes read in one request (Source: DynamoDB API Reference, BatchGetItem)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +45,18 @@ class TopologyRun:
 
     @property
     def is_present(self) -> bool:
-        """Whether it is about the present run of the topology's task, not about the one before a retry."""
+        """Whether it is the present run of the topology's task, not one before a retry."""
         return is_of_present_run(self.run_state, self.task)
 
     @property
     def starts_nodes(self) -> bool:
-        """Whether nodes of it may start: it is running, and nobody holds or stops it."""
+        """Whether its nodes may start: it is running, and neither paused nor stopped."""
         is_running = self.task.state is State.RUNNING and self.task.requested_action is None
         return is_running and not self.run_state.stopped
 
     @property
     def overdue_at(self) -> Millis | None:
-        """When its time is over; `None` if it has as much as it needs."""
+        """When it times out; `None` without a timeout."""
         seconds = self.graph.timeout_seconds
         return None if seconds is None else self.run_state.begun_at + seconds * SECOND
 
@@ -66,7 +66,7 @@ class TopologyRepository:
     """Reads topologies.
 
     Attributes:
-        read_graph: makes a graph of a payload that was checked when it was accepted.
+        read_graph: parses a payload that was validated when it was accepted.
     """
 
     stores: Stores
@@ -76,21 +76,21 @@ class TopologyRepository:
     _mutex: Lock = field(default_factory=Lock)
 
     def read(self, topology: TaskId) -> TopologyRun | None:
-        """Read a topology that has begun, as it is now; `None` if there is none."""
+        """Read a topology that has begun, in its present state; `None` if there is none."""
         task, run_state = self.stores.topologies.read_with_task(topology)
         if task is None or run_state is None or not isinstance(task.target, TopologyTarget):
             return None
         return TopologyRun(task, self.graph_of(task), run_state)
 
     def refreshed(self, topology_run: TopologyRun) -> TopologyRun:
-        """The same run, with what its user requests of it by now."""
+        """The same run, with the present requests of its user."""
         return replace(topology_run, task=self.stores.tasks.read(topology_run.task.id) or topology_run.task)
 
     def graph_of(self, task: Task) -> Graph:
         """The graph of a topology's task.
 
         Raises:
-            FieldInvalid: its payload is none. What was accepted as a topology is one.
+            FieldInvalid: its payload is no graph; accepted topologies have one.
         """
         content = task.payload
         if not content.is_outside:
@@ -108,7 +108,7 @@ class TopologyRepository:
         return graph
 
     def statuses(self, topology_run: TopologyRun, known: Mapping[str, NodeStatus] | None = None) -> Statuses:
-        """Where each node stands, read consistently; what is known is not read."""
+        """The status of each node, read consistently; known nodes are not read."""
         known = known or {}
         ids = {key: topology_run.run_state.task_id(key) for key in topology_run.graph.by_key if key not in known}
         found = self._read_all(list(ids.values()))
@@ -117,13 +117,13 @@ class TopologyRepository:
         }
 
     def read_nodes(self, topology_run: TopologyRun, keys: Iterable[str]) -> Mapping[str, Task]:
-        """The tasks of some nodes, read consistently; those that are not there yet are left out."""
+        """The tasks of some nodes, read consistently; missing ones are left out."""
         ids = {key: topology_run.run_state.task_id(key) for key in keys}
         found = self._read_all(list(ids.values()))
         return {key: found[task_id] for key, task_id in ids.items() if task_id in found}
 
     def _read_all(self, ids: Sequence[TaskId]) -> Mapping[TaskId, Task]:
-        """The tasks of many nodes, some hundreds at once."""
+        """The tasks of many nodes, some hundreds in parallel."""
         pages = [ids[first : first + _PAGE] for first in range(0, len(ids), _PAGE)]
         if len(pages) <= 1:
             return self.stores.tasks.read_many(ids, consistent=True)
@@ -131,12 +131,12 @@ class TopologyRepository:
         return {task_id: task for found in self.runtime.executor.map(read, pages) for task_id, task in found.items()}
 
     def save(self, run_state: RunState, change: Callable[[RunState], RunState]) -> RunState:
-        """Change how far a run of a topology has come, again while others change it in between.
+        """Change the progress of a topology's run; repeated after concurrent changes.
 
-        A further run that was begun meanwhile is left as it is: what its caller knows is about the run before.
+        A later run begun meanwhile stays as it is: the change belongs to the earlier run.
 
         Raises:
-            Unavailable: others changed it every time.
+            Unavailable: every attempt met a concurrent change.
         """
         number = run_state.number
         for _ in range(_TRIES):
@@ -148,8 +148,8 @@ class TopologyRepository:
             if self.stores.topologies.save(wanted, self.runtime.nonce(), self._expires_at(wanted)):
                 return replace(wanted, version=run_state.version + 1)
             run_state = self.stores.topologies.read(run_state.topology) or run_state
-        raise Unavailable(f"the topology {run_state.topology} was written by others again and again")
+        raise Unavailable(f"the topology {run_state.topology} has too many concurrent writes")
 
     def _expires_at(self, run_state: RunState) -> Millis | None:
-        """When it may be forgotten how far a topology has come: not while its run goes on."""
+        """When the progress of a topology expires: not while its run is active."""
         return self.runtime.now() + RUN_STATE_LIFE if run_state.ended or run_state.dissolved else None

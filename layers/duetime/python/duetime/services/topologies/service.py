@@ -1,4 +1,4 @@
-"""What users ask of topologies."""
+"""Requests of users on topologies."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ControlResult:
-    """What came of a request to a topology.
+    """The result of a request on a topology.
 
     Attributes:
-        task: the topology's.
-        operation: the bulk operation that goes on with its nodes after the answer; `None` if all of them are done.
+        task: the topology's task.
+        operation: bulk operation that continues with its nodes after the response; `None` if all are done.
     """
 
     task: Task
@@ -48,9 +48,9 @@ class ControlResult:
 
 @dataclass(frozen=True, slots=True)
 class TopologyService:
-    """Shows and controls topologies; each method raises `TaskNotFound` for what is no topology of the owner's.
+    """Reads and controls topologies; each method raises `TaskNotFound` unless the owner has such a topology.
 
-    With a version, an action is refused if the topology's task has another by now. `by` says who acts, and why.
+    With a version, an action is rejected if the topology's task has another one. `by` names who acts, and why.
     """
 
     topology_repository: TopologyRepository
@@ -78,7 +78,7 @@ class TopologyService:
         )
 
     def nodes(self, owner: str, topology: TaskId, first: int, limit: int) -> View:
-        """Read so many of a topology's nodes, from a place in the order of its graph on: no other is read."""
+        """Read the given number of nodes from a position in the graph's order on; no others are read."""
         task = self._task(owner, topology)
         topology_run = self.topology_repository.read(topology)
         graph = self.topology_repository.graph_of(task) if topology_run is None else topology_run.graph
@@ -97,17 +97,17 @@ class TopologyService:
         by: Attribution = BY_SYSTEM,
         nodes: Collection[str] = (),
     ) -> Task:
-        """Run a failed topology again: what succeeded is kept. One that was retried and has not failed since stays.
+        """Retry a failed topology and keep its succeeded nodes. One that was retried and has not failed since stays.
 
         Args:
-            owner: whose topology it is.
-            topology: its id.
-            version: the version of its task at which alone its user wants that; `None` for any.
-            by: who wants it, and why.
-            nodes: those that run again with all that depends on them, also if the topology has succeeded.
+            owner: owner of the topology.
+            topology: id of the topology.
+            version: required version of its task; `None` for any.
+            by: who requests it, and why.
+            nodes: nodes to run again, with all dependents, even if the topology has succeeded.
 
         Raises:
-            FieldInvalid: it has no node of such a name.
+            FieldInvalid: it has no node with a given name.
         """
         task = self._task(owner, topology)
         wanted = tuple(sorted(nodes))
@@ -123,21 +123,21 @@ class TopologyService:
     def cancel(
         self, owner: str, topology: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM
     ) -> ControlResult:
-        """Take back what has not started, and ask what runs to stop."""
+        """Cancel nodes that have not started, and ask running ones to stop."""
         self._task(owner, topology)
         return self.apply_gate(self.task_control.cancel_by_force(owner, topology, version, by))
 
     def pause(
         self, owner: str, topology: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM
     ) -> ControlResult:
-        """Hold what has not started; what runs goes on to its end."""
+        """Pause nodes that have not started; running ones run to their end."""
         self._task(owner, topology)
         return self.apply_gate(self.task_control.pause(owner, topology, version, by))
 
     def resume(
         self, owner: str, topology: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM
     ) -> ControlResult:
-        """Let a paused topology go on, with all its nodes; one that goes on already may have nodes that do not yet."""
+        """Resume a paused topology with all its nodes; even one that is running may have paused nodes."""
         self._task(owner, topology)
         try:
             task = self.task_control.resume(owner, topology, version, by)
@@ -148,9 +148,9 @@ class TopologyService:
         return self.apply_gate(task)
 
     def apply_gate(self, task: Task) -> ControlResult:
-        """Apply what was just requested of a topology's task to its nodes; any other task has none.
+        """Apply a request on a topology's task to its nodes; other tasks have none.
 
-        What takes little time is done at once; a bulk operation does the rest.
+        Short work is done at once; a bulk operation does the rest.
         """
         if not isinstance(task.target, TopologyTarget) or task.state not in LEASED:
             return ControlResult(task)
@@ -159,14 +159,14 @@ class TopologyService:
         earlier = self.bulk_operations.replace_other(task.id, kind)
         if earlier is not None and earlier.is_running:
             return ControlResult(task, earlier)
-        # The graph of a very large one takes too long to read, let alone its nodes.
+        # Reading the graph of a very large topology takes too long, and reading its nodes even longer.
         is_huge = task.payload.place is ContentPlace.OBJECT
         if earlier is None and not is_huge and self._is_done(task, kind, until):
             return ControlResult(task)
         return ControlResult(task, self.bulk_operations.start_on(task.owner, task.id, kind, earlier))
 
     def _is_done(self, task: Task, kind: BulkKind, until: Millis) -> bool:
-        """Apply it to the nodes here, unless that takes too long; says whether all of them are done."""
+        """Apply the request to the nodes here, unless that takes too long; returns whether all of them are done."""
         reconciler = self.reconciler
         topology_run = reconciler.topology_repository.read(task.id)
         if topology_run is None:

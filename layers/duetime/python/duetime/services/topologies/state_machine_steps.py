@@ -62,28 +62,28 @@ _LAST_RUN = "nodes of its last run have not ended"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a run waits for.
+    """The nodes that a run waits for.
 
     Attributes:
-        chunks: those that are waited for, by their places in the graph's order, as many as may be at once.
+        chunks: nodes to wait for, by their positions in the graph's order, in parts of the maximum size.
     """
 
     chunks: list[list[int]]
 
     @property
     def is_large(self) -> bool:
-        """Whether it takes more than one execution to wait for all."""
+        """Whether waiting for all nodes takes more than one execution."""
         return len(self.chunks) > 1
 
 
 @dataclass(frozen=True, slots=True)
 class TopologyCheck:
-    """What a check of the run found.
+    """The result of a check of the run.
 
     Attributes:
-        state: of the run.
-        over: whether there is nothing left to do for this run.
-        again_after: after how many seconds it is worth another check, if not.
+        state: state of the run.
+        over: whether nothing is left to do for this run.
+        again_after: seconds until the next check, if work is left.
     """
 
     state: State
@@ -96,7 +96,7 @@ class StateMachineSteps:
     """Runs topologies, state by state. Each state may be entered again; all raise `Unavailable`.
 
     Attributes:
-        topology_repository: reads outlines of graphs: all that a wait and a finish ask.
+        topology_repository: reads outlines of graphs, which are enough for waiting and finishing.
         definitions: reads whole graphs, with the templates of their nodes' tasks.
         shards: how many shards ids are spread over.
     """
@@ -113,7 +113,7 @@ class StateMachineSteps:
     shards: Shards
 
     def plan(self, topology: TaskId, fence: int) -> Plan:
-        """Begin a run, or take up one that was begun: every node has its task, and those that may start do."""
+        """Begin a run, or continue one: create every node's task, and start those that may start."""
         task = self._current(topology, fence)
         if task is None:
             return Plan([[]])
@@ -133,9 +133,10 @@ class StateMachineSteps:
         return Plan([numbers[first : first + WAITS_AT_ONCE] for first in range(0, len(numbers), WAITS_AT_ONCE)] or [[]])
 
     def wait(self, topology: TaskId, fence: int, number: int, token: str) -> None:
-        """Keep the token by which a node's end is told; a node that has ended already is told of at once.
+        """Store the token that reports a node's end; if the node has ended already, report it at once.
 
-        The token first, then the check: whoever ends the node does it the other way round, so one of both sees both.
+        The token is stored before the check. The end of a node comes first on the other side, so at least one of the
+        two sees both.
         """
         topology_run = self.topology_repository.read(topology)
         if (
@@ -152,14 +153,14 @@ class StateMachineSteps:
             self.machine.answer(token)
 
     def finish(self, topology: TaskId, fence: int, looks: int = 0) -> TopologyCheck:
-        """End the attempt at the topology's task if the run has come to its end; else bring it there.
+        """End the attempt at the topology's task if the run has ended; otherwise advance the run.
 
-        Of a run that is still to be planned nothing has ended, whatever happened to the run before.
+        A run that is not planned yet has not ended, whatever happened to the previous run.
 
         Args:
-            topology: its task.
-            fence: of the attempt.
-            looks: how often this execution has checked before.
+            topology: id of its task.
+            fence: fence of the attempt.
+            looks: number of earlier checks by this execution.
         """
         topology_run = self.topology_repository.read(topology)
         if topology_run is None or self._current(topology, fence) is None:
@@ -178,33 +179,33 @@ class StateMachineSteps:
         return TopologyCheck(found.state, over=True, again_after=0)
 
     def break_off(self, topology: TaskId, fence: int, reason: str) -> None:
-        """Fail the attempt at the topology's task because its execution broke; the next attempt takes the run up."""
+        """Fail the attempt at the topology's task because its execution failed; the next attempt continues the run."""
         if (task := self._current(topology, fence)) is not None:
             self._notify(task, failure("StateMachineFailed", reason))
 
     def cancel_unplanned(self, topology: TaskId, fence: int) -> None:
-        """End the attempt at a topology of which no node may start any more, before its run was planned."""
+        """End the attempt at a topology whose nodes may no longer start, before its run was planned."""
         if (task := self._current(topology, fence)) is not None:
             self._notify(task, Stopped())
 
     def _current(self, topology: TaskId, fence: int) -> Task | None:
-        """The topology's task, if this is its running attempt."""
+        """The topology's task, if the fence is its running attempt's."""
         task = self.stores.tasks.read(topology)
         return task if task is not None and task.fence == fence and task.state is State.RUNNING else None
 
     def _begun(self, task: Task) -> TopologyRun | None:
-        """The topology's present run, begun and all its nodes made; `None` if it may not begin, or not yet."""
+        """The topology's present run, begun and with all its nodes created; `None` if it may not begin, or not yet."""
         graph = self.definitions.graph_of(task)
         run_state = self._head(task, graph)
         if run_state is None:
-            # No attempt is spent, and whoever checks is told what it waits for.
+            # No attempt is counted, and every check reports the reason for the wait.
             self.attempt_reports.outcome_writer.postpone(
                 task, Postponed(self.runtime.now() + TOPOLOGY_RETRY_PAUSE, _LAST_RUN)
             )
             return None
         if not (run_state.opened or run_state.dissolved):
             self.node_tasks.make(TopologyRun(task, graph, run_state))
-        # Making thousands takes a while: it may have been stopped since, ended, and even been run again.
+        # Creating thousands takes a while: the run may have been stopped since, ended, and even retried.
         topology_run = self.definitions.read(task.id)
         is_same = (
             topology_run is not None
@@ -214,10 +215,10 @@ class StateMachineSteps:
         return topology_run if is_same and topology_run is not None and not topology_run.run_state.dissolved else None
 
     def _head(self, task: Task, graph: Graph) -> RunState | None:
-        """How far it has come; a first run, or one after a retry, is entered first.
+        """The progress of the run; stored first for a first run, or one after a retry.
 
         Returns:
-            `None` while nodes of the last run have not ended: its user has retried one of them, perhaps.
+            `None` while nodes of the last run have not ended, for example after a user retried one of them.
         """
         begun = Begun(self.runtime.now(), self.shards.count())
         run_state = self.stores.topologies.read(task.id)
@@ -234,7 +235,7 @@ class StateMachineSteps:
         return self.topology_repository.save(run_state, lambda known: replace(further, version=known.version))
 
     def _open(self, topology_run: TopologyRun) -> None:
-        """Let those nodes of this run start that nothing postpones; all have their tasks."""
+        """Start the nodes of this run that nothing postpones; all have their tasks."""
         again = [key for key in topology_run.graph.by_key if key not in topology_run.run_state.ran]
         kept = self._kept(topology_run)
         self.reconciler.retention.keep(topology_run, kept)
@@ -262,13 +263,13 @@ class StateMachineSteps:
 
 
 def ending_of(stores: Stores, topology_run: TopologyRun, state: State, statuses: Statuses, now: Millis) -> Ending:
-    """How the attempt at a topology's task ends.
+    """The end of an attempt at a topology's task.
 
     Args:
-        stores: where the results of nodes are.
+        stores: stores of the nodes' results.
         topology_run: the run; all its nodes have ended.
-        state: of the run: terminal.
-        statuses: of all nodes.
+        state: terminal state of the run.
+        statuses: statuses of all nodes.
         now: the time.
 
     Raises:
@@ -288,7 +289,7 @@ def ending_of(stores: Stores, topology_run: TopologyRun, state: State, statuses:
 
 
 def _results_in_order(stores: Stores, items: Sequence[Reference]) -> Ending:
-    """The end of a map: the results of its items in their order, null for one that has none."""
+    """The result of a map: the results of its items in order, null for an item without one."""
     found, size = [], len(b"[]")
     for _, result in results_of(stores, items):
         found.append(result or b"null")
@@ -303,7 +304,7 @@ EXECUTION_LOST = "its state machine's execution was lost"
 
 @dataclass(frozen=True, slots=True)
 class TopologyWatchdog:
-    """Watches topologies. Each check sets the next one first, so that no crash is the last check."""
+    """Watches topologies. Each check sets the next one first, so a crash cannot end the checks."""
 
     topology_repository: TopologyRepository
     state_machine_steps: StateMachineSteps
@@ -314,22 +315,22 @@ class TopologyWatchdog:
     runtime: Runtime
 
     def check_topology(self, task: Task) -> None:
-        """Bring a topology on, and to its end if that has come; one whose execution is gone begins another.
+        """Advance a topology, and end it if its run has ended; start another execution if its execution is lost.
 
-        Unless a person has aborted that: it is cancelled then. Else the attempt counts for nothing, and the next one
-        takes the run up where it stands.
+        If a person aborted the execution, the topology is cancelled. Otherwise the attempt is not counted, and the next
+        one continues the run.
 
         Args:
-            task: the topology's, as its running attempt was just read.
+            task: the topology's task, just read, with its running attempt.
 
         Raises:
-            Unavailable: a store or the state machine did not answer; it is to be watched again.
+            Unavailable: a store or the state machine did not answer; the check must be repeated.
         """
         now = self.runtime.now()
         for at in reminders(task, task.lease_expires_at or now, now, self.enqueuer.look_ahead):
             self.enqueuer.remind(task, at)
         topology_run = self.topology_repository.read(task.id)
-        # What a plan has not created yet cannot be reconciled, and only an execution goes on creating it.
+        # Only an execution creates missing tasks, and missing tasks cannot be reconciled.
         is_planned = topology_run is not None and topology_run.is_present and topology_run.run_state.opened
         if is_planned and self.state_machine_steps.finish(task.id, task.fence).over:
             return
@@ -338,16 +339,16 @@ class TopologyWatchdog:
         if self.machine.was_aborted(task.id, task.fence):
             self._cancel(task, is_planned=is_planned)
         else:
-            # By its fence: rejected if the attempt has ended meanwhile, perhaps by that very execution.
+            # Guarded by the fence: rejected if the attempt has ended meanwhile, perhaps by that execution.
             self.outcome_writer.postpone(task, Postponed(now, EXECUTION_LOST))
             self.runtime.telemetry.count("topology_executions_lost")
             self.runtime.telemetry.note("a topology's execution is gone; another begins", task=task.id.text)
 
     def _cancel(self, task: Task, *, is_planned: bool) -> None:
-        """Cancel a topology whose execution a person has aborted: that is what they meant by it."""
+        """Cancel a topology whose execution a person has aborted, as that is the intent."""
         if task.requested_action is not RequestedAction.CANCEL:
             self.runtime.telemetry.note("a topology's execution was aborted, which cancels it", task=task.id.text)
-            # What its nodes' ends ask for takes a moment; what still runs is for the ordinary checks.
+            # Ended nodes need a moment for their steps; the ordinary checks handle nodes that still run.
             self.enqueuer.remind(task, self.runtime.now() + MINUTE)
             with suppress(RequestError):
                 self.task_control.cancel_by_force(task.owner, task.id, None)

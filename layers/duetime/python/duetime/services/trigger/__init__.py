@@ -1,1 +1,1 @@
-"""The trigger: due tasks to queues, and the recovery of what was left behind."""
+"""The trigger: sends due tasks to queues, and recovers lost ones."""

@@ -1,4 +1,4 @@
-"""Tells operators how far dispatch has come."""
+"""Shows operators the progress of dispatch."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class DispatchStatusReader:
 
     Attributes:
         look_ahead: how far ahead of the clock the trigger reads minutes, in milliseconds.
-        pulled_types: the types that have a queue of their own.
-        operators: who may see it: it concerns the tasks of all owners.
+        pulled_types: types that have their own queue.
+        operators: owners who may see it, as it covers the tasks of all owners.
     """
 
     cursors: CursorStore
@@ -39,15 +39,15 @@ class DispatchStatusReader:
     operators: Admins
 
     def read(self, caller: str) -> DispatchStatus:
-        """How far dispatch has come, of all owners' tasks.
+        """The progress of dispatch for all owners' tasks.
 
         Raises:
-            OperatorRequired: the caller may not see it.
+            OperatorRequired: the caller is no operator.
             Unavailable: the table or a queue did not answer.
         """
         self.operators.require(caller)
         groups = groups_of(self.shards.announced().number)
-        # Pull queues have no priority of their own; any names them.
+        # Pull queues have no priority of their own; any value works.
         names = [*((each, "") for each in Priority), *((Priority.NORMAL, name) for name in self.pulled_types)]
         cursors = self.runtime.executor.map(self.cursors.read, groups)
         queues = self.runtime.executor.map(lambda each: self._queue(*each), names)

@@ -1,4 +1,4 @@
-"""The trigger: reads minutes, puts due tasks on queues, and scans old minutes for what was left behind."""
+"""The trigger: reads minutes, puts due tasks on queues, and scans past minutes for lost tasks."""
 
 from __future__ import annotations
 
@@ -50,18 +50,18 @@ if TYPE_CHECKING:
 
 
 _SAVES = 5
-"""Attempts to store what was done while others store theirs."""
+"""Attempts to store progress while other invocations store theirs."""
 
 
 @dataclass(frozen=True, slots=True)
 class FirstReading:
-    """Sends what is due in a minute that is read for the first time."""
+    """Sends due tasks of a minute that is read for the first time."""
 
     due_messages: DueMessages
     telemetry: Telemetry
 
     def serve(self, minute: int, items: Sequence[MinuteItem], wants: Callable[[str], bool]) -> Served:
-        """Send what is due, of those queues that are wanted."""
+        """Send due tasks of the wanted queues."""
         tasks = [item for item in items if isinstance(item, Entry | Timer)]
         messages = [message for item in tasks if (message := at_first_reading(item, minute))]
         wanted = {queue: wants(queue) for queue in sorted({queue_of(message) for message in messages})}
@@ -76,15 +76,15 @@ class FirstReading:
 class Dispatcher:
     """Reads the minutes of shard groups.
 
-    A group's cursors move past a task only after its queue acknowledged the message, so a missed or broken tick is
-    caught up by the next. Overlapping ticks are harmless: a group is held by one invocation at a time, and even two
-    would only send duplicates, which claims reject. What each of them has done counts.
+    A group's cursors move past a task only after its queue acknowledged the message, so the next tick makes up for a
+    missed or interrupted one. Overlapping ticks are harmless: one invocation at a time holds a group, and even two
+    would only send duplicates, which claims reject. The progress of both counts.
 
     Attributes:
-        shards: how many shards a minute is split into, as announced by those who use them.
+        shards: announced numbers of shards that a minute is split into.
         look_ahead: how far ahead of the clock minutes are read, in milliseconds.
-        due_messages: sends what is due.
-        heartbeat: tells a monitor outside of each tick in which the first group was read without a failure.
+        due_messages: sends messages of due tasks.
+        heartbeat: notifies an external monitor after each tick that reads the first group without a failure.
     """
 
     stores: Stores
@@ -97,10 +97,10 @@ class Dispatcher:
     heartbeat: Heartbeat
 
     def tick(self, holder: str) -> None:
-        """Have every group read: here if there is only one, else each by an invocation of its own.
+        """Read every group: here if there is only one, else each in its own invocation.
 
         Raises:
-            MinutesUnread: of the one group; see `read_group`.
+            MinutesUnread: for a single group; see `read_group`.
         """
         history = self.shards.announced()
         groups = groups_of(history.number)
@@ -110,36 +110,36 @@ class Dispatcher:
             self.fan_out.read_groups(groups)
 
     def read_group(self, group: int, holder: str) -> None:
-        """Read all that is due to be read in one group, as far as the tick's budget goes.
+        """Read one group as far as the time of the tick allows.
 
         Args:
             group: number of the group.
-            holder: who reads; unique to an invocation.
+            holder: unique id of the invocation.
 
         Raises:
-            MinutesUnread: some minutes could not be read or served. All else was done and stored: it is raised for
-                Lambda to count an error, because nobody would notice otherwise that tasks become late.
+            MinutesUnread: some minutes could not be read or served. The rest was done and stored; it is raised for
+                Lambda to count an error, as late tasks would otherwise go unnoticed.
         """
         self._read_group(group, holder, self.shards.announced())
 
     def _read_group(self, group: int, holder: str, history: ShardHistory) -> None:
         shards = shards_in(group, history.number)
         if not shards:
-            # Minutes in which somebody may still place something must not be taken for read.
+            # Minutes in which tasks may still be placed must not count as read.
             return
         now = self.runtime.now()
         first = first_cursors(min(history.since(group), now) - MAX_CLOCK_DIFFERENCE)
         try:
             taken = self.stores.cursors.take(group, holder, now, now + GROUP_HOLD, first)
         except ClockWrong as error:
-            # Read too early, minutes would be taken for read that others still place tasks in.
+            # If read too early, minutes would count as read while tasks are still placed in them.
             self.runtime.telemetry.count("clock_wrong")
             self.runtime.telemetry.note("nothing was read", group=group, error=str(error))
             return
         if taken is None:
             self.runtime.telemetry.count("shard_groups_held")
             return
-        # A minute is read ahead of its time: of the last pass it is known in which minute it was.
+        # A minute is read ahead of its time: the minute of the last pass is known.
         last_pass = start_of(taken.floors[DISPATCH]) - self.look_ahead
         self.runtime.telemetry.measure("tick_age", max(0, now - last_pass))
         reader = GroupReader(
@@ -156,7 +156,7 @@ class Dispatcher:
         if reader.failures:
             raise MinutesUnread(group, len(reader.failures), reader.failures[0])
         if group == 0:
-            # Last of all: what was due is on its queue, and what was read is stored.
+            # Last: due tasks are on their queues, and the progress is stored.
             self.heartbeat.send(holder)
 
     def _readings(self) -> list[FirstReading | RecoveryScan]:
@@ -175,7 +175,7 @@ class Dispatcher:
         return [FirstReading(messages, self.runtime.telemetry), *scans]
 
     def _read_on(self, reader: GroupReader, now: Millis) -> bool:
-        """Read until the time is up, and store again and again what was done; says whether the group was kept."""
+        """Read until the time is up, and store the progress repeatedly; returns whether the group was kept."""
         saved_at = now
         for _ in reader.steps(now + TICK_BUDGET):
             if self.runtime.now() >= saved_at + CURSOR_SAVE_INTERVAL:
@@ -185,7 +185,7 @@ class Dispatcher:
         return self._save(reader, 0)
 
     def _keep(self, reader: GroupReader, now: Millis) -> bool:
-        """Store what was done so far and renew the hold; if the table does not answer, the next time will do."""
+        """Store the progress and renew the hold; if the table does not answer, the next attempt will do."""
         try:
             return self._save(reader, now + GROUP_HOLD)
         except Unavailable as error:
@@ -193,7 +193,7 @@ class Dispatcher:
             return True
 
     def _save(self, reader: GroupReader, until: Millis) -> bool:
-        """Store what was done, whoever holds the group by now; says whether it is still this invocation."""
+        """Store the progress, whoever holds the group now; returns whether this invocation still does."""
         for _ in range(_SAVES):
             if self.stores.cursors.advance(reader.group, reader.cursors, until):
                 return True
@@ -207,15 +207,15 @@ class Dispatcher:
 
 @dataclass(frozen=True, slots=True)
 class RecoveryScan:
-    """Sends again what is overdue and unclaimed, what has a lease that is over, and what has an unfinished outcome.
+    """Sends messages again for overdue unclaimed tasks, expired leases and unfinished outcomes.
 
-    A queue with a long backlog is skipped, so that a backlog does not feed itself; the others are served. What the
-    first scan finds open, and what any scan sends again, is given a timer by which the first scan meets it once more:
-    a task is found soon after a lease is over, whichever of its attempts was lost, and when.
+    A queue with a long backlog is skipped, so that a backlog does not feed itself; the others are served. A task found
+    open by the first scan, or sent again by any scan, gets a timer by which the first scan meets it once more. So a
+    task is found soon after a lease ends, whichever of its attempts was lost, and when.
 
     Attributes:
         is_first: whether it is the first scan of a minute.
-        is_last: whether no scan follows: then what is still open is given a timer for another day.
+        is_last: whether no scan follows: then open tasks get a timer for another day.
     """
 
     tasks: TaskStore
@@ -226,10 +226,10 @@ class RecoveryScan:
     is_last: bool
 
     def serve(self, minute: int, items: Sequence[MinuteItem], wants: Callable[[str], bool]) -> Served:
-        """Send what was left behind, of those queues that are wanted.
+        """Send messages again for tasks of the wanted queues that were left behind.
 
         Raises:
-            Unavailable: the table did not answer; nothing of it counts.
+            Unavailable: the table did not answer; nothing counts as done.
         """
         del minute
         refused = set(self.due_messages.follow_timers(items, wants))
@@ -253,7 +253,7 @@ class RecoveryScan:
         return Served(sent.sent, sent.refused | refused)
 
     def _entries(self, items: Sequence[MinuteItem]) -> list[Entry]:
-        """The entries among the items, and those of the records that the timers stand for."""
+        """The entries among the items, and the records that the timers stand for."""
         entries = {item.task_id: item for item in items if isinstance(item, Entry)}
         timed = {item.task_id for item in items if isinstance(item, Timer)} - entries.keys()
         if not timed:
@@ -261,7 +261,7 @@ class RecoveryScan:
         return [*entries.values(), *(Entry.of(task) for task in self.tasks.read_many(sorted(timed)).values())]
 
     def _long_queues(self, left: Sequence[Entry]) -> set[str]:
-        """The queues that have so much to do that what was left behind is most likely among it."""
+        """The queues whose backlog is so long that it most likely contains the tasks left behind."""
         examples = {queue_of(each): each for each in left}
         refused = {queue for queue, each in sorted(examples.items()) if self._is_long(each)}
         if refused:
@@ -288,7 +288,7 @@ class RecoveryScan:
 
 
 def _current(items: Sequence[MinuteItem], entries: Sequence[Entry]) -> frozenset[TaskId]:
-    """The tasks that are met by their records, or by timers of their present generations: an earlier one is stale."""
+    """Tasks met by their records, or by timers of their present generations; earlier timers are stale."""
     timers = {(item.task_id, item.generation) for item in items if isinstance(item, Timer)}
     records = {item.task_id for item in items if isinstance(item, Entry)}
     return frozenset(

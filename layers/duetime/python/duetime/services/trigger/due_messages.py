@@ -1,4 +1,4 @@
-"""Sends the messages of due tasks, each queue for itself, and sees to due schedules and bulk operations."""
+"""Sends the messages of due tasks, each queue separately, and handles due schedules and bulk operations."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DueMessages:
-    """What the first reading and the recovery scans have in common.
+    """The common part of the first reading and the recovery scans.
 
     Attributes:
-        expander: makes the occurrences of schedules whose timers are met.
-        tasks: the records of tasks that may be late.
-        bulk_operations: see to the bulk operations whose timers are met.
+        expander: creates the occurrences of schedules whose timers are met.
+        tasks: store of tasks that may be late.
+        bulk_operations: starts the bulk operations whose timers are met.
         look_ahead: how far ahead of the clock minutes are read, in milliseconds.
-        precision: how a wait is shared between the queue and the worker.
+        precision: how the wait is split between the queue and the worker.
     """
 
     tasks: TaskStore
@@ -60,7 +60,7 @@ class DueMessages:
     precision: Precision
 
     def send(self, messages: Sequence[Message]) -> Served:
-        """Send messages; a queue that did not acknowledge all of its own has rejected."""
+        """Send messages; returns the queues that did not acknowledge all of theirs as rejected."""
         if not messages:
             return Served({}, frozenset())
         with self.runtime.tracer.span(dispatch_span(messages)):
@@ -72,7 +72,7 @@ class DueMessages:
         return Served(sent, frozenset(queue_of(each.message) for each in unsent))
 
     def _send_in_time(self, group: SendGroup) -> Sequence[Outgoing]:
-        """Send messages together when it is time; says which were not acknowledged."""
+        """Send messages together at their time; returns those that were not acknowledged."""
         self.runtime.clock.sleep_until(group.at)
         now = self.runtime.now()
         since = group.at if now <= group.at + LATEST_SEND else now
@@ -81,9 +81,9 @@ class DueMessages:
         )
 
     def follow_timers(self, items: Sequence[MinuteItem], wants: Callable[[str], bool]) -> frozenset[str]:
-        """See to the schedules, bulk operations and late tasks whose timers are among the items; what was rejected.
+        """Handle the schedules, bulk operations and late tasks whose timers are among the items; returns rejected ones.
 
-        What the queue does not take of a schedule's tasks is found by the first recovery scan, as with every new task.
+        If the queue rejects a schedule's task, the first recovery scan finds it, as with every new task.
         """
         schedule_timers = [item for item in items if isinstance(item, ScheduleTimer)]
         timers = [item for item in items if isinstance(item, BulkTimer)]
@@ -98,7 +98,7 @@ class DueMessages:
         return frozenset(refused)
 
     def _check_lateness(self, timers: Sequence[LateTimer]) -> bool:
-        """Have a worker tell of those tasks that are late; most are not, and need no message."""
+        """Let a worker send notices for late tasks; most tasks are not late, and need no message."""
         now = self.runtime.now()
         tasks = self.tasks.read_many(sorted({timer.task_id for timer in timers}))
         late = [

@@ -1,7 +1,7 @@
-"""Reads the minutes of a group of shards, slice by slice, several minutes side by side.
+"""Reads the minutes of a group of shards, slice by slice, several minutes in turn.
 
-What was done of a minute counts at once, so a minute may take as many ticks as it needs. A queue that cannot be
-served is left behind on its own: it goes on from there later, and all other queues go on now.
+Progress within a minute counts at once, so a minute may take any number of ticks. A queue that cannot be served falls
+behind alone: it continues from there later, and all other queues continue now.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What came of some items.
+    """The result of serving some items.
 
     Attributes:
         sent: how many messages each queue acknowledged.
-        rejected: the queues that could not be served; what is theirs must be met again.
+        rejected: queues that could not be served; their items must be met again.
     """
 
     sent: Mapping[str, int]
@@ -39,13 +39,13 @@ class Served:
 
 
 class MinuteScan(Protocol):
-    """What one kind of reading does with the items that it meets."""
+    """What one kind of reading does with its items."""
 
     def serve(self, minute: int, items: Sequence[MinuteItem], wants: Callable[[str], bool]) -> Served:
-        """Do what is to be done for those items whose queue is wanted.
+        """Serve the items of the wanted queues.
 
         Raises:
-            Unavailable: nothing of it counts; the items must be met again.
+            Unavailable: nothing counts as served; the items must be met again.
         """
         ...
 
@@ -55,10 +55,10 @@ class GroupReader:
     """One invocation's reading of one group.
 
     Attributes:
-        cursors: how far it has come; only what is done counts.
-        horizons: the last minute that each reading may read.
-        readings: what each of them does.
-        before: the cursors that the invocation began with.
+        cursors: progress; only completed work counts.
+        horizons: last minute that each reading may read.
+        readings: the readings by kind.
+        before: cursors at the start of the invocation.
         failures: why minutes could not be read or served, in order.
     """
 
@@ -76,14 +76,13 @@ class GroupReader:
     _sent: Counter[tuple[int, str]] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        """Remember where it began."""
+        """Keep the cursors at the start."""
         self.before = self.cursors
 
     def steps(self, until: Millis) -> Iterator[None]:
-        """Read a slice of each minute that can be read, round after round; each step is one slice.
+        """Read a slice of each readable minute, round after round; each step is one slice.
 
-        A round that has begun is ended, so that a minute whose slices take longer than all the time there is holds up
-        no other.
+        A round that has begun is completed, so that a minute with slow slices does not block the others.
         """
         while self.runtime.now() < until and (steps := list(self._round())):
             for reading, queue, minute in steps:
@@ -95,10 +94,10 @@ class GroupReader:
                     yield
 
     def _round(self) -> Iterator[tuple[int, str, int]]:
-        """What is to be read next: by the first reading a few minutes, by each scan one.
+        """The next reads: a few minutes of the first reading, and one of each scan.
 
-        The latest minute is first in every other invocation, and the earliest in those between: neither can take all
-        the time there is, however slow it is.
+        Every other invocation begins with the latest minute, the others with the earliest: neither can use up all the
+        time, however slow it is.
         """
         latest_first = bool(self.before.epoch % 2)
         for reading in range(len(self.readings)):
@@ -113,13 +112,13 @@ class GroupReader:
         dispatched = self.before.progress(DISPATCH, queue)
         last = self.horizons[reading] if reading == DISPATCH else min(self.horizons[reading], dispatched.upto)
         for minute in (*sorted(progress.open), *range(progress.upto + 1, last + 1)):
-            # A scan checks for what was left behind by the first reading: not before that has been there.
+            # A scan looks for tasks that the first reading left behind, so it must not overtake it.
             is_ready = reading == DISPATCH or dispatched.is_done(minute)
             if minute <= last and is_ready and not self._is_blocked(reading, queue, minute):
                 yield minute
 
     def _step(self, reading: int, queue: str, minute: int) -> None:
-        """Read on in a minute until something was sent; what others serve is passed over quickly."""
+        """Continue a minute until something was sent; items that other readings serve are passed quickly."""
         began = self.runtime.now()
         while not self._serve_slice(reading, queue, minute):
             is_over = self.cursors.progress(reading, queue).is_done(minute)
@@ -127,7 +126,7 @@ class GroupReader:
                 return
 
     def _serve_slice(self, reading: int, queue: str, minute: int) -> bool:
-        """Read a slice of a minute, and move on past what was served; says whether anything was sent."""
+        """Read and serve a slice of a minute, and move past the served items; returns whether anything was sent."""
         key = (reading, queue, minute)
         progress = self.cursors.progress(reading, queue).begun(minute, self.shards)
         pages = self._pages_of(key, progress)
@@ -154,7 +153,7 @@ class GroupReader:
         return bool(served.sent)
 
     def _pages_of(self, key: tuple[int, str, int], progress: Progress) -> MinutePages:
-        """The pages of a minute, read on from where they are."""
+        """The pages of a minute, continued from the stored positions."""
         reading, _queue, minute = key
         if key not in self._pages:
             read = partial(self._read_page, minute, is_first=reading == DISPATCH)
@@ -162,9 +161,9 @@ class GroupReader:
         return self._pages[key]
 
     def _wants(self, key: tuple[int, str, int], early: set[str], of: str) -> bool:
-        """Whether what goes to the queue `of` is served by this reading's progress of a queue, or of all together.
+        """Whether items of the queue `of` are served by this reading's progress of one queue, or of all together.
 
-        A scan that comes before the first reading has been there for that queue, is early.
+        A scan is too early for a queue that the first reading has not reached.
         """
         reading, queue, minute = key
         if queue != of and (queue != ALL or self.cursors.lags(reading, of)):
@@ -175,15 +174,15 @@ class GroupReader:
         return True
 
     def _fall_behind(self, reading: int, queue: str) -> None:
-        """Leave a queue where it is, until another invocation."""
+        """Leave a queue behind until another invocation."""
         if not self.cursors.lags(reading, queue):
             self.cursors = self.cursors.split(reading, queue)
         self._blocked.add((reading, queue))
-        # What was read and not served is read again.
+        # Items that were read and not served are read again.
         self._pages = {key: pages for key, pages in self._pages.items() if key[:2] != (reading, queue)}
 
     def _weigh(self, reading: int, queue: str, minute: int, served: Served) -> None:
-        """Let a queue go on alone that has so much in one minute that the others would wait for it."""
+        """Separate a queue with so many items in one minute that the others would have to wait."""
         if reading != DISPATCH or queue != ALL or not served.sent or self.cursors.progress(DISPATCH).is_done(minute):
             return
         most = max(sorted(served.sent), key=served.sent.__getitem__)
@@ -193,7 +192,7 @@ class GroupReader:
             self.cursors = self.cursors.split(DISPATCH, most)
 
     def _is_blocked(self, reading: int, queue: str, minute: int) -> bool:
-        # A queue that has caught up is read together with all others from then on.
+        # A queue that has caught up is read together with all others again.
         has_caught_up = queue != ALL and not self.cursors.lags(reading, queue)
         return has_caught_up or (reading, queue) in self._blocked or (reading, queue, minute) in self._blocked
 
@@ -215,7 +214,7 @@ class Slice:
 
     Attributes:
         items: from all shards.
-        positions: the sort key of the last item of each shard that is among them; `None` if the shard has no more.
+        positions: sort key of the last included item of each shard; `None` if the shard has no more.
     """
 
     items: list[MinuteItem]
@@ -224,7 +223,7 @@ class Slice:
 
 @dataclass(slots=True)
 class _Shard:
-    """What was read of one shard and not handed on yet.
+    """Items read from one shard and not returned yet.
 
     Attributes:
         after: the sort key after which the next page begins.
@@ -239,12 +238,12 @@ class _Shard:
 
 
 class MinutePages:
-    """Hands on a minute's items in slices, from all its shards alike, and holds no more than a page of each.
+    """Returns a minute's items in slices, evenly from all its shards, and buffers at most a page of each.
 
     Args:
-        read: reads the page of a shard after a sort key.
-        positions: where to begin in each unfinished shard.
-        executor: reads shards at once.
+        read: reads a shard's page after a sort key.
+        positions: start position in each unfinished shard.
+        executor: reads shards in parallel.
     """
 
     def __init__(
@@ -257,11 +256,11 @@ class MinutePages:
 
     @property
     def failed(self) -> bool:
-        """Whether some shards could not be read, and nothing of the others is left."""
+        """Whether some shards could not be read, and the items of the others are used up."""
         return all(shard.failed for shard in self._shards.values())
 
     def next(self, most: int) -> Slice:
-        """The next items, as many as asked for at the most."""
+        """The next items, at most the given number."""
         self._fill()
         live = {number: shard for number, shard in self._shards.items() if not shard.failed}
         share = max(1, most // max(1, len(live)))
@@ -278,7 +277,7 @@ class MinutePages:
         return Slice(items, positions)
 
     def _fill(self) -> None:
-        """Read a page of each shard of which nothing is left."""
+        """Read a page of each shard whose buffer is empty."""
         empty = [
             number for number, shard in self._shards.items() if shard.more and not shard.items and not shard.failed
         ]

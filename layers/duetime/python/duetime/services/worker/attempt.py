@@ -1,4 +1,4 @@
-"""One delivery of a message: hold, claim, run, finish; and what happens to the message."""
+"""One delivery of a message: wait, claim, run, finish; and the disposition of the message."""
 
 from __future__ import annotations
 
@@ -69,11 +69,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AttemptRunner:
-    """Takes deliveries through their attempts.
+    """Processes deliveries through their attempts.
 
     Attributes:
-        handler_availability: whether the handler that a task needs can be called just now.
-        late_notices: tells of tasks that are late.
+        handler_availability: decides whether a task's handler can be called now.
+        late_notices: sends notices of late tasks.
     """
 
     stores: Stores
@@ -86,13 +86,14 @@ class AttemptRunner:
     late_notices: LateNotices
 
     def attempt(self, delivery_state: DeliveryState, watch: Watch) -> None:
-        """Work on one delivery until the disposition of its message is decided. Never raises."""
+        """Process one delivery until the disposition of its message is decided. Never raises."""
         try:
             delivery_state.disposition = self._disposition(delivery_state, watch)
         except Unavailable as error:
             delivery_state.disposition = self._later(str(error))
         except RecordUnreadable as error:
-            # Another version of the code may read it. Seldom checked, its message outlasts a deployment or two.
+            # Another version of the code may be able to read it. With few checks, its message survives a deployment or
+            # two.
             self.runtime.telemetry.count("unreadable")
             self.runtime.telemetry.note(
                 "a record cannot be read",
@@ -101,10 +102,10 @@ class AttemptRunner:
                 task=delivery_state.delivery.message.task_id.text,
             )
             delivery_state.disposition = RedeliverMessage(self.runtime.now() + MAX_DELAY, str(error))
-        except BaseException as error:  # noqa: BLE001 - one delivery's defect must not take its batch with it
+        except BaseException as error:  # noqa: BLE001 - a defect in one delivery must not fail the batch
             self.runtime.telemetry.count("worker_errors")
             self.runtime.telemetry.note(
-                "a delivery could not be worked on",
+                "a delivery could not be processed",
                 error=places_of(error),
                 delivery=delivery_state.delivery.id,
                 task=delivery_state.delivery.message.task_id.text,
@@ -114,17 +115,17 @@ class AttemptRunner:
             delivery_state.task = None
 
     def finish_overdue(self, delivery_state: DeliveryState, process_ends_at: Millis) -> None:
-        """Write down that a target has not ended in time.
+        """Record that a target has not ended in time.
 
         Args:
-            delivery_state: what it works on.
-            process_ends_at: its process must have been ended by then; nothing of the task begins before.
+            delivery_state: state of its delivery.
+            process_ends_at: latest end of its process; no other step of the task begins before.
         """
         task, started = delivery_state.task, delivery_state.started_at
         if task is None or started is None:
             return
         if task.is_terminal:
-            # It hangs in cleaning up: the outcome stands, and cleaning up is given up.
+            # The cleanup hangs: the outcome stands, and the cleanup is given up.
             self.completion.finish(task)
             delivery_state.disposition = DeleteMessage("overdue")
             return
@@ -140,7 +141,7 @@ class AttemptRunner:
     ) -> WriteResult:
         now, arrival = self.runtime.now(), delivery_state.arrival
         if is_job(task.target):
-            # It may be started until its process ends: it is looked for from then on.
+            # The job may be started until the process ends: the search for it begins then.
             until = deferred_until(task, process_ends_at)
             sought = self.phases.keep_locks(delivery_state, task, until, Deferred())
             return self.phases.write(task, Run(task, process_ends_at, now, arrival=arrival), sought)
@@ -170,7 +171,7 @@ class AttemptRunner:
     def _take_over(
         self, delivery_state: DeliveryState, task: Task | None, watch: Watch
     ) -> Applied | DeleteMessage | RedeliverMessage:
-        """After a rejected claim: the rest of an attempt that another worker left, or what happens to the message."""
+        """After a rejected claim: continue an attempt that another worker left, or decide about the message."""
         self.runtime.telemetry.count("claims_rejected")
         retain_paused(self.stores.tasks, self.stores.contents, task)
         disposition = after_refusal(task, delivery_state.delivery.message, self.runtime.now())
@@ -189,10 +190,10 @@ class AttemptRunner:
                 return DeleteMessage("looked after")
             case _:
                 return disposition
-        return result if isinstance(result, Applied) else self._later("somebody else took it over")
+        return result if isinstance(result, Applied) else self._later("another worker took it over")
 
     def _through(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> DeleteMessage | RedeliverMessage:
-        """Take a claimed task through what is left of it; what is logged meanwhile belongs to its attempt."""
+        """Take a claimed task through its remaining phases; log lines belong to its attempt meanwhile."""
         with self.runtime.telemetry.attempt(task), self.runtime.tracer.span(attempt_span(task)) as span:
             return self._to_its_end(delivery_state, task, watch, span)
 
@@ -218,9 +219,9 @@ class AttemptRunner:
         return self._decided(delivery_state, end)
 
     def _close(self, delivery_state: DeliveryState, task: Task) -> ConditionFailed | Postponed | None:
-        """Do what follows an outcome, unless its lock is not to be had, or the lease is another's by now."""
+        """Do the steps after an outcome, unless its lock is taken, or another worker has the lease."""
         self.phases.lease.begin(delivery_state, task)
-        # Of an attempt that another worker began, or that never came to its lock: taken now.
+        # For an attempt of another worker, or one that never took its lock, the lock is taken now.
         cleans = Phase.CLEAN in self.phases.caller.targets.phases(task) and task.started_at is not None
         if cleans and (held := self.handler_availability.held(task)):
             return held
@@ -233,13 +234,13 @@ class AttemptRunner:
         return None
 
     def _has_time_to_close(self, task: Task, watch: Watch) -> bool:
-        """Whether what follows an outcome can be done before the function ends; a fresh one has time enough."""
+        """Whether there is time for the steps after an outcome before the function ends; a fresh one has enough."""
         seconds = task.timeout_seconds if Phase.CLEAN in self.phases.caller.targets.phases(task) else 0
         telling = max(NOTICE_MARGIN, time_to_tell(task))
         return self.runtime.now() + seconds * SECOND + telling + FUNCTION_END_MARGIN <= watch.ends_at
 
     def _close_later(self, delivery_state: DeliveryState, task: Task, held: Postponed) -> RedeliverMessage:
-        """Let go of what follows an outcome until its lock is to be had: no lease is kept meanwhile."""
+        """Postpone the steps after an outcome until its lock is free; no lease is kept meanwhile."""
         delivery_state.ended = True
         end = self.phases.lease.give_up(task)
         self.phases.locks.release(delivery_state, task, end, LockScope.TASK)
@@ -257,7 +258,7 @@ class AttemptRunner:
         return (
             disposition
             if isinstance(disposition, DeleteMessage | RedeliverMessage)
-            else self._later("somebody else took it over")
+            else self._later("another worker took it over")
         )
 
     def _later(self, reason: str) -> RedeliverMessage:
@@ -265,15 +266,15 @@ class AttemptRunner:
 
 
 _STORE_PAUSE: Millis = 200
-"""First pause before a write that the store did not answer is made again; it doubles."""
+"""First pause before repeating a write that the store did not answer; it doubles."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptPhases:
-    """Takes claimed tasks through the phases of an attempt, and writes down how they ended.
+    """Takes claimed tasks through the phases of an attempt, and records how they ended.
 
     Attributes:
-        start_gate: whether an operator, its handler or its schedule keeps a task from beginning.
+        start_gate: decides whether an operator, its handler or its schedule keeps a task from starting.
     """
 
     outcome_writer: OutcomeWriter
@@ -286,7 +287,7 @@ class AttemptPhases:
     runtime: Runtime
 
     def work(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> WriteResult:
-        """Make one attempt at a task: prepare and run, and write down how it ended."""
+        """Make one attempt at a task: prepare and run, and record how it ended."""
         phases = self.caller.targets.phases(task)
         if _is_spent(task):
             return outcome.fail_claimed(self.outcome_writer, task, phases)
@@ -299,15 +300,15 @@ class AttemptPhases:
         if isinstance(ending, ConditionFailed):
             return ending
         if delivery_state.had_turn:
-            # Which is when it starts: it was claimed before.
+            # The attempt starts now; the claim was earlier.
             started = delivery_state.started_at or started
         if is_job(task.target):
-            # Few tasks are jobs: no other waits for the import.
+            # Few tasks are jobs, so the module is imported only for them.
             from duetime.domain.tasks.job_starts import unless_open  # noqa: PLC0415 - see the line above
 
             ending = unless_open(task, ending)
             if ending == Deferred():
-                # Its job is looked for from now on.
+                # Its job is searched for from now on.
                 started = self.runtime.now()
         if isinstance(ending, Deferred):
             ending = self.keep_locks(delivery_state, task, deferred_until(task, started), ending)
@@ -317,13 +318,13 @@ class AttemptPhases:
         return self.write(task, run, ending)
 
     def roll_back(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> WriteResult:
-        """Make one attempt at a task's rollback, and write down how it ended."""
+        """Make one attempt at a task's rollback, and record how it ended."""
         if _is_spent(task):
             return self.rollback_writer.give_up(task)
         self.lease.begin(delivery_state, task)
         offers = Phase.ROLLBACK in self.caller.targets.phases(task)
         if not offers and task.rollback_on_failure and has_unreported_error(task):
-            # Nobody asked for it in so many words, and whoever took the failure did not know what the target offers.
+            # No one explicitly requested the rollback, and the writer of the failure did not know the target's phases.
             delivery_state.ended = True
             return self.rollback_writer.leave(task)
         started = self.runtime.now()
@@ -343,7 +344,7 @@ class AttemptPhases:
         return self.write(task, Run(task, started, self.runtime.now(), was_called=False), ending)
 
     def write(self, task: Task, run: Run, ending: Ending) -> WriteResult:
-        """Write an end down, again and again while the lease lasts: what has been done is worth keeping.
+        """Write an end, repeatedly while the lease lasts, so that completed work is not lost.
 
         Raises:
             Unavailable: the store has not answered for a whole lease.
@@ -366,7 +367,7 @@ class AttemptPhases:
     def _ending(
         self, delivery_state: DeliveryState, task: Task, phases: frozenset[Phase], watch: Watch
     ) -> Ending | ConditionFailed:
-        """Have the target prepare and run, with the lease and the state checked before each phase."""
+        """Prepare and run the target; the lease and the state are checked before each phase."""
         if over := _requested(task) or expired(task, self.runtime.now()):
             return over
         if held := self.start_gate.held(task) or self._lock(delivery_state, task, LockScope.TASK):
@@ -379,7 +380,7 @@ class AttemptPhases:
         return ended or self.caller.call(delivery_state, task, Phase.RUN, watch)
 
     def _prepare(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> Ending | ConditionFailed | None:
-        """Have the target prepare; how the attempt ends if it cannot go on to run."""
+        """Prepare the target; returns the end of the attempt if it cannot continue."""
         step = self.lease.step(task, Move.PREPARE)
         if isinstance(step, ConditionFailed):
             return step
@@ -392,28 +393,28 @@ class AttemptPhases:
         return step if isinstance(step, ConditionFailed) else _requested(step.task)
 
     def _lock(self, delivery_state: DeliveryState, task: Task, scope: LockScope) -> Ending | None:
-        """Take the locks of a scope; how the attempt ends if one is not to be had."""
+        """Take the locks of a scope; returns the end of the attempt if one is taken."""
         held = self.locks.take(delivery_state, task, scope)
         return None if held is None else lock_wait(task, held, self.runtime.now())
 
     def keep_locks(self, delivery_state: DeliveryState, task: Task, until: Millis, deferred: Deferred) -> Ending:
-        """Hold the locks until the target's deadline: before the lease is, so that they never end first.
+        """Hold the locks until the target's deadline, before the lease, so that they never end first.
 
-        A job that may have begun is waited for even if somebody took its lock away: its next attempt would run beside
-        it.
+        A job that may have begun is waited for even if its lock was released by force: otherwise its next attempt would
+        run at the same time.
         """
         if self.locks.renew(delivery_state, task, until) or is_job(task.target):
             return deferred
-        return failure("LockLost", "a lock was lost before the target's acceptance could be written down")
+        return failure("LockLost", "a lock was lost before the target's acceptance could be recorded")
 
 
 def _is_spent(task: Task) -> bool:
-    """Whether a worker was lost in the last attempt that is allowed."""
+    """Whether a worker was lost in the last allowed attempt."""
     return task.attempt > task.retry.max_attempts and not outlives_workers(task.target)
 
 
 def _requested(task: Task) -> Ending | None:
-    """How an attempt ends whose user asks it to stop or to pause before its target is called."""
+    """The end of an attempt whose user requests a stop or pause before its target is called."""
     match task.requested_action:
         case RequestedAction.CANCEL:
             return Stopped()
@@ -425,13 +426,13 @@ def _requested(task: Task) -> Ending | None:
 
 @dataclass(frozen=True, slots=True)
 class HandlerAvailability:
-    """Says which tasks cannot begin because the package of handlers is broken."""
+    """Decides which tasks cannot begin because the package of handlers is broken."""
 
     package: HandlerPackage
     runtime: Runtime
 
     def held(self, task: Task) -> Postponed | None:
-        """Whether a task that was just claimed must wait for its handler: it costs no attempt."""
+        """Whether a just-claimed task must wait for its handler; waiting costs no attempt."""
         if not isinstance(task.target, HandlerTarget) or (why := self.package.why_broken()) is None:
             return None
         self.runtime.telemetry.count("handlers_unavailable")

@@ -1,4 +1,4 @@
-"""The lease and the locks of an attempt that goes on, as what its worker does with them."""
+"""The lease and the locks of a running attempt, and the state that its threads share."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AttemptLease:
-    """Keeps the writes of an attempt to the time of its lease, and to its fence.
+    """Restricts the writes of an attempt to the time of its lease, and to its fence.
 
     Attributes:
-        duration: length of a lease, in milliseconds.
+        duration: duration of a lease, in milliseconds.
     """
 
     tasks: TaskStore
@@ -40,9 +40,9 @@ class AttemptLease:
     duration: Millis
 
     def begin(self, delivery_state: DeliveryState, task: Task) -> None:
-        """Remember the lease that was claimed with the task."""
+        """Store the lease claimed with the task."""
         if delivery_state.task is None:
-            # What follows the outcome goes on under the same lease, which is renewed when it was to be.
+            # The steps after the outcome use the same lease, with its present renewal time.
             delivery_state.renew_at = self.runtime.now() + self.duration // HEARTBEATS_PER_LEASE
             delivery_state.leased_until = task.lease_expires_at or 0
         delivery_state.started_at = self.runtime.now() if task.is_terminal else None
@@ -50,10 +50,10 @@ class AttemptLease:
         delivery_state.task = task
 
     def confirm(self, delivery_state: DeliveryState, task: Task) -> ConditionFailed | Postponed | None:
-        """Why the target must not be called: the lease ended while this process stood still, or nobody renewed it.
+        """Why the target must not be called: the lease ended while the process was suspended, or was not renewed.
 
-        A lease that is over is requested once more, by the clock of this moment: if nobody has taken the task over,
-        the attempt goes on under it.
+        An ended lease is requested once more by the present clock: if no other worker has the task, the attempt
+        continues.
         """
         now = self.runtime.now()
         if now < delivery_state.leased_until:
@@ -70,16 +70,16 @@ class AttemptLease:
         return None
 
     def step(self, task: Task, move: Move) -> WriteResult:
-        """Move on to the next phase, if the lease is still this attempt's."""
+        """Move to the next phase, if the lease is still this attempt's."""
         result = self.tasks.apply(Write(task.id, move, self.runtime.nonce(), Guard(fence=task.fence)))
         stored = result.task
         if stored is not None and stored.fence == task.fence and stored.state is LEGAL[move].to:
-            # Nobody else moves it on under this fence: it was sent twice, and the nonce is a later write's by now.
+            # No other process moves it under this fence: the write was sent twice, and the nonce is a later write's.
             return Applied(stored)
         return result
 
     def give_up(self, task: Task) -> WriteResult:
-        """End the lease while the task goes on: somebody else does what follows."""
+        """End the lease while the task continues: another worker does the next steps."""
         write = Write(
             task.id, Move.HEARTBEAT, self.runtime.nonce(), Guard(fence=task.fence), {"lease_expires_at": None}
         )
@@ -93,7 +93,7 @@ class AttemptLocks:
     lock_manager: LockManager
 
     def take(self, delivery_state: DeliveryState, task: Task, scope: LockScope) -> Postponed | None:
-        """Take the locks of a scope; if one is not to be had, what was taken is released after the attempt."""
+        """Take the locks of a scope; if one is taken, those taken before are released after the attempt."""
         for claim in self.lock_manager.claims(task, {scope}):
             if claim in delivery_state.locks:
                 continue
@@ -103,20 +103,20 @@ class AttemptLocks:
         return None
 
     def renew(self, delivery_state: DeliveryState, task: Task, until: Millis) -> bool:
-        """Let what the attempt holds last until then; says whether it still holds it all."""
-        # What is released meanwhile is rejected, and is no loss.
+        """Extend the attempt's locks until the given time; returns whether it still holds all of them."""
+        # Renewing a lock that is released meanwhile is rejected, which does no harm.
         return all(
             self.lock_manager.renew(task, claim, until) or claim not in delivery_state.locks
             for claim in delivery_state.locks
         )
 
     def release(self, delivery_state: DeliveryState, task: Task, end: WriteResult, scope: LockScope) -> None:
-        """Give back what was taken, and hand on what was not to be had, unless the target still works."""
+        """Release the attempt's locks, and hand on a lock that it did not get, unless the target still works."""
         if isinstance(end, Applied) and end.task.state is State.RUNNING:
             return
         claims = {claim for claim in delivery_state.locks if claim.scope is scope}
         delivery_state.locks = tuple(claim for claim in delivery_state.locks if claim not in claims)
-        # What has waited may have been let in to a lock that it did not come to.
+        # A task that has waited may have a reservation for a lock that it did not reach.
         may_wait = task.waiting_for is not None or (isinstance(end, Applied) and end.task.waiting_for is not None)
         if isinstance(end, Applied) and (may_wait or end.task.is_terminal):
             claims.update(self.lock_manager.claims(task, {scope}))
@@ -126,24 +126,24 @@ class AttemptLocks:
 
 @dataclass(slots=True)
 class DeliveryState:
-    """What one delivery is at, shared between the thread that works on it and the one that watches over it.
+    """The state of one delivery, shared between its worker thread and the watching thread.
 
-    Each field has one writer at a time, and a reader that sees it a moment late does no harm: every write to the
+    Each field has one writer at a time, and a reader that sees a change slightly late does no harm: every write to the
     record is fenced.
 
     Attributes:
         received_at: when its batch was received.
-        task: the record as it was claimed; `None` before the claim and after the end.
-        started_at: when the target was called first in this attempt: its time is for all phases. What follows the
-            outcome has a time of its own.
-        had_turn: it was to start when its rate allowed it, and has.
-        ended: the target has returned; its end is being written down.
-        requested_action: what the user asks of the attempt, as of the last heartbeat.
-        progress: what the target reported last, written with the next heartbeat.
+        task: the claimed record; `None` before the claim and after the end.
+        started_at: first call of the target in this attempt; the timeout covers all phases. The steps after the
+            outcome have their own timeout.
+        had_turn: whether its rate granted it a start time, and it has started.
+        ended: whether the target has returned; its end is being recorded.
+        requested_action: the user's request to the attempt, as of the last heartbeat.
+        progress: progress last reported by the target, written with the next heartbeat.
         renew_at: when its lease must be renewed.
-        leased_until: when its lease is over, as far as its own writes were answered.
-        locks: what the attempt holds besides its lease.
-        disposition: what happens to the message; `None` while that is open.
+        leased_until: end of its lease, according to its answered writes.
+        locks: locks that the attempt holds.
+        disposition: disposition of the message; `None` until it is decided.
     """
 
     delivery: Delivery
@@ -161,11 +161,11 @@ class DeliveryState:
 
     @property
     def arrival(self) -> Arrival:
-        """How the message came."""
+        """How the message arrived."""
         return Arrival(self.delivery.sent_at, self.received_at)
 
     def overdue_at(self) -> Millis | None:
-        """When its target must have ended, if it runs."""
+        """When its target must have ended, if it is running."""
         task, started = self.task, self.started_at
         if task is None or started is None or self.ended:
             return None
@@ -175,13 +175,13 @@ class DeliveryState:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What the thread that watches over a batch offers to the one that works on a delivery.
+    """What the watching thread of a batch provides to the thread of a delivery.
 
     Attributes:
-        holder: who works, for the attempt history.
-        ends_at: when Lambda ends the function, whatever it does then.
-        is_closing_time: whether nothing new may be claimed any more.
-        heartbeat: renews the lease at once, when the target asks for it.
+        holder: name of the worker in the attempt history.
+        ends_at: when Lambda ends the function.
+        is_closing_time: whether no new task may be claimed.
+        heartbeat: renews the lease at once, at the target's request.
     """
 
     holder: str

@@ -1,4 +1,4 @@
-"""A batch of deliveries: all of them at once, their leases renewed, and none forgotten."""
+"""Processes a batch of deliveries in parallel, renews their leases, and decides about every message."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ _CHECK_INTERVAL = SECOND
 
 @dataclass(frozen=True, slots=True)
 class BatchWorker:
-    """Works on batches of deliveries.
+    """Processes batches of deliveries.
 
     Attributes:
-        lease: length of a lease, in milliseconds.
+        lease: duration of a lease, in milliseconds.
     """
 
     tasks: TaskStore
@@ -54,13 +54,13 @@ class BatchWorker:
     lease: Millis
 
     def work(self, deliveries: Sequence[Delivery], holder: str) -> list[Delivery]:
-        """Work on a batch until the disposition of every message is decided.
+        """Process a batch until the disposition of every message is decided.
 
-        Ends the process instead if a target would not end, or a lease was lost under it.
+        Ends the process instead if a target does not end, or a lease is lost during the work.
 
         Args:
             deliveries: at most ten.
-            holder: who works, for the attempt history.
+            holder: name of the worker in the attempt history.
 
         Returns:
             The deliveries that must not be deleted.
@@ -70,13 +70,13 @@ class BatchWorker:
         return [
             delivery_state.delivery
             for delivery_state in batch.delivery_states
-            # Nothing else is deleted: a message that nobody has decided about comes back by itself.
+            # No other message is deleted: an undecided message comes back by itself.
             if not isinstance(delivery_state.disposition, DeleteMessage)
         ]
 
 
 class _Batch:
-    """One batch at work: a job for each delivery, and this thread to watch over them."""
+    """A batch in progress: a job for each delivery, and this thread, which watches them."""
 
     def __init__(self, worker: BatchWorker, delivery_states: Sequence[DeliveryState], holder: str) -> None:
         self.worker = worker
@@ -109,7 +109,7 @@ class _Batch:
         self.visibility.give_back()
 
     def _run_in_background(self, key: object, job: Callable[[], None]) -> None:
-        """Do something beside the watch, which no call that hangs may hold up; not while the same is under way."""
+        """Run a call in the background, so that it cannot block the watch; skipped while the same call is running."""
         if key not in self.background_jobs or self.background_jobs[key].done:
             self.background_jobs[key] = self.worker.runtime.executor.start(job)
 
@@ -135,7 +135,7 @@ class _Batch:
             self._run_in_background(id(delivery_state), partial(self._heartbeat, delivery_state))
 
     def _heartbeat(self, delivery_state: DeliveryState) -> None:
-        """Renew one lease, and write down the progress that was told since."""
+        """Renew one lease, and write the progress reported since."""
         task = delivery_state.task
         if task is None or delivery_state.ended:
             return
@@ -149,14 +149,14 @@ class _Batch:
     def _check_overdue(self) -> None:
         for delivery_state in self.delivery_states:
             if self._is_overdue(delivery_state) and self.ends_process_at is None:
-                # Its lease is no longer renewed; the others may end by themselves until it is over.
+                # Its lease is no longer renewed; the others may end by themselves until it ends.
                 rest = self.worker.lease - self.worker.lease // HEARTBEATS_PER_LEASE
                 self._end_process_by(
                     self.worker.runtime.now() + rest // 2, "a target did not end in time", delivery_state
                 )
 
     def _check_unrenewed_leases(self) -> None:
-        """Find what has not renewed its lease: it must be gone when the lease is over."""
+        """Find deliveries without a renewed lease: they must be gone when the lease ends."""
         now = self.worker.runtime.now()
         for delivery_state in self.delivery_states:
             if (
@@ -167,7 +167,7 @@ class _Batch:
                 self._lose("a lease could not be renewed", delivery_state)
 
     def _lose(self, reason: str, delivery_state: DeliveryState) -> None:
-        """End the process for a lease that is another's by now, or soon will be."""
+        """End the process because a lease is lost, or will be soon."""
         self.worker.runtime.telemetry.count("leases_lost")
         self._end_process_by(self.worker.runtime.now(), reason, delivery_state)
 
@@ -180,7 +180,7 @@ class _Batch:
         self.ends_process_at = until if self.ends_process_at is None else min(until, self.ends_process_at)
 
     def _must_end(self, jobs: Sequence[Job]) -> bool:
-        """Whether nobody is left to wait for: the time has come, or only the overdue still run."""
+        """Whether to stop waiting: the time is up, or only overdue targets are running."""
         open_deliveries = [
             delivery_state for delivery_state, job in zip(self.delivery_states, jobs, strict=True) if not job.done
         ]
@@ -190,14 +190,14 @@ class _Batch:
         return is_time or all(self._is_overdue(delivery_state) for delivery_state in open_deliveries)
 
     def _end(self) -> None:
-        """End the process at its time, whether or not what is written down before has been answered by then."""
+        """End the process at its time, even if the last writes have not been answered."""
         worker = self.worker
         now = worker.runtime.now()
         if any(
             delivery_state.task and not delivery_state.ended and now >= delivery_state.leased_until
             for delivery_state in self.delivery_states
         ):
-            # The process stood still past a lease: what it works on may be another's already.
+            # The process was suspended past a lease: another worker may have its task.
             worker.process.end()
             return
         until = now + PROCESS_END_TIME
@@ -222,8 +222,8 @@ class _Batch:
         try:
             self.worker.attempt_runner.finish_overdue(delivery_state, process_ends_at)
         except Unavailable as error:
-            # The lease runs out, and the message comes back after it.
-            self.worker.runtime.telemetry.note("a timeout was not written down", error=str(error))
+            # The lease expires, and the message comes back after it.
+            self.worker.runtime.telemetry.note("a timeout was not recorded", error=str(error))
             return
         if isinstance(disposition := delivery_state.disposition, RedeliverMessage):
             seconds = -(-(disposition.at - self.worker.runtime.now()) // SECOND)
@@ -231,7 +231,7 @@ class _Batch:
 
 
 _RETRY_AFTER: Millis = 2 * SECOND
-"""A renewal that the store did not answer is tried again after this."""
+"""Delay before repeating a renewal that the store did not answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +239,7 @@ class LeaseRenewal:
     """Renews leases.
 
     Attributes:
-        lease: length of a lease, in milliseconds.
+        lease: duration of a lease, in milliseconds.
     """
 
     tasks: TaskStore
@@ -248,10 +248,10 @@ class LeaseRenewal:
     lease: Millis
 
     def finds_it_lost(self, task: Task, delivery_state: DeliveryState) -> bool:
-        """Renew the lease of one attempt and its locks, with the progress that was reported since.
+        """Renew the lease and locks of one attempt, with the progress reported since.
 
         Returns:
-            Whether the attempt must end: its lease or a lock is somebody else's. A store that does not answer says
+            Whether the attempt must end: it has lost its lease or a lock. A store that does not answer means
             neither; it is asked again soon.
         """
         progress, delivery_state.progress = delivery_state.progress, None
@@ -263,7 +263,7 @@ class LeaseRenewal:
         if delivery_state.started_at is not None:
             sets |= late_start(task, task.started_at)
         try:
-            # One that comes late must not take back what a later one has given.
+            # A late renewal must not shorten a later one.
             guard = Guard(fence=task.fence, leased_until_before=until)
             result = self.tasks.apply(Write(task.id, Move.HEARTBEAT, self.runtime.nonce(), guard, sets))
             has_locks = self.locks.renew(delivery_state, task, until)
@@ -285,7 +285,7 @@ _MAX_VISIBILITY = 43_200
 
 
 class MessageVisibility:
-    """Changes the visibility of a batch's messages; each is given back once."""
+    """Changes the visibility of a batch's messages; each is returned once."""
 
     def __init__(
         self, queues: WorkQueues, runtime: Runtime, lease: Millis, delivery_states: Sequence[DeliveryState]
@@ -297,9 +297,10 @@ class MessageVisibility:
         self.given_back: set[int] = set()
 
     def extend(self) -> None:
-        """Keep the batch's messages from being delivered again before a lease that begins now is over.
+        """Hide the batch's messages until a lease that begins now ends.
 
-        The queue's own visibility must be at least the function's timeout: far too long to wait for after a crash.
+        The queue's own visibility timeout must be at least the function's timeout, which is far too long to wait after
+        a crash.
         """
         undecided = [
             delivery_state.delivery
@@ -310,7 +311,7 @@ class MessageVisibility:
         self.change(undecided, [seconds] * len(undecided))
 
     def give_back(self) -> None:
-        """Set when those messages come back whose disposition is to come back."""
+        """Set when messages with a disposition to come back do so."""
         now = self.runtime.now()
         dispositions = {
             index: delivery_state.disposition
@@ -327,11 +328,11 @@ class MessageVisibility:
         self.given_back |= back.keys()
 
     def change(self, deliveries: Sequence[Delivery], seconds: Sequence[int]) -> None:
-        """Set when messages come back, each in so many seconds."""
+        """Set when messages come back, each after its number of seconds."""
         if not deliveries:
             return
         try:
             self.queues.come_back(deliveries, seconds)
         except Unavailable as error:
-            # They come back at the visibility they have: later than wished, but not lost.
+            # They come back at their present visibility: later than wanted, but not lost.
             self.runtime.telemetry.note("visibility was not changed", error=str(error))

@@ -1,7 +1,7 @@
-"""Circuit breakers around the calls of HTTP hosts.
+"""Circuit breakers around calls of HTTP hosts.
 
-While a host is well this costs one small read every few seconds and no write: failures are counted in the process, and
-only the circuit's changes are stored, where every other process finds them.
+For a healthy host this costs one small read every few seconds and no write: failures are counted in the process, and
+only changes of the circuit are stored, for all other processes to find.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Known:
-    """What a process knows of a host, as one owner's calls have found it.
+    """What a process knows of a host, from one owner's calls.
 
     Attributes:
-        failures: calls in a row that failed, as this process saw them.
-        usual: how long the host took to answer, the latest answers counting most; 0 before the first.
+        failures: consecutive failed calls in this process.
+        usual: moving average of the response time, weighted to recent calls; 0 before the first.
     """
 
     circuit: Circuit
@@ -47,15 +47,15 @@ class _Known:
     usual: Millis = 0
 
     def has_answered(self, took: Millis) -> None:
-        """Take in how long an answer took."""
+        """Update the average with a response time."""
         self.usual = (4 * self.usual + took) // 5 if self.usual else took
 
 
 @dataclass(frozen=True, slots=True)
 class CircuitBreakers:
-    """`duetime.ports.targets.TargetRunner` around another one: a host that keeps failing is left alone for a while.
+    """`duetime.ports.targets.TargetRunner` around another one: calls to a failing host are suspended for a while.
 
-    What a circuit cannot learn because the store is away, it does without: the host is called.
+    If the store does not answer, the state of the circuit is unknown: the host is called.
     """
 
     targets: TargetRunner
@@ -64,11 +64,11 @@ class CircuitBreakers:
     _known: dict[tuple[str, str], _Known] = field(default_factory=dict, init=False)
 
     def phases(self, task: Task) -> frozenset[Phase]:
-        """What the task's target offers; `run` is always among it."""
+        """The phases that the task's target offers; always includes `run`."""
         return self.targets.phases(task)
 
     def run(self, work: Work) -> TargetEnding:
-        """Have the target do one phase, unless its host is left alone; cleaning up after an outcome is not held."""
+        """Run one phase of the target, unless calls to its host are suspended; a cleanup is always called."""
         host = host_of(work.task.target)
         if host is None or work.phase is Phase.CLEAN:
             return self.targets.run(work)
@@ -83,12 +83,12 @@ class CircuitBreakers:
         try:
             self._learn(admitted, ending, round(work.seconds * SECOND), self.runtime.now() - began)
         except Unavailable as error:
-            # A probe that is not heard of ends by itself: then the next one is made.
+            # A lost probe ends by itself: then the next one is made.
             self.runtime.telemetry.note("a circuit could not be changed", host=host, owner=owner, error=str(error))
         return ending
 
     def _admit(self, owner: str, host: str, until: Millis) -> Circuit | Postponed:
-        """Whether a host may be called now: its circuit if so, with this call as its probe if it is not closed."""
+        """Whether a host may be called now: the circuit if so, with this call as its probe if it is not closed."""
         now = self.runtime.now()
         circuit = self._look(owner, host)
         if circuit.state(now) is CircuitState.HALF_OPEN and not circuit.is_probed(now):
@@ -103,7 +103,7 @@ class CircuitBreakers:
         return self._save(circuit.probed(until)) or self._held(circuit, now)
 
     def _learn(self, admitted: Circuit, ending: TargetEnding, given: Millis, took: Millis) -> None:
-        """Take the end of a call for what it says of the host."""
+        """Update the host's circuit with the result of a call."""
         known = self._known.get((admitted.owner, admitted.host))
         sign = sign_of(ending, given=given, usual=known.usual if known else 0)
         if known and sign is Sign.WELL:
@@ -111,7 +111,7 @@ class CircuitBreakers:
         if admitted.openings:
             self._end_probe(admitted, ending, sign)
         elif known:
-            # Several threads may count at once: one more or less does not matter.
+            # Several threads may count at once: a difference of one does not matter.
             known.failures = known.failures + 1 if sign is Sign.ILL else known.failures if sign is Sign.NOTHING else 0
             if known.failures >= CIRCUIT_THRESHOLD:
                 known.failures = 0
@@ -129,7 +129,7 @@ class CircuitBreakers:
                 self._save(circuit.probed(0))
 
     def _open(self, admitted: Circuit, reason: str) -> None:
-        """Open a circuit, unless somebody else has done so."""
+        """Open a circuit, unless another process has done so."""
         owner, host = admitted.owner, admitted.host
         circuit, now = self._remember(self.circuits.read(owner, host, consistent=True)), self.runtime.now()
         if circuit.state(now) is CircuitState.CLOSED and self._save(circuit.opened(reason, now)):
@@ -137,15 +137,15 @@ class CircuitBreakers:
             self.runtime.telemetry.note("a circuit was opened", host=host, owner=owner, reason=reason)
 
     def _look(self, owner: str, host: str) -> Circuit:
-        """The circuit of an owner's calls to a host as it was a moment ago."""
+        """The circuit of an owner's calls to a host, as of a moment ago."""
         now = self.runtime.now()
         known = self._known.get((owner, host))
         if known is not None and now - known.read_at < CIRCUIT_LIFE:
             return known.circuit
-        # Said before it is done: the other threads go on with what is known.
+        # Set before the read: other threads continue with the known circuit.
         self._remember(Circuit(owner, host) if known is None else known.circuit)
         circuit = self.circuits.read(owner, host, consistent=False)
-        # Such a reading may be older than what this process has written itself.
+        # Such a reading may be older than this process's own write.
         return self._remember(circuit) if known is None or circuit.version >= known.circuit.version else known.circuit
 
     def _remember(self, circuit: Circuit) -> Circuit:
@@ -160,7 +160,7 @@ class CircuitBreakers:
         return circuit
 
     def _save(self, circuit: Circuit) -> Circuit | None:
-        """Store a circuit; nothing if somebody else has changed it before."""
+        """Store a circuit; does nothing if another process has changed it."""
         expires = max(circuit.open_until, self.runtime.now()) + CIRCUIT_FORGOTTEN
         if not self.circuits.save(circuit, self.runtime.nonce(), expires):
             return None
@@ -172,5 +172,5 @@ class CircuitBreakers:
 
 
 def _reason(ending: TargetEnding) -> str:
-    """The kind of error: its message may hold what is not for everybody."""
+    """The kind of error; its message may be confidential."""
     return ending.error.type if isinstance(ending, Failed) else ""

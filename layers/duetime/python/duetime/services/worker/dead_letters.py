@@ -1,4 +1,4 @@
-"""Dead letters: a message that was delivered too often is examined; its task never vanishes."""
+"""Dead letters: examines messages that were delivered too often; no task is lost."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterService:
-    """Decides what a dead letter means for its task."""
+    """Decides what to do with the task of a dead letter."""
 
     tasks: TaskStore
     queues: WorkQueues
@@ -38,19 +38,19 @@ class DeadLetterService:
     runtime: Runtime
 
     def bury(self, message: Message) -> bool:
-        """Look into one dead letter.
+        """Process one dead letter.
 
-        The task is failed only if it has no live lease, is of the message's generation and has spent its attempts;
-        else it is placed again.
+        The task is failed only if it has no live lease, has the message's generation and has used its attempts;
+        otherwise it is scheduled again.
 
         Returns:
-            Whether the letter is done with; if not, it must come again.
+            Whether the letter is processed; if not, it must come again.
 
         Raises:
             Unavailable: the store did not answer; the letter must come again.
         """
         if message.late_at is not None:
-            # Its timer is still there, and the next recovery scan checks it again.
+            # Its timer still exists, and the next recovery scan checks it again.
             return True
         task = self.tasks.read(message.task_id)
         if task is None or task.generation != message.generation:
@@ -69,12 +69,12 @@ class DeadLetterService:
         now = self.runtime.now()
         over_at = self._lease_over_at(task)
         spent = not task.retry.allows_after(task.attempt) and not outlives_workers(task.target)
-        # A lease that nobody acknowledged may have been no attempt; whoever takes it over knows.
+        # An unacknowledged lease may have been no attempt; the worker that takes over decides.
         spent = spent and not task.unacknowledged
         if over_at <= now and spent and not task.rollback_on_failure and task.state is not State.ROLLING_BACK:
             return self._give_up(task)
-        # A fresh message, with its receive count at nothing, takes the task over after the lease. What may have to
-        # be undone is left to a worker too: it knows what the target offers.
+        # A new message, with a receive count of zero, takes the task over after the lease. A worker also decides about
+        # a rollback, as it knows the phases that the target offers.
         return self._sent_after(task, over_at + LEASE_RETURN_MARGIN)
 
     def _lease_over_at(self, task: Task) -> Millis:

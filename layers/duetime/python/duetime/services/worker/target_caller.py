@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TargetCaller:
-    """Calls targets, with what a task has stored for them."""
+    """Calls targets with the stored contents of a task."""
 
     contents: ContentStore
     targets: TargetRunner
@@ -38,9 +38,9 @@ class TargetCaller:
     runtime: Runtime
 
     def call(self, delivery_state: DeliveryState, task: Task, phase: Phase, watch: Watch) -> Ending | ConditionFailed:
-        """Have the target do one phase, in what the phases before it have left of the task's timeout.
+        """Run one phase of the target, within the rest of the task's timeout.
 
-        Not if the lease is another's by now.
+        Does nothing if another worker has the lease.
         """
 
         def report(progress: Progress | None) -> None:
@@ -61,7 +61,7 @@ class TargetCaller:
             return held
         now = self.runtime.now()
         if delivery_state.started_at is None:
-            # Whatever it has waited for since its claim, such as a lock, may have taken the time that was left.
+            # Waits since the claim, for example for a lock, may have used up the remaining time.
             if late := expired(task, now):
                 return late
             delivery_state.started_at = now
@@ -87,14 +87,14 @@ class TargetCaller:
         return ending
 
     def _held(self, delivery_state: DeliveryState, task: Task) -> Postponed | None:
-        """Whether a task with a rate must wait; nothing once it may start, under a lease that lasts."""
+        """Whether a task with a rate must wait; `None` once it may start, with a lease that is long enough."""
         of_switches = self.switch_rates.rates(task)
         if task.rate is None and not of_switches:
             return None
         if held := self.rate_limits.held(task, of_switches):
             return held
         delivery_state.had_turn = True
-        # Renewing it now could take longer than a start is granted for.
+        # A renewal now could take longer than the granted time.
         is_over = self.runtime.now() >= delivery_state.leased_until
         return Postponed(self.runtime.now(), "a lease with time left") if is_over else None
 
@@ -103,5 +103,5 @@ class TargetCaller:
 
 
 def timeout(task: Task) -> Failed:
-    """The end of an attempt that took longer than it may."""
+    """The end of an attempt that exceeded its timeout."""
     return failure("Timeout", f"the target did not end within {task.timeout_seconds} s")
