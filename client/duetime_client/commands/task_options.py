@@ -12,7 +12,7 @@ from duetime_client.task_request_fields import Priority
 
 
 class HttpPhase(StrEnum):
-    """The phases that an endpoint may have besides `run`."""
+    """The optional phases of an endpoint, besides `run`."""
 
     PREPARE = "prepare"
     CLEAN = "clean"
@@ -20,7 +20,7 @@ class HttpPhase(StrEnum):
 
 
 class HttpMethod(StrEnum):
-    """Methods of a request of one's own."""
+    """Methods of a custom request."""
 
     GET = "GET"
     HEAD = "HEAD"
@@ -39,7 +39,7 @@ class HttpQuery(StrEnum):
 
 
 class ApprovalTimeout(StrEnum):
-    """What happens to a task whose approval nobody has decided in time."""
+    """What happens to a task whose approval times out."""
 
     FAIL = "fail"
     REJECT = "reject"
@@ -61,7 +61,7 @@ class UniqueUntil(StrEnum):
 
 
 class UniqueConflict(StrEnum):
-    """What happens to a creation whose unique key another task holds."""
+    """How a creation is handled when another task holds its unique key."""
 
     KEEP = "keep"
     REPLACE = "replace"
@@ -69,7 +69,7 @@ class UniqueConflict(StrEnum):
 
 
 TARGET, ATTEMPTS, NOTICES, START, REQUEST = "Target", "Attempts", "Notices", "Start", "Request"
-"""Panels of options, in the order in which help has them."""
+"""Panels of options, in the order of the help."""
 
 TaskId = Annotated[str, typer.Argument(metavar="ID", help="Id of the task.")]
 AnyTaskId = Annotated[
@@ -110,7 +110,7 @@ IdempotencyKey = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskOptions:
-    """What a task does and how: the options of `create` and `change`, of tasks and of schedules."""
+    """Options of a task, shared by `create` and `update` of tasks and of schedules."""
 
     payload: Annotated[
         str | None, typer.Option(metavar="JSON", help="Input of the task: JSON, @file, or - for standard input.")
@@ -452,7 +452,7 @@ OfState = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterOptions:
-    """Which tasks: those for which all of the given options hold."""
+    """Selects the tasks that match all given options."""
 
     task_type: Annotated[
         str | None, typer.Option("--type", metavar="TYPE", help="Tasks of this type.", rich_help_panel=MANY)
@@ -476,7 +476,7 @@ class FilterOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BulkActionOptions:
-    """How to change many tasks."""
+    """Options for changing many tasks."""
 
     every: Annotated[bool, typer.Option("--all", help="All tasks, without a filter.", rich_help_panel=MANY)] = False
     per_second: Annotated[
