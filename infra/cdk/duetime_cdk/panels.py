@@ -1,4 +1,4 @@
-"""What a deployment's dashboards show: one list, of which CloudWatch's and Grafana's are made."""
+"""The panels of a deployment's dashboards, shared by CloudWatch and Grafana."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GATES = ("queue", "lease", "retry", *WaitReason)
 
 
 class Unit(StrEnum):
-    """How the values of a panel are written."""
+    """The unit of a panel's values."""
 
     COUNT = "count"
     MILLISECONDS = "ms"
@@ -62,7 +62,7 @@ class Section:
 
 
 def sections(environment: Environment) -> list[Section]:
-    """The dashboard of an environment, from what matters first to what explains it."""
+    """The sections of an environment's dashboard, from symptoms to causes."""
     return [
         Section("Is it well?", _service_levels(environment)),
         Section("What tasks wait for", _waits(environment)),
