@@ -1,4 +1,4 @@
-/** The attempts of a task as a waterfall: waits and runs on one time axis, with the retry that is to come. */
+/** The attempts of a task as a waterfall: waits and runs on one time axis, with the next retry. */
 import type { Attempt, Task } from "../api/types";
 import { dollars } from "../money";
 import { duration, now } from "../time";

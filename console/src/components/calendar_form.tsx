@@ -1,4 +1,4 @@
-/** Creating a calendar, or replacing one; its days are drawn while one types. */
+/** Creates or replaces a calendar, with a live drawing of its days. */
 import { useSignal } from "@preact/signals";
 import { command, etagOf, type Call } from "../api/client";
 import type { Calendar } from "../api/types";
@@ -24,7 +24,7 @@ interface Values {
 const lines = (text: string): string[] => text.split("\n").flatMap((line) => line.trim() || []);
 const rest = (line: string, words: number): string => line.split(/\s+/).slice(words).join(" ");
 
-/** Text of the fields as a calendar; what a line has too much is its label. */
+/** Parse the fields as a calendar; the rest of a line is its label. */
 function timesOf(values: Values): CalendarTimes {
   return {
     mode: values.mode as Calendar["mode"],
@@ -116,7 +116,7 @@ export function CalendarForm({ calendar, close, done }: { calendar?: Calendar; c
   );
 }
 
-/** A write that neither replaces what somebody else has made, nor what has changed since it was read. */
+/** A conditional write, so that concurrent changes are not overwritten. */
 function callOf(name: string, body: CalendarTimes, calendar?: Calendar): Call {
   const path = `/v1/calendars/${encodeURIComponent(name)}`;
   const etag = calendar && etagOf(path);

@@ -1,12 +1,12 @@
-/** The trigger and the queues of all owners: what operators look at when tasks are late. */
+/** The trigger and the queues of all owners, for operators to investigate late tasks. */
 import { useResource } from "../api/resource";
 import type { DeploymentSettings, DispatchStatus } from "../api/types";
 import { Relative, Time } from "./basics";
 
-/** Nothing for those who are no operators. */
+/** Null for users who are not operators. */
 export type Dispatch = DispatchStatus | "reading" | null;
 
-/** How far dispatch has come; it is asked for only by those who may know. */
+/** The state of dispatch; requested only for operators. */
 export function useDispatch(): Dispatch {
   const settings = useResource<DeploymentSettings>("/v1/settings");
   const isOperator = settings.data.value?.is_operator;

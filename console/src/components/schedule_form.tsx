@@ -1,4 +1,4 @@
-/** Creating a schedule, or changing one: what its timing means is shown while one types, as the server computes it. */
+/** Creates or changes a schedule, with the server's live interpretation of its timing. */
 import { useSignal } from "@preact/signals";
 import { command, type Call } from "../api/client";
 import type { Schedule } from "../api/types";
@@ -11,7 +11,7 @@ import { LivePreview } from "./occurrences";
 import { initialOptions, optionBody, optionWords, patchOf, TaskOptionFields } from "./task_options";
 import { Choice, initialTiming, Text, TimingFields, timingBody, timingOptions, type TimingValues } from "./timing_fields";
 
-/** What each policy does when a run is due while the one before it still runs. */
+/** The effect of each overlap policy when a run is due while the previous one is still running. */
 export const OVERLAPS: Record<string, string> = {
   skip: "the next one is skipped",
   buffer_one: "one waits, and runs afterwards",
@@ -37,11 +37,11 @@ export function ScheduleForm({ schedule, close, done }: { schedule?: Schedule; c
   const timing = useSignal<TimingValues>(initialTiming(schedule));
   const behaviour = useSignal<Behaviour>(initialBehaviour(schedule));
   const options = useSignal(initialOptions(schedule?.task));
-  /** The request as JSON, once somebody edits it so. */
+  /** The request as JSON, once it is edited as such. */
   const json = useSignal<string | null>(null);
   const fault = useSignal("");
   const { busy, problem, send } = useSending();
-  // A payload that was too large for the answer is not in the form: a change leaves it as it is.
+  // A payload too large for the response is not in the form; an update keeps it unchanged.
   const keepsPayload = schedule !== undefined && !("payload" in schedule.task);
 
   const asked = (): { call: Call; fault: string } => {
@@ -130,7 +130,7 @@ function initialBehaviour(schedule?: Schedule): Behaviour {
   };
 }
 
-/** What happens when runs overlap, are missed, or fail. */
+/** Policies for overlapping, missed and failed runs. */
 function BehaviourFields({ values, set }: { values: Behaviour; set: (change: Partial<Behaviour>) => void }) {
   return (
     <>

@@ -1,4 +1,4 @@
-/** What can be done with a task in its state: each asks for a reason, and is shown as a command afterwards. */
+/** The actions on a task in its state; each has a reason, and is shown as a command afterwards. */
 import { useSignal } from "@preact/signals";
 import { command, type Call } from "../api/client";
 import type { Task, TaskState } from "../api/types";
@@ -15,7 +15,7 @@ interface Offer {
   states: readonly TaskState[];
   danger?: boolean;
   body?: Record<string, unknown>;
-  /** Only offered for a task that waits for an approval. */
+  /** Offered only for tasks that wait for an approval. */
   approve?: boolean;
 }
 
@@ -65,7 +65,7 @@ const deletion = (task: Task): Action => ({
   call: () => ({ method: "DELETE", path: `/v1/tasks/${task.id}`, command: command("tasks", "delete", task.id) }),
 });
 
-/** `node`: what is deleted with its topology only is not offered alone. */
+/** `node`: a node cannot be deleted alone, only with its topology. */
 export function TaskActions({ task, done, node }: { task: Task; done: () => void; node?: boolean }) {
   const chosen = useSignal<{ action: Action; after: () => void } | null>(null);
   const offers = OFFERS.filter(isOffered(task));

@@ -1,4 +1,4 @@
-/** Bulk operations: the latest, or one; how far each is, what it could not do, and a button that stops it. */
+/** Bulk operations: the latest, or one, with progress, rejections and a stop button. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { command } from "../api/client";
@@ -11,7 +11,7 @@ import { href } from "../router";
 
 const EVERY_MS = 2000;
 
-/** Operations are not pushed: while one runs, it is read every two seconds. */
+/** Operations are not pushed; a running one is polled every two seconds. */
 function useReading<T>(resource: Resource<T>, isRunning: (data: T) => boolean): void {
   const read = resource.data.value;
   useEffect(() => {
@@ -89,7 +89,7 @@ function Table({ operations, done }: { operations: readonly BulkOperation[]; don
   );
 }
 
-/** A count; on a narrow screen, where there is no heading, with its name. */
+/** A count; on narrow screens, which have no headings, with its name. */
 const Count = ({ label, value }: { label: string; value: number }) => (
   <td class="number">
     {value.toLocaleString("en")} <span class="narrow-only muted">{label}</span>
@@ -150,7 +150,7 @@ export function BulkOperationPage({ subject: id }: { subject: string }) {
   );
 }
 
-/** The button that stops an operation by filter; one on a topology ends with another request to the topology. */
+/** The stop button of an operation by filter; an operation on a topology is stopped through the topology. */
 function Stop({ operation, done }: { operation: BulkOperation; done: () => void }) {
   const isAsked = useSignal(false);
   if (operation.finished_at || operation.topology_id) return null;

@@ -1,4 +1,4 @@
-/** The calendars: named sets of times in which schedules do not run, or in which alone they run. */
+/** The calendars: named sets of times that exclude, or limit, runs of schedules. */
 import { useSignal } from "@preact/signals";
 import { useReading } from "../api/reading";
 import type { Calendar, CalendarPage } from "../api/types";
@@ -65,7 +65,7 @@ export function Calendars() {
   );
 }
 
-/** How many times of each kind it has. */
+/** The number of its times by kind. */
 export function partsOf(calendar: Calendar): string {
   const parts: [number, string][] = [
     [Object.keys(calendar.dates).length, "date"],

@@ -1,4 +1,4 @@
-/** One lock: the tasks that hold it, those that wait for it in their order, and its release by force. */
+/** One lock: its holders, its waiting tasks in order, and its forced release. */
 import { useSignal } from "@preact/signals";
 import { command } from "../api/client";
 import { useResource } from "../api/resource";

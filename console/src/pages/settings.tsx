@@ -1,4 +1,4 @@
-/** What this deployment allows, how it is set up, and who the viewer is to it. */
+/** The deployment's limits and setup, and the caller's identity. */
 import type { ComponentChildren } from "preact";
 import { useResource } from "../api/resource";
 import type { DeploymentSettings } from "../api/types";
@@ -112,7 +112,7 @@ function Card({ title, children }: { title: string; children: ComponentChildren 
   );
 }
 
-/** Names as tags; of types, each leads to its tasks. */
+/** Names as tags; types link to their tasks. */
 function Names({ names, none, link = false }: { names: readonly string[] | null; none: string; link?: boolean }) {
   if (!names?.length) return <span class="muted">{none}</span>;
   return (

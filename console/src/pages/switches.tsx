@@ -1,4 +1,4 @@
-/** The switches: what is stopped or limited, who set it, why, and since when. */
+/** The switches: what is stopped or limited, by whom, why and since when. */
 import { useSignal } from "@preact/signals";
 import { command } from "../api/client";
 import { useResource } from "../api/resource";
@@ -76,7 +76,7 @@ export function Switches() {
   );
 }
 
-/** Hosts that are not called for a while, because calls of them kept failing. */
+/** Hosts that are temporarily not called because their calls kept failing. */
 function Circuits({ circuits }: { circuits: readonly Circuit[] }) {
   return (
     <section class="card worker">
