@@ -26,7 +26,7 @@ def read(model: type[M], response: httpx.Response, document: object) -> M:
         UnexpectedResponse: It is something else.
     """
     if not isinstance(document, Mapping):
-        raise unexpected_response(response, "the response is not what was asked for")
+        raise unexpected_response(response, "the response has an unexpected form")
     try:
         return model.of_document(document)
     except ValidationError as error:

@@ -13,15 +13,15 @@ CONTENTS: Mapping[str, str] = {
     "AWS::DynamoDB::Table": "items: tasks, schedules and everything else that duetime stores",
     "AWS::DynamoDB::GlobalTable": "items",
     "AWS::S3::Bucket": "objects: large payloads and results, or the archive",
-    "AWS::SecretsManager::Secret": "a secret: whoever verifies signed calls must be given another",
+    "AWS::SecretsManager::Secret": "a secret: receivers that verify signed calls need the new one",
     "AWS::SQS::Queue": "messages on their way",
     "AWS::Logs::LogGroup": "logs",
     "AWS::SNS::Topic": "subscriptions",
-    "AWS::ApiGatewayV2::Api": "an address: clients must be given another",
+    "AWS::ApiGatewayV2::Api": "an address: clients need the new one",
     "AWS::StepFunctions::StateMachine": "running topologies",
     "AWS::EC2::Volume": "a file system",
     "AWS::EFS::FileSystem": "files",
-    "AWS::KMS::Key": "a key: what it has encrypted cannot be read without it",
+    "AWS::KMS::Key": "a key: data encrypted with it cannot be read without it",
     "AWS::Kinesis::Stream": "records",
     "AWS::OpenSearchService::Domain": "documents",
     "AWS::RDS::DBCluster": "databases",
@@ -39,7 +39,7 @@ class Loss(StrEnum):
     REPLACED = "is replaced by an empty one, and deleted"
     ABANDONED = "leaves the stack; it is kept, and nothing uses it"
     REPLACED_AND_KEPT = "is replaced by an empty one; it is kept, and nothing uses it"
-    UNCERTAIN = "may be replaced by an empty one: CloudFormation cannot tell before"
+    UNCERTAIN = "may be replaced by an empty one: CloudFormation does not know in advance"
 
 
 @dataclass(frozen=True, slots=True)

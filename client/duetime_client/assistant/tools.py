@@ -45,7 +45,7 @@ class OperationTool:
 
     Attributes:
         name: in words with underscores, as the client's method.
-        title: what it does, in a few words.
+        title: a short description.
         description: the full description.
         method: of HTTP.
         path: with its parameters in braces.

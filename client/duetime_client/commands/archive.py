@@ -39,7 +39,7 @@ Where = Annotated[
 From = Annotated[str, typer.Option("--from", metavar="DAY", help="First day on which they ended (UTC): 2026-11-01.")]
 To = Annotated[str, typer.Option("--to", metavar="DAY", help="Last day; today, if none is named.")]
 Columns = Annotated[
-    str, typer.Option(metavar="NAMES", help=f"What to show of them, with commas: {', '.join(COLUMNS)}.")
+    str, typer.Option(metavar="NAMES", help=f"Columns to show, separated by commas: {', '.join(COLUMNS)}.")
 ]
 Limit = Annotated[int, typer.Option(min=1, max=100_000, help="Maximum number of tasks; the latest come first.")]
 Bucket = Annotated[str, typer.Option(metavar="NAME", help="The archive's bucket, in place of --stack.")]

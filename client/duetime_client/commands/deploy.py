@@ -95,6 +95,6 @@ def _confirmed(name: str, changes: StackChanges, *, yes: bool, confirmed: str) -
     if yes:
         return True
     if not sys.stdin.isatty():
-        show_error(ClientError("nobody can be asked here: give --yes"))
+        show_error(ClientError("there is no terminal to confirm on: give --yes"))
         return False
     return typer.confirm("Deploy these changes?")

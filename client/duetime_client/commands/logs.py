@@ -32,7 +32,7 @@ TaskId = Annotated[str, typer.Argument(metavar="[ID]", help="Id of a task.", sho
 TaskType = Annotated[str, typer.Option("--type", metavar="TYPE", help="Lines of all tasks of this type.")]
 Schedule = Annotated[str, typer.Option(metavar="NAME", help="Lines of the tasks that this schedule has created.")]
 Since = Annotated[str, typer.Option(metavar="DURATION", help="How far back to begin, such as 90s, 30m, 1h or 2d.")]
-Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on with the lines that come, until Ctrl-C.")]
+Follow = Annotated[bool, typer.Option("--follow", "-f", help="Also print new lines, until Ctrl-C.")]
 Stack = Annotated[
     str,
     typer.Option(

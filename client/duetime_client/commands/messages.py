@@ -80,7 +80,7 @@ def waiting_line(task: Task, clock: Clock) -> Text:
 
 def show_conflict(task: Task, on_conflict: str) -> None:
     """Report that a task was not created because another one holds its unique key."""
-    done = "its fields were replaced" if on_conflict == "replace" else "it is kept as it is"
+    done = "its fields were replaced" if on_conflict == "replace" else "it is kept unchanged"
     console(stderr=True).print(Text(f"{task.id} holds the unique key: {done}"), soft_wrap=True)
 
 

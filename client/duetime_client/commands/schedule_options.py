@@ -151,7 +151,7 @@ class TimingOptions:
         OnExcluded | None,
         typer.Option(
             "--on-excluded",
-            help="What becomes of an occurrence that a calendar excludes: skipped, moved to the next time that is not, "
+            help="Handling of an occurrence that a calendar excludes: skipped, moved to the next time that is not, "
             "or run at the same time of day on an earlier or later day.",
             rich_help_panel=FINER,
         ),

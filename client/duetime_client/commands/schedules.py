@@ -123,7 +123,7 @@ def update(  # noqa: PLR0913 - arguments, and bundles of options
     task: TaskOptions,
     deployment: Deployment,
     task_type: Annotated[str | None, typer.Option("--type", metavar="TYPE", help="Type of its tasks.")] = None,
-    no_calendars: Annotated[bool, typer.Option("--no-calendars", help="Apply no calendar any more.")] = False,
+    no_calendars: Annotated[bool, typer.Option("--no-calendars", help="Remove all calendars.")] = False,
     if_match: IfMatch = None,
     as_json: AsJson = False,
 ) -> None:

@@ -212,14 +212,14 @@ class TaskOptions:
         typer.Option(
             metavar="SECONDS",
             min=1,
-            help="Wait so long until somebody decides: duetime tasks approve, reject.",
+            help="How long to wait for a decision: duetime tasks approve, reject.",
             rich_help_panel=TARGET,
         ),
     ] = None
     on_timeout: Annotated[
         ApprovalTimeout | None,
         typer.Option(
-            help="What happens if nobody has decided by then; default: fail. Needs --approval.",
+            help="What happens without a decision in time; default: fail. Needs --approval.",
             rich_help_panel=TARGET,
         ),
     ] = None
@@ -279,7 +279,7 @@ class TaskOptions:
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Notify this URL, SNS topic or event bus (ARN) of failures; empty: nobody any more.",
+            help="Notify this URL, SNS topic or event bus (ARN) of failures; empty: none.",
             rich_help_panel=NOTICES,
         ),
     ] = None
@@ -296,7 +296,7 @@ class TaskOptions:
         typer.Option(
             metavar="SECONDS",
             min=60,
-            help="Notify if it starts so late, or not at all. Needs --notify-to.",
+            help="Notify if it starts this late, or not at all. Needs --notify-to.",
             rich_help_panel=NOTICES,
         ),
     ] = None
@@ -328,7 +328,7 @@ class TaskOptions:
             "--expires",
             metavar="SECONDS",
             min=1,
-            help="Fail it, with the error Expired, if it has not started so long after its due time.",
+            help="Fail it, with the error Expired, if it has not started this long after its due time.",
             rich_help_panel=START,
         ),
     ] = None
@@ -349,7 +349,7 @@ class TaskOptions:
         typer.Option(
             metavar="SECONDS",
             min=1,
-            help="Fail it, with the error LockWaitExpired, if it has waited so long for the lock. Needs --lock.",
+            help="Fail it, with the error LockWaitExpired, if it has waited this long for the lock. Needs --lock.",
             rich_help_panel=START,
         ),
     ] = None
@@ -385,7 +385,7 @@ class TaskOptions:
         typer.Option(
             metavar="SECONDS",
             min=1,
-            help="No attempt starts so long after the first one.",
+            help="No attempt starts later than this after the first one.",
             rich_help_panel=START,
         ),
     ] = None
@@ -415,7 +415,7 @@ class UniqueOptions:
         typer.Option(
             metavar="SECONDS",
             min=1,
-            help="Due so long after the latest creation with the key, which replaces its fields.",
+            help="Due this long after the latest creation with the key, which replaces its fields.",
             rich_help_panel=START,
         ),
     ] = None
@@ -424,7 +424,7 @@ class UniqueOptions:
         typer.Option(
             metavar="SECONDS",
             min=1,
-            help="Due so long after the first creation at the latest. Needs --debounce.",
+            help="Due this long after the first creation at the latest. Needs --debounce.",
             rich_help_panel=START,
         ),
     ] = None

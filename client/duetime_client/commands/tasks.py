@@ -238,7 +238,7 @@ def cancel(  # noqa: PLR0913 - arguments, and bundles of options
     bulk: BulkActionOptions,
     deployment: Deployment,
     force: Annotated[
-        bool, typer.Option("--force", help="Also request a running task to stop, which it does when it can.")
+        bool, typer.Option("--force", help="Also ask a running task to stop, which it does when it can.")
     ] = False,
     if_match: IfMatch = None,
     state: OfState = None,

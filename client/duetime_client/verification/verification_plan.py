@@ -42,12 +42,12 @@ class Plan:
     """How many tasks of each kind.
 
     Attributes:
-        tasks: that are due one after the other over `seconds`.
-        late_tasks: the same, so far ahead that the trigger sends them; 0 to leave this out.
+        tasks: number of tasks due one after another over `seconds`.
+        late_tasks: number of tasks due far enough ahead that the trigger sends them; 0 to skip.
         occurrences: of a schedule that runs every `period_seconds`.
         cancelled, locked, pulled: tasks that are cancelled, that name one lock, and that this machine leases.
-        pulled_type: a pulled type that no other worker leases meanwhile; empty to leave this out.
-        http_url: an endpoint that responds with 2xx; empty to leave this out.
+        pulled_type: a pulled type that no other worker leases meanwhile; empty to skip.
+        http_url: an endpoint that responds with 2xx; empty to skip.
         patience_seconds: how long after its due time a task that has not ended is lost.
     """
 
@@ -66,7 +66,7 @@ class Plan:
 
     @property
     def total(self) -> int:
-        """How many tasks it creates, a topology's nodes included."""
+        """The number of tasks that it creates, including a topology's nodes."""
         pulled, http = self.pulled * bool(self.pulled_type), bool(self.http_url)
         return self.tasks + self.late_tasks + self.occurrences + self.cancelled + self.locked + pulled + http + 7
 
