@@ -211,7 +211,7 @@ def _tasks(environment: Environment) -> list[AlarmSpec]:
         AlarmSpec(
             "OldestDue",
             own("oldest_due", "Maximum", FunctionName.TRIGGER),
-            "A task has been due for 15 minutes or more, and nobody has started it",
+            "A task has been due for 15 minutes or more and has not started",
             threshold=_OLDEST,
             datapoints=2,
             page=_OVERDUE,
@@ -219,7 +219,7 @@ def _tasks(environment: Environment) -> list[AlarmSpec]:
         AlarmSpec(
             "LeasesLost",
             own("attempts_lost", "Sum", FunctionName.WORKER),
-            "Workers vanish in the middle of attempts: ten or more attempts were lost within five minutes",
+            "Workers vanish during attempts: ten or more attempts were lost within five minutes",
             threshold=10,
             period=5,
             page=_WORKERS,
@@ -262,7 +262,7 @@ def _schedules() -> list[AlarmSpec]:
         AlarmSpec(
             "ExpectationMissed",
             own("expectations_missed", "Sum", FunctionName.TRIGGER),
-            "A schedule has not achieved what is expected of it: the trigger's log names it, and `schedules list`",
+            "A schedule has missed an expectation: the trigger's log and `schedules list` name it",
             minutes=1,
             page=_SCHEDULES,
         ),
@@ -350,7 +350,7 @@ def _events_rejected() -> AlarmSpec:
     return AlarmSpec(
         "EventsRefused",
         queue("rejects", "ApproximateNumberOfMessagesVisible", "Maximum", "rejected events"),
-        "Events lie there that could become no task: each says why in its attribute `reason`",
+        "Some events could not become tasks: the attribute `reason` of each says why",
         minutes=1,
     )
 

@@ -127,7 +127,7 @@ class LambdaFunction(Construct):
             ),
             Acknowledgment(
                 id="Serverless-LambdaAsyncFailureDestination",
-                reason="A tick or a start that failed is of no use later: the next tick makes up for it",
+                reason="A failed tick or start need not be kept: the next tick recovers it",
             ),
         )
 

@@ -39,7 +39,7 @@ class Queues(Construct):
         Validations.of(self.dead_letters).acknowledge(
             Acknowledgment(
                 id="Serverless-SQSRedrivePolicy",
-                reason="It is a dead-letter queue itself: what is left in it comes again, and an alarm tells of it",
+                reason="It is a dead-letter queue itself: its messages become visible again, and an alarm reports them",
             )
         )
         self.of_priority = {priority: self._queue(priority.capitalize(), environment) for priority in Priority}

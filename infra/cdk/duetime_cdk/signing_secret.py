@@ -39,6 +39,6 @@ class Signing(Construct):
         Validations.of(self.secret).acknowledge(
             Acknowledgment(
                 id="AwsSolutions-SMG4",
-                reason="receivers hold the secret too: whoever rotates it tells them, which no schedule can",
+                reason="receivers hold the secret too, and a rotation by schedule could not give them the new one",
             )
         )

@@ -75,7 +75,7 @@ class TableStream(Construct):
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
         )
-        reason = "It is a dead-letter queue itself: a person looks at what lies there, and an alarm tells of it"
+        reason = "It is a dead-letter queue itself: an alarm reports its messages, and a person handles them"
         Validations.of(queue).acknowledge(
             Acknowledgment(id="AwsSolutions-SQS3", reason=reason),
             Acknowledgment(id="Serverless-SQSRedrivePolicy", reason=reason),
