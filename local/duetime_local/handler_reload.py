@@ -145,7 +145,7 @@ class Reloader:
         self._versions.start_worker()
 
     def run(self) -> None:
-        """Check for ever."""
+        """Check repeatedly, without end."""
         while True:
             self._sleep(POLL_SECONDS)
             self.check()

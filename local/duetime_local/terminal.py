@@ -139,7 +139,7 @@ class Display:
     def broken(self, reason: str) -> None:
         """Show why handlers cannot be imported."""
         self.error(reason)
-        self._console.print("[bold]The handlers of the last good save go on.[/bold]")
+        self._console.print("[bold]The last good handlers keep running.[/bold]")
 
     def error(self, message: str) -> None:
         """Show an error."""

@@ -27,7 +27,7 @@ class StreamPoller:
 
     Args:
         look: polls all streams once, and invokes functions with new records.
-        pause: for so many seconds.
+        pause: waits for a number of seconds.
     """
 
     def __init__(self, look: Callable[[], object], pause: Callable[[float], object] = time.sleep) -> None:
