@@ -68,7 +68,7 @@ const LIVE = { live: "Live", connecting: "Connecting", offline: "Every 30 s" };
 const LIVE_TITLES = {
   live: "Changes are shown as they happen",
   connecting: "Connecting to live updates",
-  offline: "No live updates: what is shown is read again every 30 seconds",
+  offline: "No live updates: the page refreshes every 30 seconds",
 };
 const ZONES = ["local", "UTC"];
 

@@ -90,7 +90,7 @@ async function send(path: string, options: RequestInit): Promise<Response> {
     response = await fetch(url(path), { ...options, headers, cache: "no-store" });
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new ApiProblem(0, "unreachable", "The API cannot be reached", "No answer came. It is asked again by itself.");
+    throw new ApiProblem(0, "unreachable", "The API cannot be reached", "No response. The request is retried automatically.");
   }
   setServerClock(response.headers.get("Date"));
   if (response.status === 401) tokenWanted.value = true;

@@ -65,7 +65,7 @@ export async function prepareSignIn(): Promise<void> {
     if (!code) throw new Error(answer.get("error_description") ?? answer.get("error") ?? "there was no code");
     await exchange(provider.value, { grant_type: "authorization_code", code, redirect_uri: redirectUri(), code_verifier: pending.verifier }, pending.nonce);
   } catch (error) {
-    signInFault.value = `Signing in has failed: ${(error as Error).message}.`;
+    signInFault.value = `Sign-in failed: ${(error as Error).message}.`;
     tokenWanted.value = true;
   }
 }

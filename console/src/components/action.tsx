@@ -54,7 +54,7 @@ export function ActionDialog({ action, close, done }: { action: Action; close: (
         <p>{action.text}</p>
         {action.more}
         {action.reason && (
-          <Field label="Reason" hint="For people: it is shown with the action. Optional.">
+          <Field label="Reason" hint="Optional. Shown with the action.">
             <input value={reason.value} maxLength={200} onInput={(event) => (reason.value = event.currentTarget.value)} autofocus />
           </Field>
         )}

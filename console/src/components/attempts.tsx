@@ -39,7 +39,7 @@ export function Attempts({ task, attempts }: { task: Task; attempts: readonly At
         Attempts <span class="muted">{task.attempt} of {task.retry.max_attempts}</span>
         {cost > 0 && <span class="muted" title="Estimated, by assumed public prices"> · {dollars(cost)}</span>}
       </h2>
-      {rows.length === 0 && <p class="muted">None yet. The first is planned for <Time at={task.next_at ?? task.due_at} />.</p>}
+      {rows.length === 0 && <p class="muted">No attempts yet. The first is planned for <Time at={task.next_at ?? task.due_at} />.</p>}
       <ol class="waterfall">
         {rows.map((row) => (
           <li key={`${row.label}-${row.attempt?.fence ?? row.kind}`}>

@@ -41,7 +41,7 @@ export function BackfillForm({ schedule, close, done }: { schedule: Schedule; cl
           <Text label="To" value={before.value} set={(text) => (before.value = text)} required hint="Exclusive, not in the future." />
           <Text label="Runs a minute" value={pace.value} set={(text) => (pace.value = text)} required number />
           <label>
-            <input type="checkbox" checked={again.value} onChange={(event) => (again.value = event.currentTarget.checked)} /> Run again what has a run
+            <input type="checkbox" checked={again.value} onChange={(event) => (again.value = event.currentTarget.checked)} /> Also rerun occurrences that have a run
           </label>
           <label>
             <input type="checkbox" checked={inTurn.value} onChange={(event) => (inTurn.value = event.currentTarget.checked)} /> One run at a time
@@ -145,7 +145,7 @@ export function Backfills({ schedule, done }: { schedule: Schedule; done: () => 
         <ActionDialog
           action={{
             title: "Cancel the backfill",
-            text: "Tasks that it has created still run; no more are created.",
+            text: "Tasks already created still run; no more are created.",
             verb: "Cancel the backfill",
             danger: true,
             call: () => ({ method: "DELETE", path: `${path}/${encodeURIComponent(chosen.id)}`, command: command("schedules", "backfills", "cancel", schedule.name, chosen.id) }),

@@ -110,7 +110,7 @@ function BulkDialog({ kind, search, close, done }: { kind: "cancel" | "retry"; s
           </Field>
         )}
         {found && found.matched > 0 && (
-          <Field label="Tasks a second, at most" hint="Optional: slowly, so that what they call is not flooded.">
+          <Field label="Tasks a second, at most" hint="Optional: limits the rate, to protect the targets.">
             <input type="number" min="0.1" step="any" value={pace.value} onInput={(event) => (pace.value = event.currentTarget.value)} />
           </Field>
         )}

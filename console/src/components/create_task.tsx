@@ -44,7 +44,7 @@ function requestOf(values: Values, options: OptionValues): { body: TaskCreate; f
   const { body, fault } = optionBody(options);
   const due = "due_at" in body || "debounce" in body ? {} : { delay_seconds: Number(values.delay) || 0 };
   const asked = { type: values.type, payload: read.value, ...due, ...(values.name ? { name: values.name } : {}), ...body };
-  return { body: asked as TaskCreate, fault: read.fault ? `The payload is no JSON: ${read.fault}` : fault };
+  return { body: asked as TaskCreate, fault: read.fault ? `The payload is not valid JSON: ${read.fault}` : fault };
 }
 
 function Form({ close, created, from }: { close: () => void; created?: (() => void) | undefined; from?: Task | undefined }) {
@@ -66,7 +66,7 @@ function Form({ close, created, from }: { close: () => void; created?: (() => vo
   const read = (): { call: Call; fault: string } => {
     if (json.value !== null) {
       const { value, fault: wrong } = parsed(json.value);
-      return { call: callOf(value as TaskCreate, null, key.value), fault: wrong && `This is no JSON: ${wrong}` };
+      return { call: callOf(value as TaskCreate, null, key.value), fault: wrong && `This is not valid JSON: ${wrong}` };
     }
     const asked = requestOf(values.value, options.value);
     return { call: callOf(asked.body, optionWords(options.value), key.value), fault: asked.fault };

@@ -52,13 +52,13 @@ export function ScheduleForm({ schedule, close, done }: { schedule?: Schedule; c
     const task = { type: type.value, ...(keepsPayload ? {} : { payload: read.value }), ...patchOf(before, body) };
     const words = removed ? null : optionWords(options.value);
     const call = callOf(timing.value, behaviour.value, task, words, name.value, schedule);
-    return { call, fault: read.fault ? `The payload is no JSON: ${read.fault}` : wrong };
+    return { call, fault: read.fault ? `The payload is not valid JSON: ${read.fault}` : wrong };
   };
   const submit = async (event: Event) => {
     event.preventDefault();
     const { call, fault: wrong } = asked();
     const typed = json.value === null ? null : parsed(json.value);
-    fault.value = typed ? typed.fault && `This is no JSON: ${typed.fault}` : wrong;
+    fault.value = typed ? typed.fault && `This is not valid JSON: ${typed.fault}` : wrong;
     if (fault.value) return;
     const made = await send<Schedule>(typed ? { method: call.method, path: call.path, headers: call.headers ?? {}, body: typed.value } : call);
     if (!made) return;
@@ -135,12 +135,12 @@ function BehaviourFields({ values, set }: { values: Behaviour; set: (change: Par
   return (
     <>
       <div class="fields">
-        <Choice label="While the last run goes on" value={values.overlap} set={(overlap) => set({ overlap })} options={OVERLAPS} />
+        <Choice label="While the last run is active" value={values.overlap} set={(overlap) => set({ overlap })} options={OVERLAPS} />
         <Text label="Catch up after an outage" value={values.catch_up_seconds} set={(catch_up_seconds) => set({ catch_up_seconds })} number hint="Seconds: a missed run still runs if it is not later than this." />
         <Choice label="Of the missed runs" value={values.catch_up_mode} set={(catch_up_mode) => set({ catch_up_mode })} options={{ latest: "the latest one runs", all: "all run, in order" }} />
       </div>
       <details class="more">
-        <summary>Failures and what is expected</summary>
+        <summary>Failures and expectations</summary>
         <label class="check">
           <input type="checkbox" checked={values.pause_on_failure} onChange={(event) => set({ pause_on_failure: event.currentTarget.checked })} /> Pause the schedule when a task has failed for good
         </label>

@@ -40,7 +40,7 @@ export function SignIn() {
       )}
       {issuer && (
         <>
-          <p>{token.value ? "Your sign-in is over. What is shown stays, and you come back to this page." : "This deployment wants to know who you are."}</p>
+          <p>{token.value ? "Your session has expired. After signing in, you return to this page." : "This deployment requires you to sign in."}</p>
           <p>
             <button type="button" class="primary" onClick={() => void beginSignIn()} autofocus>
               Sign in at {new URL(issuer).host}

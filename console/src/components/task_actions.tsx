@@ -20,7 +20,7 @@ interface Offer {
 }
 
 const OFFERS: readonly Offer[] = [
-  { name: "approve", title: "Approve", text: "The task succeeds, and what depends on it goes on.", states: ["waiting"], approve: true },
+  { name: "approve", title: "Approve", text: "The task succeeds, and its dependents continue.", states: ["waiting"], approve: true },
   { name: "reject", title: "Reject", text: "The task fails with the error Rejected.", states: ["waiting"], danger: true, approve: false },
   { name: "run", title: "Run now", text: "It is started now, before its due time.", states: ["scheduled", "waiting"] },
   { name: "pause", title: "Pause", text: "It does not start until it is resumed. A running attempt is asked to pause.", states: OPEN },
@@ -59,7 +59,7 @@ function callOf(task: Task, offer: Offer, reason: string): Call {
 
 const deletion = (task: Task): Action => ({
   title: "Delete",
-  text: "The task is removed, with its payload, its result and its attempts. Nothing can bring it back.",
+  text: "The task is removed, with its payload, its result and its attempts. This cannot be undone.",
   verb: "Delete",
   danger: true,
   call: () => ({ method: "DELETE", path: `/v1/tasks/${task.id}`, command: command("tasks", "delete", task.id) }),

@@ -18,16 +18,16 @@ interface TaskOption {
 
 const START: readonly TaskOption[] = [
   { path: "due_at", label: "Due at", kind: "text", option: "--due-at", hint: "Instead of the seconds: such as 2026-12-01T09:00:00+01:00." },
-  { path: "priority", label: "Priority", kind: { "": "normal", high: "high", low: "low" }, option: "--priority", hint: "Orders what is due at the same time." },
-  { path: "expires_seconds", label: "Expires after seconds", kind: "number", option: "--expires", hint: "If it has not started so long after its due time, it fails with Expired." },
+  { path: "priority", label: "Priority", kind: { "": "normal", high: "high", low: "low" }, option: "--priority", hint: "Order among tasks that are due at the same time." },
+  { path: "expires_seconds", label: "Expires after seconds", kind: "number", option: "--expires", hint: "If it has not started this long after its due time, it fails with Expired." },
   { path: "lock.key", label: "Lock", kind: "text", option: "--lock", hint: "Held while the task runs." },
   { path: "lock.max_holders", label: "Holders of the lock", kind: "number", usual: "1", option: "--lock-max-holders", hint: "At most, at a time." },
-  { path: "lock.wait_seconds", label: "Waits for the lock", kind: "number", option: "--lock-wait", hint: "Seconds at most: then it fails with LockWaitExpired." },
+  { path: "lock.wait_seconds", label: "Waits for the lock", kind: "number", option: "--lock-wait", hint: "At most this many seconds; then it fails with LockWaitExpired." },
   { path: "lock.scope", label: "The lock is held", kind: { "": "for all phases", run: "for run and rollback only" } },
   { path: "rate.key", label: "Rate", kind: "text", option: "--rate-key", hint: "Limits how often attempts of all tasks with this key start." },
   { path: "rate.limit", label: "Starts at most", kind: "number", option: "--rate-limit", hint: "Attempts in the seconds of the next field." },
   { path: "rate.per_seconds", label: "In seconds", kind: "number", usual: "1", option: "--rate-per" },
-  { path: "rate.burst", label: "And at once", kind: "number", usual: "0", option: "--rate-burst", hint: "So many more, after a pause." },
+  { path: "rate.burst", label: "And at once", kind: "number", usual: "0", option: "--rate-burst", hint: "Additional starts after a pause." },
 ];
 const ATTEMPTS: readonly TaskOption[] = [
   { path: "timeout_seconds", label: "Timeout in seconds", kind: "number", usual: "60", option: "--timeout", hint: "Of one attempt." },
@@ -41,13 +41,13 @@ const ATTEMPTS: readonly TaskOption[] = [
 ];
 const TARGET: readonly TaskOption[] = [
   { path: "target", label: "Target", kind: "json", usual: '{"kind":"handler"}', hint: 'JSON of its kind, such as {"kind": "lambda", "arn": …}; empty: the handler of the type.' },
-  { path: "allow_unknown_type", label: "Its handler is deployed later: accept it all the same", kind: "check", option: "--allow-unknown-type" },
+  { path: "allow_unknown_type", label: "Accept it even if its handler is not deployed yet", kind: "check", option: "--allow-unknown-type" },
 ];
 const NOTICES: readonly TaskOption[] = [
   { path: "callback_url", label: "Callback URL", kind: "text", option: "--callback-url", hint: "The outcome is posted to it, signed." },
   { path: "notify_on.to", label: "Notices go to", kind: "text", option: "--notify-to", hint: "A URL, an SNS topic or an event bus." },
-  { path: "notify_on.late_seconds", label: "Notice of a start so late", kind: "number", option: "--notify-late", hint: "Seconds; empty: none." },
-  { path: "tags", label: "Tags", kind: "tags", option: "--tag", hint: "One a line, such as team=dba." },
+  { path: "notify_on.late_seconds", label: "Notice of a start this late", kind: "number", option: "--notify-late", hint: "Seconds; empty: none." },
+  { path: "tags", label: "Tags", kind: "tags", option: "--tag", hint: "One per line, such as team=dba." },
   { path: "notify_on.failed", label: "Notice when it has failed for good", kind: "check", option: "--notify-failed" },
 ];
 const SAME_KEY: readonly TaskOption[] = [
@@ -116,7 +116,7 @@ export function optionBody(values: OptionValues): { body: Record<string, unknown
 function readValue({ kind, label }: TaskOption, value: string | boolean): [unknown, string] {
   if (typeof value === "boolean") return [value, ""];
   if (kind === "number") return [Number(value), Number.isNaN(Number(value)) ? `${label}: ${value} is no number` : ""];
-  if (kind === "tags") return [Object.fromEntries(tagLines(value).map((line) => line.split(/=(.*)/s).slice(0, 2).map((part) => part.trim()))), tagLines(value).every((line) => line.includes("=")) ? "" : "Tags: a line is no key=value"];
+  if (kind === "tags") return [Object.fromEntries(tagLines(value).map((line) => line.split(/=(.*)/s).slice(0, 2).map((part) => part.trim()))), tagLines(value).every((line) => line.includes("=")) ? "" : "Tags: a line is not key=value"];
   if (kind !== "json") return [value.trim(), ""];
   const { value: json, fault } = parsed(value);
   return [json, fault && `The ${label.toLowerCase()} is no JSON: ${fault}`];

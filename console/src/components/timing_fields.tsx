@@ -151,12 +151,12 @@ export function TimingFields({ values }: { values: Signal<TimingValues> }) {
         <Zone value={values.value.timezone} set={(timezone) => set({ timezone })} />
       </div>
       {kind === "dates" && (
-        <Field label="Dates" hint="One a line, such as 2026-12-24T09:00:00: local time of the zone, unless it has an offset.">
+        <Field label="Dates" hint="One per line, such as 2026-12-24T09:00:00: local time of the zone, unless it has an offset.">
           <textarea rows={4} required spellcheck={false} value={values.value.dates} onInput={(event) => set({ dates: event.currentTarget.value })} />
         </Field>
       )}
       {kind === "timings" && (
-        <Field label="Timings" hint="One a line: cron 0 9 * * mon-fri, eventbridge cron(0 12 ? * SAT *), rate 36 hours, interval P1D, or dates separated by commas: dates 2026-12-24T09:00:00.">
+        <Field label="Timings" hint="One per line: cron 0 9 * * mon-fri, eventbridge cron(0 12 ? * SAT *), rate 36 hours, interval P1D, or dates separated by commas: dates 2026-12-24T09:00:00.">
           <textarea rows={4} required spellcheck={false} value={values.value.timings} onInput={(event) => set({ timings: event.currentTarget.value })} />
         </Field>
       )}

@@ -138,7 +138,7 @@ export function BulkOperationPage({ subject: id }: { subject: string }) {
               ...(read.reason ? ([["Cancelled", read.reason]] as const) : []),
             ]}
           />
-          {!read.finished_at && !read.topology_id && <p class="muted">How many tasks match is known when all have been read.</p>}
+          {!read.finished_at && !read.topology_id && <p class="muted">The number of matching tasks is known once all have been read.</p>}
         </section>
         <section class="card">
           <h2>Refused</h2>
@@ -156,7 +156,7 @@ function Stop({ operation, done }: { operation: BulkOperation; done: () => void 
   if (operation.finished_at || operation.topology_id) return null;
   const action: Action = {
     title: "Stop",
-    text: "What it has done stays done, and some more tasks may still change for a few seconds.",
+    text: "Changes already made are kept, and some more tasks may still change for a few seconds.",
     verb: "Stop",
     danger: true,
     call: () => ({ method: "POST", path: `/v1/bulk-operations/${operation.id}/cancel`, body: {}, command: command("bulk", "cancel", operation.id) }),

@@ -24,7 +24,7 @@ export function CalendarDetail({ subject: name }: { subject: string }) {
   if (!read) return calendar.problem.value ? <ProblemBox problem={calendar.problem.value} retry={reload} /> : <p class="muted">Reading the calendar…</p>;
   const remove: Action = {
     title: `Delete ${read.name}`,
-    text: "It is refused while a schedule uses it.",
+    text: "This is rejected while a schedule uses it.",
     verb: "Delete",
     danger: true,
     call: () => ({ method: "DELETE", path, command: command("calendars", "delete", read.name) }),

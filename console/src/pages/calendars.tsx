@@ -28,7 +28,7 @@ export function Calendars() {
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
       <NoneFound reading={page} title={token ? "No more calendars" : "No calendars yet"}>
         <p>A calendar is a set of dates, weekdays, hours and periods. A schedule that names it does not run in these times, or only in them.</p>
-        <p>Files of calendar programs are taken, too:</p>
+        <p>Files of calendar programs (iCalendar) work, too:</p>
         <Command text="duetime calendars put uk-holidays holidays.ics --timezone Europe/London" />
       </NoneFound>
       {read && read.entries.length > 0 && (

@@ -192,7 +192,7 @@ function DiscardDialog({ group, close, done }: { group: Group; close: () => void
   return (
     <Dialog title={`Discard ${group.error || "tasks"} in ${group.type}`} close={end}>
       <p>
-        Deletes the {counted(total, "task")} of this group that this page lists, with payloads, results and attempts. Nothing can bring them back. A task that has changed
+        Deletes the {counted(total, "task")} of this group that this page lists, with payloads, results and attempts. This cannot be undone. A task that has changed
         meanwhile is kept.
       </p>
       {(isRunning.value || deleted.value > 0) && (

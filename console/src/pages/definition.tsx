@@ -20,7 +20,7 @@ export function DefinitionDetail({ subject: name }: { subject: string }) {
   if (!read) return definition.problem.value ? <ProblemBox problem={definition.problem.value} retry={() => void definition.reload()} /> : <p class="muted">Reading the definition…</p>;
   const remove: Action = {
     title: `Delete ${read.name}`,
-    text: "All of its versions are deleted. It is refused while a schedule runs it; runs that exist are not affected.",
+    text: "All of its versions are deleted. This is rejected while a schedule runs it; existing runs are not affected.",
     verb: "Delete",
     danger: true,
     call: () => ({ method: "DELETE", path, command: command("topologies", "definitions", "delete", read.name) }),

@@ -56,7 +56,7 @@ export function Overview() {
             <a href={href(["tasks"], { q: "state:scheduled state:waiting", order: "asc" })}>Next</a>
           </h2>
           {next.found.value && next.found.value.entries.length > 0 && <TaskTable tasks={next.found.value.entries.slice(0, SHOWN_NEXT)} label="Next tasks" />}
-          <NoneYet reading={next} text="Nothing waits for its time." />
+          <NoneYet reading={next} text="No task is scheduled." />
         </section>
       </div>
       {read?.total === 0 && read.is_complete && (
@@ -119,7 +119,7 @@ function Health({ next, switches, dispatch, failed, counted: count }: { next: Ta
         {dispatch && <DispatchChecks status={dispatch} />}
         <Backlog found={next.found.value} />
         <Check good={stops === 0} to={href(["switches"])}>
-          {stops ? `${counted(stops, "switch", "switches")} stop tasks` : "No switch stops tasks"}
+          {stops ? `${counted(stops, "switch is", "switches are")} stopping tasks` : "No switch stops tasks"}
           {limits > 0 && <span class="muted">, {counted(limits, "limit")}</span>}
         </Check>
         <Check good={switches.circuits.length === 0} to={href(["switches"])}>

@@ -212,7 +212,7 @@ function About({ schedule }: { schedule: Schedule }) {
           ["Time zone", schedule.timezone],
           ["Clock forward", schedule.dst_gap === "skip" ? "a skipped time does not run" : "a skipped time runs after the gap"],
           ["Clock back", schedule.dst_fold === "first" ? "a time that comes twice runs once" : "a time that comes twice runs twice"],
-          ["Overlap", `${OVERLAPS[schedule.overlap] ?? schedule.overlap} while the last run goes on`],
+          ["Overlap", `${OVERLAPS[schedule.overlap] ?? schedule.overlap} while the last run is active`],
           ["Catch-up", schedule.catch_up_seconds ? `after an outage, the latest missed run still runs if it is at most ${duration(schedule.catch_up_seconds * 1000)} late` : "what an outage of the scheduler misses does not run"],
           ["Calendars", schedule.calendars.length ? schedule.calendars.map((each) => <a key={each} class="tag" href={href(["calendars", each])}>{each}</a>) : "none"],
           ...(schedule.calendars.length ? ([["Excluded", EXCLUDED[schedule.on_excluded] ?? schedule.on_excluded]] as const) : []),

@@ -123,12 +123,12 @@ function StateFilter({ text, go }: { text: string; go: (text: string) => void })
 }
 
 function Nothing({ filtered }: { filtered: boolean }) {
-  if (filtered) return <p>Remove a term of the search, or press a state again to take it away.</p>;
+  if (filtered) return <p>Remove a term of the search, or press a state again to remove it.</p>;
   return (
     <>
       <p>A task is one piece of work with a due time. Create one here, by the command line, or over REST:</p>
       <Command text={`duetime tasks create echo --payload '"hello"' --in 3s`} />
-      {liveState.value === "live" && <p class="muted">It will be announced here by itself.</p>}
+      {liveState.value === "live" && <p class="muted">New tasks are announced here automatically.</p>}
     </>
   );
 }

@@ -131,10 +131,10 @@ function Table({ topologies }: { topologies: readonly TopologySummary[] }) {
 }
 
 function Nothing({ isFiltered }: { isFiltered: boolean }) {
-  if (isFiltered) return <p>Remove a term of the search, or press a state again to take it away.</p>;
+  if (isFiltered) return <p>Remove a term of the search, or press a state again to remove it.</p>;
   return (
     <>
-      <p>A topology is a graph of tasks: each node starts as soon as the nodes that it depends on allow it.</p>
+      <p>A topology is a graph of tasks: each node starts as soon as its dependencies allow it.</p>
       <Command text="duetime topologies run nightly.json --watch" />
     </>
   );

@@ -59,9 +59,9 @@ function matching(nodes: Nodes, text: string, chosen: string): Set<string> | nul
 }
 
 const POLICIES: Record<Topology["on_failure"], string> = {
-  stop: "a failure stops it",
-  continue: "a failure does not stop other nodes",
-  rollback: "a failure rolls it back",
+  stop: "Stops on failure",
+  continue: "Continues after a failure",
+  rollback: "Rolls back on failure",
 };
 
 function Head({ topology, done }: { topology: Topology; done: () => void }) {

@@ -37,7 +37,7 @@ export function Workers() {
         <p>Tasks with a Python handler run in the worker function; types that the deployment declares as pulled are run by your own workers:</p>
         <Command text="duetime worker my_handlers --type pulled" />
       </NoneFound>
-      {read?.isKnown && read.entries.length > 0 && workers.length === 0 && <Empty title="No task holds a lease"><p>Those that run wait for a notice of their outcome.</p></Empty>}
+      {read?.isKnown && read.entries.length > 0 && workers.length === 0 && <Empty title="No task holds a lease"><p>Running tasks wait for a notification of their outcome.</p></Empty>}
       {workers.map(([worker, tasks]) => (
         <Worker key={worker} worker={worker} tasks={tasks} />
       ))}

@@ -111,7 +111,7 @@ function Form({ initial, title, note, close }: FormProps) {
         </Field>
         {fault.value && (
           <p class="fault" role="alert">
-            This is no JSON: {fault.value}
+            This is not valid JSON: {fault.value}
           </p>
         )}
         {problem.value && <Faults problem={problem.value} text={text} area={area.current} />}

@@ -87,7 +87,7 @@ export function TopologyActions({ topology, done }: { topology: Topology; done: 
   });
   const deletion: Action = {
     title: "Delete",
-    text: "The topology is removed with its nodes, their payloads and results. Nothing can bring them back.",
+    text: "The topology is removed with its nodes, their payloads and results. This cannot be undone.",
     verb: "Delete",
     danger: true,
     call: () => ({ method: "DELETE", path, command: command("topologies", "delete", topology.id) }),
