@@ -1,1 +1,1 @@
-"""Measurements: ratios within one run, because machines are noisy."""
+"""Benchmarks, as ratios within one run because machines are noisy."""

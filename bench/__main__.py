@@ -1,4 +1,4 @@
-"""Run every measurement, show the ratios, write them down, and say which became worse: `make bench`."""
+"""Run every benchmark, show and save the ratios, and report regressions: `make bench`."""
 
 from __future__ import annotations
 

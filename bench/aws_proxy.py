@@ -1,4 +1,4 @@
-"""A proxy in front of the embedded AWS, which sees each request: to count it, or to throttle it."""
+"""A proxy in front of the embedded AWS that counts or throttles requests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HOP_BY_HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "conte
 
 
 class ProxyServer(ThreadingHTTPServer):
-    """Hands requests on, unless a kind of it answers them itself.
+    """Forwards requests, unless a subclass responds itself.
 
     Attributes:
         port: of the embedded AWS.
@@ -26,10 +26,10 @@ class ProxyServer(ThreadingHTTPServer):
     request_queue_size = 128
 
     def handle_error(self, *_: object) -> None:
-        """Say nothing of callers that have gone."""
+        """Ignore closed connections of callers."""
 
     def answer(self, _operation: str) -> tuple[int, dict[str, str], bytes] | None:
-        """Another answer than that of the embedded AWS, or none."""
+        """A response instead of the embedded AWS's, or `None`."""
         return None
 
 
@@ -38,7 +38,7 @@ S = TypeVar("S", bound=ProxyServer)
 
 @contextmanager
 def proxied(kind: type[S], port: int) -> Iterator[S]:
-    """The embedded AWS at that port, behind a proxy of some kind, at a port of its own."""
+    """Run a proxy in front of the embedded AWS at a port."""
     server = kind(("127.0.0.1", 0), _Handler)
     server.port = port
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
@@ -55,22 +55,22 @@ class _Handler(BaseHTTPRequestHandler):
     server: ProxyServer
     protocol_version = "HTTP/1.1"
     timeout = 60
-    # Else head and body leave in two packets, and the second waits for the first one's acknowledgement.
+    # Otherwise head and body are sent in two packets, and the second waits for the first's acknowledgement.
     wbufsize = -1
     disable_nagle_algorithm = True
 
     def setup(self) -> None:
-        """Keep a connection to the emulator for each one that comes."""
+        """Open a connection to the emulator for each incoming one."""
         super().setup()
         self._behind = HTTPConnection("127.0.0.1", self.server.port, timeout=30)
 
     def finish(self) -> None:
-        """Close it with that one."""
+        """Close it with the incoming one."""
         self._behind.close()
         super().finish()
 
     def do_POST(self) -> None:
-        """Hand a request on, or answer it."""
+        """Forward a request, or respond to it."""
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         own = self.server.answer(self.headers.get("X-Amz-Target", "").rpartition(".")[2])
         if own is not None:
@@ -81,12 +81,12 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {name: value for name, value in answer.getheaders() if name.lower() not in _HOP_BY_HOP}
         content = answer.read()
         if "QueueUrl" in (text := content[:200].decode(errors="replace")) and str(self.server.port) in text:
-            # The next requests to that queue go to the address in it.
+            # Later requests to the queue use the address in the response.
             content = content.replace(str(self.server.port).encode(), str(self.server.server_port).encode())
         self._response(answer.status, headers, content)
 
     def do_PUT(self) -> None:
-        """The same."""
+        """Handle PUT like POST."""
         self.do_POST()
 
     def log_message(self, *_: object) -> None:

@@ -1,9 +1,8 @@
-"""How long the embedded AWS takes to deliver messages to functions that do less than the worker: the floor of a burst.
+"""Delivery time of the embedded AWS to functions that do less than the worker: the lower bound for a burst.
 
-The functions are called by their queue as the stack's worker is: as many messages at once, as many processes at once.
-One does nothing. The other makes the two writes for each message that a task cannot do without, a conditional one
-before its start and one after, as plainly as boto3 can, ten messages at a time. Each writes down when it starts with
-each message.
+The functions are invoked by their queue like the stack's worker, with the same batch size and concurrency. One does
+nothing. The other makes the two writes per message that every task needs, a conditional one before its start and one
+after, with plain boto3, ten messages at a time. Each records when it starts each message.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from duetime_local.emulator import Emulator
 
 EMPTY, WRITING = "bench-empty", "bench-writing"
-"""The function that does nothing, and the one that writes; their queues and the table are named like them."""
+"""Names of the function that does nothing and the one that writes, and of their queues and table."""
 _STARTS = "STARTS"
 _CODE = {
     EMPTY: f"""
@@ -75,22 +74,22 @@ def update(key, before, after):
 """,
 }
 _RECORD_BYTES = 250
-"""As many as a small task has."""
+"""Size of a small task's record."""
 _BATCH, _SENDERS, _PUTS = 10, 10, 25
 _PAUSE, _PATIENCE = 0.5, 300.0
 
 
 def latenesses(engine: Emulator, worker: str, name: str, count: int) -> list[int]:
-    """Milliseconds from the first request that sends a message to each start of the function with one.
+    """Milliseconds from the first send request to the start of each message.
 
     Args:
-        engine: that delivers.
-        worker: the function whose way of being called is taken over.
+        engine: the engine that delivers.
+        worker: the function whose queue settings are copied.
         name: `EMPTY` or `WRITING`.
-        count: of the messages.
+        count: number of messages.
 
     Raises:
-        TimeoutError: some have not been delivered in time.
+        TimeoutError: some messages were not delivered in time.
     """
     queues, functions = engine.client("sqs"), engine.client("lambda")
     keys = [str(number) for number in range(count)]

@@ -1,4 +1,4 @@
-"""What it costs to read a request and to write a record, against the plainest way to do it."""
+"""Cost of decoding a request and encoding a record, compared with the plainest implementation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BATCH = f'{{"tasks": [{", ".join([BODY] * MAX_BATCH)}]}}'
 
 
 def comparisons() -> Iterator[Comparison]:
-    """A request's body, alone and in a batch, and a record there and back."""
+    """Compare decoding a request's body, alone and in a batch, and a record's round trip."""
     yield compare_cpu("read a request's body", _repeated(read_body), "json.loads", _repeated(lambda: json.loads(BODY)))
     yield compare_cpu(
         "read a batch of a hundred tasks",

@@ -1,4 +1,4 @@
-"""What it costs to start: importing each function, against importing boto3 with one client."""
+"""Cold-start cost: importing each function, compared with importing boto3 and creating one client."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BASELINE = "import boto3; boto3.client('dynamodb', region_name='us-east-1')"
 
 
 def comparisons() -> Iterator[Comparison]:
-    """Each function's import as a whole process, its interpreter included, with pydantic set as it is deployed."""
+    """Time each function's import in a new process, interpreter included, with pydantic configured as deployed."""
     for function in FUNCTIONS:
         yield compare(
             f"start {function}",

@@ -1,4 +1,4 @@
-"""Functions of a benchmark's own in the embedded AWS, beside those of the stack or without it."""
+"""Additional Lambda functions of benchmarks in the embedded AWS."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def create_function(
 
     Args:
         engine: where it will run.
-        name: by which it is invoked.
+        name: the function's name.
         handler: `module.function`.
-        files: the source text of each of its files, by its path.
+        files: source text of its files, by path.
         environ: its environment variables.
     """
     packed = io.BytesIO()

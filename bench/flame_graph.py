@@ -1,4 +1,4 @@
-"""A flame graph as SVG: a bar for each function, as wide as its part of the samples, on top of its caller."""
+"""A flame graph as SVG: a bar for each function, as wide as its share of the samples, on top of its caller."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _LEGEND = {"duetime": "duetime", "pydantic": "pydantic", "botocore": "the AWS SD
 
 @dataclass(slots=True)
 class Frame:
-    """A function as others called it.
+    """A function in a call tree.
 
     Attributes:
-        samples: how often it was seen on a stack.
+        samples: number of samples with it on the stack.
         callees: the functions that it called, by name.
     """
 
@@ -37,12 +37,12 @@ class _Bar:
 
 
 def tree(stacks: Iterable[str], roots: tuple[str, ...], waits: tuple[str, ...] = ()) -> Frame:
-    """Stacks as one tree, without those that are not of the measured work, such as those of threads that wait for some.
+    """Merge stacks into one tree, without those outside the measured work, such as those of idle threads.
 
     Args:
-        stacks: of each its frames from the outermost, joined by semicolons, then a space, and how often it was seen.
-        roots: how the names of the functions begin below which the measured work is.
-        waits: how the names of those begin that do nothing when they are the last.
+        stacks: lines with the frames from the outermost, joined by semicolons, then a space and the number of samples.
+        roots: name prefixes of the functions below which the measured work is.
+        waits: name prefixes of functions that are idle when they are innermost.
     """
     whole = Frame()
     for line in stacks:
@@ -61,7 +61,7 @@ def tree(stacks: Iterable[str], roots: tuple[str, ...], waits: tuple[str, ...] =
 
 
 def svg(whole: Frame, title: str) -> str:
-    """The picture; what is less than two pixels wide is left out, and each bar says its share when it is pointed at."""
+    """The SVG; bars narrower than two pixels are omitted, and each bar has a tooltip with its share."""
     bars = list(_bars(whole, 0.0, 0, _WIDTH / max(whole.samples, 1)))
     height = (4 + max((bar.row for bar in bars), default=0)) * _ROW
     parts = [

@@ -1,12 +1,11 @@
-"""What each operation costs as the number of stored tasks grows, on the embedded engine.
+"""Cost of each operation as the number of stored tasks grows, on the embedded engine.
 
 python -m bench.growth [TASKS …]
 
-For each number of tasks a fresh table is filled (see `bench.stored_tasks`), and each operation is done some times by
-the functions themselves, in a process that is warm. Calls of AWS, read units and write units are counted exactly; of
-several repetitions the dearest counts. Processor time is that of this process only, of the fastest repetition: the
-engine is another process, whose own searches grow with the table. That is also why no seconds are told, which are
-mostly the engine's.
+For each number of tasks a fresh table is filled (see `bench.stored_tasks`), and the functions run each operation
+several times in a warm process. AWS calls, read units and write units are counted exactly, and the most expensive
+repetition counts. CPU time covers only this process, in the fastest repetition, because the engine is another process
+whose searches grow with the table. For the same reason wall time, which is mostly the engine's, is not reported.
 """
 
 from __future__ import annotations
@@ -46,15 +45,15 @@ if TYPE_CHECKING:
 
 SIZES = (1_000, 10_000, 100_000)
 SETTINGS: dict[str, str] = {Variable.SHARDS: "16", Variable.SUMMARY_SPREAD: "1"}
-"""As a deployment has them by default."""
+"""Settings of a deployment, with their defaults."""
 _TASKS_A_DRAWING = 1_000
 _PATIENCE_SECONDS = 600
 
 
 class PatientSession:
-    """Makes clients as a session of boto3 does, which wait for the engine.
+    """A boto3 session whose clients wait long enough for the engine.
 
-    It goes through an index item by item: of a large table, that takes longer than AWS may take.
+    The engine scans an index item by item, which for a large table exceeds AWS's timeouts.
     """
 
     def __init__(self) -> None:
@@ -68,20 +67,20 @@ class PatientSession:
 
 
 def main() -> None:
-    """Measure each size, print a table, and write down what has grown most."""
+    """Measure each size, print a table, and save the operation that grew most."""
     parser = ArgumentParser(prog="python -m bench.growth", description=__doc__)
     parser.add_argument("tasks", nargs="*", type=int, default=SIZES, help="how many tasks the table holds")
     sizes = parser.parse_args().tasks
     found: dict[int, dict[str, Used]] = {}
     console = Console(file=sys.stdout)
-    # The clock of the functions is moved by hand.
+    # The functions' clock is set explicitly.
     drop_server_dates()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with (
         emulator.running(port=0) as engine,
-        # Drawn by hand: a thread that draws while the engine answers would count as processor time of an operation.
+        # Refreshed explicitly, because a refreshing thread would count as an operation's CPU time.
         Progress(*columns, console=console, redirect_stdout=False, auto_refresh=False) as progress,
-        # The functions write a line of metrics for each invocation.
+        # The functions print a line of metrics for each invocation.
         redirect_stdout(io.StringIO()),
     ):
         os.environ.update(engine.environ)
@@ -129,7 +128,7 @@ def measured_on_engine(engine: Emulator, contents: Contents, progress: Progress)
 
 
 def worst(few: Mapping[str, Used], many: Mapping[str, Used]) -> dict[str, tuple[str, float]]:
-    """The operation that has grown most, and how many times as much it uses with many tasks."""
+    """The operation that grew most, and its growth factor."""
 
     def most(what: Callable[[Used], float]) -> tuple[str, float]:
         ratios = {name: what(many[name]) / what(used) for name, used in few.items() if what(used)}

@@ -1,4 +1,4 @@
-"""The operations that `bench.growth` measures, and how one is measured."""
+"""The operations of `bench.growth`, and their measurement."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from tests.functions.stack import Stack
 
 PASSES = 5
-"""Of the trigger: one minute each."""
+"""Passes of the trigger, one minute each."""
 _NODES = 100
 _SCHEDULE = "hourly"
 
 
 class CallMeter(Protocol):
-    """What counts calls and units."""
+    """A meter of calls and units."""
 
     table_units: float
     index_units: float
@@ -42,20 +42,20 @@ class CallMeter(Protocol):
 
     @property
     def total_requests(self) -> int:
-        """All calls."""
+        """The number of calls."""
         ...
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Reset the counters."""
 
 
 @dataclass(slots=True)
 class Used:
-    """What an operation has used, when it was dearest.
+    """The resources of an operation in its most expensive repetition.
 
     Attributes:
         calls: of AWS.
-        cpu: seconds of this process's processor time, when it was fastest.
+        cpu: CPU seconds of this process in the fastest repetition.
     """
 
     calls: int = 0
@@ -66,14 +66,14 @@ class Used:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """Something that is measured.
+    """An operation to measure.
 
     Attributes:
         name: as a user calls it.
-        run: does it once; given what `prepare` has returned.
-        prepare: what has to be there first, and is not measured.
-        repeats: how often it is measured, after one time that is not.
-        rehearsed: whether there is such a time.
+        run: runs it once with the result of `prepare`.
+        prepare: sets up its preconditions; not measured.
+        repeats: number of measured runs, after an unmeasured one.
+        rehearsed: whether there is an unmeasured run first.
     """
 
     name: str
@@ -84,18 +84,18 @@ class Operation:
 
 
 def operations_on(stack: Stack, waiting: Sequence[TaskId]) -> Iterator[Operation]:
-    """The operations on a table that is filled, in an order in which none changes what another one finds.
+    """The operations on a filled table, in an order in which none affects another.
 
     Args:
         stack: the functions over it.
-        waiting: tasks of the owner that have not begun.
+        waiting: tasks of the owner that have not started.
     """
     minutes = count(stack.clock.now() + MINUTE, MINUTE)
 
     def pass_a_minute() -> None:
         stack.clock.at = next(minutes)
 
-    # First, while all that a scan finds is what was stored; each pass has its minute of tasks, and none is rehearsed.
+    # First, while scans find only the stored tasks; each pass has its own minute of tasks, and none is rehearsed.
     trigger = Operation("trigger pass", lambda _: stack.call("trigger", {}), pass_a_minute, PASSES, rehearsed=False)
     yield trigger
     yield from _reading(waiting[0])
@@ -135,7 +135,7 @@ def _writing(stack: Stack) -> Iterator[Operation]:
 
 
 def _sent(method: str, path: str, body: object = None, query: str = "") -> Callable[[object], None]:
-    """What sends a request to the API."""
+    """A function that sends a request to the API."""
     api = Gateway(headers={"X-Duetime-Owner": OWNER})
 
     def run(_prepared: object) -> None:
@@ -146,7 +146,7 @@ def _sent(method: str, path: str, body: object = None, query: str = "") -> Calla
 
 
 def measured(operation: Operation, meter: CallMeter) -> Used:
-    """Do an operation some times and count."""
+    """Run an operation several times and measure it."""
     used = Used()
     for repeat in range(-operation.rehearsed, operation.repeats):
         prepared = operation.prepare()

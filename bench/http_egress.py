@@ -1,4 +1,4 @@
-"""What it costs to make HTTP calls through the egress function on the embedded engine, against calling directly."""
+"""Cost of HTTP calls through the egress function on the embedded engine, compared with direct calls."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _BARE = "bench-bare"
 
 
 class CallFailed(RuntimeError):
-    """A call that was to be timed brought no answer."""
+    """A timed call got no response."""
 
 
 def comparisons() -> Iterator[Comparison]:
-    """Ten calls at once of an endpoint that answers at once: shared, one by one, and directly.
+    """Compare ten concurrent calls of a fast endpoint: in one invocation, one by one, and directly.
 
-    The engine takes some 50 ms for an invocation, whatever the function does: so the shared one is compared with an
-    invocation of an empty function followed by direct calls, too.
+    The engine takes some 50 ms per invocation, whatever the function does, so the shared invocation is also compared
+    with an empty invocation followed by direct calls.
     """
     with emulator.running(port=0) as engine, _endpoint() as url:
         _create_functions(engine)
@@ -61,7 +61,7 @@ def comparisons() -> Iterator[Comparison]:
 
 
 class _Endpoint(ThreadingHTTPServer):
-    """A server that keeps connections waiting which come at once."""
+    """A server with a listen queue for concurrent connections."""
 
     request_queue_size = 128
 
@@ -78,7 +78,7 @@ def _ten(caller: Caller, url: str, owners: int) -> Callable[[], None]:
 
 
 def _create_functions(engine: Emulator) -> None:
-    """The egress function as it is deployed, but with this environment's packages, and one that does nothing."""
+    """Create the egress function as deployed, but with this environment's packages, and one that does nothing."""
     own = {
         str(path.relative_to(folder)): path.read_text()
         for folder, part in ((_ROOT / "functions", "egress"), (_ROOT / "layers/duetime/python", "duetime"))
@@ -91,7 +91,7 @@ def _create_functions(engine: Emulator) -> None:
 
 @contextmanager
 def _endpoint() -> Iterator[str]:
-    """An endpoint that answers at once."""
+    """Run an endpoint that responds immediately."""
 
     class Answering(BaseHTTPRequestHandler):
         def do_PUT(self) -> None:

@@ -1,9 +1,9 @@
-"""How long the largest graph takes on the embedded engine: planned, and shown.
+"""Time to plan and to show the largest graph on the embedded engine.
 
 python -m bench.large_topology
 
-Seconds depend on the machine, and the engine takes its part of them; processor time is that of duetime's own process,
-most of it the AWS SDK's.
+Wall time depends on the machine and includes the engine; CPU time is that of duetime's own process, mostly in the AWS
+SDK.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ _LEVEL = 50
 
 
 def main() -> None:
-    """Plan and show a graph of as many nodes as there may be, print what it took, and write it down."""
+    """Plan and show a graph of the maximum size, print the times, and save them."""
     figures = measured(MAX_NODES)
     results.keep(Path(__file__).parent, figures)
     Console().print_json(data=figures)
 
 
 def measured(nodes: int) -> dict[str, float]:
-    """Seconds of planning and of showing a graph, and the processor time of this process in them.
+    """Wall seconds for planning and showing a graph, and this process's CPU time.
 
-    Planning is compared with as many bare puts, in threads, that it cannot do without.
+    Planning is compared with the same number of necessary bare puts, in threads.
 
     Args:
-        nodes: how many the graph has, in levels of fifty, each below two.
+        nodes: number of nodes, in levels of fifty, each with two parents.
     """
     with emulator.running(port=0) as engine:
         _compose(engine)
@@ -72,7 +72,7 @@ def measured(nodes: int) -> dict[str, float]:
         def list_page() -> str:
             return json.dumps(node_page(service.nodes(_OWNER, topology, 0, MAX_PAGE), None))
 
-        # The first answer reads the graph, which a process remembers.
+        # The first response reads the graph, which the process then caches.
         first, shown, listed = _timed(show), _timed(show), _timed(list_page)
     return {
         f"plan_{nodes}_nodes_s": planned[0],
@@ -97,12 +97,12 @@ def _compose(engine: Emulator) -> None:
 
 
 def running_topology(nodes: int, owner: str = _OWNER, number: int = 1) -> TaskId:
-    """Store a topology's task whose attempt has begun, and whose run is to be planned.
+    """Store a topology's task with a started attempt whose run is yet to be planned.
 
     Args:
-        nodes: how many the graph has.
+        nodes: number of nodes.
         owner: whose it is.
-        number: tells it from others that begin in the same millisecond.
+        number: distinguishes it from others of the same millisecond.
     """
     graph = {f"n{number}": {"type": "bench.nothing", "depends_on": _parents(number)} for number in range(nodes)}
     request = topology_request(request_json.read(json.dumps({"nodes": graph})))
@@ -120,7 +120,7 @@ def _parents(number: int) -> list[str]:
 
 
 def _timed(work: Callable[[], object]) -> tuple[float, float]:
-    """Seconds, and those of this process's processor time."""
+    """Wall seconds and CPU seconds of this process."""
     began, cpu = time.perf_counter(), time.process_time()
     work()
     return round(time.perf_counter() - began, 2), round(time.process_time() - cpu, 2)

@@ -1,11 +1,11 @@
-"""How late tasks start on a local stack: each at a random millisecond, and many in the same one.
+"""Lateness of tasks on a local stack: at random milliseconds, and many in the same one.
 
 python -m bench.lateness [TASKS]
 
-What is measured is what each task says: `lateness_ms`, from its due time to the start of its first attempt. The
-stack is warm: some tasks run before, and are not counted. The burst is compared with the delivery of as many messages,
-in the same run, to a function that does nothing, and to one that makes two bare writes for each (see
-`bench.bare_delivery`). Run it on a quiet machine, with 1 000 tasks and with 5 000; the figures go to `results.json`.
+The measured value is each task's `lateness_ms`, from its due time to the start of its first attempt. The stack is
+warmed up by tasks that are not counted. The burst is compared, in the same run, with the delivery of the same number of
+messages to a function that does nothing, and to one that makes two bare writes for each (see `bench.bare_delivery`).
+Run it on a quiet machine, with 1 000 and with 5 000 tasks; the figures go to `results.json`.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 SPREAD_TASKS, SPREAD_SECONDS = 300, 30
 BURST_TASKS = 1_000
 KEPT_SIZES = (BURST_TASKS, 5_000)
-"""Of the bursts whose figures are written down; others are only printed."""
+"""Sizes of bursts whose figures are saved; others are only printed."""
 AHEAD_SECONDS = 15
-"""From the creation to the first due time, for each thousand tasks: they are created by then on a slow machine."""
+"""Seconds from the creation to the first due time for each thousand tasks; enough for a slow machine."""
 WARM_TASKS = 20
 _TYPE = "duetime.probe"
 _PAGE, _PAUSE, _UNDISTURBED, _PATIENCE = 100, 0.5, 10.0, 300.0
@@ -41,7 +41,7 @@ _SEED = 7
 
 
 def main(burst_tasks: int = BURST_TASKS) -> None:
-    """Measure both, print them, and write them down."""
+    """Measure both cases, print the figures, and save them."""
     with stack.running(Display(Console(quiet=True)), port=0) as running, Client(running.ready.api_url) as client:
         _lateness(client, [timedelta()] * WARM_TASKS)
         spread = _lateness(client, spread_offsets(SPREAD_TASKS, SPREAD_SECONDS))
@@ -62,13 +62,13 @@ def figures_of(
 ) -> dict[str, float]:
     """The figures of `results.json`.
 
-    Those of a burst of another size than usual have its size in their keys.
+    Keys for bursts of an unusual size include the size.
 
     Args:
-        spread: milliseconds of lateness of tasks that are due one after the other.
-        burst: those of tasks that are due in the same millisecond.
-        empty: those of as many messages to a function that does nothing.
-        writing: those of as many to a function that makes two bare writes for each.
+        spread: lateness, in milliseconds, of tasks due at random times.
+        burst: lateness of tasks due in the same millisecond.
+        empty: delivery times to a function that does nothing.
+        writing: delivery times to a function that makes two bare writes per message.
     """
     alone, together, bare, written = (
         quantiles(values, n=100, method="inclusive") for values in (spread, burst, empty, writing)
@@ -85,24 +85,24 @@ def figures_of(
 
 
 def spread_offsets(tasks: int, seconds: float) -> list[timedelta]:
-    """Random milliseconds within so many seconds: the same ones each time."""
+    """Random but reproducible offsets, in milliseconds, within a number of seconds."""
     chance = random.Random(_SEED)  # noqa: S311 - due times, not secrets
     return [timedelta(milliseconds=round(1_000 * seconds * chance.random())) for _ in range(tasks)]
 
 
 def run_tasks(client: Client, offsets: Sequence[timedelta], ahead_seconds: float = AHEAD_SECONDS) -> list[Task]:
-    """Create tasks that are due at these times from a common one, and wait until all have run.
+    """Create tasks due at offsets from a common time, and wait until all have run.
 
     Args:
-        client: of a stack.
+        client: a client of the stack.
         offsets: whole milliseconds.
         ahead_seconds: from now to the common time.
 
     Returns:
-        The tasks, in the order of the offsets. Those that have not ended after minutes are as they were created.
+        The tasks, in the order of the offsets; tasks that do not end within minutes are as created.
 
     Raises:
-        TimeoutError: the common time had come before all were created.
+        TimeoutError: the common time came before all were created.
     """
     now = datetime.now(UTC)
     first = now.replace(microsecond=now.microsecond // 1_000 * 1_000) + timedelta(seconds=ahead_seconds)
@@ -111,7 +111,7 @@ def run_tasks(client: Client, offsets: Sequence[timedelta], ahead_seconds: float
         raise TimeoutError(f"{len(offsets)} tasks take longer to create than {ahead_seconds} s")
     tasks = {task.id: task for task in created if isinstance(task, Task)}
     open_ids = set(tasks)
-    # Nothing is asked while they start: an answer would take the processor from them.
+    # No polling while they start, which would take CPU time from them.
     time.sleep((first - datetime.now(UTC) + max(offsets)).total_seconds() + _UNDISTURBED)
     end = time.monotonic() + _PATIENCE
     while open_ids and time.monotonic() < end:
@@ -124,10 +124,10 @@ def run_tasks(client: Client, offsets: Sequence[timedelta], ahead_seconds: float
 
 
 def _lateness(client: Client, offsets: Sequence[timedelta]) -> list[int]:
-    """Milliseconds of lateness of tasks that are due at these times.
+    """Lateness, in milliseconds, of tasks due at these times.
 
     Raises:
-        TimeoutError: some have not ended in time.
+        TimeoutError: some tasks have not ended in time.
     """
     ahead = AHEAD_SECONDS * max(1, len(offsets) / BURST_TASKS)
     late = [task.lateness_ms for task in run_tasks(client, offsets, ahead) if task.is_terminal]

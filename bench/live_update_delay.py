@@ -1,7 +1,7 @@
-"""How soon a client that watches knows of a change: on a local stack, from the request that makes it to the message.
+"""Delay of live updates on a local stack, from the request that makes a change to its message.
 
-The first change, which starts the functions, is not counted. `python -m bench.live_update_delay [changes]`; nothing
-asserts its figures.
+The first change, which starts the functions, is not counted. Usage: `python -m bench.live_update_delay [changes]`. No
+test asserts its figures.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PATIENCE = 20.0
 
 
 def main(changes: int) -> None:
-    """Change tasks one after the other, and print how long each change took to arrive."""
+    """Change tasks one after another, and print each change's delay."""
     with stack.running(Display(Console(quiet=True)), port=0) as running, Client(running.ready.api_url) as client:
         ticket = client.watch_tickets.create()
         with WebSocketConnection(ticket.address) as connection:

@@ -1,4 +1,4 @@
-"""How two pieces of code are compared: in turn, many times, by the ratio of each pair."""
+"""Compares two pieces of code by running them alternately and taking the ratio of each pair."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One thing measured against another in the same run.
+    """A measurement relative to another in the same run.
 
     Attributes:
         name: what was measured.
-        against: what it was measured against.
+        against: the reference.
         ratio: median of the pairs' ratios.
         low: the smallest of them.
         high: the largest of them.
-        seconds: median time of what was measured; it depends on the machine, the ratio much less.
+        seconds: median time of the measured code; depends on the machine, much more than the ratio.
     """
 
     name: str
@@ -42,7 +42,7 @@ def compare(
     pairs: int = 15,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Comparison:
-    """Time two pieces of code in turn, after a warm-up of each, by a clock that gives seconds."""
+    """Time two pieces of code alternately, after a warm-up of each, with a clock in seconds."""
     work()
     baseline()
     times = [(_seconds(work, clock), _seconds(baseline, clock)) for _ in range(pairs)]
@@ -53,7 +53,7 @@ def compare(
 
 
 compare_cpu = partial(compare, clock=time.process_time)
-"""The same by the processor time of this process, for work that waits for nothing: others disturb it less."""
+"""Like `compare`, by this process's CPU time, for work without waiting; less sensitive to other load."""
 
 
 def _seconds(work: Callable[[], object], clock: Callable[[], float]) -> float:

@@ -1,9 +1,9 @@
-"""Flame graphs of the hot paths: where the processor time of reading, accepting and running tasks goes.
+"""Flame graphs of the hot paths: CPU time of reading, accepting and running tasks.
 
 python -m bench.profiles [FOLDER]
 
-py-spy looks at the stacks of a process that repeats one thing, a thousand times a second; those that wait for a
-response are left out. It is installed into a virtual environment of its own with the first run.
+py-spy samples the stacks of a process that repeats one operation, a thousand times a second; stacks that wait for a
+response are omitted. The first run installs it into a separate virtual environment.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ TITLES = {
 _PACKAGE = "py-spy==0.4.1"
 _RATE, _SECONDS = 1_000, 10.0
 _ROOTS = ("repeat (", "_worker (concurrent/futures/thread.py", "_worker (thread.py")
-"""Functions below which the measured work is: the loop, and that of the threads of a pool."""
+"""Functions below which the measured work is: the main loop, and the one of pool threads."""
 _WAITS = ("readinto (socket.py", "wait (threading.py", "wait (concurrent/futures/_base.py")
-"""Functions that wait when they are the last of a stack, on a busy machine, too."""
+"""Functions that are waiting when they are innermost, even on a busy machine."""
 
 
 class NotSampled(RuntimeError):
-    """py-spy wrote nothing; what it said instead."""
+    """py-spy wrote nothing; the message is its output."""
 
 
 def main(folder: Path = FOLDER) -> None:
-    """Sample each of the paths, and draw it."""
+    """Sample each path, and draw its flame graph."""
     for name, title in TITLES.items():
         path = folder / f"profile-{name}.svg"
         path.write_text(flame_graph.svg(flame_graph.tree(_sampled(name), _ROOTS, _WAITS), title))
@@ -48,7 +48,7 @@ def main(folder: Path = FOLDER) -> None:
 
 
 def run(name: str) -> None:
-    """Repeat what is to be sampled for some seconds."""
+    """Repeat the sampled operation for some seconds."""
     if name == "read":
         repeat(codecs.read_body)
         return
@@ -58,14 +58,14 @@ def run(name: str) -> None:
 
 
 def repeat(work: Callable[[], object]) -> None:
-    """Do it again and again; the name of this function marks on a stack what is measured."""
+    """Repeat the operation; this function's name marks the measured work on stacks."""
     end = time.perf_counter() + _SECONDS
     while time.perf_counter() < end:
         work()
 
 
 def _sampled(name: str) -> list[str]:
-    """The stacks of a process of its own that repeats a path."""
+    """Sample a separate process that repeats a path."""
     with TemporaryDirectory() as folder:
         out = Path(folder) / "stacks"
         sampling = ["record", "--rate", str(_RATE), "--format", "raw", "--function", "--output", str(out)]
@@ -79,7 +79,7 @@ def _sampled(name: str) -> list[str]:
             "--run",
             name,
         ]
-        # Its exit code is 1 where the system has collected the ended process before it: what it wrote is what counts.
+        # Its exit code is 1 if the process was reaped before it looked; only its output counts.
         ended = subprocess.run(command, cwd=_ROOT, check=False, capture_output=True, text=True)  # noqa: S603 - our own
         if not out.exists():
             raise NotSampled(ended.stderr)

@@ -1,10 +1,10 @@
-"""How long recorded workflows take on the local stack, against the least that their critical paths allow.
+"""Makespan of recorded workflows on the local stack, compared with their critical paths.
 
 python -m bench.recorded_workflows FOLDER         (`make workflows`)
 python -m bench.recorded_workflows --made 1000    a graph of so many nodes, in levels of fifty
 
-Every graph is run by the `duetime` command, one after the other, with its times scaled so that its critical path takes
-the same. A node that ran more often than once, or began before a parent had ended, fails the measurement.
+Each graph is run by the `duetime` command, one after another, with times scaled to the same critical path. A node that
+ran more than once, or started before a parent had ended, fails the measurement.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ _WIDTH = 50
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One graph that was run; times in seconds.
+    """The result of a graph; times in seconds.
 
     Attributes:
-        bound: the critical path, of the times that the nodes were given.
+        bound: the critical path with the requested times of the nodes.
         makespan: from the first node's start to the last node's end.
-        whole: from the start of the topology's task to its outcome: the state machine's part included.
-        faults: what was not as promised.
+        whole: from the start of the topology's task to its outcome, including the state machine.
+        faults: violated guarantees.
     """
 
     name: str
@@ -66,13 +66,13 @@ class Measured:
 
 
 def measure(client: Client, url: str, path: Path, seconds: float) -> Measured:
-    """Run one workflow whose critical path shall take so many seconds.
+    """Run one workflow, scaled to a critical path in seconds.
 
     Args:
-        client: on the stack's API.
-        url: of the API.
+        client: a client of the stack.
+        url: the API's URL.
         path: the workflow's file.
-        seconds: how long its critical path shall take.
+        seconds: duration of its critical path.
     """
     recorded = json.loads(path.read_text(encoding="utf-8"))
     scale = seconds / longest({node["id"]: (node["runtime_s"], node["parents"]) for node in recorded["nodes"]})
@@ -99,7 +99,7 @@ def measure(client: Client, url: str, path: Path, seconds: float) -> Measured:
 
 
 def made(nodes: int) -> Iterable[dict[str, object]]:
-    """A recorded workflow that nobody recorded: levels of fifty nodes, each with two parents in the level before."""
+    """A synthetic workflow: levels of fifty nodes, each with two parents in the level before."""
     for number in range(nodes):
         level, place = divmod(number, _WIDTH)
         parents = {(level - 1) * _WIDTH + (place + step) % _WIDTH for step in (0, 7)} if level else ()
@@ -113,14 +113,14 @@ def _outcome_at(client: Client, task_id: str) -> float:
 
 
 def _attempt_end(client: Client, task_id: str) -> float:
-    """When the last attempt at a task ended; what followed, the start of its children included, came after that."""
+    """When the last attempt of a task ended; everything else, such as the start of its children, follows."""
     *_, last = client.tasks.list_attempts(task_id)
     began = math.nan if last.started_at is None else last.started_at.timestamp()
     return began + (last.duration_ms or 0) / 1000
 
 
 def _faults(client: Client, found: Mapping[str, Any], ends: Mapping[str, float]) -> Iterable[str]:
-    """What of a run was not as promised."""
+    """The guarantees that a run violated."""
     nodes = found["nodes"]
     if found["state"] != "succeeded":
         yield f"it {found['state']}: {found['counts']}"
@@ -139,7 +139,7 @@ def longest(times: Mapping[str, tuple[float, Iterable[str]]]) -> float:
     """The length of the critical path.
 
     Args:
-        times: by the nodes' names, how long each takes and what it depends on.
+        times: duration and dependencies of each node, by name.
     """
     ends: dict[str, float] = {}
 
@@ -157,7 +157,7 @@ def _started(node: Mapping[str, Any]) -> float:
 
 
 def main() -> None:
-    """Run them all and show a table; exit code 1 if one was not as promised."""
+    """Run all workflows and show a table; exit code 1 if one violated a guarantee."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("folder", nargs="?", type=Path, default=SOURCE, help="the recorded workflows")
     parser.add_argument("--seconds", type=float, default=20.0, help="how long each critical path shall take")
@@ -175,7 +175,7 @@ def main() -> None:
 
 
 def _run(paths: Iterable[Path], seconds: float) -> list[str]:
-    """Run them all and show a table; answers what was not as promised."""
+    """Run all workflows and show a table; returns the violated guarantees."""
     console = Console()
     columns = ("graph", "nodes", "edges", "time scale", "critical path s", "makespan s", "ratio", "whole s", "load")
     table = Table(*columns, title="Recorded workflows on the local stack")

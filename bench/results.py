@@ -1,4 +1,4 @@
-"""The figures of a run of the benchmark as files, and what became worse since the last committed run."""
+"""Saves the figures of a benchmark run, and finds regressions since the last committed run."""
 
 from __future__ import annotations
 
@@ -55,17 +55,17 @@ _KEYS_BY_COMMAND = {
     ),
 }
 OTHERWISE = {key: command for command, keys in _KEYS_BY_COMMAND.items() for key in keys}
-"""Figures that another command measures, which `make bench` leaves as they are."""
+"""Figures of other commands, which `make bench` does not change."""
 NOISE = 1.15
-"""A median is worse if it is above the slowest pair of the committed run by this factor; less may be noise."""
+"""A median counts as worse if it exceeds the committed run's slowest pair by this factor; less may be noise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Worsening:
-    """A ratio that is worse than the committed one by more than noise.
+    """A regression of a ratio beyond noise.
 
     Attributes:
-        key: of the figure.
+        key: key of the figure.
         before: committed median.
         now: median of this run.
     """
@@ -76,12 +76,12 @@ class Worsening:
 
 
 def key_of(comparison: Comparison) -> str:
-    """The flat key of a comparison's median: its name in lower case, words joined by underscores."""
+    """The key of a comparison's median: its name in lower case, words joined by underscores."""
     return re.sub(r"[^a-z0-9]+", "_", comparison.name.lower()).strip("_")
 
 
 def document(comparisons: Iterable[Comparison], counted: Mapping[str, float]) -> dict[str, Any]:
-    """What `results.json` holds: each figure by its key, then the spread of each ratio, and the machine.
+    """The content of `results.json`: figures by key, the spread of each ratio, and the machine.
 
     Args:
         comparisons: ratios of this run.
@@ -104,7 +104,7 @@ def machine() -> str:
 
 
 def worsenings(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Worsening]:
-    """The figures that became worse: a counted one at all, a ratio beyond the noise. More is worse for each of them."""
+    """The figures that became worse: a counted one by any amount, a ratio beyond the noise. Higher is always worse."""
     spread: Mapping[str, Sequence[float]] = before.get("spread", {})
     for key, was in before.items():
         value = now.get(key)
@@ -116,16 +116,16 @@ def worsenings(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Wo
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """The committed figures, or none."""
+    """The committed figures; empty if there are none."""
     path = folder / DATA
     return json.loads(path.read_text()) if path.exists() else {}
 
 
 def keep(folder: Path, figures: Mapping[str, float]) -> None:
-    """Put the figures of another command among the committed ones; `make bench` leaves them as they are.
+    """Add figures of another command to the committed ones; `make bench` does not change them.
 
     Raises:
-        KeyError: one of them is none that another command measures, and `make bench` would drop it.
+        KeyError: one is not listed in `OTHERWISE`, so `make bench` would drop it.
     """
     unknown = figures.keys() - OTHERWISE.keys()
     if unknown:
@@ -134,7 +134,7 @@ def keep(folder: Path, figures: Mapping[str, float]) -> None:
 
 
 def write(folder: Path, figures: Mapping[str, Any], comparisons: Sequence[Comparison]) -> None:
-    """Write both files: for programs, and for readers."""
+    """Write both files: JSON for programs, Markdown for readers."""
     (folder / DATA).write_text(json.dumps(figures, indent=2) + "\n")
     (folder / TABLE).write_text("\n".join(_page(figures, comparisons)) + "\n")
 

@@ -1,4 +1,4 @@
-"""Expanding schedules: our occurrences in a fake of the table, against bare creations of as many tasks there."""
+"""Expanding schedules in a fake of the table, compared with bare creations of the same number of tasks."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _TASKS = 60
 
 @dataclass
 class _Runtime:
-    """A clock that is set, a executor of one, and nobody who counts."""
+    """A settable clock, a sequential executor, and no telemetry."""
 
     at: Millis = _NOW
 
@@ -79,27 +79,27 @@ class _Runtime:
         raise NotImplementedError
 
     def count(self, name: str, number: int = 1, **dimension: str) -> None:
-        """Forget it."""
+        """Do nothing."""
 
     def measure(self, name: str, milliseconds: Millis, **dimension: str) -> None:
-        """Forget it."""
+        """Do nothing."""
 
     def note(self, text: str, **facts: object) -> None:
-        """Forget it."""
+        """Do nothing."""
 
     def attempt(self, task: Task) -> AbstractContextManager[None]:
         raise NotImplementedError
 
 
 def comparisons() -> Iterator[Comparison]:
-    """A minute of a schedule of one a second."""
+    """Compare a minute of a schedule that runs every second."""
     yield compare(
         f"expand {_TASKS} occurrences", _expansion(), f"{_TASKS} bare tasks in the fake", _bare_creations(), pairs=7
     )
 
 
 def _fakes(around: _Runtime) -> tuple[Any, Any, Any]:
-    """DynamoDB, SQS and S3."""
+    """Create fakes of DynamoDB, SQS and S3."""
     return FakeDynamoDB(around.now), FakeSQS(around.now), FakeS3()
 
 

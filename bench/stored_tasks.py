@@ -1,9 +1,8 @@
-"""A table that holds many tasks: those that the product has run, stored again under other ids and at other times.
+"""Fills a table with many tasks: copies of executed tasks with other ids and times.
 
-One task of each kind is created and run by the functions themselves, and read back. Each stored task is such a record
-with an id and times of its own, encoded by the product's codec (so keys and index attributes are the product's), and
-written in batches. That leaves out what running them all would have left besides: attempts kept outside of records,
-idempotency keys, messages on queues.
+One task of each kind is created and run by the functions, and read back. Each stored task is such a record with its own
+id and times, encoded by the product's codec (so keys and index attributes are real), and written in batches. Other
+traces of running tasks are missing: attempts outside records, idempotency keys, and messages on queues.
 """
 
 from __future__ import annotations
@@ -38,33 +37,33 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SUCCEEDING, FAILING, REPORT = "bench.nothing", "bench.failure", "bench.report"
-"""Types of tasks: the third is that of every second task that has not failed."""
+"""Types of tasks; every second task that has not failed has the third."""
 TEAMS = ("red", "blue")
 """Values of the tag `team`."""
 RARE = ("batch", "rare")
-"""A tag that only `RARE_TASKS` have."""
+"""A tag that only `RARE_TASKS` tasks have."""
 FAILED_TASKS, RARE_TASKS = 20, 10
-"""So many are there however many tasks there are: who asks for them gets the same answer."""
+"""Fixed numbers of these tasks, regardless of the total, so that queries for them return the same results."""
 _PAYLOAD = b'{"table":"public.orders","action":"vacuum","threshold":0.2}'
 _BATCH = 25
-"""The most of a BatchWriteItem (Source: DynamoDB API Reference)."""
+"""Maximum size of a BatchWriteItem (Source: DynamoDB API Reference)."""
 _COUNTED_AT_ONCE = 10_000
-"""Steps of the summary that are remembered in one item, of 8 bytes each."""
+"""Steps of the summary that are stored in one item, of 8 bytes each."""
 _TIMES = ("due_at", "next_at", "created_at", "started_at", "run_at", "finished_at", "expires_at")
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What the table holds.
+    """The content of the table.
 
-    Nine of ten tasks of the owner have ended, as many a minute as the load was, the last of them a minute ago; the
-    others are due from tomorrow on. A tenth more tasks belong to ten other owners. Besides, a few minutes soon are
-    full of tasks that are due, which the trigger has not read.
+    Nine of ten tasks of the owner have ended, at a constant rate until a minute ago; the others are due from tomorrow
+    on. Ten other owners have another tenth of tasks. In addition, a few upcoming minutes are full of due tasks that the
+    trigger has not read.
 
     Attributes:
-        tasks: of the owner.
-        a_minute: tasks that were, and will be, due in each minute.
-        minutes: how many minutes to come are full, from the first on that the trigger reads next.
+        tasks: number of the owner's tasks.
+        a_minute: tasks due in each past and future minute.
+        minutes: number of full upcoming minutes, starting with the next one that the trigger reads.
     """
 
     tasks: int
@@ -73,17 +72,17 @@ class Contents:
 
     @property
     def total(self) -> int:
-        """How many tasks are stored, those that are due soon and those of others included."""
+        """The number of stored tasks, including upcoming ones and those of other owners."""
         return self.tasks + self.tasks // 10 + self.a_minute * self.minutes
 
 
 @dataclass(slots=True)
 class Filler:
-    """Fills the table of a stack, whose trigger has read everything up to now.
+    """Fills the table of a stack whose trigger has read everything up to now.
 
     Attributes:
         put: writes up to 25 items.
-        advance: told how many tasks were written.
+        advance: called with the number of tasks written.
     """
 
     stack: Stack
@@ -93,7 +92,7 @@ class Filler:
     _tails: Random = field(default_factory=lambda: Random(1))  # noqa: S311 - the same ids each time
 
     def fill(self) -> list[TaskId]:
-        """Write the tasks, their counts, and how far the trigger has come; the ids of the owner's that are open."""
+        """Write the tasks, their counts and the trigger's position; returns the ids of the owner's open tasks."""
         register_handlers()
         groups: dict[tuple[str, Group], int] = {}
         waiting = []
@@ -136,7 +135,7 @@ class Filler:
             yield self._moved(_varied(due, number), self._at(coming, number, 1), number)
 
     def _examples(self) -> tuple[Task, Task, Task]:
-        """A task that has succeeded, one that has failed, one that waits: made by the functions."""
+        """Create a succeeded, a failed and a waiting task with the functions."""
         spec = TaskSpec(SUCCEEDING, _PAYLOAD, name="vacuum", tags={"team": TEAMS[0]})
         created = [
             self.stack.create(spec),
@@ -150,12 +149,12 @@ class Filler:
         return succeeded, failed, scheduled
 
     def _at(self, first: Millis, number: int, step: int) -> Millis:
-        """When a task is due, so many a minute, from a minute on forwards or backwards."""
+        """The due time of a task at a rate per minute, counted forwards or backwards from a minute."""
         minutes, place = divmod(number, self.contents.a_minute)
         return first + step * minutes * MINUTE + place * MINUTE // self.contents.a_minute
 
     def _moved(self, example: Task, due: Millis, number: int) -> Task:
-        """A task like another one, due at another time."""
+        """A copy of a task with another due time."""
         shards = composed(CoreServices).shards.count()
         by = due - example.due_at
         times: Any = {name: at + by for name in _TIMES if (at := getattr(example, name)) is not None}
@@ -164,7 +163,7 @@ class Filler:
         return replace(example, id=task_id, attempt_history=history, **times)
 
     def _count(self, groups: dict[Group, int]) -> None:
-        """Add the owner's tasks to its counts, as the function that reads the table's stream does."""
+        """Add the owner's tasks to its counts, as the stream's function does."""
         store, spread = composed(SummaryServices).store, composed().settings.summary_spread
         numbers, second = count(), self.stack.clock.now() // SECOND * SECOND
         for part in range(spread):
@@ -179,13 +178,13 @@ class Filler:
 
 
 def register_handlers() -> None:
-    """Have handlers for the types of the tasks that are created and run."""
+    """Register handlers for the types of the created tasks."""
     REGISTRY[SUCCEEDING] = Registered({"run": lambda _context, _payload: None})
     REGISTRY[FAILING] = Registered({"run": _fail})
 
 
 def _varied(task: Task, number: int) -> Task:
-    """Of four tasks that follow each other, each has another pair of type and team."""
+    """Vary type and team, so that four consecutive tasks have different pairs."""
     of_type = REPORT if number % 2 else SUCCEEDING
     return replace(task, type=of_type, tags={"team": TEAMS[number // 2 % 2]})
 

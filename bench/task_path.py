@@ -1,4 +1,4 @@
-"""What the main path costs on the embedded engine, against the bare AWS calls that it cannot do without."""
+"""Cost of the main path on the embedded engine, compared with the necessary bare AWS calls."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _TYPE = "bench.nothing"
 
 
 def comparisons() -> Iterator[Comparison]:
-    """Accepting, and working on, batches of ten tasks that do nothing."""
+    """Compare accepting and running batches of ten empty tasks."""
     with on_engine() as bare:
         ten, thirty = "ten bare puts, in threads", "thirty bare puts, in threads"
         yield compare("accept ten tasks in a batch", _accept, ten, bare.put_ten)
@@ -45,7 +45,7 @@ def comparisons() -> Iterator[Comparison]:
 
 @contextmanager
 def on_engine() -> Iterator[BareWrites]:
-    """Compose the services over an embedded engine of their own; the writes to compare them with."""
+    """Compose the services over an embedded engine, with the writes to compare them with."""
     with emulator.running(port=0) as engine:
         os.environ.update(engine.environ)
         client = engine.client("dynamodb")
@@ -60,7 +60,7 @@ def on_engine() -> Iterator[BareWrites]:
 
 
 def create_table(client: DynamoDBClient) -> str:
-    """A table as the main path needs it, without indexes."""
+    """Create a table for the main path, without indexes."""
     keys = [
         {"AttributeName": schema.PARTITION_KEY, "KeyType": "HASH"},
         {"AttributeName": schema.SORT_KEY, "KeyType": "RANGE"},
@@ -75,7 +75,7 @@ def create_table(client: DynamoDBClient) -> str:
 
 
 class BareWrites:
-    """The writes that tasks cannot do without, and nothing else."""
+    """The minimum of writes that tasks need."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
@@ -83,16 +83,16 @@ class BareWrites:
         self._pool = ThreadPoolExecutor(_BATCH)
 
     def put_ten(self) -> None:
-        """Ten records."""
+        """Write ten records."""
         self.put(_BATCH)
 
     def put_thirty(self) -> None:
-        """Ten records, ten claims, ten outcomes."""
+        """Write ten records, ten claims and ten outcomes."""
         for _ in range(3):
             self.put_ten()
 
     def put(self, count: int) -> None:
-        """So many records, ten at a time."""
+        """Write a number of records, ten at a time."""
         list(self._pool.map(self._put, range(count)))
 
     def _put(self, _number: int) -> None:

@@ -1,4 +1,4 @@
-"""What a plain task uses, counted on the embedded engine: units and requests, and dollars calculated from them."""
+"""Usage of a plain task, counted on the embedded engine: units, requests, and the resulting dollars."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OF_QUEUES = ("SendMessage", "SendMessageBatch", "ReceiveMessage", "ChangeMessag
 
 
 def counted() -> dict[str, float]:
-    """For one task of ten that are created in a batch and run: write units, requests, dollars for a million."""
+    """Write units, requests and dollars per million, for one of ten tasks created in a batch and run."""
     with emulator.running(port=0) as engine:
         os.environ.update(engine.environ)
         REGISTRY[_TYPE] = Registered({"run": lambda _context, _payload: None})
@@ -47,7 +47,7 @@ def counted() -> dict[str, float]:
 
 
 def dollars(meter: Meter) -> float:
-    """What a batch costs without the duration of its worker, which takes one invocation."""
+    """Cost of a batch, without the duration of its one worker invocation."""
     sqs = sum(count for name, count in Counter(meter.requests).items() if name in _OF_QUEUES)
     prices = PRICES[DEFAULT_REGION]
     writes = (meter.table_units + meter.index_units) * prices.write_unit

@@ -1,8 +1,8 @@
-"""What thin traffic costs: tasks posted one by one, each due alone; counted in virtual time, by the price table.
+"""Cost of sparse traffic: tasks posted one by one, each due alone; counted in virtual time, by the price table.
 
-The unmodified functions run in an account in virtual time: a call of AWS takes 1 to 8 ms there and as long back, and
-nothing takes processor time, so durations are those of waiting. Every call, invocation and second of a function is
-counted; what the same account does without tasks is taken off.
+The unmodified functions run in virtual time: an AWS call takes 1 to 8 ms in each direction and CPU time is zero, so
+durations consist of waiting. All calls, invocations and function seconds are counted, minus those of the same account
+without tasks.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from duetime_testing.simulation.faults import Call
 
 GAP: Millis = MONTH_SECONDS * SECOND // MILLION
-"""Between two due times: a million tasks are spread over a month."""
+"""Interval between due times: a million tasks spread over a month."""
 _AHEAD = 8 * MINUTE
-"""How long before the first due time they are posted: beyond the look-ahead, so that the trigger sends them."""
+"""Time from the posts to the first due time; longer than the look-ahead, so that the trigger sends them."""
 _PATHS = ("api", "trigger", "worker")
 
 
@@ -36,7 +36,7 @@ class MeteredAccount(Tasks):
 
     Attributes:
         requests: calls by function and operation.
-        invocations, spent: by function; milliseconds.
+        invocations, spent: number and milliseconds by function.
     """
 
     def __init__(self, precision: Precision) -> None:
@@ -64,10 +64,10 @@ class Usage:
     """What one task uses, on average.
 
     Attributes:
-        requests: to SQS, the poller's included.
-        invocations: of the API and the worker.
-        gigabyte_seconds: of functions, by name.
-        lateness: of each task, in milliseconds, in order.
+        requests: SQS requests, including the poller's.
+        invocations: number for the API and the worker.
+        gigabyte_seconds: GB-seconds by function.
+        lateness: milliseconds for each task, in order.
     """
 
     requests: float
@@ -77,13 +77,13 @@ class Usage:
 
 
 def usage(precision: Precision, count: int = 150) -> Usage:
-    """What a task uses, of so many that are spread thinly."""
+    """The usage per task of a number of sparse tasks."""
     busy, lateness = _metered(precision, count)
     idle, _ = _metered(precision, 0, busy.now - busy.time_began)
     spent = busy.spent - idle.spent
     sends = sum(busy.requests[name, "send_message_batch"] for name in _PATHS)
     visibility = busy.requests["worker", "change_message_visibility_batch"]
-    # The poller receives each batch, and deletes it.
+    # The poller receives and deletes each batch.
     polls = 2 * busy.invocations["worker"]
     return Usage(
         requests=(sends + visibility + polls) / count,
@@ -100,7 +100,7 @@ class _Metered(MeteredAccount):
 
 
 def _metered(precision: Precision, count: int, duration: Millis | None = None) -> tuple[_Metered, list[Millis]]:
-    """An account after so many tasks, or after a time without any."""
+    """An account after a number of tasks, or after the same time without any."""
     chance = Random(7)  # noqa: S311 - repeatable on purpose
     with _Metered(precision) as account:
         account.time_began = account.now
@@ -113,13 +113,13 @@ def _metered(precision: Precision, count: int, duration: Millis | None = None) -
 
 
 def dollars_per_million(used: Usage, writes: float, reads: float, *, region: str = DEFAULT_REGION) -> dict[str, float]:
-    """Dollars for a million such tasks, by part.
+    """Dollars per million such tasks, by part.
 
     Args:
-        used: what one of them uses.
-        writes: units of a task, indexes included.
-        reads: the same.
-        region: of the price table.
+        used: usage of one task.
+        writes: write units of a task, indexes included.
+        reads: read units of a task, indexes included.
+        region: a region of the price table.
     """
     prices = PRICES[region]
     parts = {
@@ -135,8 +135,8 @@ def dollars_per_million(used: Usage, writes: float, reads: float, *, region: str
 def counted(writes: float) -> dict[str, float]:
     """The figures of `results.json`, in dollars.
 
-    They are those of a million thin tasks of two precisions, without what is told, counted and logged of them; of a
-    million in full batches in the default deployment; and of a month without tasks.
+    They cover a million sparse tasks at two precisions, without notifications, counts and logs; a million in full
+    batches in the default deployment; and a month without tasks.
 
     Args:
         writes: counted write units of a task.

@@ -1,7 +1,7 @@
-"""Designs for thin traffic, compared by the price table before one was built: `python -m bench.thin_traffic_designs`.
+"""Designs for sparse traffic, compared by the price table before one was built: `python -m bench.thin_traffic_designs`.
 
-A million tasks a month, posted one by one, each due alone and sent by the trigger. What a design does not change is
-what `bench.thin_traffic` counts.
+A million tasks a month, posted one by one, each due alone and sent by the trigger. Everything that a design does not
+change is counted by `bench.thin_traffic`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 TABLE_WRITES, TABLE_READS = 4, 0.5
 API_GIGABYTE_SECONDS = 0.005
 RUN = 0.017
-"""Seconds of a worker besides holding: its calls of AWS in virtual time."""
+"""Seconds of a worker apart from holding: its AWS calls in virtual time."""
 SENT_ALONE, SENT_TOGETHER = 0.37, 0.12
-"""Requests that send a message: each at its moment, or ten at once as far as there are ten."""
+"""Requests to send a message: each at its own time, or in batches of up to ten."""
 DELIVERY = 3
-"""Requests to receive a message, hide it and delete it."""
+"""Requests to receive, hide and delete a message."""
 ALIGNED_WAIT = 0.92
 """Seconds that a tick waits for the best moments of 23 tasks."""
 MINUTE_OF_TRIGGER = 60.0
@@ -32,16 +32,16 @@ MINUTE_OF_TRIGGER = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """One way to start tasks on time.
+    """A design for starting tasks on time.
 
     Attributes:
-        name: in words.
-        early: how long before its due time a message arrives, on average, in seconds.
-        holder, worker: gigabytes of the function that holds, and of the one that runs.
-        queue_requests: of a message.
-        invocations: of a task, besides the API's.
-        tick_seconds: how much longer a tick of the trigger (1 GB) takes.
-        lateness: what becomes of it, in words.
+        name: description.
+        early: average seconds by which a message arrives before its due time.
+        holder, worker: memory in GB of the function that holds tasks and of the one that runs them.
+        queue_requests: number per message.
+        invocations: number per task, without the API's.
+        tick_seconds: additional seconds of a tick of the trigger (1 GB).
+        lateness: its effect on lateness, as text.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Design:
     lateness: str = "as before"
 
     def dollars(self, prices: Prices) -> float:
-        """For a million tasks."""
+        """Dollars per million tasks."""
         held = self.early * self.holder + RUN * self.worker
         waited = self.tick_seconds * TICKS / MILLION
         each = (
@@ -86,7 +86,7 @@ DESIGNS = (
     Design("**built**: the same, with a worker of 512 MB", 0.20, 0.5, 0.5, ALONE, tick_seconds=ALIGNED_WAIT),
     Design("`relaxed`, with a worker of 512 MB", 0.0, 0.5, 0.5, lateness="up to a second, half of one on average"),
 )  # fmt: skip
-"""In the order of the page."""
+"""The designs, in the order of the page."""
 
 
 def table() -> Iterator[str]:

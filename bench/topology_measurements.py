@@ -1,9 +1,9 @@
-"""What graphs of tasks take and use, without noise: their makespan in virtual time, and their write units.
+"""Deterministic measurements of graphs: their makespan in virtual time, and their write units.
 
 python -m bench.topology_measurements [FOLDER]
 
-In virtual time every call of AWS takes a few milliseconds, sixty invocations work at once and nothing waits for a
-processor: what a graph takes beyond its critical path is what duetime does between two nodes.
+In virtual time every AWS call takes a few milliseconds, sixty invocations run concurrently and CPU time is zero, so the
+time beyond the critical path is duetime's work between nodes.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ _PATH_SECONDS = 20.0
 _WRITES = frozenset({"put_item", "update_item", "delete_item"})
 _OWN = frozenset({"api", "topology", "worker"})
 _JOIN_ITEMS = ("c", "r")
-"""The sort keys of the items that count the edges of joins begin so."""
+"""Sort key prefix of the items that count the edges of joins."""
 _GROWTH = 10
-"""By how many nodes two graphs differ whose write units are compared."""
+"""Difference in nodes between two graphs whose write units are compared."""
 
 
 @dataclass(slots=True)
 class Used:
-    """What one graph took and used. A write that was refused counts as one unit.
+    """The time and usage of one graph. A rejected write counts as one unit.
 
     Attributes:
-        nodes: how many it has.
-        edges: how many it has.
+        nodes: number of nodes.
+        edges: number of edges.
         bound: seconds of its critical path.
         makespan: from the first node's start to the last node's end, in seconds.
-        calls: of AWS, by the functions that create, plan and run it.
-        node_units: write units of the table for its nodes and itself, those of edges left out.
-        edge_units: write units of the items in which edges are counted.
-        refused: how many of the units are those of writes that somebody else had made already.
+        calls: AWS calls of the functions that create, plan and run it.
+        node_units: write units of the table for its nodes and itself, without edges.
+        edge_units: write units of the items that count edges.
+        refused: units of writes that were rejected because another process had made them.
     """
 
     nodes: int
@@ -69,7 +69,7 @@ class Used:
         return self.makespan / self.bound
 
     def called(self, call: Call) -> None:
-        """Note a call of AWS; a write counts as refused until it is made."""
+        """Record an AWS call; a write counts as rejected until it is executed."""
         self.calls += call.machine.function in _OWN
         if call.operation in _WRITES:
             self._add(call.request.get("Key") or call.request["Item"], 1, refused=1)
@@ -79,7 +79,7 @@ class Used:
                 self._add(item, 1, refused=1)
 
     def written(self, old: Item | None, new: Item | None) -> None:
-        """Note a write of the table; DynamoDB charges the larger of the item's images."""
+        """Record a write of the table; DynamoDB charges for the larger image of the item."""
         item = new or old or {}
         units = write_units(max(item_size(image) for image in (old, new) if image is not None))
         self._add(item, units - 1, refused=-1)
@@ -99,8 +99,8 @@ def measured(nodes: Mapping[str, Mapping[str, Any]], seconds: Mapping[str, float
     """Run a graph in virtual time.
 
     Args:
-        nodes: as a request has them, by their names.
-        seconds: how long each takes.
+        nodes: nodes of the request, by name.
+        seconds: duration of each node.
     """
     parents = {key: node.get("depends_on", ()) for key, node in nodes.items()}
     bound = longest({key: (seconds[key], parents[key]) for key in nodes})
@@ -128,7 +128,7 @@ def measured(nodes: Mapping[str, Mapping[str, Any]], seconds: Mapping[str, float
 
 
 def counted(folder: Path = SOURCE) -> dict[str, float]:
-    """The worst makespan ratio, write units for each node more, and for each edge in the dearest graph."""
+    """The worst makespan ratio, write units per additional node, and per edge in the most expensive graph."""
     graphs = [each for _, each in run(folder)]
     return {
         "makespan_ratio_worst": round(max(each.ratio for each in graphs), 3),
@@ -138,13 +138,13 @@ def counted(folder: Path = SOURCE) -> dict[str, float]:
 
 
 def units_per_node() -> float:
-    """The write units of each node more in a chain; those of its edge are none."""
+    """The write units per additional node in a chain, whose edges use none."""
     few, many = (measured(*_requested(_chain(length))) for length in (_GROWTH, 2 * _GROWTH))
     return (many.node_units - few.node_units) / _GROWTH
 
 
 def run(folder: Path) -> Iterator[tuple[str, Used]]:
-    """Run each recorded graph, as far as there are any, and two made ones, so that all critical paths take the same."""
+    """Run the recorded graphs, if any, and two synthetic ones, scaled to the same critical path."""
     for path in sorted(folder.glob("*.json")):
         yield path.stem, measured(*_requested(json.loads(path.read_text(encoding="utf-8"))["nodes"]))
     yield "made-1000", measured(*_requested(made(1000)))
@@ -152,7 +152,7 @@ def run(folder: Path) -> Iterator[tuple[str, Used]]:
 
 
 def _requested(recorded: Iterable[Mapping[str, Any]]) -> tuple[dict[str, dict[str, Any]], dict[str, float]]:
-    """A recorded graph as a request has it, and the seconds of its nodes."""
+    """A recorded graph as a request body, and the durations of its nodes."""
     each = {node["id"]: (node["runtime_s"], node["parents"]) for node in recorded}
     scale = _PATH_SECONDS / longest(each)
     names = {key: f"n{number}" for number, key in enumerate(each)}
@@ -176,7 +176,7 @@ def _fan(width: int) -> Iterator[dict[str, Any]]:
 
 
 def main() -> None:
-    """Run them all and show a table."""
+    """Run all graphs and show a table."""
     columns = ("graph", "nodes", "edges", "makespan s", "ratio", "calls a node", "units a node", "units an edge")
     table = Table(*columns, title=f"Graphs in virtual time, critical paths of {_PATH_SECONDS:.0f} s")
     for name, used in run(Path(sys.argv[1]) if len(sys.argv) > 1 else SOURCE):

@@ -1,4 +1,4 @@
-"""Virtual environments of what is measured beside duetime, whose packages are none of the project's."""
+"""Virtual environments of other measured programs, whose packages are not the project's."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _BUILD = Path(__file__).resolve().parents[1] / "build"
 
 
 def programs_of(name: str, requirements: str) -> Path:
-    """The folder of the programs of an environment, which is installed when it is first asked for.
+    """The programs' folder of an environment, which is installed on first use.
 
     Args:
-        name: of its folder in `build`.
-        requirements: what is installed, as in a `requirements.txt`; when that has changed, it is installed anew.
+        name: its folder in `build`.
+        requirements: content of a `requirements.txt`; the environment is reinstalled when it changes.
     """
     folder = _BUILD / name
     programs, installed = folder / "bin", folder / "requirements.txt"

@@ -1,7 +1,7 @@
-"""Writes what the code knows into the reference pages, between markers: `python docs/generate.py`.
+"""Generates sections of the reference pages from the code: `python docs/generate.py`.
 
-A page says `<!-- generated: NAME -->`, what stands after it is written here, and `<!-- end -->` ends it.
-With `--check`, nothing is written: pages that differ from the code are named.
+A page marks a section with `<!-- generated: NAME -->` and `<!-- end -->`; the text between is generated.
+With `--check`, nothing is written, and outdated pages are listed.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "names-airflow": partial(api.foreign_names, "Airflow"),
     "names-qstash": partial(api.foreign_names, "QStash"),
 }
-"""What can be generated, by the name that a marker gives."""
+"""The generators of sections, by the name in the marker."""
 
 
 FILES: Mapping[Path, Callable[[], str]] = {
@@ -79,21 +79,21 @@ FILES: Mapping[Path, Callable[[], str]] = {
         for module, name in client_modules.COPIED.items()
     },
 }
-"""Whole files that are generated."""
+"""The generators of whole files."""
 
 
 class SectionUnknown(LookupError):
-    """A marker names a section that nothing generates."""
+    """A marker names an unknown section."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"there is no generated section {name!r}; there are {', '.join(SECTIONS)}")
 
 
 def filled(page: str) -> str:
-    """A page with its generated sections as the code would write them now.
+    """The page with its generated sections updated.
 
     Raises:
-        SectionUnknown: it has a marker of another name.
+        SectionUnknown: it has a marker with an unknown name.
     """
 
     def section(match: re.Match[str]) -> str:
@@ -111,7 +111,7 @@ def generated_in(page: str) -> list[str]:
 
 
 def main() -> int:
-    """Write the pages, or check them; 1 if a checked page differs."""
+    """Write the pages, or check them; returns 1 if a checked page is outdated."""
     parser = argparse.ArgumentParser(description="Write what the code knows into the reference pages.")
     parser.add_argument("--check", action="store_true", help="write nothing; name the pages that differ")
     is_check = parser.parse_args().check

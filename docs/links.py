@@ -1,6 +1,6 @@
-"""Finds links in the project's Markdown that lead nowhere: files that are not there, headings that do not exist.
+"""Finds broken links in the project's Markdown: missing files and missing headings.
 
-Addresses on the web are not asked for: whether somebody else's server answers says nothing about the docs.
+Web addresses are not checked, because another server's availability says nothing about the docs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 
 
 def pages() -> list[Path]:
-    """Every Markdown file that is, or may be, committed."""
+    """Every Markdown file that is committed or not ignored."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],  # noqa: S607 - git by its name
         cwd=ROOT,
@@ -33,7 +33,7 @@ def pages() -> list[Path]:
 
 
 def broken(page: Path) -> Iterator[str]:
-    """Each link of the page that leads nowhere."""
+    """The broken links of a page."""
     for link in LINK.findall(FENCE.sub("", page.read_text())):
         if re.match(r"[a-z][a-z0-9+.-]*:", link):
             continue
@@ -44,13 +44,13 @@ def broken(page: Path) -> Iterator[str]:
 
 
 def anchors(page: Path) -> set[str]:
-    """The names of the page's headings, as they are written in links."""
+    """The anchors of a page's headings, as used in links."""
     headings = HEADING.findall(FENCE.sub("", page.read_text()))
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def main() -> int:
-    """Name every broken link; 1 if there is one."""
+    """Print every broken link; returns 1 if there is one."""
     found = [f"{page.relative_to(ROOT)}: {link}" for page in pages() for link in broken(page)]
     sys.stdout.writelines(f"broken link in {line}\n" for line in found)
     return 1 if found else 0

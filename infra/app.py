@@ -13,7 +13,7 @@ DEFAULT_ENVIRONMENT = "dev"
 
 
 def main() -> None:
-    """Synthesise the environment that the command line names, with layers built for it."""
+    """Synthesise the environment named on the command line, after building its layers."""
     app = App()
     try:
         environment = environment_named(app.node.try_get_context("env") or DEFAULT_ENVIRONMENT)

@@ -1,7 +1,7 @@
-"""All settings of every environment. Choose one by `-c env=dev|staging|prod|local`; there is nothing else to set.
+"""All settings of every environment. Choose one with `-c env=dev|staging|prod|local`.
 
 To run this checkout in your own account, edit this file: your handlers, your identity provider, your limits. Without a
-checkout, `duetime init` makes a project with a file like this one.
+checkout, `duetime init` creates a project with a file like this one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _EXAMPLES = "examples/handlers"
 
 _DEV = replace(DEV, handlers_folder=_EXAMPLES)
 _STAGING = replace(STAGING, handlers_folder=_EXAMPLES)
-# Has no handlers until you name the folder of your own: examples are nothing to run in production.
+# Has no handlers until you name your own folder; the examples are not meant for production.
 _PROD = PROD
 _LOCAL = replace(LOCAL_STACK, handlers_folder=_EXAMPLES)
 
@@ -31,7 +31,7 @@ def environment_named(name: str) -> Environment:
     """The settings of the environment `name`.
 
     Raises:
-        UnknownEnvironment: there is none of that name.
+        UnknownEnvironment: no environment has that name.
     """
     try:
         return ENVIRONMENTS[name]

@@ -1,7 +1,6 @@
 """Grafana's dashboard of a deployment, over its CloudWatch data source: `python -m infra.grafana` writes the file.
 
-Nothing of a deployment stands in it: who imports it chooses the names of its resources as variables, which the stack
-has as outputs.
+It contains no names of a deployment; they are variables chosen at import, and the stack lists them as outputs.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 PATH = ROOT / "grafana" / "duetime.json"
 _ENVIRONMENT = environment_named("prod")
-"""Whose sizes of functions the costs are calculated with."""
+"""The environment whose function sizes are used for the costs."""
 _STACK = f"duetime-{_ENVIRONMENT.name}"
 _SOURCE = {"type": "cloudwatch", "uid": "${datasource}"}
 _WIDTH, _HEIGHT, _COLUMNS = 8, 8, 24
@@ -41,7 +40,7 @@ _VARIABLE = re.compile(r"\$\w+")
 
 
 def dashboard() -> dict[str, Any]:
-    """The dashboard, as Grafana imports it."""
+    """The dashboard as JSON for Grafana's import."""
     return {
         "title": "duetime",
         "uid": "duetime",
@@ -57,7 +56,7 @@ def dashboard() -> dict[str, Any]:
 
 
 def text() -> str:
-    """The file's text."""
+    """The content of the dashboard file."""
     return json.dumps(dashboard(), indent=1, ensure_ascii=False) + "\n"
 
 
@@ -146,7 +145,7 @@ def _target(source: Source) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Write the file, or compare it; 1 if it differs."""
+    """Write the file, or compare it; returns 1 if it differs."""
     parser = argparse.ArgumentParser(description="Write Grafana's dashboard.")
     parser.add_argument("--check", action="store_true", help="write nothing; say whether the file differs")
     if parser.parse_args().check:

@@ -13,7 +13,7 @@ from infra.environments import ENVIRONMENTS, environment_named
 
 
 def main() -> None:
-    """Build the layers of one environment and say how large they are."""
+    """Build the layers of one environment and print their sizes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--env", choices=sorted(ENVIRONMENTS), default="local")
     environment = environment_named(parser.parse_args().env)

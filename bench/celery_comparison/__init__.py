@@ -1,1 +1,1 @@
-"""Celery on SQS with DynamoDB as its result backend, against duetime on the same embedded AWS: on demand."""
+"""Celery on SQS with DynamoDB as its result backend, compared with duetime on the same embedded AWS; run on demand."""

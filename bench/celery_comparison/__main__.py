@@ -1,7 +1,7 @@
-"""Run the same number of tasks with Celery and with duetime, and count: `python -m bench.celery_comparison [COUNT]`.
+"""Run the same tasks with Celery and duetime, and compare: `python -m bench.celery_comparison [COUNT]`.
 
-Celery is installed into a virtual environment of its own with the first run. Both call the embedded AWS through one
-proxy that counts requests, each in a process of its own. Writes both ratios into `results.json`.
+The first run installs Celery into a separate virtual environment. Both call the embedded AWS through a proxy that
+counts requests, each in its own process. Writes both ratios into `results.json`.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 COUNT, TOGETHER = 5_000, 100
 _SETTING_UP = frozenset({"", "CreateTable", "DescribeTable", "DescribeTimeToLive", "UpdateTimeToLive", "CreateQueue"})
-"""Requests that are made once, whatever the number of tasks is."""
+"""Requests made once, regardless of the number of tasks."""
 
 
 class TasksMissing(RuntimeError):
-    """A program ended without having run all of its tasks: nothing can be compared."""
+    """A program ended before running all of its tasks, so there is no comparison."""
 
     def __init__(self, ended: int, count: int) -> None:
         super().__init__(f"{ended} of {count} tasks have run")
@@ -46,17 +46,17 @@ class CountingProxy(ProxyServer):
         self.requests: Counter[str] = Counter()
 
     def answer(self, operation: str) -> None:
-        """Count, and let the embedded AWS answer."""
+        """Count the request, and forward it."""
         with self._lock:
             self.requests[operation] += 1
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one of them took for all tasks.
+    """Resources that one program used for all tasks.
 
     Attributes:
-        requests: by operation, without those that set up.
+        requests: number by operation, without setup.
         cpu, wall: seconds.
     """
 
@@ -66,11 +66,11 @@ class Outcome:
 
     @classmethod
     def of(cls, command: Sequence[str], count: int) -> Outcome:
-        """Run a program over an embedded AWS of its own."""
+        """Run a program with its own embedded AWS."""
         with emulator.running(port=0) as engine, proxied(CountingProxy, engine.port) as proxy:
             address = f"http://127.0.0.1:{proxy.server_port}"
             environ = {**os.environ, **engine.environ, "AWS_ENDPOINT_URL": address}
-            # Celery is told the port of its broker and its backend.
+            # Celery gets the port of its broker and backend.
             told = [each.replace("PORT", str(proxy.server_port)) for each in command]
             run = subprocess.run(told, env=environ, check=True, capture_output=True, text=True)  # noqa: S603 - our own
             figures = json.loads(run.stderr.strip().splitlines()[-1])
@@ -81,7 +81,7 @@ class Outcome:
 
 
 def compare(count: int) -> dict[str, Outcome]:
-    """All of them, one after the other."""
+    """Run the programs one after another."""
     ours = [sys.executable, "-m", "bench.celery_comparison.duetime_program", str(count)]
     theirs = [
         str(programs_of("celery", (HERE / "requirements.txt").read_text()) / "python"),
@@ -97,7 +97,7 @@ def compare(count: int) -> dict[str, Outcome]:
 
 
 def main() -> None:
-    """Compare, print, and write the ratios down."""
+    """Compare, print, and save the ratios."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else COUNT
     outcomes = compare(count)
     for name, each in outcomes.items():

@@ -1,4 +1,4 @@
-"""Sends so many tasks with Celery and runs them in one worker; prints the processor seconds. Run in Celery's own venv.
+"""Sends tasks with Celery and runs them in one worker; prints the CPU seconds. Run in Celery's venv.
 
 Usage: python celery_program.py PORT COUNT
 """
@@ -21,7 +21,7 @@ app = Celery(
     broker=f"sqs://key:secret@127.0.0.1:{PORT}//",
     backend=f"dynamodb://key:secret@localhost:{PORT}/celery_results",
 )
-# A message is deleted when its task has ended, as duetime does it: else a crash would lose the task.
+# Delete a message after its task has ended, as duetime does, so that a crash does not lose the task.
 app.conf.update(
     task_acks_late=True,
     worker_prefetch_multiplier=10,

@@ -1,6 +1,6 @@
-"""Creates so many tasks with duetime's API function and runs them in its worker function; prints the processor seconds.
+"""Creates tasks with duetime's API function and runs them in its worker function; prints the CPU seconds.
 
-What calls the functions is not deployed: it stands for API Gateway and Lambda's poller, and its processor time counts.
+The code that calls the functions stands in for API Gateway and Lambda's poller, and its CPU time counts.
 Usage: python -m bench.celery_comparison.duetime_program COUNT A_REQUEST
 """
 

@@ -1,1 +1,1 @@
-"""Load: what one machine's stack carries, and what it does with more than it carries."""
+"""Load tests: the capacity of one machine's stack, and its behaviour under overload."""

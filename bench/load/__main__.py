@@ -1,6 +1,6 @@
-"""What one machine's stack carries, and that it loses nothing of more: `make load`.
+"""Measures one machine's capacity, and checks that overload loses no task: `make load`.
 
-A stack of its own, on the loopback; it ends by itself after some minutes.
+Starts its own stack on the loopback, and ends by itself after some minutes.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
     from duetime_local.stack import Stack
 
 STEPS = (25, 50, 75, 100, 125, 150, 200, 250, 300, 400)
-"""Requests a second, one step after the other until one is not carried."""
+"""Rates in requests a second, tried in order until one exceeds the capacity."""
 CARRIED = 0.9
-"""So much of what is asked for must be done."""
+"""Share of the offered rate that must be served."""
 CARRIED_MS = 1000.0
-"""And so fast, at the 99th percentile."""
+"""Limit of the response time at the 99th percentile, in milliseconds."""
 OVERLOAD = 3
-"""So many times what is let through is asked for."""
+"""Offered rate as a multiple of the throttled rate."""
 SOON_SECONDS = 30
 ALONE = 2_000
-"""Requests of each kind to the handler by itself."""
+"""Number of requests of each kind for measuring the handler alone."""
 TOO_MANY, UNAVAILABLE = HTTPStatus.TOO_MANY_REQUESTS.value, HTTPStatus.SERVICE_UNAVAILABLE.value
 
 
 def main() -> int:
-    """Measure, and show tables; 1 if an accepted task was lost or an answer was none that is promised."""
+    """Measure, and show tables; returns 1 if an accepted task was lost or a response broke the API's contract."""
     parser = argparse.ArgumentParser(prog="load", description="Load a local stack, and overload it.")
     parser.add_argument("--seconds", type=int, default=12, help="of each step")
     parser.add_argument("--most", type=int, default=STEPS[-1], help="requests a second that are not gone beyond")
@@ -66,12 +66,12 @@ def main() -> int:
 
 
 def _warmed_up(url: str) -> Sequence[str]:
-    """Start the processes of the API, whose cold starts are the emulator's own affair; ids of some tasks."""
+    """Warm up the API's processes, because cold starts measure the emulator; returns ids of some tasks."""
     return made(url, Offer("Creator", 32, 8)).accepted
 
 
 def _climbed(url: str, steps: list[int], offer: Offer) -> Iterator[StepResult]:
-    """Offers of more and more, until one is not carried."""
+    """Increase the offered rate until it exceeds the capacity."""
     for step in steps:
         came = made(url, Offer(offer.kind, step, offer.seconds, ids=offer.ids))
         yield came
@@ -84,7 +84,7 @@ def _is_carried(came: StepResult) -> bool:
 
 
 def _squeezed(over: Stack, rate: float, seconds: int) -> Iterator[tuple[StepResult, DurabilityCheck]]:
-    """Too much for a narrow gateway, and for a narrow table; what became of what was accepted."""
+    """Overload a throttled gateway and a throttled table, and check the accepted tasks."""
     url = over.ready.api_url
     offer = Offer("Creator", OVERLOAD * rate, seconds, delay_seconds=SOON_SECONDS)
     with Client(url) as client:
@@ -99,7 +99,7 @@ def _squeezed(over: Stack, rate: float, seconds: int) -> Iterator[tuple[StepResu
 
 
 def _is_broken(came: StepResult, found: DurabilityCheck) -> bool:
-    """Whether something accepted has not ended, nothing was turned away, or an answer was of another kind."""
+    """Whether an accepted task has not ended, nothing was throttled, or an unexpected response occurred."""
     promised = {HTTPStatus.CREATED.value, TOO_MANY, UNAVAILABLE}
     turned_away = came.counted(TOO_MANY, UNAVAILABLE)
     return found.ended < len(came.accepted) or not turned_away or not set(came.answers) <= promised

@@ -1,4 +1,4 @@
-"""What the api function itself takes for a request: its handler, in this process, over the embedded DynamoDB."""
+"""CPU time of the api function per request: its handler in this process, over the embedded DynamoDB."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _CONTEXT: Any = SimpleNamespace(
 
 
 class RequestFailed(RuntimeError):
-    """A request that was to be timed was refused; the message is its answer."""
+    """A timed request was rejected; the message is the response."""
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What requests of one kind took.
+    """The cost of requests of one kind.
 
     Attributes:
-        cpu_ms: of this process for each, so without DynamoDB's.
-        whole_ms: for each, waiting for DynamoDB included.
+        cpu_ms: this process's CPU time per request, without DynamoDB's.
+        whole_ms: wall time per request, including DynamoDB.
     """
 
     what: str
@@ -46,12 +46,12 @@ class Served:
 
     @property
     def per_core(self) -> float:
-        """Requests that a core would serve in a second, if it never waited."""
+        """Requests that one core could serve a second without waiting."""
         return 1000 / self.cpu_ms
 
 
 def served(count: int) -> list[Served]:
-    """Creates, then polls, one after the other."""
+    """Time creations, then polls, one after another."""
     with emulator.running(port=0) as engine:
         os.environ.update(engine.environ)
         urls: dict[str, str] = {
@@ -81,7 +81,7 @@ def _timed(what: str, count: int, send: Callable[[int], object]) -> Served:
 
 
 def _sent(method: str, path: str, status: HTTPStatus) -> Any:  # noqa: ANN401 - any JSON
-    # Imported late: the function reads the process's variables, as it does in Lambda.
+    # Imported late, because the function reads environment variables on import, as in Lambda.
     from functions.api.handler import handler  # noqa: PLC0415 - see the line above
 
     event = {

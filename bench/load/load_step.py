@@ -1,4 +1,4 @@
-"""One step of a load: so many requests a second for so long, by locust in a process of its own."""
+"""One load step: a request rate for a duration, by locust in its own process."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ if TYPE_CHECKING:
 LOCUSTFILE = Path(__file__).with_name("locustfile.py")
 LOOPBACK = "127.0.0.1"
 STOP_SECONDS = 40
-"""How long requests that are under way may take at the end: longer than the API's own limit."""
+"""Seconds that requests in flight may take at the end; longer than the API's own timeout."""
 
 
 class NotThisMachine(ValueError):
-    """A load was to be sent to somebody else."""
+    """The target of a load is not this machine."""
 
     def __init__(self, url: str) -> None:
         super().__init__(f"a load is sent to {LOOPBACK} only, not to {url}")
 
 
 class LocustFailed(RuntimeError):
-    """The load could not be offered; the message is what locust said."""
+    """The load could not be generated; the message is locust's output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What is asked of the API.
+    """The load to generate.
 
     Attributes:
-        kind: what the users do.
-        per_second: requests of all users together.
-        users: how many ask at once, at most.
-        delay_seconds: after which created tasks are due.
-        ids: of the tasks that are asked for.
+        kind: the users' action.
+        per_second: total request rate of all users.
+        users: maximum number of concurrent users.
+        delay_seconds: delay of created tasks.
+        ids: ids of the tasks to poll.
     """
 
     kind: Literal["Creator", "Poller"]
@@ -54,22 +54,22 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """The answers of one status; times are in milliseconds."""
+    """Responses with one status; times are in milliseconds."""
 
     count: int
     p50_ms: float
     p99_ms: float
     coming_back: int
-    """How many of them said by `Retry-After` when to come back."""
+    """How many of them had a `Retry-After` header."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What came of an offer.
+    """The result of a load step.
 
     Attributes:
-        answers: by status; 0 are requests that got none.
-        accepted: ids of the tasks that were answered 201.
+        answers: responses by status; 0 stands for requests without a response.
+        accepted: ids of tasks created with status 201.
     """
 
     offer: Offer
@@ -78,26 +78,26 @@ class StepResult:
 
     @property
     def wanted(self) -> int:
-        """The status of an answer that did what was asked."""
+        """The status of a successful response."""
         return (HTTPStatus.CREATED if self.offer.kind == "Creator" else HTTPStatus.OK).value
 
     @property
     def done(self) -> Count:
-        """The answers that did."""
+        """The successful responses."""
         return self.answers.get(self.wanted, Count(0, 0, 0, 0))
 
     @property
     def per_second(self) -> float:
-        """How much of it was done in a second."""
+        """Successful requests a second."""
         return self.done.count / self.offer.seconds
 
     def counted(self, *statuses: int) -> int:
-        """How many answers had one of these statuses."""
+        """The number of responses with one of these statuses."""
         return sum(self.answers[status].count for status in statuses if status in self.answers)
 
 
 def made(url: str, offer: Offer) -> StepResult:
-    """Make the offer; returns when its time is up and every request is answered.
+    """Generate the load; returns when its time is up and all requests have responses.
 
     Raises:
         NotThisMachine: the address is not on the loopback.

@@ -1,4 +1,4 @@
-"""What locust's users do: create tasks, or ask for tasks that are there. Started by `bench.load.load_step` only."""
+"""The actions of locust's users: create tasks, or poll existing ones. Started only by `bench.load.load_step`."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 _ACCEPTED: list[str] = []
 _COMING_BACK: Counter[str] = Counter()
-"""Answers that say when to come back, by kind and status."""
+"""Number of responses with `Retry-After`, by kind and status."""
 
 
 class _Caller(FastHttpUser):
-    """Calls at its pace, whatever it is answered; late answers slow it down, as they do any client."""
+    """Sends requests at its rate, whatever the responses; late responses slow it down, like any client."""
 
     abstract = True
     connection_timeout = 10.0
     network_timeout = 35.0
 
     def on_start(self) -> None:
-        """Wait for a moment of its own, so that users do not call in step."""
+        """Wait for a random time, so that users do not send in step."""
         self._chance = random.Random()  # noqa: S311 - spreads load
-        time.sleep(self._chance.random() / self._option("pace"))  # locust has made this a greenlet's sleep
+        time.sleep(self._chance.random() / self._option("pace"))  # locust patches this to a greenlet's sleep
 
     def wait_time(self) -> float:
         """Seconds until the next call."""
@@ -58,7 +58,7 @@ class Creator(_Caller):
 
     @task
     def create(self) -> None:
-        """A small task, due later."""
+        """Create a small task that is due later."""
         body = {"type": "echo", "payload": {"load": 1}, "delay_seconds": self._option("delay")}
         response = self.call("create", "POST", "/v1/tasks", body)
         if response.status_code == HTTPStatus.CREATED:
@@ -66,16 +66,16 @@ class Creator(_Caller):
 
 
 class Poller(_Caller):
-    """Asks for tasks."""
+    """Polls tasks."""
 
     def on_start(self) -> None:
-        """Read which tasks there are."""
+        """Read the ids of existing tasks."""
         super().on_start()
         self._ids = Path(self._option("ids")).read_text().split()
 
     @task
     def poll(self) -> None:
-        """Any of them."""
+        """Poll a random task."""
         self.call("poll", "GET", f"/v1/tasks/{self._chance.choice(self._ids)}")
 
 

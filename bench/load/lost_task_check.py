@@ -1,4 +1,4 @@
-"""Whether what was accepted is there, and ends."""
+"""Checks that accepted tasks exist and end."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ LOOK_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class DurabilityCheck:
-    """What became of accepted tasks.
+    """The outcome of accepted tasks.
 
     Attributes:
         ended: how many have succeeded.
-        lost: how many nobody knows.
+        lost: how many do not exist.
     """
 
     ended: int
@@ -31,7 +31,7 @@ class DurabilityCheck:
 
 
 def kept(client: Client, ids: Sequence[str], patience: float = PATIENCE_SECONDS) -> DurabilityCheck:
-    """Wait until all of these tasks have ended, or nobody would wait any longer."""
+    """Wait until all of these tasks have ended, or the patience is over."""
     give_up = time.monotonic() + patience
     while True:
         states = _states(client, ids)

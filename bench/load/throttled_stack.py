@@ -1,4 +1,4 @@
-"""Making a stack carry less than it is asked for, at the two places where AWS does it: the gateway and the table."""
+"""Throttles a stack at the two places where AWS does: the gateway and the table."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _THROTTLED = json.dumps(
 
 @contextmanager
 def narrow_gateway(over: Stack, rate: float, burst: int) -> Iterator[None]:
-    """A stage that lets through so many requests a second, and so many at once."""
-    # The emulator's client is typed for the services that others call.
+    """Limit a stage's request rate and burst."""
+    # The emulator's client is typed only for the services used elsewhere.
     gateway: Any = cast("Any", over.emulator).client("apigatewayv2")
     place = {"ApiId": over.deployment.outputs["ApiId"], "StageName": "$default"}
     before = gateway.get_stage(**place)["DefaultRouteSettings"]
@@ -42,9 +42,9 @@ def narrow_gateway(over: Stack, rate: float, burst: int) -> Iterator[None]:
 
 @contextmanager
 def table_of_any_width(over: Stack) -> Iterator[Callable[[float], None]]:
-    """A table that, once it is told so, takes so many calls of the api function a second and throttles the others.
+    """A table that can be set to throttle calls of the api function above a rate.
 
-    The function starts anew, for it is told where its table is: it is to be warmed up before that.
+    The function restarts, because its table's address changes; warm it up again before throttling.
     """
     functions = over.emulator.client("lambda")
     name = over.deployment.outputs["ApiFunctionName"]
@@ -59,7 +59,7 @@ def table_of_any_width(over: Stack) -> Iterator[Callable[[float], None]]:
 
 
 class _NarrowTable(ProxyServer):
-    """DynamoDB of the emulator, which can be given a limit."""
+    """The emulator's DynamoDB behind a rate limit."""
 
     def __init__(self, *given: Any) -> None:  # noqa: ANN401 - the base class's own
         super().__init__(*given)
@@ -68,12 +68,12 @@ class _NarrowTable(ProxyServer):
         self._rate = float("inf")
 
     def narrow(self, rate: float) -> None:
-        """Take so many calls a second from now on."""
+        """Limit the calls a second from now on."""
         with self._lock:
             self._bucket, self._rate = Bucket(), rate
 
     def answer(self, _operation: str) -> tuple[int, dict[str, str], bytes] | None:
-        """Throttle a call for which the limit leaves no room."""
+        """Throttle a call that exceeds the limit."""
         with self._lock:
             is_free = self._rate == float("inf")
             if is_free or self._bucket.admits(self._rate, self._rate, time.monotonic()):

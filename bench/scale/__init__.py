@@ -1,1 +1,1 @@
-"""Large scale, simulated: what nobody here can run, from the documented limits of AWS and the counted use of a task."""
+"""Simulates large scale from AWS's documented limits and a task's counted usage."""

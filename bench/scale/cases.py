@@ -1,4 +1,4 @@
-"""The cases that are simulated: what comes, to which deployment, and what it says."""
+"""The simulated cases: load, deployment and conclusion."""
 
 from __future__ import annotations
 
@@ -32,26 +32,27 @@ LARGE = Deployment(
     warm=10_000,
     concurrency=20_000,
 )
-"""For ten billion tasks a day: with raised quotas, pollers that are provisioned, and a table that is warm."""
+"""A deployment for ten billion tasks a day: raised quotas, provisioned pollers and a warm table."""
 SETTINGS = Deployment(shards=64, table_writes=40_000, mapping_start=1_000, mapping_most=1_000, warm=1_000)
-"""What is reached without provisioned pollers, busy for a while: the largest `concurrency`, and no quota raised."""
+"""A deployment that has been busy for a while, without provisioned pollers or raised quotas, at the largest
+`concurrency`."""
 LONG = replace(SETTINGS, batch_seconds=1.0)
-"""The same for tasks of a second: 10 000 of them start a second."""
+"""The same for tasks that take a second, of which 10 000 start a second."""
 HOLD = 0.65
-"""Seconds that a worker holds a full batch on average; it is busy for as long besides."""
+"""Average seconds that a worker holds a full batch; it is busy for as long again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A case, and what came of it.
+    """A case and its result.
 
     Attributes:
-        name: in words.
+        name: description.
         p50, p99, slowest: how late tasks start, in seconds.
-        throttled: seconds in which workers waited for write units.
-        workers: the most at once.
-        dollars: for its tasks.
-        says: what follows.
+        throttled: seconds during which workers waited for write units.
+        workers: maximum concurrent workers.
+        dollars: cost of its tasks.
+        says: the conclusion.
     """
 
     name: str
@@ -65,7 +66,7 @@ class Case:
 
 
 def cases() -> Iterator[Case]:
-    """All of them, in the order of the page."""
+    """All cases, in the order of the page."""
     yield steady()
     yield burst()
     yield cold_morning()
@@ -75,14 +76,14 @@ def cases() -> Iterator[Case]:
 
 
 def steady() -> Case:
-    """120 000 tasks a second for a minute, among the hours like it."""
+    """120 000 tasks a second for a minute of steady load."""
     deployment = replace(LARGE, batch_seconds=HOLD + 0.1)
     run = simulate(deployment, _even(120_000, 60, 0.01), 0.01)
     return _case("120 000 a second, steadily", run, "10 billion a day, with what the last row above asks for")
 
 
 def burst() -> Case:
-    """A million tasks of 0.1 s that are due in the same second."""
+    """A million tasks of 0.1 s due in the same second."""
     due = np.zeros((3_000, 1))
     due[:100] = 10_000
     ready = MOST_READY_POLLERS * POLLER_INVOCATIONS
@@ -92,7 +93,7 @@ def burst() -> Case:
 
 
 def cold_morning() -> Case:
-    """Ten thousand tasks that are due at nine, when nothing has run for hours, with nothing raised or warmed."""
+    """Ten thousand tasks due at nine after idle hours, with default quotas and nothing warm."""
     due = np.zeros((6_000, 1))
     due[0] = 10_000
     run = simulate(replace(Deployment(), concurrency=185), due, 0.02)
@@ -100,7 +101,7 @@ def cold_morning() -> Case:
 
 
 def throttled_table() -> Case:
-    """A new table that takes 4 000 units a second, and 2 500 tasks a second for an hour."""
+    """2 500 tasks a second for an hour on a new table that accepts 4 000 units a second."""
     deployment = replace(LONG, table_writes=aws_limits.NEW_TABLE_WRITES)
     due = np.vstack([_even(2_500, 3_600, 1.0), np.zeros((3_600, 1))])
     run = simulate(deployment, due, 1.0)
@@ -112,7 +113,7 @@ def throttled_table() -> Case:
 
 
 def owner_flood() -> Iterator[Case]:
-    """An owner creates as much as its list takes, all due now, beside 500 tasks a second of others; fairly or not."""
+    """An owner creates as many immediate tasks as its list accepts, while others create 500 a second; fairly or not."""
     accepted = OWNER_SPREAD * aws_limits.PARTITION_WRITES
     deployment = replace(LONG, table_writes=100_000, table_quota=100_000)
     flood = np.vstack([_even(accepted, 60, 0.02), np.zeros((6_000, 1))])
@@ -128,7 +129,7 @@ def owner_flood() -> Iterator[Case]:
 
 
 def region_loss() -> Case:
-    """An hour in which nothing of a Region works, at 3 000 tasks a second; then the backlog."""
+    """A Region outage of an hour at 3 000 tasks a second, then the backlog."""
     run = simulate(LONG, _even(3_000, 3 * 3_600, 1.0), 1.0, down=(0, 3_600))
     return _case(
         "a Region's loss for an hour, at 3 000 tasks of 1 s a second",
@@ -154,15 +155,15 @@ def _full_batches(tasks: float) -> Workload:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A deployment of a size.
+    """A deployment for a number of tasks a day.
 
     Attributes:
         tasks: a day.
-        bill: dollars a month, by the price table; of a default deployment, the idle one included.
-        workers: at once, for tasks of 0.1 s.
+        bill: dollars a month by the price table; for a default deployment, including the idle cost.
+        workers: concurrent workers, for tasks of 0.1 s.
         writes: units a second of the table.
-        shards: that carry them.
-        raises: what has to be raised or set.
+        shards: number of shards needed.
+        raises: quotas and settings to raise.
     """
 
     tasks: float
@@ -189,7 +190,7 @@ _SIZES = (
     (1_000_000_000, 10, 100, _BILLION),
     (10_000_000_000, 10, 100, _TEN_BILLION),
 )
-"""Tasks a day, how many are due at the same moment, how many a request creates, and what has to be raised."""
+"""Tasks a day, tasks due at the same moment, tasks per request, and quotas and settings to raise."""
 
 
 def steps() -> Iterator[Step]:
@@ -203,5 +204,5 @@ def steps() -> Iterator[Step]:
 
 
 def trigger_groups(shards: int) -> int:
-    """Invocations of the trigger that read so many shards side by side."""
+    """Concurrent invocations of the trigger for a number of shards."""
     return -(-shards // GROUP_SIZE)

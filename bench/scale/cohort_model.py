@@ -1,9 +1,9 @@
-"""A cohort model: tasks that are due in the same step are one number, and so are the workers that run them.
+"""A cohort model: the tasks due in one step are represented by their number, and so are workers.
 
-Every step, as many tasks start as there are due ones, free workers and write units. What is not modelled: differences
-between tasks, between partitions and between workers; every batch is full and takes the same time. So it says nothing
-of a quiet system's small delays, which are added from a measured distribution, and much about what is exhausted, and
-when.
+In every step, the number of tasks that start is limited by due tasks, free workers and write units. Differences between
+tasks, partitions and workers are not modelled; every batch is full and takes the same time. The model shows which
+resource is exhausted and when, but not the small delays of a quiet system, which are added from a measured
+distribution.
 """
 
 from __future__ import annotations
@@ -26,26 +26,27 @@ if TYPE_CHECKING:
 
 BATCH = 10
 RUN_WRITES = 2
-"""Write units of a claim and an outcome, in the partition of the task's minute."""
+"""Write units of a claim and an outcome in the partition of the task's minute."""
 CLAIM_SECONDS = 0.002
-"""Assumed: for each claim of a batch, one after the other, of a worker with less than a third of a processor."""
+"""Assumed seconds per claim of a batch, in sequence, by a worker with less than a third of a vCPU."""
 _QUANTILES = 400
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """What the settings, the quotas and the past of a deployment allow.
+    """The capacity of a deployment by its settings, quotas and previous load.
 
     Attributes:
-        shards: of a minute: a partition each.
-        table_writes: units a second that the table takes at first: twice its previous peak, or its warm throughput.
-        table_quota: units a second of the table, at most.
-        mapping_start, mapping_growth, mapping_most: batches at once of the event source mapping, and growth a second.
-        warm: workers that are there at first.
-        concurrency: workers at once, at most: quota of the account, or cap of the queue.
-        batch_seconds: how long a worker is busy with a batch once it is due, in seconds.
-        cold_start: seconds until a new worker begins.
-        headroom: seconds that messages arrive early.
+        shards: number per minute, each a partition.
+        table_writes: initial write units a second: twice the previous peak, or the warm throughput.
+        table_quota: maximum write units a second of the table.
+        mapping_start, mapping_growth, mapping_most: initial concurrent batches of the event source mapping, growth a
+        second, and maximum.
+        warm: number of workers at the start.
+        concurrency: maximum concurrent workers, by the account's quota or the queue's limit.
+        batch_seconds: seconds that a worker is busy with a batch once it is due.
+        cold_start: seconds until a new worker starts.
+        headroom: seconds by which messages arrive early.
     """
 
     shards: int = 16
@@ -63,14 +64,14 @@ class Deployment:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What happened, step by step.
+    """The result of a simulation, step by step.
 
     Attributes:
         step: seconds.
-        due, started: tasks in each step, a column for each class of them.
-        table_limited: seconds in which workers waited for write units.
-        workers: the most at once.
-        headroom: of the deployment.
+        due, started: tasks in each step, a column for each class.
+        table_limited: seconds during which workers waited for write units.
+        workers: maximum concurrent workers.
+        headroom: the deployment's headroom.
     """
 
     step: float
@@ -81,13 +82,13 @@ class Run:
     headroom: float
 
     def waits(self, of: int = 0) -> Series:
-        """Seconds that tasks of a class waited for workers and units: evenly spaced quantiles."""
+        """Evenly spaced quantiles of the seconds that tasks of a class waited for workers and units."""
         due, started = np.cumsum(self.due[:, of]), np.cumsum(self.started[:, of])
         places = (np.arange(_QUANTILES) + 0.5) / _QUANTILES * min(due[-1], started[-1])
         return np.maximum(0.0, (_crossings(started, places) - _crossings(due, places)) * self.step)
 
     def lateness(self, percent: float, of: int = 0) -> float:
-        """A percentile of how late tasks start, in seconds, with the time that messages take to a worker."""
+        """A percentile of the lateness in seconds, including the delivery of messages."""
         shares = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
         spread = log(aws_limits.TRANSPORT_P99 / aws_limits.TRANSPORT_MEDIAN) / NormalDist().inv_cdf(0.99)
         transport = [
@@ -105,7 +106,7 @@ class Run:
 
 
 def _crossings(cumulative: Series, places: Series) -> Series:
-    """In which step, and how far into it, a running sum reaches some values."""
+    """The step and the fraction of it at which a running sum reaches given values."""
     index = np.searchsorted(cumulative, places)
     before = np.where(index > 0, cumulative[index - 1], 0.0)
     return index + (places - before) / (cumulative[index] - before)
@@ -113,7 +114,7 @@ def _crossings(cumulative: Series, places: Series) -> Series:
 
 @dataclass(slots=True)
 class _Workers:
-    """The workers of a deployment: which there are, and which are busy."""
+    """The workers of a deployment: existing and busy ones."""
 
     deployment: Deployment
     step: float
@@ -126,18 +127,18 @@ class _Workers:
     began: float | None = None
 
     def __post_init__(self) -> None:
-        """Begin with the warm ones."""
+        """Start with the warm workers."""
         self.there = self.ordered = self.deployment.warm
         self.arriving, self.ending = np.zeros(self.steps + 1), np.zeros(self.steps + 1)
 
     def free(self, at: int) -> float:
-        """How many are free in a step."""
+        """The number of free workers in a step."""
         self.there += self.arriving[at]
         self.busy -= self.ending[at]
         return max(0.0, min(self.there, self._polled(at)) - self.busy)
 
     def order(self, at: int, batches: float) -> None:
-        """Have workers made for batches that find none, as fast as Lambda makes them."""
+        """Start workers for batches without one, at Lambda's scaling rate."""
         deployment = self.deployment
         if batches <= 0:
             return
@@ -149,12 +150,12 @@ class _Workers:
         self.arriving[self._after(at, deployment.cold_start)] += more
 
     def work(self, at: int, batches: float) -> None:
-        """Be busy with batches for as long as they take."""
+        """Occupy workers with batches for their duration."""
         self.busy += batches
         self.ending[self._after(at, self.deployment.batch_seconds)] += batches
 
     def _polled(self, at: int) -> float:
-        """How many batches the event source mapping hands out at once."""
+        """Concurrent batches that the event source mapping delivers."""
         deployment = self.deployment
         since = at * self.step - self.began if self.began is not None else 0.0
         return min(deployment.mapping_start + deployment.mapping_growth * since, deployment.mapping_most)
@@ -164,13 +165,13 @@ class _Workers:
 
 
 def simulate(deployment: Deployment, due: Series, step: float, *, down: tuple[float, float] = (0.0, 0.0)) -> Run:
-    """Run the tasks that are due.
+    """Simulate due tasks.
 
     Args:
-        deployment: what there is to run them.
-        due: tasks that are due in each step; a column for each class, which share workers fairly (as owners do).
+        deployment: the capacity to run them.
+        due: tasks due in each step; a column for each class, which share workers fairly (like owners).
         step: seconds of a step.
-        down: from when to when nothing starts, in seconds.
+        down: start and end of an outage, in seconds.
     """
     steps = len(due)
     waiting, started = np.zeros(due.shape[1]), np.zeros_like(due)
@@ -185,7 +186,7 @@ def simulate(deployment: Deployment, due: Series, step: float, *, down: tuple[fl
         if at * step - peak_at >= aws_limits.TABLE_DOUBLES_IN:
             capacity, peak_at = min(2 * capacity, deployment.table_quota), at * step
             rate = min(capacity, aws_limits.PARTITION_WRITES * deployment.shards)
-        # What a second did not use the next may: DynamoDB saves up more than that, which nobody may rely on.
+        # Unused capacity carries over for a second; DynamoDB saves more, but does not guarantee it.
         units = saved = min(rate, saved + rate * step)
         wanted = min(float(waiting.sum()), free * BATCH)
         if wanted * RUN_WRITES > units * (1 + 1e-9):
@@ -200,7 +201,7 @@ def simulate(deployment: Deployment, due: Series, step: float, *, down: tuple[fl
 
 
 def _shared(waiting: Series, number: float) -> Series:
-    """How many of each class start: as many of each, as far as it has them."""
+    """The number of tasks of each class that start: equal shares, up to the available tasks."""
     shares = np.zeros_like(waiting)
     for place, each in enumerate(order := np.argsort(waiting)):
         shares[each] = min(waiting[each], (number - shares.sum()) / (len(order) - place))

@@ -1,4 +1,4 @@
-"""A small discrete-event model of the same system, a task at a time: the cohort model is held against it in tests."""
+"""A small discrete-event model of the same system, task by task; tests compare the cohort model with it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ def starts(due: Sequence[float], *, workers: int, batch: int, seconds: float, un
     """When each task starts.
 
     Args:
-        due: when each is due, in order.
-        workers: that are there.
-        batch: most tasks that one takes at once.
-        seconds: that a batch takes.
-        units: starts a second that the table allows; 0 if it allows any number.
+        due: due times in order.
+        workers: number of workers.
+        batch: maximum tasks per batch.
+        seconds: duration of a batch.
+        units: starts a second that the table allows; 0 for no limit.
     """
     environment = simpy.Environment()
     queue = simpy.Store(environment)

@@ -1,1 +1,1 @@
-"""How late and how fast duetime and other schedulers start one-time tasks, on one machine in one run: on demand."""
+"""Compares lateness and throughput of one-time tasks in duetime and other schedulers on one machine; run on demand."""

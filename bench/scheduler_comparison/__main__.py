@@ -1,9 +1,9 @@
-"""How late and how fast duetime and other schedulers start one-time tasks: `python -m bench.scheduler_comparison`.
+"""Compares how schedulers start one-time tasks: `python -m bench.scheduler_comparison`.
 
-Two cases, one scheduler after the other: tasks at random milliseconds, the same for each, and tasks that are due in the
-same millisecond. A task does nothing but note when it starts. The schedulers are installed into a virtual environment
-of their own with the first run; Redis is the user's own, and without `redis-server` what needs it is left out. Run it
-on a quiet machine; the figures of a run with the usual counts go to `results.json`.
+Two cases, one scheduler after another: tasks at random milliseconds, the same for each, and tasks due in the same
+millisecond. A task only records its start. The first run installs the schedulers into a separate virtual environment;
+Redis must be installed by the user, and without `redis-server` the schedulers that need it are skipped. Run it on a
+quiet machine; the figures of a run with the usual counts go to `results.json`.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from bench.scheduler_comparison.scheduled_tasks import Progress as Started
 
 AHEAD_SECONDS = 30.0
-"""From the creation to the first due time: the slowest creates a thousand tasks in that."""
+"""Seconds from the creation to the first due time; enough for the slowest scheduler to create a thousand tasks."""
 PATIENCE_SECONDS = 180.0
 _MILLISECOND = timedelta(milliseconds=1)
 
 
 def main() -> int:
-    """Compare, and print; 1 if a scheduler could not be measured."""
+    """Compare and print; returns 1 if a scheduler could not be measured."""
     asked = _arguments()
     usual = (asked.spread, asked.seconds, asked.burst) == (SPREAD_TASKS, SPREAD_SECONDS, BURST_TASKS)
     spread = [offset // _MILLISECOND for offset in spread_offsets(asked.spread, asked.seconds)]
@@ -70,13 +70,13 @@ def _arguments() -> argparse.Namespace:
 
 @dataclass(slots=True)
 class Comparison:
-    """The schedulers, measured one after the other.
+    """Measures the schedulers one after another.
 
     Attributes:
-        console: to print on.
-        plan: what each is given.
-        found: figures of those that could be measured.
-        has_failed: whether one of them could not, other than for want of its server.
+        console: console for output.
+        plan: the plan for each.
+        found: figures of the measured schedulers.
+        has_failed: whether one failed for a reason other than a missing server.
     """
 
     console: Console
@@ -85,7 +85,7 @@ class Comparison:
     has_failed: bool = False
 
     def run(self, schedulers: Sequence[Scheduler]) -> None:
-        """Measure these, and show how far they are."""
+        """Measure the schedulers, and show their progress."""
         columns = (
             TextColumn("{task.description}"),
             BarColumn(),

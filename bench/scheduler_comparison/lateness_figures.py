@@ -1,4 +1,4 @@
-"""What the starts of tasks say about a scheduler: pure calculations."""
+"""Calculates a scheduler's figures from the starts of tasks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from bench.scheduler_comparison.scheduled_tasks import Outcome
 
 SPREAD, BURST = "spread", "burst"
-"""The cases: tasks at random milliseconds, and tasks that are due in the same one."""
+"""The cases: tasks at random milliseconds, and tasks due in the same one."""
 KEYS = (
     "lateness_p50_ms",
     "lateness_p99_ms",
@@ -26,7 +26,7 @@ KEYS = (
     "spread_processor_s",
     "burst_processor_s",
 )
-"""The figures of a scheduler that `results.json` keeps: its key follows each of these."""
+"""Prefixes of a scheduler's figures in `results.json`, each followed by the scheduler's key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,12 @@ class CaseFigures:
     """The figures of one case.
 
     Attributes:
-        p50_ms, p99_ms: lateness of the tasks that started; negative if early; not a number if fewer than two started.
+        p50_ms, p99_ms: lateness of started tasks; negative if early; NaN if fewer than two started.
         early: tasks that started before their due time.
-        early_by_ms: by how much, at most.
+        early_by_ms: the largest lead.
         lost: tasks that have not started.
-        all_started_s: from the first due time to the last start; not a number if none started.
-        processor_s: seconds, of all processes.
+        all_started_s: seconds from the first due time to the last start; NaN if none started.
+        processor_s: CPU seconds of all processes.
     """
 
     p50_ms: float
@@ -52,7 +52,7 @@ class CaseFigures:
 
     @classmethod
     def of(cls, outcome: Outcome) -> CaseFigures:
-        """Calculate them."""
+        """Calculate the figures."""
         pairs = zip(outcome.due_ms, outcome.started_ms, strict=True)
         started = [(due, start) for due, start in pairs if start is not None]
         late = [start - due for due, start in started]
@@ -74,7 +74,7 @@ class SchedulerFigures:
 
     Attributes:
         spread: of tasks at random milliseconds.
-        burst: of tasks that are due in the same one.
+        burst: of tasks due in the same one.
     """
 
     spread: CaseFigures
@@ -82,21 +82,21 @@ class SchedulerFigures:
 
     @property
     def early(self) -> int:
-        """Tasks that started before their due time, of both cases."""
+        """Tasks that started before their due time, in both cases."""
         return self.spread.early + self.burst.early
 
     @property
     def early_by_ms(self) -> int:
-        """By how many milliseconds they were early, at most."""
+        """The largest lead of an early task, in milliseconds."""
         return max(self.spread.early_by_ms, self.burst.early_by_ms)
 
     @property
     def lost(self) -> int:
-        """Tasks that have not started, of both cases."""
+        """Tasks that have not started, in both cases."""
         return self.spread.lost + self.burst.lost
 
     def kept(self, scheduler: str) -> dict[str, float]:
-        """The figures by the keys of `results.json`, without those that there are not."""
+        """The available figures by the keys of `results.json`."""
         spread, burst = self.spread, self.burst
         seconds = [round(each, 3) for each in (burst.p50_ms / 1_000, burst.p99_ms / 1_000, burst.all_started_s)]
         counts = self.early, self.early_by_ms, self.lost

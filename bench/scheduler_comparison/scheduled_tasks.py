@@ -1,7 +1,7 @@
 """The protocol between the comparison and the program of a scheduler.
 
 A program reads a `Plan` from its standard input, and writes JSON lines to its standard output: `Progress` while tasks
-start, and an `Outcome` of each case. This module runs in the schedulers' own environment, too: it imports nothing of
+start, and an `Outcome` for each case. This module also runs in the schedulers' environment, so it does not import
 duetime.
 """
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 START_FILE = "COMPARISON_START_FILE"
-"""The environment variable that names the file in which tasks note their starts."""
+"""The environment variable with the path of the file in which tasks record their starts."""
 _WARM_TASKS, _WARM_AHEAD_SECONDS, _WARM_PATIENCE_SECONDS = 5, 10.0, 60.0
 _PAUSE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What every scheduler is given.
+    """The input of every scheduler.
 
     Attributes:
-        cases: by name, the due times of tasks in milliseconds from a common first one.
+        cases: due times of tasks by case, in milliseconds from a common first one.
         ahead_seconds: from the creation of a case to that first time.
-        patience_seconds: after the last due time of a case: a task that has not started by then is lost.
+        patience_seconds: seconds after a case's last due time until a task that has not started counts as lost.
     """
 
     cases: Mapping[str, Sequence[int]]
@@ -44,7 +44,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How many tasks of a case have started."""
+    """The number of started tasks of a case."""
 
     case: str
     started: int
@@ -57,8 +57,8 @@ class Outcome:
     Attributes:
         case: its name.
         due_ms: due times, in milliseconds since 1970.
-        started_ms: first starts, rounded down to a millisecond, in the same order; `None` of a task that is lost.
-        processor_seconds: of all processes of the scheduler and of what it stores its tasks in, from the creation on.
+        started_ms: first starts, rounded down to a millisecond, in the same order; `None` for a lost task.
+        processor_seconds: CPU seconds of all processes of the scheduler and its storage, from the creation on.
     """
 
     case: str
@@ -68,52 +68,52 @@ class Outcome:
 
 
 class CreatedTooLate(RuntimeError):
-    """Tasks were due before all were created: what they say about lateness would be about the creation."""
+    """Tasks were due before all were created, so their lateness would measure the creation."""
 
     def __init__(self, case: str) -> None:
         super().__init__(f"{case}: the first tasks were due before the last were created")
 
 
 class WorkerNotReady(RuntimeError):
-    """No task of those before the measurement has run."""
+    """No warm-up task has run."""
 
     def __init__(self, started: int) -> None:
         super().__init__(f"{started} of {_WARM_TASKS} tasks that warm it up have run")
 
 
 def note(number: int) -> None:
-    """The work of a task: note that it has started."""
+    """The work of a task: record its start."""
     started_ms = time.time_ns() // 1_000_000
-    # Appending a short line is one write: processes and threads do not mix theirs.
+    # Appending a short line is one write, so lines of concurrent processes do not mix.
     with Path(os.environ[START_FILE]).open("ab", buffering=0) as file:
         file.write(b"%d %d\n" % (number, started_ms))
 
 
 def read_plan() -> Plan:
-    """The plan that the comparison has sent."""
+    """Read the plan sent by the comparison."""
     return Plan(**json.load(sys.stdin))
 
 
 def send(message: Progress | Outcome) -> None:
-    """Tell the comparison."""
+    """Send a message to the comparison."""
     print(json.dumps(asdict(message)), flush=True)
 
 
 def received(line: str) -> Progress | Outcome:
-    """What a program has sent."""
+    """Parse a message of a program."""
     fields = json.loads(line)
     return Outcome(**fields) if "due_ms" in fields else Progress(**fields)
 
 
 def processor_seconds() -> float:
-    """The processor time of this process and of all below it, with those that have ended."""
+    """The CPU time of this process and all its descendants, including ended ones."""
     this = psutil.Process()
     total = 0.0
     for process in (this, *this.children(recursive=True)):
         try:
             total += sum(process.cpu_times()[:4])
         except psutil.NoSuchProcess:
-            # Its time is among that of its parent's children now.
+            # Its time is now included in that of its parent's children.
             continue
     return total
 
@@ -122,11 +122,11 @@ def measure(create: Callable[[Sequence[tuple[int, datetime]]], None]) -> None:
     """Carry out the plan.
 
     Args:
-        create: creates tasks, each of which calls `note` with its number at its due time.
+        create: creates tasks that each call `note` with their number at their due time.
 
     Raises:
-        CreatedTooLate: by the first due time, not all were created.
-        WorkerNotReady: the first few tasks have not run within a minute.
+        CreatedTooLate: the first due time came before all were created.
+        WorkerNotReady: the warm-up tasks have not run within a minute.
     """
     plan = read_plan()
     warm = _outcome(

@@ -1,4 +1,4 @@
-"""The schedulers that are compared, and how the program of each is run."""
+"""The compared schedulers, and how to run their programs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _REDIS = "redis-server"
 
 
 class ProgramFailed(RuntimeError):
-    """The program of a scheduler ended without all of its outcomes."""
+    """The program of a scheduler ended without sending all outcomes."""
 
     def __init__(self, errors: str) -> None:
         super().__init__(errors.strip().rpartition("\n")[2] or "it has printed nothing")
@@ -40,13 +40,13 @@ class Scheduler:
 
     Attributes:
         key: in `results.json`.
-        package: whose version is in `requirements.txt`.
-        program: file of `programs`, with its arguments.
-        title: of a row, without the version.
-        stores: where it keeps tasks that are not due yet.
-        waits: how it learns that a task is due, as configured.
-        at_once: how many tasks its worker runs at once.
-        server: a program that the user installs, if it needs one.
+        package: name of its package in `requirements.txt`.
+        program: file in `programs`, with arguments.
+        title: row title, without the version.
+        stores: where it stores tasks that are not due yet.
+        waits: how it detects that a task is due, as configured.
+        at_once: concurrent tasks of its worker.
+        server: a server program that the user must install, if any.
     """
 
     key: str
@@ -60,19 +60,19 @@ class Scheduler:
 
     @property
     def name(self) -> str:
-        """The title with the version that is installed."""
+        """The title with the installed version."""
         return " ".join(filter(None, (self.title, _versions().get(self.package))))
 
     @property
     def is_missing(self) -> bool:
-        """Whether a server that the user installs is not there."""
+        """Whether a required server is not installed."""
         return bool(self.server) and shutil.which(self.server) is None
 
     def measured(self, plan: Plan, show: Callable[[Progress], None]) -> Mapping[str, Outcome]:
-        """Run its program, and give the outcomes by case.
+        """Run its program, and return the outcomes by case.
 
         Raises:
-            ProgramFailed: not all outcomes came.
+            ProgramFailed: not all outcomes were received.
         """
         if self.package == _DUETIME:
             command, path = [sys.executable, "-m", "bench.scheduler_comparison.duetime_program"], None
@@ -107,7 +107,7 @@ def _outcomes(process: subprocess.Popen[str], plan: Plan, show: Callable[[Progre
 
 
 def _python() -> Path:
-    """Python with the schedulers."""
+    """The Python interpreter with the schedulers installed."""
     return programs_of("schedulers", (HERE / "requirements.txt").read_text()) / "python"
 
 

@@ -23,24 +23,24 @@ if TYPE_CHECKING:
 
 MOST_DAYS = 400
 MOST_BYTES = 2_000_000_000
-"""Of compressed objects, which one query may read: they are downloaded first."""
+"""Most bytes of compressed objects that one query downloads and reads."""
 _AT_ONCE = 8
 
 
 class ArchiveQueryInvalid(ClientError, ValueError):
-    """The query cannot be run: a condition that is no SQL, an unknown column, or too many days."""
+    """The query cannot be run: the condition is not valid SQL, a column is unknown, or it covers too many days."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveQuery:
-    """Which archived tasks are wanted.
+    """A query for archived tasks.
 
     Attributes:
-        first: the first day on which they ended, in UTC.
+        first: the first day, in UTC, on which they ended.
         last: the last one.
         where: a condition of SQL, as DuckDB takes it, over `archive_columns.COLUMNS`.
-        columns: what is wanted of them.
-        limit: most tasks; those that ended last come first.
+        columns: the columns to return.
+        limit: the maximum number of tasks; those that ended last come first.
     """
 
     first: date
@@ -50,7 +50,7 @@ class ArchiveQuery:
     limit: int = 100
 
     def __post_init__(self) -> None:
-        """Reject what could not be run."""
+        """Validate the columns and the range of days."""
         days = (self.last - self.first).days + 1
         if not 1 <= days <= MOST_DAYS:
             raise ArchiveQueryInvalid(
@@ -61,9 +61,9 @@ class ArchiveQuery:
 
     @property
     def sql(self) -> str:
-        """The query. A task that is there twice is there once in its result."""
+        """The SQL of the query. A task that is archived twice appears once in the result."""
         names = ", ".join(f'"{name}"' for name in self.columns)
-        # A condition may end with a comment.
+        # On a line of its own, because a condition may end with a comment.
         found = f"SELECT DISTINCT ON (id, version) * FROM tasks WHERE (\n{self.where}\n)"  # noqa: S608 - SQL by design
         return f"SELECT {names} FROM ({found}) ORDER BY finished_at DESC, id LIMIT {self.limit:d}"  # noqa: S608 - same
 
@@ -79,14 +79,14 @@ class Archive:
         self._objects = objects
 
     def query(self, query: ArchiveQuery, progress: Callable[[int, int], None]) -> list[dict[str, Any]]:
-        """Run a query: instants are texts as the API writes them, JSON is parsed.
+        """Run a query; times are returned as the API's text, and JSON is parsed.
 
         Args:
-            query: what is wanted.
-            progress: told how many bytes are downloaded, and of how many.
+            query: the query to run.
+            progress: called with the bytes downloaded so far and in total.
 
         Raises:
-            ArchiveQueryInvalid: the condition is no SQL, or the days hold too much.
+            ArchiveQueryInvalid: the condition is not valid SQL, or the days hold too much data.
         """
         with TemporaryDirectory(prefix="duetime-archive-") as folder:
             files = self._download(query, Path(folder), progress)
@@ -117,10 +117,10 @@ class Archive:
 
 
 def run(query: ArchiveQuery, files: Sequence[Path], folder: Path) -> list[dict[str, Any]]:
-    """Run a query over files of the archive, which are in a folder.
+    """Run a query over archive files in a folder.
 
     Raises:
-        ArchiveQueryInvalid: the condition is no SQL, or reads something else than these files.
+        ArchiveQueryInvalid: the condition is not valid SQL, or reads anything other than these files.
     """
     # An extra, and it takes longer to import than all the rest.
     import duckdb  # noqa: PLC0415 - see the line above
@@ -140,7 +140,7 @@ def run(query: ArchiveQuery, files: Sequence[Path], folder: Path) -> list[dict[s
 
 
 def _open(connection: DuckDBPyConnection, files: Sequence[Path], folder: Path) -> None:
-    """Make the files a view, and let nothing else be read or written from then on."""
+    """Create a view of the files, and block all other reads and writes."""
     columns = ", ".join(f'"{name}" {kind}' for name, kind in COLUMNS.items())
     connection.execute(f"SET allowed_directories = [{_quoted(str(folder))}]")
     connection.execute("SET enable_external_access = false")

@@ -1,4 +1,4 @@
-"""The columns of the archive of ended tasks: the fields of its lines, with the types that queries see them in."""
+"""The columns of the archive of ended tasks: the fields of its lines, with their DuckDB types."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TYPES = {str: TEXT, bool: BOOLEAN, int: INTEGER, datetime: INSTANT}
 
 
 def _type_of(annotation: Any) -> str:  # noqa: ANN401 - a type
-    """The type of a field, which may be null; what is neither a text, a number nor a time is JSON."""
+    """The DuckDB type of a nullable field; anything but text, numbers and times is JSON."""
     choices = get_args(annotation) if isinstance(annotation, UnionType) else (annotation,)
     type_, *_ = (each for each in choices if each is not type(None))
     return _TYPES.get(type_, JSON)
@@ -32,4 +32,4 @@ COLUMNS: Mapping[str, str] = {
 }
 """DuckDB's type of each column. Instants are in UTC."""
 SHOWN = ("finished_at", "id", "type", "state", "attempt", "lateness_ms", "error")
-"""What a table shows, unless other columns are named."""
+"""The columns of a table by default."""

@@ -1,4 +1,4 @@
-"""Where the archive's objects are: in its bucket, or in a folder with a copy of them."""
+"""Sources of archive objects: the bucket, or a folder that holds a copy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BUCKET_OUTPUT = "ArchiveBucketName"
 
 @dataclass(frozen=True, slots=True)
 class ArchivedObject:
-    """An object of the archive, by its key, and its size in bytes."""
+    """The key of an archive object, and its size in bytes."""
 
     key: str
     size: int
@@ -28,11 +28,11 @@ class ArchiveObjects(Protocol):
     """Objects of the archive."""
 
     def of_day(self, day: date) -> Iterator[ArchivedObject]:
-        """The objects with tasks that ended on a day, in UTC."""
+        """List the objects with tasks that ended on a UTC day."""
         ...
 
     def read(self, key: str) -> bytes:
-        """An object as it is stored, compressed."""
+        """Return the compressed bytes of an object."""
         ...
 
 
@@ -80,12 +80,12 @@ class FolderObjects:
 
 
 def prefix_of(day: date) -> str:
-    """What the keys of a day's objects begin with."""
+    """The key prefix of a day's objects."""
     return f"{PREFIX}day={day.isoformat()}/"
 
 
 def days_between(first: date, last: date) -> list[date]:
-    """All days from one to another, both included."""
+    """All days from one to another, inclusive."""
     return [first + timedelta(days=number) for number in range((last - first).days + 1)]
 
 

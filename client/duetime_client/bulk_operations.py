@@ -1,4 +1,4 @@
-"""`client.bulk_operations`: changes of many tasks that continue after the response to their request."""
+"""`client.bulk_operations`: changes of many tasks that run in the background."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GROWTH = 1.5
 
 
 class BulkOperation(ResponseModel):
-    """A bulk operation and its progress: tasks that were scanned, that match, and of those affected or rejected."""
+    """A bulk operation and its progress: the number of tasks scanned, matched, affected and rejected."""
 
     id: str
     kind: BulkOperationKind
@@ -57,7 +57,7 @@ class BulkOperationOperations(Resource):
 
     @Operation
     def get(self, operation_id: str) -> Request[BulkOperation]:
-        """A bulk operation as it is now."""
+        """Get the current state of a bulk operation."""
         return get_bulk_operation(operation_id)
 
     @Operation
@@ -67,12 +67,12 @@ class BulkOperationOperations(Resource):
 
     @Operation
     def cancel(self, operation_id: str) -> Request[BulkOperation]:
-        """Stop a bulk operation; what it has done stays done."""
+        """Stop a bulk operation; changes already made are kept."""
         return Request("POST", f"{_path_of(operation_id)}/cancel", one(BulkOperation), repeatable=True)
 
     @Stream
     def follow(self, operation_id: str) -> Items[BulkOperation]:
-        """The operation as it is now, and again each time it is polled, until it has ended."""
+        """Yield the current state of the operation at each poll until it has ended."""
         pause = FIRST_PAUSE
         while True:
             operation = yield from self._session.send(get_bulk_operation(operation_id))

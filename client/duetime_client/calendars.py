@@ -1,4 +1,4 @@
-"""`client.calendars`: the days and times at which scheduled tasks may not run, or may."""
+"""`client.calendars`: the days and times at which scheduled tasks may or may not run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ class CalendarOperations(Resource):
     def put(self, name: str, /, *, if_match: str | None = None, **fields: Unpack[CalendarFields]) -> Request[Calendar]:
         """Create a calendar, or replace it completely; schedules that name it apply it from then on.
 
-        With `if_match`, replace it only if it still has that `etag`; a lost response is not followed by another try.
+        With `if_match`, replace it only if it still has that `etag`; the request is not retried if its response is
+        lost.
         """
         headers, is_repeatable = guard(if_match), if_match is None
         return Request("PUT", path_of(name), _calendar, body=body_of(fields), headers=headers, repeatable=is_repeatable)

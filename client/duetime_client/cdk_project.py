@@ -1,4 +1,4 @@
-"""A project that the AWS CDK deploys: its folder, its command, and the stacks that it synthesises."""
+"""An AWS CDK project: its folder, its command, and the stacks that it synthesises."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 _PROJECT_FILE = "cdk.json"
 _STACK = "aws:cloudformation:stack"
 OUTPUT = Path("build", "deploy")
-"""Where a deployment's templates and assets are, in the folder of the project."""
+"""The output folder for templates and assets, relative to the project."""
 
 
 class ProjectNotFound(ClientError):
-    """There is nothing here that the CDK could deploy."""
+    """No CDK project was found here."""
 
 
 class CdkFailed(ClientError):
-    """The CDK's command ended with an error, which it has printed."""
+    """The CDK command failed; its own output shows the error."""
 
     def __init__(self, step: str, code: int) -> None:
         super().__init__(f"cdk {step} failed with exit code {code}")
 
 
 class StackNotFound(ClientError):
-    """The project has no stack of that name, or several, and none is named."""
+    """The project has no stack of that name, or it has several and none was named."""
 
 
 def _run(command: Sequence[str], folder: Path) -> int:
@@ -51,7 +51,7 @@ class CdkProject:
     run: Callable[[Sequence[str], Path], int] = _run
 
     def synthesize(self, environment: str) -> Sequence[str]:
-        """Write the templates of an environment; the names of its stacks.
+        """Write the templates of an environment, and return the names of its stacks.
 
         Raises:
             CdkFailed: the app rejects it.
@@ -73,11 +73,11 @@ class CdkProject:
         self._cdk("diff", stack, "--app", str(OUTPUT), "--method", "template", "--exclusively")
 
     def prepare(self, stack: str, change_set: str) -> None:
-        """Upload the assets, and make a change set; it is not made if there is nothing to change."""
+        """Upload the assets and create a change set, unless there is nothing to change."""
         self._deploy("prepare-change-set", stack, change_set)
 
     def execute(self, stack: str, change_set: str) -> None:
-        """Carry out the change set that was made: nothing but what it says."""
+        """Execute exactly the prepared change set."""
         self._deploy("execute-change-set", stack, change_set)
 
     def _deploy(self, method: str, stack: str, change_set: str) -> None:
@@ -91,10 +91,10 @@ class CdkProject:
 
 
 def project_here(start: Path | None = None) -> CdkProject:
-    """The project that a folder, by default the working directory, belongs to.
+    """Find the project that a folder belongs to; by default the working directory.
 
     Raises:
-        ProjectNotFound: it belongs to none, or the CDK's command is not installed.
+        ProjectNotFound: there is no project, or the CDK command is not installed.
     """
     here = (start or Path.cwd()).resolve()
     for folder in (here, *here.parents):
@@ -113,7 +113,7 @@ def chosen_stack(stacks: Sequence[str], name: str) -> str:
     """The stack to deploy.
 
     Raises:
-        StackNotFound: there is none of that name, or several, and none is named.
+        StackNotFound: there is none of that name, or there are several and none was named.
     """
     if name in stacks:
         return name

@@ -26,7 +26,7 @@ class ChangeSets:
         self._stack = stack
 
     def describe(self, name: str) -> list[Mapping[str, Any]]:
-        """What `DescribeChangeSet` answers, page by page; nothing if there is no such change set.
+        """The pages of `DescribeChangeSet`; none if there is no such change set.
 
         Raises:
             ChangeSetUnreadable: it cannot be read.
@@ -37,7 +37,7 @@ class ChangeSets:
             raise ChangeSetUnreadable(name, 'it needs botocore: pip install "duetime-client[aws]"') from None
 
     def delete(self, name: str) -> None:
-        """Delete a change set that was not carried out."""
+        """Delete a change set that was not executed."""
         self._client().delete_change_set(StackName=self._stack, ChangeSetName=name)
 
     def _pages(self, name: str) -> Iterator[Mapping[str, Any]]:

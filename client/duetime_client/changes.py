@@ -1,4 +1,4 @@
-"""Following changes over a WebSocket, and by polling where there is none."""
+"""Watching changes over a WebSocket, or by polling where no WebSocket is available."""
 
 from __future__ import annotations
 
@@ -38,26 +38,26 @@ MINE = "mine"
 """The topic of all tasks of the caller."""
 
 REREAD_AFTER = timedelta(seconds=30)
-"""How long a lost message can go unnoticed: what is watched is read again this often."""
+"""Interval between full readings, which bounds how long a lost message goes unnoticed."""
 STALE_REREAD_AFTER = timedelta(seconds=1)
-"""How soon after a reading what is told to be stale is read again: a flood of changes tells it many times a second."""
+"""Shortest interval between readings of stale entries; many changes can report staleness several times a second."""
 PING_AFTER = timedelta(minutes=5)
 """API Gateway closes a connection on which nothing is sent for ten minutes."""
 RENEW_AFTER = timedelta(hours=1, minutes=55)
-"""It closes each connection after two hours: a new one is opened before that."""
+"""API Gateway closes each connection after two hours; a new one is opened earlier."""
 RECEIVE_SECONDS = 5.0
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 _REREAD = 100
-"""Most tasks of a list that are read again; those further behind are told of by messages only."""
+"""Number of listed tasks that are read again; changes of later ones arrive by message only."""
 _CONTENTS = frozenset({"payload", "result", "content_expired"})
 _REF = "1"
 _REJECTIONS = frozenset({"fields_invalid", "subscriptions_full"})
-"""Codes that another connection would be answered, too."""
+"""Error codes that another connection would receive as well."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A record as it is now. Those of one record come in the order of their versions; of several, some may be left out.
+    """The current state of a record. A record's changes arrive in version order; intermediate ones may be skipped.
 
     Attributes:
         id: Id of the task, or name of the schedule.
@@ -73,7 +73,7 @@ class Change:
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing more is to come, if it is a task."""
+        """Whether the record was deleted, or is a task that has ended; no more changes follow."""
         return self.item is None or (self.item.get("state") in TERMINAL and self.item.get("finished_at") is not None)
 
 
@@ -87,15 +87,15 @@ class SubscriptionRejected(ClientError):
 
 @dataclass
 class Watch:
-    """One subscription, over as many connections as it takes.
+    """One subscription, which reconnects as often as necessary.
 
     Attributes:
         topic: What is watched.
         subscription: Fields of the message that subscribes, besides its topic.
-        address: Where to connect, each time.
-        read: Reads over REST what is watched.
+        address: Steps that return the URL of each new connection.
+        read: Reads the watched records over REST.
         now: The time.
-        jitter: A number from 0, less than 1.
+        jitter: Returns a number in [0, 1).
     """
 
     topic: str
@@ -109,10 +109,10 @@ class Watch:
     _pause: float = FIRST_PAUSE
 
     def changes(self) -> Items[Change]:
-        """Changes as they come; they end with the task or topology that is watched.
+        """Changes as they arrive, until the watched task or topology ends.
 
         Raises:
-            ApiError: What is watched does not exist, or the caller is rejected.
+            ApiError: The watched record does not exist, or the caller is rejected.
             SubscriptionRejected: The filter is not valid, or there are too many subscriptions.
         """
         while True:
@@ -126,21 +126,21 @@ class Watch:
                 return
 
     def _received(self) -> Generator[Step | Item[Change], Any, bool]:
-        """What comes over one connection, until it ends; whether nothing more is to come."""
+        """Yield the changes from one connection; returns whether the subject has ended."""
         yield OpenConnection((yield from self.address()))
         yield SendMessage({"do": "subscribe", "ref": _REF, "topic": self.topic, **self.subscription})
         opened = read_at = pinged_at = self.now()
-        # What was written between the last reading and the subscription.
+        # Covers writes between the last reading and the subscription.
         is_over = yield from self._reread(is_connected=True)
         is_stale = False
         while not is_over and self.now() < opened + RENEW_AFTER:
-            # What is stale does not wait for the next message.
+            # Stale entries are read without waiting for the next message.
             seconds = STALE_REREAD_AFTER.total_seconds() if is_stale else RECEIVE_SECONDS
             frame = (yield ReceiveMessage(seconds)) or {}
             is_over = yield from self._handed_out(_changes_in(frame), is_connected=True)
             is_stale = is_stale or frame.get("kind") == "stale"
             if not is_over and self.now() >= read_at + (STALE_REREAD_AFTER if is_stale else REREAD_AFTER):
-                # What comes during the reading may be newer than it.
+                # Messages that arrive during the reading may be newer.
                 is_stale = False
                 is_over = yield from self._reread(is_connected=True)
                 read_at = self.now()
@@ -151,7 +151,7 @@ class Watch:
         return is_over
 
     def _reread(self, *, is_connected: bool = False) -> Generator[Step | Item[Change], Any, bool]:
-        """What has changed since it was read or told of before; of a list, its first reading only says what is old."""
+        """Read again and yield the changes; the first reading of a list only records versions."""
         try:
             found = yield from self.read()
         except ApiError as error:
@@ -170,7 +170,7 @@ class Watch:
     def _handed_out(
         self, changes: Iterable[Change], *, is_connected: bool
     ) -> Generator[Step | Item[Change], Any, bool]:
-        """Hand out what is new of some changes; whether nothing more is to come."""
+        """Yield the changes that are new; returns whether the subject has ended."""
         subject = self.topic.partition(":")[2] if self.topic.startswith(("task:", "topology:")) else None
         for change in self._new(changes):
             if is_connected:
@@ -181,7 +181,7 @@ class Watch:
         return False
 
     def _new(self, changes: Iterable[Change]) -> Iterator[Change]:
-        """Of each record, what is newer than all that was handed out."""
+        """The changes with a newer version than the last one yielded for the record."""
         for change in changes:
             if change.version > self._versions.get(change.id, 0):
                 self._versions[change.id] = change.version
@@ -216,7 +216,7 @@ def _address(session: Session) -> Steps[str]:
 
 
 def _read(session: Session, topic: str, filters: TaskFilter) -> Steps[list[Change]]:
-    """What is watched, as it is now: the task, the topology and its nodes, the runs of a schedule, or the latest tasks.
+    """Read the task, the topology and its nodes, the runs of a schedule, or the latest tasks.
 
     Raises:
         ApiError: It does not exist.
@@ -258,5 +258,5 @@ def _changes_in(frame: Mapping[str, Any]) -> Iterator[Change]:
         case {"kind": "error", "code": str(code)}:
             if code in _REJECTIONS:
                 raise SubscriptionRejected(code, str(frame.get("detail", "")))
-            # Another connection may do, or the next reading says that there is nothing to watch.
+            # Another connection may work; otherwise the next reading reports that the record is gone.
             raise Unreachable("the WebSocket API", code, sent=True)

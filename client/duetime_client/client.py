@@ -1,6 +1,6 @@
-"""The clients: `Client`, whose methods wait, and `AsyncClient`, whose methods are awaited.
+"""The clients: `Client` (blocking) and `AsyncClient` (asynchronous).
 
-Each resource is imported when it is first used: what it reads responses with takes longer to import than all the rest.
+Each resource is imported on first use, because the models of responses take longer to import than everything else.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ class Client:
         url: The address of the API.
         auth: How requests are authenticated: `BearerToken`, or `SigV4` of `duetime_client.sigv4`.
         owner: Owner of the tasks, for a deployment without authentication.
-        timeout: How long one request may take, in seconds, of which at most 5 to connect.
+        timeout: Timeout of one request in seconds, of which at most 5 to connect.
         retries: How often requests are retried, where that is safe; three times by default.
-        sleep: Waits for so many seconds.
-        random_source: A number from 0, less than 1.
+        sleep: Waits for the given number of seconds.
+        random_source: Returns a number in [0, 1).
         now: The time.
         connect: Opens a WebSocket.
         http_transport: Sends HTTP requests.
@@ -96,7 +96,7 @@ class Client:
 
     @property
     def page_listeners(self) -> list[Callable[[PageRead], object]]:
-        """Functions that are called with each page that a list was read from: a filtered list may take many."""
+        """Callbacks for each page read of a list; a filtered list may need many pages."""
         return self._runner.session.page_listeners
 
     @cached_property
@@ -136,7 +136,7 @@ class Client:
 
     @cached_property
     def locks(self) -> Locks:
-        """Locks: who holds them, and who waits."""
+        """Locks, their holders and waiting tasks."""
         from duetime_client.locks import Locks
 
         return Locks(self._runner)
@@ -157,7 +157,7 @@ class Client:
 
     @cached_property
     def bulk_operations(self) -> BulkOperations:
-        """Bulk operations: changes of many tasks that are on their way."""
+        """Bulk operations: background changes of many tasks."""
         from duetime_client.bulk_operations import BulkOperations
 
         return BulkOperations(self._runner)
@@ -185,7 +185,7 @@ class Client:
 
     @cached_property
     def dispatch(self) -> DispatchResource:
-        """How far dispatch has come."""
+        """Progress of dispatch: the last tick and the queue lengths."""
         from duetime_client.dispatch_status import DispatchResource
 
         return DispatchResource(self._runner)
@@ -199,11 +199,10 @@ class Client:
 
 
 class AsyncClient:
-    """A deployment, for coroutines. Close it with `aclose`, or use it with `async with`.
+    """A deployment, for asynchronous code. Close it with `aclose`, or use it with `async with`.
 
-    Its arguments, resources and methods are those of `Client`: there they are described. What returns an iterator there
-    returns an asynchronous one here, and everything else is awaited. `sleep`, `connect` and `http_transport` are
-    asynchronous, too.
+    Its arguments, resources and methods are those of `Client`. Methods that return an iterator there return an
+    asynchronous iterator here; all others are awaited. `sleep`, `connect` and `http_transport` are asynchronous, too.
     """
 
     def __init__(  # noqa: PLR0913 - what it runs on, for tests to exchange
@@ -244,7 +243,7 @@ class AsyncClient:
 
     @property
     def page_listeners(self) -> list[Callable[[PageRead], object]]:
-        """Functions that are called with each page that a list was read from: a filtered list may take many."""
+        """Callbacks for each page read of a list; a filtered list may need many pages."""
         return self._runner.session.page_listeners
 
     @cached_property
@@ -284,7 +283,7 @@ class AsyncClient:
 
     @cached_property
     def locks(self) -> AsyncLocks:
-        """Locks: who holds them, and who waits."""
+        """Locks, their holders and waiting tasks."""
         from duetime_client.locks import AsyncLocks
 
         return AsyncLocks(self._runner)
@@ -305,7 +304,7 @@ class AsyncClient:
 
     @cached_property
     def bulk_operations(self) -> AsyncBulkOperations:
-        """Bulk operations: changes of many tasks that are on their way."""
+        """Bulk operations: background changes of many tasks."""
         from duetime_client.bulk_operations import AsyncBulkOperations
 
         return AsyncBulkOperations(self._runner)
@@ -333,7 +332,7 @@ class AsyncClient:
 
     @cached_property
     def dispatch(self) -> AsyncDispatchResource:
-        """How far dispatch has come."""
+        """Progress of dispatch: the last tick and the queue lengths."""
         from duetime_client.dispatch_status import AsyncDispatchResource
 
         return AsyncDispatchResource(self._runner)

@@ -1,4 +1,4 @@
-"""`client.settings`: what the deployment allows its callers."""
+"""`client.settings`: the deployment's limits and allowed targets, for its callers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class PulledType(ResponseModel):
 
 
 class UsableSecret(ResponseModel):
-    """A secret that HTTP targets may be called with, and the hosts that it is sent to."""
+    """A secret that HTTP targets may use, and the hosts it may be sent to."""
 
     name: str
     hosts: list[str] = Field(default_factory=list)
@@ -35,11 +35,11 @@ class LogLocation(ResponseModel):
 
 
 class DeploymentSettings(ResponseModel):
-    """What the deployment allows, and who the caller is to it.
+    """What the deployment allows, and how it identifies the caller.
 
     Attributes:
         owner: The caller, as the owner of its tasks.
-        handler_types: Types with a Python handler; nothing if they are not known.
+        handler_types: Types with a Python handler; `None` if unknown.
     """
 
     owner: str
@@ -66,7 +66,7 @@ class SettingsOperations(Resource):
 
     @Operation
     def get(self) -> Request[DeploymentSettings]:
-        """What the deployment allows, how long it keeps tasks, and who the caller is to it."""
+        """Get the allowed targets, retention periods and the caller's owner name."""
         return Request("GET", SETTINGS, one(DeploymentSettings))
 
 

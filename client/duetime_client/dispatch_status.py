@@ -1,4 +1,4 @@
-"""`client.dispatch`: how far dispatch has come, for operators."""
+"""`client.dispatch`: progress of dispatch, for operators."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ DISPATCH = "/v1/dispatch"
 
 
 class Queue(ResponseModel):
-    """About how many messages a queue has.
+    """The approximate number of messages in a queue.
 
     Attributes:
-        priority: Of its tasks; nothing for the queue of a pulled type.
+        priority: Priority of its tasks; `None` for the queue of a pulled type.
         pulled_type: The type that pull workers lease from it.
     """
 
@@ -28,11 +28,11 @@ class Queue(ResponseModel):
 
 
 class DispatchStatus(ResponseModel):
-    """How far dispatch has come, of the tasks of all owners.
+    """Progress of dispatch for the tasks of all owners.
 
     Attributes:
-        last_tick_at: The minute in which the trigger last read all that it should have read by then.
-        dispatched_until: What was due before is on queues.
+        last_tick_at: The last minute whose tick read all records that were due for dispatch.
+        dispatched_until: All tasks due before this time are on queues.
     """
 
     last_tick_at: datetime | None = None

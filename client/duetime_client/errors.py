@@ -28,7 +28,7 @@ class CredentialsMissing(ClientError):
 
 
 class Unreachable(ClientError):
-    """The API did not respond; `sent` says whether it may have received the request nevertheless."""
+    """The API did not respond; `sent` is true if it may still have received the request."""
 
     def __init__(self, url: str, reason: str, *, sent: bool) -> None:
         super().__init__(f"cannot reach {url}: {reason}")
@@ -43,12 +43,12 @@ class InvalidField:
     field: str
     reason: str
     code: str = ""
-    """What kind of fault it is: `required`, `unknown_field`, `out_of_range` and so on; empty if the API did not say."""
+    """The kind of fault, such as `required`, `unknown_field` or `out_of_range`; empty if the API gave none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """The API's description of an error: an RFC 9457 problem, or what could be read of another response."""
+    """An RFC 9457 problem, or the closest equivalent for another error response."""
 
     status: int
     code: str
@@ -59,7 +59,7 @@ class Problem:
 
 
 class ApiError(ClientError):
-    """The API responded with an error; there are subclasses for those that callers handle differently."""
+    """The API responded with an error; subclasses exist for errors that callers handle differently."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(f"{problem.detail} ({problem.status} {problem.code})")
@@ -107,11 +107,11 @@ class Conflict(ApiError):
 
 
 class PreconditionFailed(ApiError):
-    """It has changed since the version that the request named in `if_match`."""
+    """The resource has changed since the version given in `if_match`."""
 
 
 class RateLimited(ApiError):
-    """The API rejected the request and all of its retries, because there are too many; see `retry_after`."""
+    """The API rejected the request and all retries because of its rate limit; see `retry_after`."""
 
 
 class ServerError(ApiError):
@@ -123,7 +123,7 @@ class UnexpectedResponse(ApiError):
 
 
 class WaitTimeout(ClientError, TimeoutError):
-    """The outcome of a task is not known in time. The task goes on."""
+    """The outcome of a task was not known in time. The task continues."""
 
     def __init__(self, task_id: str, state: str, seconds: float) -> None:
         super().__init__(f"task {task_id} is {state} after {seconds:g} s")

@@ -15,7 +15,7 @@ from duetime_client.task import Failure, ResponseModel
 
 
 class Gate(ResponseModel):
-    """Something that a task waits for: passed, waited for now, or ahead of it."""
+    """A condition of a task's start: passed, current or still ahead."""
 
     name: GateName
     state: GateState
@@ -24,7 +24,7 @@ class Gate(ResponseModel):
     until: datetime | None = None
     duration_ms: int | None = None
     waits_for: Mapping[str, object] | None = None
-    """What holds the task there, as data: the lock, the switch, the circuit and so on that is not `None`."""
+    """The lock, switch, circuit or other cause that holds the task at this gate; the others are `None`."""
 
 
 class TaskExplanation(ResponseModel):

@@ -1,4 +1,4 @@
-"""Cancelling, updating and retrying many tasks by a filter: one request, followed until it is complete."""
+"""Cancelling, updating and retrying all tasks that match a filter, followed to completion."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _COUNTS = ("examined", "matched", "affected")
 
 
 class FilterActionResult(ResponseModel):
-    """What was done since the previous result: tasks that were scanned, that matched, and of those changed or rejected.
+    """Progress since the previous result: the number of tasks scanned, matched, changed and rejected.
 
-    `operation_id` names the bulk operation that is running, and `state` is its state; both are `None` if there is none.
+    `operation_id` and `state` identify the running bulk operation; both are `None` if there is none.
     `confirmation_token` is that of a dry run.
     """
 
@@ -61,8 +61,8 @@ class FilterActions(Resource):
         """Cancel every task that matches a filter; with `force`, request running ones to stop.
 
         Nothing is sent before the first result is requested from the iterator. For many tasks, the API starts a bulk
-        operation, which continues whether or not the iterator does: each result says what was done since the previous
-        one. An empty filter needs `all=True`.
+        operation, which continues even if the iteration stops; each result covers the time since the previous one. An
+        empty filter needs `all=True`.
 
         With `dry_run=True`, the tasks are only counted. Pass the `confirmation_token` of its results to the real
         request: it then changes no task that was created since.
@@ -101,7 +101,7 @@ def retry_by_filter(
 def filter_action_results(
     session: Session, path: str, body: dict[str, object], token: str | None = None
 ) -> Items[FilterActionResult]:
-    """Send a request by filter, and yield what is done until it is complete."""
+    """Send a request by filter, and yield its progress until it is complete."""
     while True:
         request = {**body, "next_token": token} if token else body
         # A retry with the same key starts no second operation.
@@ -115,7 +115,7 @@ def filter_action_results(
         yield Item(result)
         token = result.next_token
         if result.confirmation_token is not None:
-            # All pages of a dry run count the tasks of the same moment.
+            # All pages of a dry run count the tasks that existed at the same moment.
             body = {**body, "confirmation_token": result.confirmation_token}
         if token is None:
             return
@@ -129,7 +129,7 @@ def _result_or_operation(response: httpx.Response) -> FilterActionResult | BulkO
 
 
 def _followed(session: Session, operation: BulkOperation) -> Items[FilterActionResult]:
-    """What an operation has done, and then repeatedly what it has done since."""
+    """Yield an operation's progress so far, and then each difference until it has ended."""
     yield Item(_since(None, operation))
     pause = FIRST_PAUSE
     while True:
@@ -143,7 +143,7 @@ def _followed(session: Session, operation: BulkOperation) -> Items[FilterActionR
 
 
 def _since(before: BulkOperation | None, now: BulkOperation) -> FilterActionResult:
-    """What was done between two readings of an operation."""
+    """The progress between two readings of an operation."""
     counts = {name: getattr(now, name) - (getattr(before, name) if before else 0) for name in _COUNTS}
     known = before.refused if before else {}
     refused = {code: count - known.get(code, 0) for code, count in now.refused.items()}

@@ -1,4 +1,4 @@
-"""HTTP by httpx, which is imported with the first client that is made: its import takes a while."""
+"""HTTP with httpx, which is imported with the first client because the import is slow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
 def http_options(url: str, headers: Mapping[str, str], timeout: float | httpx.Timeout) -> dict[str, Any]:
-    """What both clients say to httpx."""
+    """The options of httpx that both clients share."""
     if not isinstance(timeout, httpx.Timeout):
         timeout = httpx.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS))
     parsed = httpx.URL(url)
@@ -37,13 +37,13 @@ def http_options(url: str, headers: Mapping[str, str], timeout: float | httpx.Ti
 
 @cache
 def _certificates(*, trust_env: bool) -> ssl.SSLContext:
-    """The certificate authorities that are trusted: all clients share them, since it takes long to read them."""
+    """The trusted certificate authorities, shared by all clients because loading them is slow."""
     return httpx.create_ssl_context(trust_env=trust_env)
 
 
 @cache
 def _no_certificates() -> ssl.SSLContext:
-    """For a client that never uses TLS: no certificate would be accepted."""
+    """A TLS context without trusted certificates, for clients that never use TLS."""
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 

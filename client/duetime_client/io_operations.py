@@ -1,7 +1,7 @@
-"""What the operations of the API do, step by step, without doing it: one description for both clients.
+"""The API's operations as steps without I/O, written once for both clients.
 
-An operation is a generator of steps. A runner (`io_runners`) carries out each and sends its result back: that of
-`Client` waits meanwhile, that of `AsyncClient` awaits.
+An operation is a generator of steps. A runner (`io_runners`) executes each step and sends its result back: blocking for
+`Client`, awaiting for `AsyncClient`.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Request(Generic[T]):
-    """A request of the API, and how its response is read.
+    """An API request, and the decoder of its response.
 
     Attributes:
         method: GET, POST and so on.
         path: With `/v1`.
         decode: Reads the result from a response, which is always a 2xx.
         query: Parameters.
-        body: Sent as JSON; bytes are sent unchanged, with the type of the headers.
-        headers: Besides those that the client sends with all requests.
+        body: Sent as JSON; bytes are sent unchanged, with the content type in `headers`.
+        headers: Sent in addition to those of every request.
         repeatable: Whether it may be sent twice. A GET may, and a request with an idempotency key.
     """
 
@@ -52,14 +52,14 @@ class HttpCall:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Wait for so many seconds."""
+    """Wait for the given number of seconds."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class OpenConnection:
-    """Open a WebSocket, which the following steps use; one that is open is closed."""
+    """Open the WebSocket that the following steps use; an open one is closed first."""
 
     url: str
 
@@ -73,7 +73,7 @@ class SendMessage:
 
 @dataclass(frozen=True, slots=True)
 class ReceiveMessage:
-    """Receive a message over the WebSocket; the result is `None` if there is none for so many seconds."""
+    """Receive a message over the WebSocket; the result is `None` after a timeout in seconds."""
 
     timeout: float
 
@@ -85,7 +85,7 @@ class CloseConnection:
 
 @dataclass(frozen=True, slots=True)
 class Item(Generic[T_co]):
-    """Hand a result to the caller, and go on when the caller asks for the next one."""
+    """Yield a result to the caller, and continue when the next one is requested."""
 
     value: T_co
 

@@ -1,4 +1,4 @@
-"""What carries out the steps of operations: by waiting for `Client`, by awaiting for `AsyncClient`."""
+"""Runners execute the steps of operations: blocking for `Client`, awaiting for `AsyncClient`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class Runner:
-    """Carries out steps while its caller waits. Threads may share it."""
+    """Executes steps and blocks the caller. Thread-safe."""
 
     def __init__(
         self, session: Session, http: httpx.Client, sleep: Callable[[float], object], connect: Connect
@@ -40,12 +40,12 @@ class Runner:
         self.connect = connect
 
     def run(self, steps: Steps[T]) -> T:
-        """The result of some steps."""
+        """Run steps and return their result."""
         with closing(self.stream(_with_result(steps))) as items:
             return next(items)
 
     def stream(self, steps: Items[T]) -> Generator[T]:
-        """The results of some steps, as they come."""
+        """Yield the results of steps as they become available."""
         with closing(steps), closing(_Devices(self)) as devices:
             outcome: Any = None
             error: Exception | None = None
@@ -65,14 +65,14 @@ class Runner:
 
 
 class _Devices:
-    """What the steps of one call use."""
+    """The connection and clock used by the steps of one call."""
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
         self._connection: LiveConnection | None = None
 
     def carry_out(self, step: Step) -> object:
-        """Carry out a step."""
+        """Execute one step."""
         match step:
             case HttpCall():
                 return self._call(step)
@@ -103,7 +103,7 @@ class _Devices:
 
 
 class AsyncRunner:
-    """Carries out steps while other coroutines run."""
+    """Executes steps asynchronously."""
 
     def __init__(
         self,
@@ -118,12 +118,12 @@ class AsyncRunner:
         self.connect = connect
 
     async def run(self, steps: Steps[T]) -> T:
-        """The result of some steps."""
+        """Run steps and return their result."""
         async with aclosing(self.stream(_with_result(steps))) as items:
             return await anext(items)
 
     async def stream(self, steps: Items[T]) -> AsyncGenerator[T]:
-        """The results of some steps, as they come."""
+        """Yield the results of steps as they become available."""
         with closing(steps):
             async with aclosing(_AsyncDevices(self)) as devices:
                 outcome: Any = None
@@ -144,14 +144,14 @@ class AsyncRunner:
 
 
 class _AsyncDevices:
-    """What the steps of one call use."""
+    """The connection and clock used by the steps of one call."""
 
     def __init__(self, runner: AsyncRunner) -> None:
         self._runner = runner
         self._connection: AsyncLiveConnection | None = None
 
     async def carry_out(self, step: Step) -> object:
-        """Carry out a step."""
+        """Execute one step."""
         match step:
             case HttpCall():
                 return await self._call(step)
@@ -182,5 +182,5 @@ class _AsyncDevices:
 
 
 def _with_result(steps: Steps[T]) -> Items[T]:
-    """The same steps, which hand out their result."""
+    """The same steps, yielding their result as an item."""
     yield Item((yield from steps))

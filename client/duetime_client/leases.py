@@ -33,17 +33,17 @@ class LeasedTask(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
     id: str
-    """The lease's id, for all that is said of it."""
+    """The lease's id, which all reports name."""
     expires_at: datetime
     checkpoint: object = None
-    """What an attempt that was paused has left; nothing otherwise."""
+    """The checkpoint of a paused attempt; `None` if there is none."""
     inputs: object = None
-    """Of a topology's node, the results of the parents that it named in `inputs`, by their names."""
+    """For a topology node, the results of the parents listed in its `inputs`, by name."""
     unacknowledged_leases: int = 0
-    """Leases of the task right before this one of whose workers nothing was heard."""
+    """Number of directly preceding leases of the task that no worker acknowledged."""
     task: Task
     lasts: timedelta = timedelta(0)
-    """How long the lease was to last at the time of the response, by the API's clock."""
+    """Remaining duration of the lease when the API responded, by its clock."""
 
 
 class LeaseState(BaseModel):
@@ -54,7 +54,7 @@ class LeaseState(BaseModel):
     task_id: str
     state: TaskState
     requested_action: RequestedAction | None = None
-    """What was requested of the attempt: `pause`, `cancel` or nothing."""
+    """The requested action: `pause`, `cancel` or `None`."""
     expires_at: datetime | None = None
     lasts: timedelta = timedelta(0)
 
@@ -76,10 +76,10 @@ class LeaseOperations(Resource):
         acknowledge_within_seconds: int | None = None,
         worker: str = "",
     ) -> Request[LeasedTasks]:
-        """Lease due tasks of pulled types; none, if none became due while it waited.
+        """Lease due tasks of pulled types; the list is empty if none became due during the wait.
 
-        It is not retried: if its response is lost, its tasks are leased nevertheless, until the leases expire. With
-        `acknowledge_within_seconds`, at most `lease_seconds`, that is soon, unless a heartbeat renews them before.
+        Not retried: if the response is lost, the tasks stay leased until the leases expire. With
+        `acknowledge_within_seconds` (at most `lease_seconds`) they expire that early unless a heartbeat renews them.
         """
         body: dict[str, object] = {
             "types": [*types],
@@ -94,9 +94,9 @@ class LeaseOperations(Resource):
 
     @Operation
     def renew(self, lease: str, percent: int | None = None, message: str = "") -> Request[LeaseState]:
-        """Renew a lease and report progress; `requested_action` of the response is what was requested meanwhile.
+        """Renew a lease and report progress; the response's `requested_action` may ask for a pause or a cancellation.
 
-        What cannot be written of the message is escaped, and a long one is cut.
+        Characters of the message that cannot be encoded are escaped, and a long message is cut.
         """
         told = printable(message, MAX_PROGRESS_MESSAGE_LENGTH)
         body: dict[str, object] = {} if percent is None else {"percent": percent, "message": told}
@@ -111,9 +111,9 @@ class LeaseOperations(Resource):
     def fail(
         self, lease: str, kind: str, message: str = "", *, retriable: bool = True, traceback: str = ""
     ) -> Request[LeaseState]:
-        """Report a failure, where it was raised, and whether another attempt may succeed.
+        """Report a failure with its traceback, and whether another attempt may succeed.
 
-        Whatever an error says can be reported: what cannot be written is escaped, and what is too long is cut.
+        Any error can be reported: characters that cannot be encoded are escaped, and long texts are cut.
         """
         body = {"error": error_document(kind, message), "retriable": retriable}
         told = writable(traceback[-_TRACEBACK_LENGTH:])[-_TRACEBACK_LENGTH:]
@@ -144,7 +144,7 @@ class AsyncLeases(LeaseOperations, AsyncResource):
 
 
 def _report(lease: str, what: str, body: dict[str, object] | None = None) -> Request[LeaseState]:
-    # Repeating a report under one lease changes nothing, so it may be retried.
+    # Repeating a report with the same lease changes nothing, so it may be retried.
     return Request("POST", f"{LEASES}/{segment(lease)}/{what}", _state, body=body, repeatable=True)
 
 
@@ -176,7 +176,7 @@ def _leased(response: httpx.Response, document: Any) -> LeasedTask:  # noqa: ANN
 
 
 def _lasts(response: httpx.Response, expires_at: datetime | None) -> timedelta:
-    """How long a lease lasts from its response on: by the sender's clock, as this machine's may be wrong."""
+    """Duration of a lease from the response on, by the API's clock, because this machine's may be wrong."""
     if expires_at is None:
         return timedelta(0)
     try:

@@ -1,6 +1,6 @@
-"""The values of fields that have a fixed set of them, as the API's document lists them.
+"""The values of enumerated fields, as listed in the API's OpenAPI document.
 
-A newer API may have more: responses are not rejected for that.
+A newer API may have more; responses with unknown values are accepted.
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 ActorType: TypeAlias = Literal["user", "schedule", "topology", "system"]
-"""Who did something to a task."""
+"""The kind of actor of an event."""
 AttemptOutcome: TypeAlias = Literal["succeeded", "retried", "failed", "lost", "paused", "cancelled", "rolled_back"]
 """How an attempt ended."""
 BulkOperationKind: TypeAlias = Literal["cancel", "update", "retry", "pause", "resume", "end", "delete"]
-"""What a bulk operation does to tasks."""
+"""The action of a bulk operation."""
 BulkOperationState: TypeAlias = Literal["running", "succeeded", "cancelled"]
 """Whether a bulk operation has ended."""
 CalendarMode: TypeAlias = Literal["excludes", "includes"]
@@ -67,7 +67,7 @@ GateName: TypeAlias = Literal[
 ]
 """What a task waits for."""
 GateState: TypeAlias = Literal["passed", "waiting", "ahead", "unknown"]
-"""Whether it is past that."""
+"""Whether the task has passed a gate, waits at it, or has it ahead."""
 OccurrenceOutcome: TypeAlias = Literal[
     "ran",
     "open",
@@ -86,19 +86,19 @@ OccurrenceOutcome: TypeAlias = Literal[
     "before_creation",
     "not_recorded",
 ]
-"""What became of a time of a schedule."""
+"""The outcome of one time of a schedule."""
 RequestedAction: TypeAlias = Literal["pause", "cancel"]
-"""What was requested of a running attempt."""
+"""The action requested of a running attempt."""
 RunStatus: TypeAlias = Literal[
     "planned", "waiting", "running", "succeeded", "failed", "cancelled", "skipped", "missed", "expired"
 ]
-"""What became of an occurrence."""
+"""The status of an occurrence."""
 ScheduleCause: TypeAlias = Literal["schedule", "catch_up", "manual", "backfill"]
-"""Why a schedule's task exists."""
+"""Why a schedule created a task."""
 ScheduleState: TypeAlias = Literal["active", "paused", "ended"]
 """Whether a schedule creates tasks."""
 TaskPriority: TypeAlias = Literal["high", "normal", "low"]
-"""Which of the tasks that are due at the same time goes first."""
+"""Which of several tasks due at the same time starts first."""
 TaskState: TypeAlias = Literal[
     "blocked",
     "scheduled",
@@ -112,11 +112,11 @@ TaskState: TypeAlias = Literal[
     "rolled_back",
     "cancelled",
 ]
-"""Where a task is in its life."""
+"""The state of a task."""
 TopologyFailurePolicy: TypeAlias = Literal["stop", "continue", "rollback"]
-"""What happens to other nodes when one has failed."""
+"""How a topology treats its other nodes when one has failed."""
 UniqueKeyConflictPolicy: TypeAlias = Literal["keep", "replace", "refuse"]
-"""What happens to a creation whose unique key another task holds."""
+"""How a creation is handled when another task holds its unique key."""
 UniqueKeyScope: TypeAlias = Literal["started", "ended"]
 """How long a task holds its unique key."""
 WaitReason: TypeAlias = Literal[
@@ -133,4 +133,4 @@ WaitReason: TypeAlias = Literal[
     "topology",
     "other",
 ]
-"""What a task waits for besides its time."""
+"""The reason why a due task has not started."""

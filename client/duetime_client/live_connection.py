@@ -1,4 +1,4 @@
-"""Connections to the WebSocket API: one that waits, and one that awaits."""
+"""Connections to the WebSocket API: blocking and asynchronous."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class LiveConnection(Protocol):
         ...
 
     def receive(self, timeout: float) -> Mapping[str, Any] | None:
-        """The next message; None if there is none for so many seconds.
+        """The next message; `None` after a timeout in seconds.
 
         Raises:
             Unreachable: The connection is closed.
@@ -42,14 +42,14 @@ class LiveConnection(Protocol):
 
 
 class AsyncLiveConnection(Protocol):
-    """An open connection, whose methods are those of `LiveConnection`."""
+    """The asynchronous counterpart of `LiveConnection`."""
 
     async def send(self, message: Mapping[str, Any]) -> None:
         """Send a message."""
         ...
 
     async def receive(self, timeout: float) -> Mapping[str, Any] | None:  # noqa: ASYNC109 - as the other one
-        """The next message; None if there is none for so many seconds."""
+        """The next message; `None` after a timeout in seconds."""
         ...
 
     async def close(self) -> None:
@@ -108,7 +108,7 @@ class WebSocketConnection:
             raise _lost(self._url, error) from error
 
     def receive(self, timeout: float) -> Mapping[str, Any] | None:
-        """The next message; None if there is none for so many seconds."""
+        """The next message; `None` after a timeout in seconds."""
         try:
             return _parsed(self._socket.recv(timeout=timeout))
         except TimeoutError:
@@ -159,7 +159,7 @@ class AsyncWebSocketConnection:
             raise _lost(self._url, error) from error
 
     async def receive(self, timeout: float) -> Mapping[str, Any] | None:  # noqa: ASYNC109 - as the other one
-        """The next message; None if there is none for so many seconds."""
+        """The next message; `None` after a timeout in seconds."""
         # Imported here, because a client that waits does not need it.
         import asyncio  # noqa: PLC0415 - see the line above
 
@@ -177,7 +177,7 @@ class AsyncWebSocketConnection:
 
 
 def _failures(*others: type[Exception]) -> tuple[type[Exception], ...]:
-    """How a connection fails, a timeout among them."""
+    """The exceptions of a failed connection, timeouts included."""
     from websockets.exceptions import WebSocketException  # noqa: PLC0415 - an extra, which is installed here
 
     return (WebSocketException, OSError, EOFError, *others)
@@ -188,6 +188,6 @@ def _lost(url: str, error: Exception) -> Unreachable:
 
 
 def _parsed(message: str | bytes) -> Mapping[str, Any]:
-    # A message of the gateway itself has no kind, and is passed over like kinds that are not known yet.
+    # The gateway's own messages have no kind; they are ignored like unknown kinds.
     parsed = json.loads(message)
     return parsed if isinstance(parsed, dict) else {}

@@ -1,4 +1,4 @@
-"""Reading what attempts have logged and printed, from CloudWatch Logs."""
+"""Reads the log lines and output of attempts from CloudWatch Logs."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 POLL_SECONDS = 2.0
-"""Time between two readings while logs are followed."""
+"""Seconds between two readings while following logs."""
 _LATEST_INGESTION_MS = 30_000
-"""How much later than another, newer line a line may arrive; so far back each reading looks again."""
+"""How late a line may be ingested after a newer one; each reading looks back this far."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogFilter:
-    """Which lines are wanted: those of one task, of a type or of a schedule's tasks; all that is named must hold.
+    """Selects log lines by task, type or schedule; a line must match every given field.
 
-    If nothing is named, those of all attempts.
+    Without fields, it selects the lines of all attempts.
     """
 
     task_id: str = ""
@@ -28,26 +28,26 @@ class LogFilter:
 
     @property
     def wanted(self) -> dict[str, str]:
-        """The wanted values by their keys in a line."""
+        """The required values by their keys in a line."""
         values = {"task_id": self.task_id, "type": self.task_type, "schedule": self.schedule}
         return {key: value for key, value in values.items() if value}
 
     @property
     def pattern(self) -> str:
-        """The filter pattern of CloudWatch Logs, which may let more through: an asterisk stands for any text there."""
+        """The filter pattern of CloudWatch Logs; it may match more, because an asterisk is a wildcard there."""
         if not self.wanted:
             return "{ $.task_id = * }"
         terms = [f"($.{key} = {json.dumps(value, ensure_ascii=False)})" for key, value in self.wanted.items()]
         return "{ " + " && ".join(terms) + " }"
 
     def matches(self, fields: Mapping[str, object]) -> bool:
-        """Whether a line is wanted."""
+        """Whether a line matches all fields."""
         return "task_id" in fields and all(fields.get(key) == value for key, value in self.wanted.items())
 
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """A line that an attempt has logged or printed.
+    """A line that an attempt logged or printed.
 
     Attributes:
         at_ms: when, in milliseconds since 1970.
@@ -59,13 +59,13 @@ class LogLine:
 
     @property
     def text(self) -> str:
-        """The message; that of a structured line may be any JSON."""
+        """The message; in a structured line it may be any JSON."""
         message = self.fields.get("message", "")
         return message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
 
     @property
     def traceback(self) -> str:
-        """The traceback, if it has one: of an attempt that failed, or that a logger wrote."""
+        """The traceback of a failed attempt or of a logger, if there is one."""
         facts = self.fields.get("facts")
         found = facts.get("traceback") if isinstance(facts, dict) else None
         found = found or self.fields.get("exception")
@@ -78,7 +78,7 @@ class LogReader:
     Args:
         logs: botocore's client of CloudWatch Logs.
         group: the log group of the worker function.
-        wanted: which lines.
+        wanted: the lines to read.
     """
 
     def __init__(self, logs: Any, group: str, wanted: LogFilter) -> None:  # noqa: ANN401 - botocore has no types
@@ -92,7 +92,7 @@ class LogReader:
             yield line
 
     def follow(self, since_ms: int, sleep: Callable[[float], object]) -> Iterator[LogLine]:
-        """The lines since a time, and then those that come, each once, for ever."""
+        """Yield the lines since a time and then new ones, each once, without end."""
         seen: dict[str, int] = {}
         latest = since_ms
         while True:
@@ -117,7 +117,7 @@ class LogReader:
                 fields = _object_in(event.get("message", ""))
                 if fields is not None and self._wanted.matches(fields):
                     at_ms = int(event.get("timestamp", since_ms))
-                    # The embedded AWS numbers no events: there, equal lines of one moment are one.
+                    # The embedded AWS has no event ids, so equal lines of the same millisecond count as one.
                     id_ = event.get("eventId") or f"{at_ms} {event.get('logStreamName')} {event['message']}"
                     yield id_, LogLine(at_ms, fields)
             if "nextToken" not in page:

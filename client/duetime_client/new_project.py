@@ -1,4 +1,4 @@
-"""New projects: a folder with handlers, their tests, settings and a CDK app, made of the files of a template."""
+"""Creates projects from a template: handlers, tests, settings and a CDK app."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _HARMLESS = frozenset({".git", ".gitkeep"})
 
 
 class ProjectRejected(ClientError, ValueError):
-    """A project of that name, or in that folder, is not made."""
+    """A project cannot be created with that name or in that folder."""
 
 
 def package_name(project: str) -> str:
     """The import name of the package of handlers of a project.
 
     Raises:
-        ProjectRejected: there can be no package of that name.
+        ProjectRejected: the name cannot become a package name.
     """
     if _NAME.fullmatch(project) is None:
         raise ProjectRejected(
@@ -49,7 +49,7 @@ def project_files(project: str) -> Mapping[PurePosixPath, str]:
     """The files of a new project by their paths in its folder.
 
     Raises:
-        ProjectRejected: there can be no project of that name.
+        ProjectRejected: the name is not valid.
     """
     words = {
         "@PACKAGE@": package_name(project),
@@ -64,10 +64,10 @@ def project_files(project: str) -> Mapping[PurePosixPath, str]:
 
 
 def create_project(folder: Path) -> list[Path]:
-    """Write a new project, named as its folder, into that folder; the files it has.
+    """Create a project in a folder, named after it; returns its files.
 
     Raises:
-        ProjectRejected: there can be no project of that name, or the folder is in use.
+        ProjectRejected: the name is not valid, or the folder is in use.
     """
     contents = project_files(folder.resolve().name)
     if folder.exists() and not folder.is_dir():

@@ -1,6 +1,6 @@
-"""The names of `literals` for fields of responses: to type checkers the known values, at run time any text.
+"""The types of `literals` for responses: known values for type checkers, any text at run time.
 
-So a response of a newer API, which may have more values, can be read.
+This allows responses of a newer API with additional values.
 """
 
 from typing import TYPE_CHECKING

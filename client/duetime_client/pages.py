@@ -22,13 +22,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class PageRead:
-    """One page that was read of a list. It may be empty and still have a next one.
+    """One page of a list. It may be empty and still have a next page.
 
     Attributes:
         entries: How many entries it has.
-        examined: How many records the API looked at for it; its entries, where a list does not say.
-        examined_to: Due time of the record that was looked at last; `None` at the end of the list, and where it does
-            not say.
+        examined: How many records the API scanned for it; the number of entries if the list does not report it.
+        examined_to: Due time of the last record scanned; `None` at the end of the list or if not reported.
         has_more: Whether it has a next page.
     """
 
@@ -95,7 +94,7 @@ def page(
 
 
 def _read(document: Mapping[str, Any], entries: int) -> PageRead:
-    """How far a page has come; not all lists say it."""
+    """The progress of a list after a page; not all lists report it."""
     applied = document.get("applied")
     said: Mapping[str, Any] = applied if isinstance(applied, dict) else {}
     examined, reached = said.get("examined"), said.get("examined_to")

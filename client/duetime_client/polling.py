@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 FIRST_PAUSE = 0.2
 LONGEST_PAUSE = 3.0
 GROWTH = 1.5
-# A task that waits for its time is polled too, because it may be cancelled or started earlier.
+# A task that is not yet due is polled too, because it may be cancelled or started earlier.
 LONGEST_WAIT = 5.0
 
 

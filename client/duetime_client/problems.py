@@ -1,4 +1,4 @@
-"""From HTTP responses to errors."""
+"""Converts HTTP responses to errors."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 PROBLEM_TYPE = "application/problem+json"
 WRONG_ADDRESS = "path_not_found"
+"""The code of a 404 for an unknown route: the address of the API is wrong."""
 _LONGEST_WAIT = 86_400.0
-"""The code of a 404 that misses no task: the API was reached at an address that it does not have."""
 
 ERRORS: Mapping[int, type[ApiError]] = {
     HTTPStatus.BAD_REQUEST: InvalidRequest,

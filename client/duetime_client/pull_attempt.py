@@ -1,4 +1,4 @@
-"""One attempt of a pull worker: its lease, the context of its handler, and its outcome."""
+"""One attempt of a pull worker: lease, handler context and outcome."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from duetime_client.leases import LeasedTask, LeaseState
 
 RENEWALS_PER_LEASE = 3
-"""A lease is renewed so many times in its length."""
+"""How many times a lease is renewed within its duration."""
 _SHORTEST_ACKNOWLEDGEMENT, _LONGEST_ACKNOWLEDGEMENT = 5, 15
-"""Seconds that a lease lasts before its first heartbeat: the API takes no less, and with the default length of a lease
-its first heartbeat needs not come any sooner than the following ones."""
+"""Bounds, in seconds, of a lease before its first heartbeat: the API's minimum, and a value at which, with the default
+lease, the first heartbeat is not earlier than later ones."""
 _SHORTEST_PAUSE = 0.2
 _LONGEST_PAUSE = 5.0
 _REFUSED = frozenset({400, 413, 422})
-"""Statuses of a report that the API does not take, however often it is sent."""
+"""HTTP statuses of a report that would be rejected again on a retry."""
 _CLASS_NAME = type.__dict__["__name__"]
-"""The name that Python itself has of a class: a metaclass may answer anything."""
+"""Reads a class's name directly, because a metaclass may return anything."""
 
 
 def acknowledge_within(lease_seconds: int) -> int:
-    """How many seconds a lease lasts before its first heartbeat: what a lost worker has leased is free soon."""
+    """Seconds a lease lasts before its first heartbeat; short, so that tasks of a lost worker are freed soon."""
     return max(_SHORTEST_ACKNOWLEDGEMENT, min(_LONGEST_ACKNOWLEDGEMENT, lease_seconds // 2))
 
 
@@ -76,11 +76,11 @@ class Context:
         checkpoint: what a paused attempt saved for this one, or `None`.
         inputs: for a node of a topology, the results of the parents in its `inputs`, by name.
         traceparent: the trace in which the task was created, by W3C Trace Context, or `None`.
-        due_at: when the task was due; `None` only in a context that a test has made without it.
+        due_at: when the task was due; `None` only in a test context created without it.
         created_at: when the task was created; `None` likewise.
         lateness_ms: how long after its due time the first attempt started, in milliseconds.
-        schedule: the schedule that the task, or its topology, is a run of, or `None`.
-        topology: the topology that the task is a node of, or `None`.
+        schedule: the schedule that created the task or its topology, or `None`.
+        topology: the topology of which the task is a node, or `None`.
         tags: the task's tags.
     """
 
@@ -119,7 +119,7 @@ class Context:
         requested_action: Literal["pause", "cancel"] | None = None,
         is_lost: bool = False,
     ) -> Context:
-        """A context for a unit test, which calls the handler itself: `resize(Context.for_test(), payload)`."""
+        """A context for unit tests that call the handler directly: `resize(Context.for_test(), payload)`."""
         return cls(
             task_id=task_id,
             type=task_type,
@@ -137,12 +137,12 @@ class Context:
 
     @property
     def requested_action(self) -> str | None:
-        """What was requested of the attempt, as of the last heartbeat: `pause`, `cancel` or nothing."""
+        """The action requested as of the last heartbeat: `pause`, `cancel` or `None`."""
         return self._requested_action
 
     @property
     def lost(self) -> bool:
-        """Whether the lease is over: another worker may have the task, so stop working on it."""
+        """Whether the lease has been lost; stop working, because another worker may have the task."""
         return time.monotonic() >= self._until
 
     def progress(self, percent: int, message: str = "") -> None:
@@ -155,17 +155,17 @@ class Context:
         self._progress = (int(max(0, min(100, percent))), str(message))
 
     def heartbeat(self) -> None:
-        """Renew the lease now, rather than when the worker does it next."""
+        """Renew the lease now instead of at the next regular renewal."""
         self._wake.set()
 
     def stop_if_requested(self, checkpoint: object = None) -> None:
-        """Stop here if it was requested, or if the lease is lost; call it where the work can be interrupted.
+        """Raise if a stop was requested or the lease is lost; call it where the work can be interrupted.
 
         Args:
             checkpoint: at most 4 KB of JSON for the attempt that continues after a pause.
 
         Raises:
-            LeaseLost: the lease is over.
+            LeaseLost: the lease has been lost.
             AttemptPaused: a pause was requested.
             AttemptCancelled: a cancellation was requested.
         """
@@ -178,7 +178,7 @@ class Context:
 
 
 class Attempt:
-    """Runs a handler under a lease, renews the lease meanwhile, and reports the outcome to the API."""
+    """Runs a handler under a lease, renews the lease while it runs, and reports the outcome."""
 
     def __init__(self, client: Client, leased: LeasedTask, lease_seconds: int) -> None:
         task = leased.task
@@ -230,10 +230,10 @@ class Attempt:
         return "lost" if self._report(lambda: self._client.leases.release(self.leased.id)) == "lost" else "released"
 
     def interrupt(self) -> str:
-        """Give up a task whose handler has not returned, as the process ends: another worker may have it at once.
+        """Give up a task whose handler still runs when the process ends; another worker may take it at once.
 
         Returns:
-            `released`, or `failed` for a task that must not be started again; `lost` if the API did not accept that.
+            `released`, or `failed` for a task that must not start again; `lost` if the API did not accept that.
         """
         self.context._until = -math.inf  # noqa: SLF001 - its maker
         lease, message = self.leased.id, "its worker was stopped before the handler returned"
@@ -247,11 +247,11 @@ class Attempt:
 
     @property
     def _starts_once(self) -> bool:
-        """Whether the task's policy allows one attempt, so that it must count from before it starts."""
+        """Whether the task allows only one attempt, which must be counted before it starts."""
         return (self.leased.task.retry or {}).get("max_attempts") == 1
 
     def _acknowledge(self) -> bool:
-        """Have the API know that the attempt starts, so that it counts; says whether it may."""
+        """Acknowledge the start of the attempt, so that it counts; returns whether it may start."""
         pause = _SHORTEST_PAUSE
         while not self.context.lost:
             if self._renew():
@@ -272,9 +272,9 @@ class Attempt:
         return lambda: client.leases.complete(lease, result)
 
     def _ended_by(self, error: BaseException) -> Callable[[], LeaseState]:
-        """The request that reports what a handler has raised."""
+        """The request that reports an exception of the handler."""
         client, lease = self._client, self.leased.id
-        # By the class that it really has: an object may answer anything as its `__class__`.
+        # Uses the real class, because an object may return anything as its `__class__`.
         names = [_CLASS_NAME.__get__(each) for each in type.mro(type(error))]
         if issubclass(type(error), AttemptPaused):
             checkpoint = getattr(error, "checkpoint", None)
@@ -283,13 +283,13 @@ class Attempt:
             return lambda: client.leases.acknowledge_pause(lease, checkpoint)
         if issubclass(type(error), AttemptCancelled):
             return lambda: client.leases.acknowledge_cancel(lease)
-        # By name: a handler of the worker functions raises the error of its own package.
+        # Compared by name, because handlers of worker functions raise their own package's error.
         retriable = _FINAL.isdisjoint(names)
         message, raised = _message_of(error), _traceback_of(error)
         return lambda: client.leases.fail(lease, names[0], message, retriable=retriable, traceback=raised)
 
     def _failure(self, kind: str, message: str) -> Callable[[], LeaseState]:
-        """The request that reports that something is not kept, which no attempt would change."""
+        """The request that reports a value that cannot be stored; a retry would not help."""
         return lambda: self._client.leases.fail(self.leased.id, kind, message, retriable=False)
 
     def _beat(self) -> None:
@@ -300,34 +300,34 @@ class Attempt:
             context._wake.clear()  # noqa: SLF001 - its maker
             interval = self._interval
             if not self._ended.is_set() and not context.lost and not self._renew():
-                # Sent again soon; if none succeeds, the lease expires.
+                # Retried soon; if no renewal succeeds, the lease expires.
                 self._ended.wait(_SHORTEST_PAUSE)
                 context.heartbeat()
 
     def _renew(self) -> bool:
-        """Renew the lease once; says whether there was an answer, also that it is over."""
+        """Renew the lease once; returns whether the API responded, even if only to say that the lease is lost."""
         context = self.context
         progress, context._progress = context._progress, None  # noqa: SLF001 - its maker
         requested_at = time.monotonic()
         try:
             state = self._client.leases.renew(self.leased.id, *(progress or ()))
         except (Conflict, NotFound):
-            # The attempt is over or another worker's; if the handler has ended meanwhile, its outcome says more.
+            # The attempt is over or belongs to another worker; if the handler has ended meanwhile, its outcome decides.
             if not self._ended.is_set():
                 context._until = requested_at  # noqa: SLF001 - its maker
         except Exception as error:  # noqa: BLE001 - whatever it was, the next one may come through
-            # Sent with the next one; if none succeeds, the lease expires. What the API refuses is not sent again.
+            # Sent again with the next renewal, unless the API rejected it; if none succeeds, the lease expires.
             if not _is_refused(error):
                 context._progress = context._progress or progress  # noqa: SLF001 - its maker
             return False
         else:
-            # Counted from the request: the API renewed the lease no earlier.
+            # Measured from the request, because the API cannot have renewed the lease earlier.
             context._until = requested_at + state.lasts.total_seconds()  # noqa: SLF001 - its maker
             context._requested_action = state.requested_action  # noqa: SLF001 - its maker
         return True
 
     def _report(self, send: Callable[[], LeaseState]) -> str:
-        """Report the outcome, with retries while the lease lasts and the network fails."""
+        """Report the outcome, with retries on network errors while the lease lasts."""
         pause, is_refused = _SHORTEST_PAUSE, False
         while not self.context.lost:
             try:
@@ -336,7 +336,7 @@ class Attempt:
                 return "lost"
             except ClientError as error:
                 if _is_refused(error) and not is_refused:
-                    # The API knows limits that this client does not.
+                    # The API may enforce limits that this client does not know.
                     is_refused, send = True, self._failure("ResultNotJson", f"the API has refused it: {error}")
                     continue
                 if not may_pass(error):
@@ -347,7 +347,7 @@ class Attempt:
 
 
 def _refusal(value: object, most: int, name: str) -> tuple[str, str] | None:
-    """Type and message of the error by which a value is not kept; `None` if it is, as far as can be seen here."""
+    """Error type and message for a value that cannot be stored; `None` if it passes the client's checks."""
     try:
         text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
         if (size := len(text.encode())) > most:
@@ -366,7 +366,7 @@ def _checked(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _message_of(error: BaseException) -> str:
-    """What an error says of itself, whatever that is."""
+    """The text of an error, even if its `__str__` fails."""
     try:
         return str(error)
     except BaseException as defect:  # noqa: BLE001 - a message is its author's code, too
@@ -374,7 +374,7 @@ def _message_of(error: BaseException) -> str:
 
 
 def _traceback_of(error: BaseException) -> str:
-    """A traceback, without the frame that called the handler; the API redacts what looks like a secret."""
+    """A traceback without the frame that called the handler; the API redacts likely secrets."""
     try:
         frames = error.__traceback__.tb_next if error.__traceback__ else None
         return "".join(traceback.TracebackException(type(error), error, frames).format())
@@ -383,10 +383,10 @@ def _traceback_of(error: BaseException) -> str:
 
 
 def _is_refused(error: Exception) -> bool:
-    """Whether the API does not take a report, however often it is sent."""
+    """Whether the API rejects a report for good."""
     return isinstance(error, ApiError) and error.status in _REFUSED
 
 
 def may_pass(error: ClientError) -> bool:
-    """Whether the request may succeed later."""
+    """Whether an error is temporary, so that a retry may succeed."""
     return isinstance(error, Unreachable | RateLimited) or (isinstance(error, ApiError) and error.status in PASSING)

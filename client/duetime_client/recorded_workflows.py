@@ -1,4 +1,4 @@
-"""Recorded workflows (graphs of programs with their durations) as topologies.
+"""Converts recorded workflows (graphs of programs with durations) to topologies.
 
 ```json
 {"name": "montage", "nodes": [{"id": "mProject_1", "program": "mProject", "runtime_s": 534.058, "parents": []}]}
@@ -16,7 +16,7 @@ from duetime_client.errors import InvalidField
 from duetime_client.topology_validation import TopologyInvalid
 
 MAX_SECONDS = 800
-"""Longest that a node may run: an attempt may take 840 s, which must leave it time to begin and to end."""
+"""Longest duration of a node in seconds: an attempt may take 840 s, including its start and end."""
 _USUAL_TIMEOUT = 60
 _TIME_TO_SPARE = 30
 _NAME_LENGTH = 128
@@ -24,7 +24,7 @@ _BEYOND_ANY = 1e12
 
 
 def is_workflow(document: object) -> bool:
-    """Whether this is a recorded workflow: its nodes are a list, those of a topology an object."""
+    """Whether the document is a recorded workflow, whose nodes are a list; a topology's are an object."""
     return isinstance(document, dict) and isinstance(document.get("nodes"), list)
 
 
@@ -64,7 +64,7 @@ def _node(place: str, recorded: object, task_type: str, time_scale: float) -> tu
             raise TopologyInvalid(
                 [InvalidField(place, "should have an id, a program, runtime_s and a list of parents")]
             )
-    # Python cannot multiply a longer number.
+    # Python cannot convert a larger integer to a float.
     seconds = round(runtime * time_scale, 3) if abs(runtime) < _BEYOND_ANY else _BEYOND_ANY
     if not 0 <= seconds <= MAX_SECONDS:
         reason = f"is {seconds:g} s at this time_scale; 0 to {MAX_SECONDS} s are possible"

@@ -1,4 +1,4 @@
-"""What the tasks of a request will cost, as the API estimates it when they are created."""
+"""Cost estimates that the API returns when tasks are created."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class RequestCostLine(BaseModel):
-    """What is paid for, how much of it, and what that costs."""
+    """A cost item: what is paid for, its quantity and its price."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -17,7 +17,7 @@ class RequestCostLine(BaseModel):
 
 
 class RequestEstimate(BaseModel):
-    """What tasks will cost if each succeeds at its first attempt; of a schedule, the runs of `days`."""
+    """Estimated cost of tasks if each succeeds at its first attempt; for a schedule, of the runs in `days`."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -31,5 +31,5 @@ class RequestEstimate(BaseModel):
 
 
 def estimate_query(*, is_wanted: bool) -> list[tuple[str, str]]:
-    """The parameter of a creation whose response has an estimate."""
+    """The query parameter that requests an estimate."""
     return [("estimate", "1")] if is_wanted else []

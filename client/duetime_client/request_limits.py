@@ -1,36 +1,36 @@
-"""How much the API takes in one request, and gives in one response; and texts about attempts, made to fit."""
+"""Limits of the API's requests and responses, and helpers that cut texts to them."""
 
 from __future__ import annotations
 
 MAX_BATCH = 100
-"""Tasks that a request creates, and ids that one asks for."""
+"""Most tasks created, or ids requested, in one request."""
 MAX_RESULT_BYTES = 262_144
-"""Size of a result's JSON, in bytes of UTF-8."""
+"""Maximum size of a result's JSON, in bytes of UTF-8."""
 MAX_CHECKPOINT_BYTES = 4_096
-"""Size of the JSON of a checkpoint that a paused attempt leaves, in bytes of UTF-8."""
+"""Maximum size of a checkpoint's JSON, in bytes of UTF-8."""
 MAX_ERROR_TYPE_LENGTH = 64
-"""Characters of the type of an error."""
+"""Maximum length of an error's type, in characters."""
 MAX_ERROR_MESSAGE_LENGTH = 256
-"""Characters of an error's message that are kept."""
+"""Length in characters to which an error's message is cut."""
 MAX_PROGRESS_MESSAGE_LENGTH = 64
-"""Characters of a message about progress."""
+"""Maximum length of a progress message, in characters."""
 MAX_PAGE = 100
-"""Entries of a list on a page."""
+"""Most entries of a list on one page."""
 
 
 def writable(text: str) -> str:
-    r"""A text that UTF-8 can write: a lone surrogate is escaped as Python writes it, such as `\udce9`."""
+    r"""Text that can be encoded as UTF-8; lone surrogates are escaped in Python's notation, such as `\udce9`."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def printable(text: str, length: int) -> str:
-    """A text of one line, of so many characters at most: what cannot be printed is escaped as Python writes it."""
+    """Text on one line, cut to a maximum length; unprintable characters are escaped in Python's notation."""
     cut = text[:length]
     return cut if cut.isprintable() else repr(cut)[1:-1][:length]
 
 
 def error_document(kind: str, message: str) -> dict[str, str]:
-    """An error of an attempt as the API takes it, whatever it says."""
-    # One more than is kept of the message, by which the API sees that it is cut.
+    """An attempt's error in the API's format, whatever its text contains."""
+    # One more than is stored, so that the API can see that the message was cut.
     cut = writable(message[: MAX_ERROR_MESSAGE_LENGTH + 1])
     return {"type": printable(kind, MAX_ERROR_TYPE_LENGTH) or "Error", "message": cut}

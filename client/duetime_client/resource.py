@@ -1,7 +1,7 @@
 """Resources of the API: groups of operations, each written once for `Client` and `AsyncClient`.
 
-A class `…Operations` has the operations. Its two subclasses say which client it belongs to, and so what its operations
-return: `Task` and `Iterator[Task]`, or `Coroutine[Any, Any, Task]` and `AsyncIterator[Task]`.
+A class `…Operations` has the operations. Its two subclasses bind it to a client, which determines the return types:
+`Task` and `Iterator[Task]`, or `Coroutine[Any, Any, Task]` and `AsyncIterator[Task]`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Resource:
 
     @property
     def _session(self) -> Session:
-        """What describes requests."""
+        """The session that describes and sends requests."""
         session: Session = self._runner.session
         return session
 
@@ -51,7 +51,7 @@ class AsyncResource(Resource):
 
 
 class Operation(Generic[P, T]):
-    """Makes a method that returns one result, of a method that describes a request or steps."""
+    """Turns a method that describes a request or steps into one that returns a result."""
 
     def __init__(self, build: Callable[Concatenate[Any, P], Request[T] | Steps[T]]) -> None:
         self.build = build
@@ -76,13 +76,13 @@ class Operation(Generic[P, T]):
         return update_wrapper(call, MethodType(self.build, instance))
 
     def steps(self, resource: Resource, *args: P.args, **kwargs: P.kwargs) -> Steps[T]:
-        """The steps of one call, for operations that consist of others."""
+        """The steps of one call, for operations composed of others."""
         described = self.build(resource, *args, **kwargs)
         return resource._session.send(described) if isinstance(described, Request) else described  # noqa: SLF001 - same
 
 
 class Stream(Generic[P, T]):
-    """Makes a method that returns an iterator, of a method that describes steps."""
+    """Turns a method that describes steps into one that returns an iterator."""
 
     def __init__(self, build: Callable[Concatenate[Any, P], Items[T]]) -> None:
         self.build = build

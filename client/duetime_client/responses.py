@@ -1,4 +1,4 @@
-"""From the API's responses to validated models."""
+"""Converts the API's responses to validated models."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ M = TypeVar("M", bound=ResponseModel)
 
 
 def read(model: type[M], response: httpx.Response, document: object) -> M:
-    """A part of a response as a model.
+    """Read a part of a response as a model.
 
     Raises:
         UnexpectedResponse: It is something else.
     """
     if not isinstance(document, Mapping):
-        raise unexpected_response(response, "the response is not what was asked for")
+        raise unexpected_response(response, "the response has an unexpected form")
     try:
         return model.of_document(document)
     except ValidationError as error:
@@ -36,12 +36,12 @@ def read(model: type[M], response: httpx.Response, document: object) -> M:
 
 
 def one(model: type[M]) -> Callable[[httpx.Response], M]:
-    """Reads a response that is a model."""
+    """A decoder for a response that is one model."""
     return lambda response: read(model, response, document_of(response))
 
 
 def several(model: type[M], entries: str) -> Callable[[httpx.Response], list[M]]:
-    """Reads a response that has a list of models in a field."""
+    """A decoder for a response with a list of models in a field."""
 
     def decode(response: httpx.Response) -> list[M]:
         match document_of(response):
@@ -54,11 +54,11 @@ def several(model: type[M], entries: str) -> Callable[[httpx.Response], list[M]]
 
 
 def nothing(_response: httpx.Response) -> None:
-    """Reads a response whose content says nothing."""
+    """A decoder that ignores the content of a response."""
 
 
 ON_CONFLICT = "Duetime-On-Conflict"
-"""Header of a response with a task that holds the unique key of the one that was to be created."""
+"""Response header that is set when the returned task already held the unique key."""
 
 
 def task_of(response: httpx.Response) -> Task:
@@ -72,7 +72,7 @@ def task_of(response: httpx.Response) -> Task:
 
 
 def polled_task(response: httpx.Response) -> tuple[Task, float | None]:
-    """The task in a response, and after how many seconds the API suggests to read it again.
+    """The task in a response, and the suggested delay in seconds before the next poll.
 
     Raises:
         UnexpectedResponse: There is none.
@@ -100,13 +100,13 @@ def attempts_of(response: httpx.Response) -> list[Attempt]:
     """The attempts in a response.
 
     Raises:
-        UnexpectedResponse: It has none that this client can read.
+        UnexpectedResponse: It has no attempts that this client can read.
     """
     return several(Attempt, "attempts")(response)
 
 
 def reply_of(response: httpx.Response) -> TargetReply:
-    """The response of an endpoint, as the API returns it.
+    """The endpoint's reply in a response.
 
     Raises:
         UnexpectedResponse: There is none.

@@ -19,21 +19,21 @@ PASSING = frozenset(
         HTTPStatus.GATEWAY_TIMEOUT,
     }
 )
-"""Temporary errors that leave open whether the request took effect."""
+"""Temporary errors after which the request may or may not have taken effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """How often a request is retried, and after which pauses."""
+    """How often a request is retried, and with which pauses."""
 
     attempts: int = 4
     initial_seconds: float = 0.2
     max_seconds: float = 10.0
     patience_seconds: float = 60.0
-    """A `Retry-After` beyond this is the caller's to wait for."""
+    """Longest `Retry-After`, in seconds, that is waited for; longer waits are left to the caller."""
 
     def allows(self, error: ClientError, attempts: int, *, repeatable: bool) -> bool:
-        """Whether to retry after so many attempts, the last of which ended in this error."""
+        """Whether to retry after a number of attempts, given the last error."""
         if attempts >= self.attempts:
             return False
         if isinstance(error, ApiError) and (error.retry_after or 0) > self.patience_seconds:
@@ -41,14 +41,14 @@ class Retries:
         return is_safe_again(error, repeatable=repeatable)
 
     def wait_seconds(self, error: ClientError, attempts: int, random_source: Callable[[], float]) -> float:
-        """How long to wait after so many attempts: the API's `Retry-After`, plus backoff with full jitter."""
+        """Seconds to wait after a number of attempts: the API's `Retry-After` plus backoff with full jitter."""
         retry_after = error.retry_after if isinstance(error, ApiError) else None
         backoff = min(self.max_seconds, self.initial_seconds * 2.0 ** (attempts - 1))
         return (retry_after or 0.0) + backoff * random_source()
 
 
 def is_safe_again(error: ClientError, *, repeatable: bool) -> bool:
-    """Whether a retry is safe: whether it cannot do the same thing twice.
+    """Whether a retry is safe, because it cannot take effect twice.
 
     Args:
         error: How the last attempt ended.

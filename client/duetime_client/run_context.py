@@ -1,4 +1,4 @@
-"""What a running attempt knows of the schedule and of the topology that its task belongs to."""
+"""The schedule and topology of a running attempt's task."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunSchedule:
-    """The schedule that a task, or the topology that it is a node of, is a run of.
+    """The schedule run that a task, or its topology, belongs to.
 
     Attributes:
         name: of the schedule.
-        scheduled_at: the time that this run stands for, before jitter and calendars: also in a backfill.
+        scheduled_at: the run's nominal time, before jitter and calendars; also in a backfill.
         previous_at: the schedule's time before that one; `None` if there is none.
         next_at: the schedule's time after that one; `None` if there is none.
         cause: `schedule`, `catch_up`, `backfill` or `manual`.
@@ -30,7 +30,7 @@ class RunSchedule:
 
     @classmethod
     def of_document(cls, document: Mapping[str, Any]) -> RunSchedule:
-        """The value of a task's `schedule`."""
+        """Parse a task's `schedule`."""
         before, after = (document.get(name) for name in ("previous_at", "next_at"))
         return cls(
             name=document["name"],
@@ -43,7 +43,7 @@ class RunSchedule:
 
 @dataclass(frozen=True)
 class RunTopology:
-    """The topology that a task is a node of: its id, the number of its run, and the node's name."""
+    """The topology of a node: its id, the number of its run, and the node's name."""
 
     id: str
     run: int
@@ -51,5 +51,5 @@ class RunTopology:
 
     @classmethod
     def of_document(cls, document: Mapping[str, Any]) -> RunTopology:
-        """The value of a task's `topology`."""
+        """Parse a task's `topology`."""
         return cls(document["id"], document["run"], document["node"])

@@ -20,13 +20,13 @@ from duetime_client.task import Actor, ResponseModel
 from duetime_client.task_request_fields import NewTask  # noqa: TC001 - typed dictionaries are read when they are made
 
 CronDialect: TypeAlias = Literal["cron", "vixie", "kubernetes", "quartz", "spring", "eventbridge"]
-"""In which program's cron an expression is written."""
+"""The cron dialect of an expression."""
 BackfillOverlap: TypeAlias = Literal["allow_all", "buffer_all"]
 """Whether the runs of a backfill wait for other runs of the schedule."""
 
 
 class PermanentTiming(TypedDict):
-    """Again and again: the seconds from the end of one run to the start of the next."""
+    """Runs continuously: the seconds from the end of one run to the start of the next."""
 
     gap_seconds: int
 
@@ -42,7 +42,7 @@ class SingleTiming(TypedDict, total=False):
 
 
 class TimingFields(TypedDict, total=False):
-    """When tasks are due: exactly one of the first six, and how to read it."""
+    """When tasks are due: exactly one of the first six, and how to interpret it."""
 
     cron: str | None
     rate: str | None
@@ -108,7 +108,7 @@ class CalendarFields(TypedDict, total=False):
 
 
 class ScheduleRun(ResponseModel):
-    """An occurrence of a schedule, and what became of it.
+    """An occurrence of a schedule, and its status.
 
     Attributes:
         status: planned, waiting, running, succeeded, failed, cancelled, skipped, missed or expired.
@@ -136,8 +136,8 @@ class Occurrence(ResponseModel):
     Attributes:
         scheduled_at: The time according to the timing.
         local_time: The same in the schedule's zone, with its offset.
-        due_at: When its task is due, with jitter and moves; nothing if it does not run.
-        note: The decision about DST, a calendar or the schedule's state, in words.
+        due_at: When its task is due, with jitter and moves; `None` if it does not run.
+        note: The decision about DST, a calendar or the schedule's state, as text.
         task_id: Its task, if there is one already.
     """
 
@@ -158,7 +158,7 @@ class ChangedOccurrence(ResponseModel):
 
 
 class SkippedRun(ResponseModel):
-    """Why something did not run, or what else happened to a schedule: a run by hand, a pause."""
+    """A recent event of a schedule: a skipped run with its reason, a manual run, or a pause."""
 
     recorded_at: datetime
     local_time: str | None = None
@@ -174,14 +174,14 @@ class LastRun(ResponseModel):
 
 
 class Backfill(ResponseModel):
-    """Occurrences of a past period that run at a pace.
+    """A backfill: runs the occurrences of a past period at a limited rate.
 
     Attributes:
         scheduled_after: The first moment of the period.
         scheduled_before: The first moment after it.
         occurrences: How many there are.
         runs_started: How many of them have a task.
-        runs_known: How many were passed over, for they have a run already.
+        runs_known: How many were skipped because they already have a run.
     """
 
     id: str
@@ -197,7 +197,7 @@ class Backfill(ResponseModel):
 
 
 class Expectation(ResponseModel):
-    """Whether a schedule achieves what is expected of it.
+    """The expectation of a schedule, and whether it is met.
 
     Attributes:
         missed_at: The latest deadline that was missed.
@@ -211,12 +211,12 @@ class Expectation(ResponseModel):
 
     @property
     def is_missed(self) -> bool:
-        """Whether no deadline was met since the latest one that was missed."""
+        """Whether a deadline was missed and none has been met since."""
         return self.missed_at is not None and (self.met_at is None or self.met_at < self.missed_at)
 
 
 class Schedule(ResponseModel):
-    """A recurring definition. In lists it has no upcoming occurrences and no skipped runs."""
+    """A schedule. In lists it has no upcoming occurrences and no skipped runs."""
 
     name: str
     state: ScheduleState
@@ -252,7 +252,7 @@ class Schedule(ResponseModel):
     changed_occurrences: list[ChangedOccurrence] = Field(default_factory=list)
     backfills: list[Backfill] = Field(default_factory=list)
     estimate: RequestEstimate | None = None
-    """What its runs of a month will cost, if its creation asked for that."""
+    """Estimated cost of its runs in a month, if requested at its creation."""
 
     @property
     def etag(self) -> str:
@@ -261,7 +261,7 @@ class Schedule(ResponseModel):
 
     @property
     def timing(self) -> str:
-        """The timing as it was written; an expression of another dialect with its name, if the text does not say so."""
+        """The timing as written; an expression in another dialect is prefixed with the dialect's name if needed."""
         if self.cron:
             is_told = self.dialect in {"cron", "eventbridge"}
             return self.cron if is_told else f"{self.dialect} {self.cron}"
@@ -279,7 +279,7 @@ class Calendar(ResponseModel):
     """A named set of times.
 
     Attributes:
-        known_until: From when on its times are not known; None if they always are.
+        known_until: The time until which its times are known; `None` if there is no limit.
     """
 
     name: str
@@ -296,7 +296,7 @@ class Calendar(ResponseModel):
 
     @property
     def etag(self) -> str | None:
-        """The version for `calendars.put(if_match=…)`; nothing in lists."""
+        """The version for `calendars.put(if_match=…)`; empty in lists."""
         return self._etag
 
     def at(self, etag: str | None) -> Calendar:
@@ -306,7 +306,7 @@ class Calendar(ResponseModel):
 
 
 class ScheduleEvent(ResponseModel):
-    """Something that was done to a schedule; what says nothing about its type is None."""
+    """An event of a schedule; fields that do not apply to its type are `None`."""
 
     type: str
     at: datetime
@@ -319,7 +319,7 @@ class ScheduleEvent(ResponseModel):
 
 
 class ScheduleHistory(ResponseModel):
-    """The events of a schedule, oldest first; `dropped` counts the oldest actions, which are not kept."""
+    """The events of a schedule, oldest first; `dropped` is the number of older actions that are no longer kept."""
 
     events: tuple[ScheduleEvent, ...]
     dropped: int = 0
@@ -333,7 +333,7 @@ class PlannedRuns(ResponseModel):
 
 
 class ForecastPeriod(ResponseModel):
-    """How many runs are planned in a period; `schedules` are those with the most."""
+    """The number of runs planned in a period; `schedules` lists those with the most."""
 
     start_at: datetime
     runs: int

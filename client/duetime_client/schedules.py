@@ -1,4 +1,4 @@
-"""`client.schedules`: work that recurs."""
+"""`client.schedules`: recurring tasks."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class ScheduleOperations(Resource):
         """Create a schedule; without a name, the API generates one.
 
         A retried request never creates a second schedule: it carries an idempotency key, by default a random one.
-        `traceparent` (W3C Trace Context) is handed on to the schedule's runs. With `estimate`, the schedule returned
-        says what its runs of a month will cost.
+        `traceparent` (W3C Trace Context) is passed on to the schedule's runs. With `estimate`, the returned schedule
+        includes the estimated cost of its runs in a month.
 
         Raises:
             Conflict: There is one of this name.
@@ -75,7 +75,7 @@ class ScheduleOperations(Resource):
 
     @Operation
     def get_forecast(self) -> Request[Forecast]:
-        """How many runs the active schedules plan in each half hour of the next day, and where several begin."""
+        """The runs that active schedules plan in each half hour of the next day, and minutes in which several begin."""
         return Request("GET", "/v1/forecast", one(Forecast))
 
     @Operation
@@ -84,8 +84,8 @@ class ScheduleOperations(Resource):
     ) -> Request[Schedule]:
         """Update a schedule; with `if_match`, only if it still has that `etag`. The reason is recorded.
 
-        The fields are merged, also those of the task: nothing (None) removes one, and another timing
-        replaces the one before. Queued occurrences are replaced.
+        The fields are merged, including those of the task: `None` removes one, and a new timing replaces the old one.
+        Queued occurrences are replaced.
         """
         body, query = body_of(changes), [*_query({"reason": reason or None})]
         return Request("PATCH", path_of(name), one(Schedule), body=body, query=query, headers=guard(if_match))
@@ -109,8 +109,8 @@ class ScheduleOperations(Resource):
     def pause_by_tag(self, tags: Mapping[str, str], *, reason: str = "") -> Items[FilterActionResult]:
         """Pause every active schedule whose task has all of these tags.
 
-        As `tasks.cancel_by_filter`: nothing is sent before the first result is requested, and each result says what was
-        done since the previous one.
+        As with `tasks.cancel_by_filter`, nothing is sent before the first result is requested, and each result covers
+        the time since the previous one.
         """
         return filter_action_results(self._session, f"{SCHEDULES}/pause", _by_tag(tags, reason))
 
@@ -130,14 +130,14 @@ class ScheduleOperations(Resource):
         reason: str = "",
         if_match: str | None = None,
     ) -> Request[Schedule]:
-        """Skip one occurrence that is to come, move it to `due_at`, run it now instead, or restore it to its time."""
+        """Skip a future occurrence, move it to `due_at`, run it now instead, or restore it."""
         body = {"scheduled_at": encoded(scheduled_at), "action": action, "due_at": encoded(due_at), "reason": reason}
         given = {key: value for key, value in body.items() if value}
         return _action(name, "occurrences/update", if_match, given)
 
     @Operation
     def list_events(self, name: str) -> Request[ScheduleHistory]:
-        """What was done to a schedule, oldest event first: by whom, when and why."""
+        """The history of a schedule, oldest event first: who did what, when and why."""
         return Request("GET", f"{path_of(name)}/events", one(ScheduleHistory))
 
     @Operation
@@ -153,7 +153,7 @@ class ScheduleOperations(Resource):
         """Run a schedule's task once, now, regardless of its timing; returns the task.
 
         A retried request never runs it twice: it carries an idempotency key, by default a random one.
-        `traceparent` (W3C Trace Context) is handed on to the task's handler or target, and to its callback.
+        `traceparent` (W3C Trace Context) is passed on to the task's handler or target, and to its callback.
         """
         headers = {**_key(idempotency_key), **guard(if_match), **trace_headers(traceparent)}
         body = {"reason": reason} if reason else None
@@ -172,10 +172,10 @@ class ScheduleOperations(Resource):
         idempotency_key: str | None = None,
         if_match: str | None = None,
     ) -> Request[Backfill]:
-        """Run the occurrences of a past period, its end excluded, a number of them per minute.
+        """Run the occurrences of a past period (end exclusive) at a limited number per minute.
 
-        Occurrences that have a run already are passed over, unless `only_missing` is false. With `overlap` buffer_all,
-        each run waits until no other run of the schedule goes on.
+        Occurrences that already have a run are skipped, unless `only_missing` is false. With `overlap` `buffer_all`,
+        each run waits until no other run of the schedule is active.
 
         A retried request never begins a second backfill: it carries an idempotency key, by default a random one.
         """
@@ -187,17 +187,17 @@ class ScheduleOperations(Resource):
 
     @Operation
     def list_backfills(self, name: str) -> Request[Backfills]:
-        """The backfills of a schedule: those on their way, and the latest that have finished."""
+        """The backfills of a schedule: running ones, and the latest finished ones."""
         return Request("GET", f"{path_of(name)}/backfills", several(Backfill, "backfills"))
 
     @Operation
     def get_backfill(self, name: str, backfill_id: str) -> Request[Backfill]:
-        """One backfill of a schedule, as far as it has come."""
+        """One backfill of a schedule, with its progress."""
         return Request("GET", _backfill_path(name, backfill_id), one(Backfill))
 
     @Operation
     def cancel_backfill(self, name: str, backfill_id: str) -> Request[Backfill]:
-        """Cancel a backfill; tasks that it has created still run."""
+        """Cancel a backfill; tasks it has already created still run."""
         return Request("DELETE", _backfill_path(name, backfill_id), one(Backfill))
 
     @Operation
@@ -209,7 +209,7 @@ class ScheduleOperations(Resource):
         scheduled_before: datetime | str | None = None,
         limit: int | None = None,
     ) -> Request[Occurrences]:
-        """Occurrences with their tasks, in order of time: past ones if `scheduled_after` is past, and future ones.
+        """Occurrences with their tasks in time order: future ones, and past ones if `scheduled_after` is in the past.
 
         Those at `scheduled_after` are included, those at `scheduled_before` are not.
         """
@@ -227,9 +227,9 @@ class ScheduleOperations(Resource):
         scheduled_before: datetime | str | None = None,
         page_size: int | None = None,
     ) -> Items[ScheduleRun]:
-        """What became of the occurrences, newest first, over the schedule's life; fetched as they are needed.
+        """Past and planned runs over the schedule's life, newest first; fetched as they are needed.
 
-        The next occurrences come first, as planned, unless only those of a `status`, or of several, are wanted. Runs
+        Planned runs come first, unless `status` selects others. Runs
         that were scheduled for `scheduled_after` are included, those for `scheduled_before` are not.
         """
         bounds = {"scheduled_after": scheduled_after, "scheduled_before": scheduled_before}
@@ -246,9 +246,9 @@ class ScheduleOperations(Resource):
         name: str | None = None,
         **timing: Unpack[TimingFields],
     ) -> Request[Occurrences]:
-        """The next occurrences of a timing after `start`, each with its decision. Creates nothing.
+        """The next occurrences of a timing after `start`, each with the decision about it. Creates nothing.
 
-        `name` is that of the schedule that would have the timing: `spread_seconds` depends on it.
+        `name` is the name of the future schedule, on which `spread_seconds` depends.
         """
         asked = {"from": encoded(start), "count": count, "name": name}
         body = {**body_of(timing), **{key: value for key, value in asked.items() if value is not None}}
@@ -268,7 +268,7 @@ class ScheduleOperations(Resource):
 
     @Stream
     def watch(self, name: str) -> Items[Change]:
-        """Changes of a schedule's tasks as they happen, beginning with those that exist; see `tasks.watch`."""
+        """Changes of a schedule's tasks as they happen, beginning with existing ones; see `tasks.watch`."""
         return watch(self._session, f"schedule:{name}", {})
 
 

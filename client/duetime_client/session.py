@@ -1,4 +1,4 @@
-"""What a client knows of its API: from a request to HTTP calls, with retries where they are safe."""
+"""Sends API requests as HTTP calls, with retries where they are safe."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Session:
     Attributes:
         url: The address of the API, as `checked` returns it.
         retries: How often a request is retried.
-        random_source: A number from 0, less than 1.
+        random_source: Returns a number in [0, 1).
         now: The time.
         page_listeners: Called with each page that a list was read from.
     """
@@ -46,7 +46,7 @@ class Session:
     page_listeners: list[Callable[[PageRead], object]] = field(default_factory=list)
 
     def send(self, request: Request[T]) -> Steps[T]:
-        """A request with its retries.
+        """Send a request, with retries.
 
         A request is retried if that is safe: a GET, one with a key, or one that is `repeatable`.
 
@@ -79,7 +79,7 @@ class Session:
         return response
 
     def _address(self, path: str, query: Iterable[tuple[str, str]]) -> str:
-        # Encoded strictly, because a SigV4 signature holds for this one spelling of the query.
+        # Encoded strictly, because a SigV4 signature covers the exact spelling of the query.
         encoded = urlencode([*query], quote_via=quote, safe="", errors="replace")
         return f"{self.url}{path}?{encoded}" if encoded else f"{self.url}{path}"
 
@@ -97,7 +97,7 @@ def sendable(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def guard(if_match: str | None) -> dict[str, str]:
-    """The header by which a request is refused unless its subject still has this ETag; none for any."""
+    """The `If-Match` header for an ETag; empty without one."""
     return {"If-Match": if_match} if if_match else {}
 
 

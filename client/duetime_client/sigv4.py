@@ -32,7 +32,7 @@ class SigV4(httpx.Auth):
 
     @classmethod
     def from_environment(cls) -> SigV4:
-        """The credentials and region that any AWS tool finds in this environment."""
+        """Find credentials and region as AWS tools do."""
         session = botocore.session.get_session()
         try:
             credentials = session.get_credentials()
@@ -49,8 +49,8 @@ class SigV4(httpx.Auth):
         yield request
 
     async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
-        """Add the signature to a request of a coroutine."""
-        # Credentials that are about to expire are fetched again, which keeps this thread waiting.
+        """Add the signature to an asynchronous request."""
+        # In a thread, because refreshing expiring credentials blocks.
         credentials = await asyncio.to_thread(self._credentials.get_frozen_credentials)
         await request.aread()
         self._sign(request, credentials)

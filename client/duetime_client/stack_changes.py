@@ -1,4 +1,4 @@
-"""What a change set of CloudFormation does to a stack, and what of it would lose data."""
+"""The changes in a CloudFormation change set, and which of them would lose data."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ CONTENTS: Mapping[str, str] = {
     "AWS::DynamoDB::Table": "items: tasks, schedules and everything else that duetime stores",
     "AWS::DynamoDB::GlobalTable": "items",
     "AWS::S3::Bucket": "objects: large payloads and results, or the archive",
-    "AWS::SecretsManager::Secret": "a secret: whoever verifies signed calls must be given another",
+    "AWS::SecretsManager::Secret": "a secret: receivers that verify signed calls need the new one",
     "AWS::SQS::Queue": "messages on their way",
     "AWS::Logs::LogGroup": "logs",
     "AWS::SNS::Topic": "subscriptions",
-    "AWS::ApiGatewayV2::Api": "an address: clients must be given another",
+    "AWS::ApiGatewayV2::Api": "an address: clients need the new one",
     "AWS::StepFunctions::StateMachine": "running topologies",
     "AWS::EC2::Volume": "a file system",
     "AWS::EFS::FileSystem": "files",
-    "AWS::KMS::Key": "a key: what it has encrypted cannot be read without it",
+    "AWS::KMS::Key": "a key: data encrypted with it cannot be read without it",
     "AWS::Kinesis::Stream": "records",
     "AWS::OpenSearchService::Domain": "documents",
     "AWS::RDS::DBCluster": "databases",
@@ -29,7 +29,7 @@ CONTENTS: Mapping[str, str] = {
     "AWS::Cognito::UserPool": "users",
     "AWS::SSM::Parameter": "a value",
 }
-"""What resources hold that a new one in their place does not, by type; also of what a project adds to the stack."""
+"""What is lost when a resource is replaced, by type; includes types that projects add to the stack."""
 
 
 class Loss(StrEnum):
@@ -39,7 +39,7 @@ class Loss(StrEnum):
     REPLACED = "is replaced by an empty one, and deleted"
     ABANDONED = "leaves the stack; it is kept, and nothing uses it"
     REPLACED_AND_KEPT = "is replaced by an empty one; it is kept, and nothing uses it"
-    UNCERTAIN = "may be replaced by an empty one: CloudFormation cannot tell before"
+    UNCERTAIN = "may be replaced by an empty one: CloudFormation does not know in advance"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +51,21 @@ class ResourceChange:
     action: str
     """`Add`, `Modify`, `Remove`, `Import` or `Dynamic`."""
     replacement: str = ""
-    """Of `Modify`: `True`, `False` or `Conditional`."""
+    """For `Modify`: `True`, `False` or `Conditional`."""
     policy_action: str = ""
-    """What becomes of a resource that is removed or replaced, such as `Retain` or `ReplaceAndDelete`."""
+    """The policy for a removed or replaced resource, such as `Retain` or `ReplaceAndDelete`."""
     physical_id: str = ""
     causes: tuple[str, ...] = ()
-    """The properties whose change replaces it."""
+    """The properties whose change causes the replacement."""
 
     @property
     def is_replacement(self) -> bool:
-        """Whether another resource takes its place, or may."""
+        """Whether the resource is, or may be, replaced."""
         return self.replacement in {"True", "Conditional"} or self.action == "Dynamic"
 
     @property
     def loss(self) -> Loss | None:
-        """How the stack loses what the resource holds; `None` if it does not."""
+        """How the stack loses the resource's content; `None` if it does not."""
         is_kept = "Retain" in self.policy_action or "Snapshot" in self.policy_action
         if self.action == "Remove":
             return Loss.ABANDONED if is_kept else Loss.DELETED
@@ -88,14 +88,14 @@ class StackChanges:
         return [each for each in self.resources if each.loss is not None and each.type in CONTENTS]
 
     def counts(self) -> Mapping[str, int]:
-        """How many resources are added, changed, replaced and removed; without those that are none."""
+        """The number of resources added, changed, replaced and removed; zeros are omitted."""
         names = [_kind_of(each) for each in self.resources]
         return {
             name: names.count(name) for name in ("added", "imported", "changed", "replaced", "removed") if name in names
         }
 
     def lines(self) -> list[str]:
-        """A line for each change, by what it does."""
+        """A line for each change, grouped by kind."""
         order = ("removed", "replaced", "changed", "imported", "added")
         ordered = sorted(self.resources, key=lambda each: (order.index(_kind_of(each)), each.logical_id))
         return [f"{_kind_of(each):<8}  {each.type}  {each.logical_id}" for each in ordered]
@@ -111,7 +111,7 @@ class StackChanges:
 
 
 def changes_of(descriptions: Iterable[Mapping[str, Any]]) -> StackChanges:
-    """The changes that `DescribeChangeSet` describes, in one answer or several pages."""
+    """Parse the pages of `DescribeChangeSet`."""
     return StackChanges(
         [
             _change_of(change["ResourceChange"])
@@ -123,10 +123,10 @@ def changes_of(descriptions: Iterable[Mapping[str, Any]]) -> StackChanges:
 
 
 def is_empty(descriptions: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether a change set says that there is nothing to change.
+    """Whether a change set is empty.
 
-    CloudFormation fails one that has no changes at all, and the CDK may have deleted it; one that changes outputs only
-    is complete, and changes no resource.
+    CloudFormation fails a change set without changes, and the CDK may have deleted it. One that changes only outputs is
+    complete and changes no resource.
     """
     return not descriptions or descriptions[0].get("Status") == "FAILED"
 

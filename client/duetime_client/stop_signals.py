@@ -1,4 +1,4 @@
-"""Stopping a worker by the signals that a process gets when it should end."""
+"""Stops a worker on termination signals."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def stopped_by_signals(stop: Callable[[], object]) -> Iterator[None]:
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
 
     def on_signal(_number: int, _frame: object) -> None:
-        # A second one ends the process.
+        # A second signal ends the process.
         for number, handler in before.items():
             signal.signal(number, handler)
-        # Not in the signal handler: it may have interrupted what `stop` would notify.
+        # Not in the signal handler, which may have interrupted code that holds the lock `stop` needs.
         threading.Thread(target=stop, name="stopping").start()
 
     for number in before:

@@ -30,7 +30,7 @@ class TypeSummary(ResponseModel):
 
 
 class Summary(ResponseModel):
-    """How many tasks there are, as of the latest change that is counted."""
+    """The number of tasks, as of the latest counted change."""
 
     total: int
     states: Mapping[str, int] = Field(default_factory=dict)
@@ -44,7 +44,7 @@ class Summary(ResponseModel):
 
 
 class OwnerSummary(ResponseModel):
-    """How many tasks one owner has, as of the latest change that is counted."""
+    """The number of tasks of one owner, as of the latest counted change."""
 
     owner: str
     total: int

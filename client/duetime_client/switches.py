@@ -32,7 +32,7 @@ class Switch(ResponseModel):
 
 
 class Circuit(ResponseModel):
-    """An open circuit breaker: an HTTP host that fails an owner's calls gets none for a while, then one at a time."""
+    """An open circuit breaker: a failing HTTP host gets no calls of an owner for a while, then one at a time."""
 
     owner: str = ""
     host: str
@@ -85,7 +85,7 @@ class SwitchOperations(Resource):
 
     @Operation
     def delete(self, scope: Scope, name: str = ALL) -> Request[Switch]:
-        """Delete a switch; stopped tasks start by themselves. Returns the switch as it was."""
+        """Delete a switch and return it; stopped tasks start by themselves."""
         return Request("DELETE", _path_of(scope, name), one(Switch))
 
 

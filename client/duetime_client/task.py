@@ -25,13 +25,13 @@ M = TypeVar("M")
 ClassOf: TypeAlias = type[M]
 """`type` is a field of a task."""
 TERMINAL = frozenset({"succeeded", "failed", "rolled_back", "cancelled"})
-"""States that hold an outcome."""
+"""Final states: the outcome of the task is known."""
 OnConflict: TypeAlias = Literal["keep", "replace"]
-"""What was done with a task that holds the unique key of one that was to be created."""
+"""How a creation was handled because this task holds its unique key."""
 
 
 class Progress(BaseModel):
-    """How far a running task says it is."""
+    """The progress that a running task reported."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -49,7 +49,7 @@ class Failure(BaseModel):
 
 
 class Lease(BaseModel):
-    """Who works on a task, and until when."""
+    """The worker of a task, and when its lease expires."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -58,7 +58,7 @@ class Lease(BaseModel):
 
 
 class WaitingFor(BaseModel):
-    """What a task waits for besides its time: a code, and the same in words."""
+    """The reason why a task waits: a code and a text."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -67,7 +67,7 @@ class WaitingFor(BaseModel):
 
 
 class ResponseModel(BaseModel):
-    """A part of the API's responses. Fields that a newer API adds become extra attributes."""
+    """Base of response models. Fields added by a newer API become extra attributes."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -75,7 +75,7 @@ class ResponseModel(BaseModel):
 
     @classmethod
     def of_document(cls, document: Mapping[str, object]) -> Self:
-        """The value of a response's JSON.
+        """Parse a response's JSON.
 
         Raises:
             pydantic.ValidationError: The JSON is not valid.
@@ -91,13 +91,13 @@ class ResponseModel(BaseModel):
 
 
 class AttemptFailure(Failure):
-    """Why an attempt failed. Only the last one that a Python handler failed with an error has a traceback."""
+    """Why an attempt failed. Only the last failure of a Python handler keeps its traceback."""
 
     traceback: str | None = None
 
 
 class Attempt(ResponseModel):
-    """An attempt that has ended. Of one that was lost with its worker, only the number is known."""
+    """An attempt that has ended. For one that was lost with its worker, only the number is known."""
 
     attempt: int
     fence: int
@@ -112,7 +112,7 @@ class Attempt(ResponseModel):
 
 
 class Actor(BaseModel):
-    """Who did something to a task: a user, a schedule, a topology, or the system, which has no name."""
+    """The actor of an event: a user, a schedule, a topology, or the system, which has no name."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -121,7 +121,7 @@ class Actor(BaseModel):
 
 
 class TaskEvent(ResponseModel):
-    """An event in the life of a task; what says nothing about its type is None."""
+    """An event in the life of a task; fields that do not apply to its type are `None`."""
 
     type: EventType
     at: datetime | None = None
@@ -140,7 +140,7 @@ class TaskEvent(ResponseModel):
 
 
 class TaskHistory(ResponseModel):
-    """The events of a task, oldest first; `dropped` counts the oldest actions, which are not kept."""
+    """The events of a task, oldest first; `dropped` is the number of older actions that are no longer kept."""
 
     events: tuple[TaskEvent, ...]
     dropped: int = 0
@@ -197,11 +197,11 @@ class Task(ResponseModel):
     error: Failure | None = None
     lateness_ms: int | None = None
     cost_dollars: float | None = None
-    """Estimated, so far; see the reference page about costs."""
+    """Estimated cost so far; see the reference page about costs."""
     estimate: RequestEstimate | None = None
-    """What it will cost, if its creation asked for that."""
+    """Estimated cost, if requested at its creation."""
     content_expired: tuple[str, ...] = ()
-    """Large contents that have expired before the task: `payload`, `result`; they are `None` here."""
+    """The large fields (`payload`, `result`) that expired before the task; they are `None` here."""
 
     _etag: str | None = PrivateAttr(default=None)
     _on_conflict: OnConflict | None = PrivateAttr(default=None)
@@ -224,11 +224,11 @@ class Task(ResponseModel):
 
     @property
     def on_conflict(self) -> OnConflict | None:
-        """What a creation did in place of creating a task, if this one holds its unique key: `keep` or `replace`."""
+        """`keep` or `replace` if a creation returned this existing task because it holds the unique key."""
         return self._on_conflict
 
     def answering(self, on_conflict: str | None) -> Self:
-        """The same task, as what a creation was answered with whose unique key it holds."""
+        """The same task, as returned by a creation whose unique key it holds."""
         self._on_conflict = "replace" if on_conflict == "replace" else None if on_conflict is None else "keep"
         return self
 

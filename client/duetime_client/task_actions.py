@@ -1,4 +1,4 @@
-"""Actions on an existing task: of its user, and of the target that runs it."""
+"""Actions on an existing task, by its user or by the target that runs it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TaskActions(Resource):
 
     @Operation
     def pause(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Request[Task]:
-        """Pause a task; a running task is requested to pause, and does so when it can."""
+        """Pause a task; a running task is asked to pause, and does so when it can."""
         return _action(task_id, "pause", reason, if_match)
 
     @Operation
@@ -54,7 +54,7 @@ class TaskActions(Resource):
     def cancel(
         self, task_id: str, *, force: bool = False, reason: str = "", if_match: str | None = None
     ) -> Request[Task]:
-        """Cancel a task that has not started; with `force`, also request a running one to stop."""
+        """Cancel a task that has not started; with `force`, also ask a running one to stop."""
         body: dict[str, object] = {**({"force": True} if force else {}), **(reason_body(reason) or {})}
         return Request("POST", f"{path_of(task_id)}/cancel", task_of, body=body, headers=guard(if_match))
 
@@ -91,7 +91,7 @@ class TaskActions(Resource):
 
     @Operation
     def report_heartbeat(self, task_id: str, fence: int) -> Request[Task]:
-        """Send a heartbeat of an attempt; `requested_action` of the response is what was requested meanwhile."""
+        """Send a heartbeat of an attempt; the response's `requested_action` may ask for a pause or a cancellation."""
         return _report(task_id, "heartbeat", {"fence": fence})
 
     @Operation
@@ -124,12 +124,12 @@ def _action(task_id: str, name: str, reason: str, if_match: str | None) -> Reque
 
 
 def _signal(task_id: str, body: dict[str, object], reason: str, if_match: str | None) -> Request[Task]:
-    # Deciding the same again changes nothing; not under a version, which has changed.
+    # Repeating the same decision is safe, except with `if_match`: the version has changed.
     body |= reason_body(reason) or {}
     path, headers = f"{path_of(task_id)}/signal", guard(if_match)
     return Request("POST", path, task_of, body=body, headers=headers, repeatable=if_match is None)
 
 
 def _report(task_id: str, what: str, body: dict[str, object]) -> Request[Task]:
-    # Repeating a report under one fence changes nothing, so it may be retried.
+    # Repeating a report with the same fence changes nothing, so it may be retried.
     return Request("POST", f"{path_of(task_id)}/{what}", task_of, body=body, repeatable=True)

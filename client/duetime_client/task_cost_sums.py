@@ -1,4 +1,4 @@
-"""What tasks have cost, added up by type, schedule, state or tag: from the estimates that the API gives."""
+"""Sums the API's cost estimates of tasks by type, schedule, state or tag."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TAG = "tag:"
 
 @dataclass(frozen=True, slots=True)
 class CostKey:
-    """By what tasks are added up.
+    """The attribute by which costs are summed.
 
     Attributes:
         field: of a task; `tag` for one of its tags.
@@ -30,10 +30,10 @@ class CostKey:
 
     @classmethod
     def of(cls, text: str) -> CostKey:
-        """The key that a text names: `type`, `schedule`, `state`, or `tag:KEY`.
+        """Parse a key: `type`, `schedule`, `state`, or `tag:KEY`.
 
         Raises:
-            WorkloadError: the text names none.
+            WorkloadError: the text is not a key.
         """
         if text in _FIELDS:
             return cls(text)
@@ -42,7 +42,7 @@ class CostKey:
         raise WorkloadError(f"{text!r} is not possible; choose one of {', '.join(_FIELDS)}, tag:KEY")
 
     def name(self, task: Task) -> str | None:
-        """What a task is added up under; `None` if it has no such schedule or tag."""
+        """The group of a task; `None` if it has no schedule or no such tag."""
         if self.field == "tag":
             return task.tags.get(self.tag)
         if self.field == "schedule":
@@ -52,10 +52,10 @@ class CostKey:
 
 @dataclass(frozen=True, slots=True)
 class CostSum:
-    """What tasks have cost together.
+    """The cost of a group of tasks.
 
     Attributes:
-        name: what they have in common; `None` for those without a schedule or the tag.
+        name: the group; `None` for tasks without a schedule or the tag.
         tasks, attempts: how many.
         dollars: of all of them.
     """
@@ -72,7 +72,7 @@ class CostSum:
 
 
 def sums(tasks: Iterable[Task], key: CostKey) -> list[CostSum]:
-    """What tasks have cost by a key, the dearest first; they are read one by one and not kept."""
+    """The cost of tasks by group, highest first; tasks are streamed, not kept in memory."""
     found: dict[str | None, CostSum] = {}
     for task in tasks:
         name = key.name(task)

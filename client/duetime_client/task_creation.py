@@ -49,7 +49,7 @@ def create_task(
 def creation_headers(
     idempotency_key: str | None = None, traceparent: str | None = None, seconds: int | None = None
 ) -> dict[str, str]:
-    """The headers of a request that creates a task: its key, by default a random one, and how long that lasts."""
+    """The headers of a creation: the idempotency key, by default random, and its lifetime."""
     life = {} if seconds is None else {IDEMPOTENCY_KEY_SECONDS: str(seconds)}
     return {IDEMPOTENCY_KEY: idempotency_key or str(uuid4()), **life, **trace_headers(traceparent)}
 
@@ -74,10 +74,10 @@ def create_tasks(
 
 
 def wait_query(wait_seconds: int) -> list[tuple[str, str]]:
-    """The parameter of a request that waits for the outcome."""
+    """The query parameter that makes a request wait for the outcome."""
     return [("wait_seconds", str(wait_seconds))] if wait_seconds else []
 
 
 def trace_headers(traceparent: str | None) -> dict[str, str]:
-    """The header that names the caller's trace."""
+    """The header with the caller's trace."""
     return {} if traceparent is None else {"traceparent": traceparent}

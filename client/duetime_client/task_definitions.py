@@ -1,4 +1,4 @@
-"""Types of tasks, with the class of their payload: for callers, and for handlers of pull workers."""
+"""Task types with the class of their payload, for callers and for handlers of pull workers."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class ResultNotJson(ValueError):
 
 
 class PayloadInvalid(ClientError, ValueError):
-    """A payload is not one of its type. The message names the fields, and quotes no value."""
+    """A payload does not match its type. The message names the fields but never a value."""
 
 
 class ResultInvalid(ClientError, ValueError):
-    """A result is not what was asked for. The message names the fields, and quotes no value."""
+    """A result does not match the requested class. The message names the fields but never a value."""
 
 
 class TaskDefinition(Protocol[P_contra]):
-    """A type of tasks: a `TaskType`, or a function that `handler` or `Worker.task` has registered."""
+    """A task type: a `TaskType`, or a function registered by `handler` or `Worker.task`."""
 
     @property
     def task_type(self) -> str:
@@ -44,7 +44,7 @@ class TaskDefinition(Protocol[P_contra]):
 
 
 class TaskType(Generic[P]):
-    """A type of tasks, for programs that create them and do not have the handler.
+    """A task type, for programs that create tasks but do not have the handler.
 
     Args:
         task_type: Its name.
@@ -71,7 +71,7 @@ class TaskType(Generic[P]):
             raise PayloadInvalid(f"the payload of {self.task_type!r} is {error}") from None
 
     def decode(self, document: object) -> P:
-        """The payload that some JSON is.
+        """Parse JSON as a payload.
 
         Raises:
             PayloadInvalid: It is not valid.
@@ -89,7 +89,7 @@ class TaskType(Generic[P]):
 
 
 class TaskFunction(TaskType[P], Generic[P, R_co]):
-    """A function that is registered for a type of tasks; calling it calls the function."""
+    """A function registered for a task type; calling it calls the function."""
 
     def __init__(self, task_type: str, function: Callable[[Context, P], R_co], payload: type[P] | None = None) -> None:
         super().__init__(task_type, payload)
@@ -101,13 +101,13 @@ class TaskFunction(TaskType[P], Generic[P, R_co]):
         return self.function(context, payload)
 
     def run(self, context: Context, document: object) -> object:
-        """Call the function with the JSON of a payload; the result is JSON if it was of a class.
+        """Call the function with a payload's JSON; a result of a class is converted to JSON.
 
-        A coroutine is run to its end, in an event loop of its own.
+        A coroutine runs to its end in its own event loop.
 
         Raises:
             PayloadInvalid: The payload is not valid.
-            ResultNotJson: The result is of a class, and no JSON can be made of it.
+            ResultNotJson: The result cannot be converted to JSON.
         """
         result: Any = self.function(context, self.decode(document))
         if inspect.isawaitable(result):

@@ -1,7 +1,7 @@
 """The fields of the API's requests about tasks, as typed dictionaries.
 
-An absent field has its default when a task is created, and keeps its value when one is updated; so does an absent part
-of `tags`, `retry`, `lock`, `rate` and of a `target` of the same kind.
+On creation an absent field takes its default; on update it keeps its value, as does an absent part of `tags`, `retry`,
+`lock`, `rate` and of a `target` of the same kind.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Priority(StrEnum):
-    """Which of the tasks that are due at the same time goes first."""
+    """Which of several tasks due at the same time starts first."""
 
     HIGH = "high"
     NORMAL = "normal"
@@ -25,7 +25,7 @@ class Priority(StrEnum):
 
 
 class RetryPolicy(TypedDict, total=False):
-    """How often a failed task is retried, and after which pauses."""
+    """How often a failed task is retried, and with which pauses."""
 
     max_attempts: int
     initial_seconds: float
@@ -44,7 +44,7 @@ class HttpContent(TypedDict, total=False):
 
 
 class HttpAuth(TypedDict):
-    """What a request proves its sender with: `secret` is a name in the deployment's settings.
+    """Authentication of a request: `secret` is a name in the deployment's settings.
 
     `header` is for the scheme `header`.
     """
@@ -55,7 +55,7 @@ class HttpAuth(TypedDict):
 
 
 class HttpResponseOptions(TypedDict, total=False):
-    """What of a response is kept as the task's result."""
+    """Which part of a response becomes the task's result."""
 
     keep: Literal["body", "all", "none"]
     max_bytes: int
@@ -65,7 +65,7 @@ class HttpResponseOptions(TypedDict, total=False):
 class HttpTarget(TypedDict):
     """An HTTP endpoint that is called when the task is due.
 
-    With `method` or `body`, it is sent a request of your own instead of duetime's signed one.
+    With `method` or `body`, a custom request is sent instead of duetime's signed one.
     """
 
     kind: Literal["http"]
@@ -82,7 +82,7 @@ class HttpTarget(TypedDict):
 
 
 class LockSpec(TypedDict):
-    """A named resource that at most `max_holders` tasks hold while they run: in all phases (`task`), or in `run`."""
+    """A named resource that at most `max_holders` tasks hold, in all phases (`task`) or only in `run`."""
 
     key: str
     max_holders: NotRequired[int]
@@ -91,7 +91,7 @@ class LockSpec(TypedDict):
 
 
 class RateSpec(TypedDict):
-    """How often attempts of all tasks with one key start: `limit` in `per_seconds`, and `burst` more at once."""
+    """Rate limit for attempts of all tasks with the same key: `limit` in `per_seconds`, and `burst` more at once."""
 
     key: str
     limit: int
@@ -100,9 +100,9 @@ class RateSpec(TypedDict):
 
 
 class UniqueKey(TypedDict):
-    """Makes a task the only one of a key, until it starts or has ended.
+    """Makes a task the only one with its key until it starts or has ended.
 
-    `on_conflict` says what happens to the creation if another task holds the key.
+    `on_conflict` decides what happens if another task holds the key.
     """
 
     key: str
@@ -111,7 +111,7 @@ class UniqueKey(TypedDict):
 
 
 class Debounce(TypedDict):
-    """Has further creations with the key put a task off until there was none for `seconds`, and replace its fields."""
+    """Further creations with the key replace the task's fields and postpone it until none came for `seconds`."""
 
     key: str
     seconds: int
@@ -144,7 +144,7 @@ class AwsTarget(TypedDict):
 
 
 class DefinitionRun(TypedDict):
-    """The run of a topology definition; of the latest version, unless one is named."""
+    """The run of a topology definition, by default of its latest version."""
 
     name: str
     version: NotRequired[int | None]
@@ -152,14 +152,14 @@ class DefinitionRun(TypedDict):
 
 
 class TopologyTarget(TypedDict):
-    """A topology: the payload is its graph, or the graph is that of a definition."""
+    """A topology, whose graph is the payload or a definition's."""
 
     kind: Literal["topology"]
     definition: NotRequired[DefinitionRun | None]
 
 
 class ApprovalTarget(TypedDict):
-    """A person, who approves or rejects the task; `on_timeout` is what happens if nobody does in `timeout_seconds`."""
+    """A person approves or rejects the task; `on_timeout` applies if nobody does within `timeout_seconds`."""
 
     kind: Literal["approval"]
     timeout_seconds: NotRequired[int]
@@ -170,7 +170,7 @@ Target = HttpTarget | PullTarget | TopologyTarget | ApprovalTarget | AwsTarget
 
 
 class NotifyOn(TypedDict, total=False):
-    """Who is told of a failure for good, or of a late start.
+    """Where to send notices of a final failure or a late start.
 
     `to` is a URL, or the ARN of an SNS topic or of an event bus.
     """
@@ -220,9 +220,9 @@ class NewTask(TaskFields, total=False):
 
 
 class TaskFilter(TypedDict, total=False):
-    """Which tasks to list, in which order: those that match all fields. `parent` is a topology.
+    """Which tasks to list (those that match all fields), and in which order. `parent` is a topology.
 
-    With `expand`, they have their `payload` or `result`, which are None otherwise.
+    With `expand`, they include their `payload` or `result`, which are `None` otherwise.
     """
 
     state: TaskState | Sequence[TaskState]
@@ -283,8 +283,8 @@ class ListedDeadLetters(DeadLetterFilter, total=False):
 class BulkOptions(TypedDict, total=False):
     """How to process many tasks: `all` allows an empty filter; with `limit`, page by page.
 
-    `confirmation_token` is that of a dry run, whose result has it: tasks created later are left alone. `reason` is
-    recorded with each task.
+    `confirmation_token` comes from the result of a dry run; tasks created after the dry run are not changed. `reason`
+    is recorded with each task.
     """
 
     all: bool
@@ -297,7 +297,7 @@ class BulkOptions(TypedDict, total=False):
 
 
 class TimeWithoutZone(ValueError):
-    """A time without a zone was given, which is another moment in each zone."""
+    """A time without a zone was given, which is ambiguous."""
 
     def __init__(self, moment: datetime) -> None:
         super().__init__(f"{moment.isoformat()} has no time zone: give it one, such as datetime.UTC")
@@ -317,7 +317,7 @@ def query_of(filters: Mapping[str, object], limit: int | None) -> Iterator[tuple
 
 
 def parameters_of(name: str, value: object) -> Iterable[tuple[str, str]]:
-    """One filter as parameters: one for each tag, and all ids in one."""
+    """One filter field as parameters: one for each tag, and all ids in one."""
     match name, value:
         case "tags", dict() as tags:
             return [("tag", f"{key}:{tag}") for key, tag in tags.items()]

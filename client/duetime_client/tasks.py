@@ -51,12 +51,11 @@ class TaskOperations(TaskActions, FilterActions):
     ) -> Request[Task]:
         """Create a task, which is due now unless `due_at` or `delay_seconds` says otherwise.
 
-        A retried request never creates a second task: it carries an idempotency key, by default a random one, which
-        is remembered for a day unless `idempotency_key_seconds` says otherwise. With `unique` or `debounce`, the task
-        returned may be one that was there before: then it says so by `on_conflict`.
-        With `wait_seconds`, the API responds when the outcome is known, or with the task as it is by then.
-        `traceparent` (W3C Trace Context) is handed on to the handler or target, and to the callback.
-        With `estimate`, the task returned says what it will cost (`task.estimate`).
+        A retried request never creates a second task: it carries an idempotency key, by default a random one, which is
+        kept for a day unless `idempotency_key_seconds` is given. With `unique` or `debounce`, the returned task may be
+        an existing one; `on_conflict` is then set. With `wait_seconds`, the API responds once the outcome is known or
+        the time is over. `traceparent` (W3C Trace Context) is passed on to the handler or target, and to the callback.
+        With `estimate`, the returned task includes its estimated cost (`task.estimate`).
         """
         headers = creation_headers(idempotency_key, traceparent, idempotency_key_seconds)
         return create_task(task_type, fields, headers, wait_seconds, estimate=estimate)
@@ -74,7 +73,7 @@ class TaskOperations(TaskActions, FilterActions):
 
     @Operation
     def get(self, task_id: str, *, wait_seconds: int = 0) -> Request[Task]:
-        """The task as it is now, or, with `wait_seconds`, once its outcome is known or that time is over."""
+        """Get a task; with `wait_seconds`, wait until its outcome is known or the time is over."""
         return Request("GET", path_of(task_id), task_of, query=wait_query(wait_seconds))
 
     @Stream
@@ -89,7 +88,7 @@ class TaskOperations(TaskActions, FilterActions):
         """Update a task that has not started; with `if_match`, only if it still has that `etag`.
 
         The changes are a merge patch (RFC 7396): `tags`, `retry`, `lock` and a `target` of the same kind are merged,
-        and None removes; `payload` is replaced completely. The reason is recorded with the task.
+        and `None` removes a value; `payload` is replaced completely. The reason is recorded with the task.
         """
         query = [("reason", reason)] if reason else []
         return Request("PATCH", path_of(task_id), task_of, query=query, body=body_of(changes), headers=guard(if_match))
@@ -98,7 +97,7 @@ class TaskOperations(TaskActions, FilterActions):
     def delete(self, task_id: str, *, if_match: str | None = None) -> Request[None]:
         """Delete a task with its payload, its result and its attempts; one that has not started is cancelled first.
 
-        A topology is deleted with all of its nodes, and a node only so. A task that runs cannot be deleted.
+        A topology is deleted with all of its nodes; a node cannot be deleted alone, nor can a running task.
         """
         return Request("DELETE", path_of(task_id), nothing, headers=guard(if_match))
 
@@ -109,7 +108,7 @@ class TaskOperations(TaskActions, FilterActions):
 
     @Operation
     def list_events(self, task_id: str) -> Request[TaskHistory]:
-        """The life of a task, oldest event first: what was done to it, by whom and why, its attempts and its end."""
+        """The history of a task, oldest event first: actions with actor and reason, attempts, and the end."""
         return Request("GET", f"{path_of(task_id)}/events", one(TaskHistory))
 
     @Operation
@@ -119,7 +118,7 @@ class TaskOperations(TaskActions, FilterActions):
 
     @Stream
     def follow(self, task_id: str) -> Items[Task]:
-        """The task as it is now, and again each time it is polled, until its outcome is known."""
+        """Yield the task at each poll until its outcome is known."""
         pause = 0.0
         while True:
             task = yield from TaskOperations.get.steps(self, task_id)
@@ -131,7 +130,7 @@ class TaskOperations(TaskActions, FilterActions):
 
     @Operation
     def wait(self, task_id: str, *, timeout: float | None = None) -> Steps[Task]:
-        """The task once its outcome is known; it is polled until then, as often as the API suggests.
+        """Poll a task as often as the API suggests, and return it once its outcome is known.
 
         Raises:
             WaitTimeout: It is not known after `timeout` seconds.
@@ -154,9 +153,9 @@ class TaskOperations(TaskActions, FilterActions):
     def watch(self, task_id: str | None = None, /, **filters: Unpack[TaskFilter]) -> Items[Change]:
         """Changes as they happen, over a WebSocket: of one task, or of all tasks of the caller.
 
-        Of all tasks, which filters narrow down, only changes from now on are told. One task is told of at once, and
-        to its end. Lost connections are opened again; without the package `websockets` (`duetime-client[live]`), or
-        where a WebSocket cannot be opened, the API is polled.
+        For all tasks, which filters narrow down, only changes from now on are yielded. For one task, its current state
+        comes first, and the iteration ends with the task. Lost connections are reopened; without the package
+        `websockets` (`duetime-client[live]`), or where a WebSocket cannot be opened, the API is polled.
         """
         return watch(self._session, MINE if task_id is None else f"task:{task_id}", filters)
 

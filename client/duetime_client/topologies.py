@@ -69,7 +69,7 @@ class CriticalPath(ResponseModel):
 
 
 class TopologyFilter(TypedDict, total=False):
-    """Which topologies to list, in which order: those that match all fields."""
+    """Which topologies to list (those that match all fields), and in which order."""
 
     state: TaskState
     type: str
@@ -82,7 +82,7 @@ class TopologyFilter(TypedDict, total=False):
 
 
 class DefinitionRun(ResponseModel):
-    """Which version of a definition a topology is a run of, and with which parameters."""
+    """The definition, version and parameters that a topology is a run of."""
 
     name: str
     version: int
@@ -90,7 +90,7 @@ class DefinitionRun(ResponseModel):
 
 
 class OuterTopology(ResponseModel):
-    """The topology that another one is a node of, and which node."""
+    """The outer topology of a nested one, and the name of its node there."""
 
     id: str
     run: int
@@ -140,7 +140,7 @@ class TopologyOperations(Resource):
     ) -> Request[Task]:
         """Create a topology from the body of `POST /v1/topologies`, which `read_topology` reads from a file.
 
-        With `estimate`, the task returned says what it will cost with its nodes (`task.estimate`).
+        With `estimate`, the returned task includes the estimated cost with its nodes (`task.estimate`).
         """
         headers = {IDEMPOTENCY_KEY: idempotency_key or str(uuid4())}
         query = estimate_query(is_wanted=estimate)
@@ -165,7 +165,7 @@ class TopologyOperations(Resource):
 
     @Stream
     def follow(self, task_id: str) -> Items[Topology]:
-        """The topology as it is now, and again each time it is polled, until its outcome is known."""
+        """Yield the topology at each poll until its outcome is known."""
         pause = _FIRST_PAUSE
         while True:
             topology = yield from TopologyOperations.get.steps(self, task_id)
@@ -188,19 +188,19 @@ class TopologyOperations(Resource):
 
         Args:
             task_id: Of the topology.
-            nodes: Names of nodes that run again with all that depends on them, also of a topology that has succeeded.
+            nodes: Names of nodes to run again with all their dependents, even if the topology succeeded.
             reason: Why, for its history.
-            if_match: The version (ETag) of its task at which alone it is run again.
+            if_match: The required version (ETag) of its task.
 
         Raises:
             Conflict: It has not ended; or it has succeeded, and no nodes are named.
-            InvalidRequest: It has no node of such a name.
+            InvalidRequest: It has no node with one of the names.
         """
         return _action(task_id, "retry", reason, if_match, nodes)
 
     @Operation
     def cancel(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Request[Task]:
-        """Cancel the nodes that have not started, and request the running ones to stop."""
+        """Cancel nodes that have not started, and ask running ones to stop."""
         return _action(task_id, "cancel", reason, if_match)
 
     @Operation
@@ -218,7 +218,7 @@ class TopologyOperations(Resource):
         """Delete a topology with all of its nodes; one that has not started is cancelled first.
 
         Raises:
-            Conflict: It runs, or one of its nodes does: cancel it, and wait for its end.
+            Conflict: The topology or one of its nodes is running: cancel it, and wait for its end.
         """
         return Request("DELETE", _path_of(task_id), nothing, headers=guard(if_match))
 
@@ -232,8 +232,8 @@ class AsyncTopologies(TopologyOperations, AsyncResource):
 
 
 def _action(task_id: str, name: str, reason: str, if_match: str | None, nodes: Sequence[str] = ()) -> Request[Task]:
-    # What was asked for already stays as it is, so it may be asked again; not under a version, which has changed, and
-    # nodes that were chosen may have succeeded meanwhile.
+    # Repeating the request is safe, except with `if_match`, because the version has changed, and with chosen nodes,
+    # which may have succeeded meanwhile.
     repeatable = if_match is None and not nodes
     return action(f"{_path_of(task_id)}/{name}", reason, if_match, nodes=nodes, repeatable=repeatable)
 

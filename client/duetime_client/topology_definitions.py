@@ -68,7 +68,7 @@ class TopologyDefinition(DefinitionSummary):
     """A version of a topology definition.
 
     Attributes:
-        parameters: what each parameter may be, by name: `type`, `default`, `enum`, `description`.
+        parameters: the declaration of each parameter, by name: `type`, `default`, `enum`, `description`.
         nodes: the nodes as they were written.
     """
 
@@ -80,7 +80,7 @@ class TopologyDefinition(DefinitionSummary):
 
 
 class DefinitionDiff(ResponseModel):
-    """What differs between two versions: `path` of each change, with `from` and `to` where there is a value."""
+    """The differences between two versions: the `path` of each, with `from` and `to` where there is a value."""
 
     changes: Sequence[Mapping[str, Any]]
 
@@ -101,9 +101,9 @@ class TopologyDefinitionOperations(Resource):
 
     @Operation
     def put(self, name: str, body: Mapping[str, Any], *, if_match: str | None = None) -> Request[TopologyDefinition]:
-        """Create a definition, or its next version; a body that says the same as the latest version makes none.
+        """Create a definition or its next version; a body equal to the latest version creates none.
 
-        With `if_match`, only if it still has that `etag`; a lost response is not followed by another try.
+        With `if_match`, only if it still has that `etag`; the request is not retried if its response is lost.
         """
         headers, is_repeatable = guard(if_match), if_match is None
         read_it = one(TopologyDefinition)
@@ -111,7 +111,7 @@ class TopologyDefinitionOperations(Resource):
 
     @Operation
     def delete(self, name: str, *, if_match: str | None = None) -> Request[TopologyDefinition]:
-        """Delete a definition with all of its versions; returns it as it was. Runs that exist are not changed.
+        """Delete a definition with all of its versions and return it. Existing runs are not changed.
 
         Raises:
             Conflict: A schedule runs it.
@@ -125,7 +125,7 @@ class TopologyDefinitionOperations(Resource):
 
     @Operation
     def get_diff(self, name: str, before: int, after: int | None = None) -> Request[DefinitionDiff]:
-        """What differs between two versions; without `after`, between one and the latest."""
+        """The differences between two versions; without `after`, between one and the latest."""
         query = [("from", str(before)), *([] if after is None else [("to", str(after))])]
         return Request("GET", f"{_path_of(name)}/diff", one(DefinitionDiff), query=query)
 
@@ -140,7 +140,7 @@ class TopologyDefinitionOperations(Resource):
         idempotency_key: str | None = None,
         **fields: Unpack[RunFields],
     ) -> Request[Task]:
-        """Create a topology of the latest version, or of another one, with these values for its parameters."""
+        """Create a topology from a version, by default the latest, with values for its parameters."""
         body = {**body_of(fields), "parameters": dict(parameters or {})}
         if version is not None:
             body["version"] = version

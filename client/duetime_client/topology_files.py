@@ -1,4 +1,4 @@
-"""Reading a topology from a file, and checking it before it is sent.
+"""Reads a topology from a file, and validates it before it is sent.
 
 A file is JSON, and either the body of `POST /v1/topologies` itself:
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 __all__ = ["TopologyInvalid", "read_topology", "validate_topology"]
 
 MAX_BODY_BYTES = 5_242_880
-"""A longer request is not accepted by the API."""
+"""The API rejects longer requests."""
 MAX_DEPTH = 64
-"""Nor is one of more lists and objects within each other."""
+"""The API rejects deeper nesting of lists and objects."""
 _MAX_FILE_BYTES = 8 * MAX_BODY_BYTES
-"""A file may hold what the request leaves out: spaces, and what else was recorded of a workflow."""
+"""A file may be larger than the request: it may contain whitespace and other recorded data."""
 
 
 def read_topology(path: Path | str, *, task_type: str = "sleep", time_scale: float = 1.0) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def _parsed(data: bytes) -> Any:  # noqa: ANN401 - any JSON
 
 
 def _is_deeper_than(document: object, levels: int) -> bool:
-    """Whether lists and objects are nested deeper than that."""
+    """Whether lists and objects are nested deeper than the limit."""
     here = [document]
     for _ in range(levels):
         here = [inner for outer in here for inner in _inside(outer)]
@@ -99,7 +99,7 @@ def _refusal(reason: str) -> TopologyInvalid:
 
 
 def _object(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """An object without duplicate names."""
+    """Build an object; duplicate names are rejected."""
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:

@@ -61,7 +61,7 @@ class TopologyInvalid(ClientError, ValueError):
 
 
 def validate_topology(body: object) -> None:
-    """Check the graph of a topology; the values of its tasks' fields are checked by the API.
+    """Validate the graph of a topology; the API validates the fields of its tasks.
 
     Raises:
         TopologyInvalid: names up to twenty errors; a cycle only if there are no others.
@@ -116,7 +116,7 @@ def _node_faults(key: str, node: object, nodes: Mapping[str, Any]) -> Iterator[I
 
 
 def _subgraph_faults(place: str, node: Mapping[str, Any]) -> Iterator[InvalidField]:
-    """What is wrong with the graph of a node that is a topology; that of a definition is checked by the API."""
+    """Faults in the graph of a nested topology; the API checks graphs of definitions."""
     target = node.get("target")
     if not isinstance(target, dict) or target.get("kind") != "topology" or target.get("definition") is not None:
         return
@@ -125,7 +125,7 @@ def _subgraph_faults(place: str, node: Mapping[str, Any]) -> Iterator[InvalidFie
 
 
 def _condition_faults(place: str, condition: object) -> Iterator[InvalidField]:
-    """What is wrong with its syntax; what it is about is checked by the API."""
+    """Syntax errors of a condition; the API checks what it refers to."""
     if condition is None:
         return
     if not isinstance(condition, str):
@@ -148,7 +148,7 @@ def _unknown(fields: Mapping[str, Any], known: frozenset[str], place: str) -> It
 
 
 def _named(name: str) -> str:
-    """A name as errors print it: cut if it is long, escaped if it is not printable ASCII."""
+    """A name for error messages: cut if long, escaped if not printable ASCII."""
     return name[:_KEY_LENGTH] if name.isascii() and name.isprintable() else ascii(name[:_KEY_LENGTH])
 
 

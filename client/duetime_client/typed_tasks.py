@@ -41,7 +41,7 @@ class TypedTaskOperations(Resource, Generic[P]):
         """Create a task that is due now; see `tasks.create`.
 
         Raises:
-            PayloadInvalid: The payload is not one of this type.
+            PayloadInvalid: The payload does not match the type.
         """
         fields = {"payload": self._definition.encode(payload), **options}
         headers = creation_headers(idempotency_key, traceparent)
@@ -61,7 +61,7 @@ class TypedTaskOperations(Resource, Generic[P]):
         """Create a task that is due at a time.
 
         Raises:
-            PayloadInvalid: The payload is not one of this type.
+            PayloadInvalid: The payload does not match the type.
             TimeWithoutZone: The time has no zone.
         """
         fields = {"payload": self._definition.encode(payload), "due_at": due_at, **options}
@@ -78,10 +78,10 @@ class TypedTaskOperations(Resource, Generic[P]):
         traceparent: str | None = None,
         **options: Unpack[TaskOptions],
     ) -> Request[Task]:
-        """Create a task that is due after so many seconds.
+        """Create a task that is due after a delay in seconds.
 
         Raises:
-            PayloadInvalid: The payload is not one of this type.
+            PayloadInvalid: The payload does not match the type.
         """
         fields = {"payload": self._definition.encode(payload), "delay_seconds": seconds, **options}
         return create_task(self._definition.task_type, fields, creation_headers(idempotency_key, traceparent))
@@ -102,7 +102,7 @@ class TypedTaskOperations(Resource, Generic[P]):
         Nothing is sent before all payloads are checked.
 
         Raises:
-            PayloadInvalid: A payload is not one of this type.
+            PayloadInvalid: A payload does not match the type.
             TimeWithoutZone: The time has no zone.
         """
         when: TaskFields = {} if due_at is None else {"due_at": due_at}

@@ -11,7 +11,7 @@ TICKETS = "/v1/watch-tickets"
 
 
 class WatchTicket(ResponseModel):
-    """Opens one connection, once, within so many seconds."""
+    """A single-use ticket for one connection, valid for a number of seconds."""
 
     ticket: str
     url: str
@@ -29,7 +29,7 @@ def create_watch_ticket() -> Request[WatchTicket]:
 
 
 class WatchTicketOperations(Resource):
-    """Tickets; `tasks.watch` and the like create their own."""
+    """Tickets; `tasks.watch` and similar methods create their own."""
 
     @Operation
     def create(self) -> Request[WatchTicket]:

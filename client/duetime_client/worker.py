@@ -66,10 +66,10 @@ MOST_AT_ONCE = 10
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
 _UNWAITED_PAUSE = 2.0
-"""Between two requests for which the API did not wait."""
+"""Pause, in seconds, after a request for which the API did not wait."""
 _NAME_LENGTH = 40
 _REPORTING = 1.0
-"""Seconds of a stop that are kept for the reports on what has not ended by itself."""
+"""Seconds of a stop reserved for reporting on tasks that have not ended."""
 
 
 class Registration(Protocol):
@@ -81,7 +81,7 @@ class Registration(Protocol):
 
 
 class PythonHandler(Protocol):
-    """What `duetime.handlers.handler` makes of a function."""
+    """A function registered by `duetime.handlers.handler`."""
 
     @property
     def task_type(self) -> str:
@@ -123,10 +123,10 @@ class Worker:
             client: of the deployment; may also be given to `run`.
             concurrency: how many tasks run at a time, each in a thread.
             lease_seconds: duration of a lease, after which another worker gets the task; renewed every third of it.
-            wait_seconds: how long a request waits for a task; with waits shorter than `stop_seconds`, a worker that is
-                stopped releases what the last one brings.
+            wait_seconds: how long a request waits for a task; if shorter than `stop_seconds`, a stopped worker releases
+            the tasks of the last request.
             pause_seconds: pause after a response without tasks.
-            stop_seconds: how long `stop` may take; less than the time after which its process is killed.
+            stop_seconds: how long `stop` may take; must be less than the time after which the process is killed.
             name: for the attempt history; host and process by default.
             on_event: called with each event of the worker.
         """
@@ -155,7 +155,7 @@ class Worker:
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The types that it leases."""
+        """The task types that the worker leases."""
         return tuple(self._handlers)
 
     @overload
@@ -170,17 +170,18 @@ class Worker:
         """Register the decorated function for a type: it takes a `Context` and the payload, and returns the result.
 
         An exception fails the attempt, which is retried according to the task's policy unless it is `Unretriable`.
-        The function may be a coroutine: each attempt has an event loop of its own, in its thread.
+        The function may be a coroutine; each attempt has its own event loop in its thread.
 
         Args:
             task_type: The type.
-            payload: The class of the payload, a pydantic model or a dataclass; a task with another one fails at once.
+            payload: The class of the payload, a pydantic model or a dataclass; a task with an invalid payload fails at
+            once.
 
         Raises:
             DuplicateHandler: the type already has a function.
             TypeError: It is used without a type: `@worker.task`.
         """
-        # Whatever type checkers say: a decorator without its parentheses is an easy mistake.
+        # Checked at run time, because a decorator without parentheses is an easy mistake.
         if not isinstance(task_type, str) or not task_type:
             name = getattr(task_type, "__name__", None) or "report"
             raise TypeError(f'@worker.task needs the type of the tasks: write @worker.task("{name}")')
@@ -194,10 +195,10 @@ class Worker:
         return register
 
     def add_handler(self, handler: PythonHandler) -> None:
-        """Run a function that `duetime.handlers` has registered for the worker functions: for work that takes longer.
+        """Run a function registered by `duetime.handlers` for the worker functions, for work that takes longer.
 
-        It is given a `Context` of this module, which has no `deadline` and no `defer`; an error whose class is called
-        `Unretriable` fails the task at once, whichever package it is of.
+        It is given a `Context` of this module, which has no `deadline` and no `defer`; an error whose class is named
+        `Unretriable` fails the task at once, whatever its package.
 
         Raises:
             DuplicateHandler: its type already has a function.
@@ -208,8 +209,8 @@ class Worker:
     def stop(self) -> None:
         """Lease no more tasks, and return from `run` within `stop_seconds`.
 
-        What runs has this time to end, but for its last second; then its leases are released, or, of tasks whose policy
-        allows one attempt, reported as failed, and `context.lost` is true.
+        Running tasks may use this time except its last second. Then their leases are released, or reported as failed if
+        the task allows one attempt, and `context.lost` is true.
         """
         if not self._stopping.is_set():
             self._stopped_at = time.monotonic()
@@ -221,7 +222,7 @@ class Worker:
     def run(self, client: Client | None = None) -> None:
         """Run tasks until `stop`, SIGTERM or SIGINT, which calls it; a second signal exits at once.
 
-        Threads of handlers that have not ended by then do not keep the process from ending.
+        Handler threads that have not ended then do not keep the process alive.
 
         Raises:
             WorkerIdle: no function is registered, or there is no client.
@@ -260,7 +261,7 @@ class Worker:
                 self._stopping.wait(self._pause(poll.took))
 
     def _end_attempts(self) -> None:
-        """Let what runs end in its time, and give up the rest."""
+        """Let running attempts end in time, and give up the rest."""
         ends_at = self._stopped_at + self.stop_seconds
         with self._changed:
             self._changed.wait_for(lambda: not self._running, self._time_to_wait())
@@ -271,7 +272,7 @@ class Worker:
             report.join(max(0.0, ends_at - time.monotonic()))
 
     def _time_to_wait(self) -> float:
-        """How long a worker that was stopped may still wait for what goes on."""
+        """Seconds that a stopped worker may still wait for running attempts."""
         reports_at = self._stopped_at + self.stop_seconds - min(_REPORTING, self.stop_seconds / 2)
         return max(0.0, reports_at - time.monotonic())
 
@@ -288,9 +289,9 @@ class Worker:
         thread.start()
 
     def _pause(self, took: float) -> float:
-        """The pause after a response without tasks that took so long.
+        """The pause after a response without tasks, given how long it took.
 
-        A response that came early did not wait: as many requests wait already as the API allows.
+        An early response means that the API did not wait, because too many requests already wait.
         """
         is_soon = took < self.wait_seconds / 2
         return max(self.pause_seconds, _UNWAITED_PAUSE) if is_soon else self.pause_seconds
@@ -322,14 +323,14 @@ class Worker:
         attempt = Attempt(client, leased, self.lease_seconds)
         task = leased.task
         if self._stopping.is_set() or task.type not in self._handlers:
-            # It was leased while the worker was stopping.
+            # Leased while the worker was stopping.
             self._free.release()
             self._report(attempt, attempt.release)
             return
         self.on_event(WorkerEvent("leased", task.id, task.type, task.attempt))
         with self._changed:
             self._running.append(attempt)
-        # The process ends without those that do not, which the threads of an executor would keep it from.
+        # Daemon threads instead of an executor, whose threads would keep the process from ending.
         threading.Thread(target=self._run, args=(attempt,), name=f"duetime {task.id}", daemon=True).start()
 
     def _run(self, attempt: Attempt) -> None:
@@ -345,14 +346,14 @@ class Worker:
                 self._free.release()
             self.on_event(WorkerEvent(ended, task.id, task.type, task.attempt, time.monotonic() - began, why))
         finally:
-            # After that the process may end.
+            # The process may end after that.
             with self._changed:
                 self._running.remove(attempt)
                 self._changed.notify_all()
 
 
 class _Poll:
-    """A request for leases in a thread of its own, which a worker that is stopped need not wait for.
+    """A request for leases in its own thread, which a stopped worker need not wait for.
 
     Attributes:
         took: how long it took, in seconds, with the wait for a free thread.
@@ -367,9 +368,9 @@ class _Poll:
         threading.Thread(target=self._run, name="duetime poll", daemon=True).start()
 
     def answer(self, is_stopping: Callable[[], bool], time_to_wait: Callable[[], float]) -> list[LeasedTask]:
-        """The leases; none if the worker is stopped and the response does not come in time.
+        """The leases; empty if the worker is stopped and no response arrives in time.
 
-        What it leases then is nobody's: no heartbeat follows, and the leases end soon without being attempts.
+        Leases that arrive later get no heartbeat and expire soon without counting as attempts.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._has_ended or is_stopping())

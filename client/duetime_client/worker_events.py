@@ -1,4 +1,4 @@
-"""What a pull worker tells of itself, and what keeps it from starting."""
+"""The events of a pull worker, and the errors that keep it from starting."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from duetime_client.errors import ClientError
 
 
 class DuplicateHandler(ValueError):
-    """Two handlers were registered for one task type."""
+    """Two handlers were registered for the same task type."""
 
     def __init__(self, task_type: str) -> None:
         super().__init__(f"two handlers are registered for the task type {task_type!r}")
@@ -20,7 +20,7 @@ class WorkerIdle(ClientError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class WorkerEvent:
-    """Something that a worker did, for its `on_event` callback.
+    """An event of a worker, for its `on_event` callback.
 
     Attributes:
         what: `leased`, how an attempt ended, `released`, `stopping`, or `unreachable` (the API does not respond).

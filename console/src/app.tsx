@@ -1,4 +1,4 @@
-/** The frame of every page: navigation, header, banner, and the page that the address names. */
+/** The frame of every page: navigation, header, banner, and the page for the address. */
 import { useSignal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { useEffect, useRef } from "preact/hooks";
@@ -45,7 +45,7 @@ function Navigation() {
   const shown = current();
   const bar = useRef<HTMLElement>(null);
   useEffect(() => {
-    // On a phone it is a row that scrolls: where one is must be seen.
+    // On a phone the navigation scrolls horizontally; the current entry must be visible.
     const link = bar.current?.querySelector<HTMLElement>("[aria-current]");
     if (link) bar.current?.scrollTo({ left: link.offsetLeft - bar.current.clientWidth / 2 + link.clientWidth / 2 });
   }, [shown]);
@@ -68,7 +68,7 @@ const LIVE = { live: "Live", connecting: "Connecting", offline: "Every 30 s" };
 const LIVE_TITLES = {
   live: "Changes are shown as they happen",
   connecting: "Connecting to live updates",
-  offline: "No live updates: what is shown is read again every 30 seconds",
+  offline: "No live updates: the page refreshes every 30 seconds",
 };
 const ZONES = ["local", "UTC"];
 

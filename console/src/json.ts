@@ -1,6 +1,6 @@
-/** JSON that somebody typed. */
+/** Parses JSON input. */
 
-/** The value of a text, or what is wrong with it in the parser's words. */
+/** The parsed value, or the parser's error message. */
 export function parsed(text: string): { value: unknown; fault: "" } | { value: null; fault: string } {
   try {
     return { value: JSON.parse(text), fault: "" };

@@ -8,5 +8,5 @@ import "./styles/pages.css";
 import "./styles/topologies.css";
 
 const root = document.getElementById("app");
-// Whoever comes back from the identity provider has a token before the first request.
+// After a redirect from the identity provider, the token is set before the first request.
 void prepareSignIn().finally(() => root && render(<App />, root));

@@ -1,7 +1,7 @@
-/** Amounts of money: what a task costs is a millionth of a dollar, what a day costs may be many. */
+/** Formats amounts, from millionths of a dollar for a task to many dollars for a day. */
 const MICRO = 1e6;
 
-/** `$12.30`, `$0.0042`, `4.2 µ$`: an estimate, with two digits of what is below a cent. */
+/** `$12.30`, `$0.0042`, `4.2 µ$`: an estimate, with two significant digits below a cent. */
 export function dollars(amount: number): string {
   if (amount === 0) return "$0";
   if (amount >= 0.995) return `$${amount.toFixed(2)}`;

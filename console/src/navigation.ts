@@ -1,4 +1,4 @@
-/** The pages in the order of the navigation. A page that is not the task list is loaded when it is opened. */
+/** The pages in the order of the navigation. Pages other than the task list are loaded on first use. */
 import type { ComponentType } from "preact";
 
 export interface Page {

@@ -1,4 +1,4 @@
-/** The address: everything that a view shows is in the part after `#`, so a link or the back button restores it. */
+/** Routing: the fragment contains the whole view state, so that links and the back button restore it. */
 import { computed, signal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 
@@ -20,7 +20,7 @@ function decoded(text: string): string {
   }
 }
 
-/** The address as one page sees it: while the next page is being loaded, the one that is left keeps its own. */
+/** The address for one page; while the next page loads, the old one keeps its address. */
 export function usePlace(page: string, subject?: string): typeof place.value {
   const own = useRef(place.value);
   const { segments } = place.value;
@@ -28,13 +28,13 @@ export function usePlace(page: string, subject?: string): typeof place.value {
   return own.current;
 }
 
-/** The address of a page; every segment is encoded, so that names may hold any character. */
+/** The address of a page; segments are encoded, so that names may contain any character. */
 export function href(segments: readonly string[], query: Record<string, string> = {}): string {
   const search = new URLSearchParams(query).toString();
   return `#/${segments.map(encodeURIComponent).join("/")}${search ? `?${search}` : ""}`;
 }
 
-/** Go to a page; `replace` leaves no entry in the history. */
+/** Navigate to a page; `replace` adds no history entry. */
 export function navigate(to: string, replace = false): void {
   if (replace) history.replaceState(null, "", to);
   else history.pushState(null, "", to);

@@ -17,7 +17,7 @@ export const STATES: readonly TaskState[] = [
   "cancelled",
 ];
 
-/** The qualifiers, each with what it narrows the list to. */
+/** The qualifiers with descriptions. */
 export const QUALIFIERS: Record<string, string> = {
   state: "a state; several are allowed",
   type: "the type of the task",
@@ -32,7 +32,7 @@ export const QUALIFIERS: Record<string, string> = {
 };
 
 const { schedule: _schedule, parent: _parent, error: _error, ...ofTopologies } = QUALIFIERS;
-/** Those of the list of topologies. */
+/** The qualifiers of the topology list. */
 export const TOPOLOGY_QUALIFIERS: Record<string, string> = { ...ofTopologies, definition: "runs of a definition" };
 
 export interface Search {
@@ -40,7 +40,7 @@ export interface Search {
   faults: string[];
 }
 
-/** Split a search into its terms; what has blanks stands in double quotes. `qualifiers`: those that the list knows. */
+/** Split a search into terms; values with spaces are in double quotes. `qualifiers`: those of the list. */
 export function parseSearch(text: string, qualifiers: Record<string, string> = QUALIFIERS): Search {
   const search: Search = { terms: [], faults: [] };
   for (const [word] of text.matchAll(/(?:[^\s"]|"[^"]*"?)+/g)) {
@@ -74,7 +74,7 @@ export function parseTime(text: string): { before: boolean; at: string } | null 
   if (relative) {
     const [, sign, count, unit] = relative;
     const distance = count && unit ? Number(count) * (UNITS[unit] ?? 0) : 0;
-    // To the minute, so that reading the list again is the same request and can be answered by 304.
+    // Rounded to the minute, so that re-reading the list sends the same request and can return 304.
     at = Math.floor(serverNow() / 60_000) * 60_000 + (sign === "-" ? -distance : distance);
   }
   return Number.isNaN(at) ? null : { before: direction === "<", at: new Date(at).toISOString() };
@@ -109,7 +109,7 @@ export function bulkFilter(search: Search): Record<string, unknown> {
   return made;
 }
 
-/** Add a term, or take it away if it is there. */
+/** Toggle a term. */
 export function toggled(text: string, term: string): string {
   const words = parseSearch(text).terms.map((each) => each.text);
   const rest = words.filter((word) => word !== term);
@@ -119,7 +119,7 @@ export function toggled(text: string, term: string): string {
 /** A value as it is written in a search. */
 export const written = (value: string): string => (/\s/.test(value) ? `"${value}"` : value);
 
-/** Whether a task that was pushed belongs into the list of a search. */
+/** Whether a pushed task matches a search. */
 export function matches(search: Search, task: WatchedTask): boolean {
   const states = search.terms.filter((term) => term.qualifier === "state");
   if (states.length && !states.some((term) => term.value === task.state)) return false;

@@ -1,4 +1,4 @@
-/** What the viewer has chosen, kept in this browser: theme, time zone, and searches that were saved. */
+/** Preferences stored in this browser: theme, time zone and saved searches. */
 import { effect, signal, type Signal } from "@preact/signals";
 
 function kept<T>(name: string, initial: T): Signal<T> {
@@ -7,7 +7,7 @@ function kept<T>(name: string, initial: T): Signal<T> {
     const text = localStorage.getItem(`duetime.${name}`);
     if (text !== null) start = JSON.parse(text) as T;
   } catch {
-    // A browser that keeps nothing, or nothing of ours: the default will do.
+    // Storage is unavailable or has no valid value: use the default.
   }
   const made = signal(start);
   effect(() => {
@@ -25,7 +25,7 @@ export type Theme = "system" | "light" | "dark";
 export const theme = kept<Theme>("theme", "system");
 /** `local`, `UTC`, or the name of an IANA zone. */
 export const zone = kept<string>("zone", "local");
-/** Searches of the task list, by the name that the viewer gave them. */
+/** Saved searches of the task list, by name. */
 export const savedSearches = kept<Record<string, string>>("searches", {});
 
 effect(() => {

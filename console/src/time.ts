@@ -1,10 +1,10 @@
-/** Times: each is printed with its zone. The clock is the server's, as its answers tell it. */
+/** Formats times with their zone. The clock follows the server's, from its responses. */
 import { computed, signal } from "@preact/signals";
 import { zone } from "./settings";
 
 let offset = 0;
 
-/** Take over the clock of a response; a difference below two seconds is the precision of the header. */
+/** Adopt the clock of a response; differences below two seconds are within the header's precision. */
 export function setServerClock(header: string | null): void {
   const difference = header ? Date.parse(header) - Date.now() : NaN;
   const next = Math.abs(difference) > 2000 ? difference : 0;
@@ -15,7 +15,7 @@ export function setServerClock(header: string | null): void {
 
 export const serverNow = (): number => Date.now() + offset;
 
-/** The time, once a second while somebody looks. */
+/** The current time, updated every second while the page is visible. */
 export const now = signal(serverNow());
 setInterval(() => {
   if (!document.hidden) now.value = serverNow();
@@ -37,7 +37,7 @@ function format(timeZone: string, options: Intl.DateTimeFormatOptions): Intl.Dat
 const DAY: Intl.DateTimeFormatOptions = { day: "2-digit", month: "short" };
 const TIME: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
 
-/** `20:46:04` of today, else `22 Nov 20:46:04`, with the year if it is another one. Without its zone. */
+/** `20:46:04` for today, else `22 Nov 20:46:04`, with the year if it differs. Without the zone. */
 export function shortTime(iso: string, timeZone = zoneName.value): string {
   const at = new Date(iso);
   const day = format(timeZone, { ...DAY, year: "numeric" });
@@ -48,7 +48,7 @@ export function shortTime(iso: string, timeZone = zoneName.value): string {
   return `${format(timeZone, year.format(at) === year.format(today) ? DAY : { ...DAY, year: "numeric" }).format(at)} ${time}`;
 }
 
-/** The day of an instant, in the zone that is shown: the same text for all of a day. */
+/** The day of an instant in the displayed zone: the same text throughout a day. */
 export const dayOf = (instant: number): string => format(zoneName.value, { ...DAY, year: "numeric" }).format(instant);
 
 /** The short name of a zone at a time, such as `CET` or `GMT+9`. */
@@ -61,7 +61,7 @@ export function zoneLabel(iso?: string, timeZone = zoneName.value): string {
 export const zonedTime = (iso: string, timeZone = zoneName.value): string =>
   `${shortTime(iso, timeZone)} ${zoneLabel(iso, timeZone)}`;
 
-/** A text of the server with its times as the page writes them: in the zone that is shown, with its name. */
+/** A text from the server with its times converted to the displayed zone. */
 export const inZone = (text: string): string => text.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, (iso) => zonedTime(iso));
 
 /** `in 3 min`, `12 s ago`. */
@@ -93,7 +93,8 @@ export function duration(milliseconds: number): string {
 
 const WEEKDAY = new Intl.DateTimeFormat("en-GB", { weekday: "short", timeZone: "UTC" });
 
-/** `Sun 2027-03-28 01:30` of a local time of the server's, such as `2027-03-28T01:30:00+00:00`: its offset is left to a label. */
+/** `Sun 2027-03-28 01:30` for a local time from the server, such as `2027-03-28T01:30:00+00:00`; a label shows the
+ * offset. */
 export function wallTime(local: string): string {
   const [day = "", rest = ""] = local.split("T", 2);
   const clock = rest.slice(0, 8);

@@ -1,6 +1,6 @@
-"""The synthesized stack of this machine: made by the CDK's own command, and kept until what it is made of changes.
+"""The synthesized stack of this machine, created by the CDK command and cached until its inputs change.
 
-The user's handlers are left out of that: they change often, and are put into a deployed stack by themselves
+It does not include the user's handlers, which change often and are deployed separately
 (`duetime_local/handler_reload.py`).
 """
 
@@ -39,7 +39,7 @@ class ToolFailed(RuntimeError):
 
 
 class ToolNotInstalled(RuntimeError):
-    """The CDK's command is missing."""
+    """The CDK command is not installed."""
 
     def __init__(self) -> None:
         super().__init__("the CDK is not installed: run `make setup`, or `npm install` in a project of your own")
@@ -53,7 +53,7 @@ class Asset:
     source: Path
 
     def content(self) -> bytes:
-        """What is uploaded; a folder is packed when it is first asked for."""
+        """The content to upload; a folder is packed on first access."""
         if self.source.is_file():
             return self.source.read_bytes()
         kept = self.source.with_name(f"{self.source.name}.zip")
@@ -66,7 +66,7 @@ class Asset:
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """A folder as the CDK writes it."""
+    """A cloud assembly: the CDK's output folder."""
 
     folder: Path
 
@@ -78,7 +78,7 @@ class Assembly:
 
     @property
     def assets(self) -> list[Asset]:
-        """What the template refers to."""
+        """The assets that the template refers to."""
         files = json.loads((self.folder / f"{STACK}.assets.json").read_text())["files"].values()
         return [
             Asset(destination["objectKey"], self.folder / file["source"]["path"])
@@ -88,7 +88,7 @@ class Assembly:
 
 
 def synthesize(report: Callable[[str], None]) -> Assembly:
-    """The assembly of the stack as it is now; `report` is given each line that the CDK prints.
+    """Synthesize the current stack, or reuse the cached assembly; `report` receives each line that the CDK prints.
 
     Raises:
         ToolFailed: The CDK rejects the stack.
@@ -110,7 +110,7 @@ def synthesize(report: Callable[[str], None]) -> Assembly:
 
 
 def fingerprint(paths: Iterator[Path]) -> str:
-    """A hash of files by their names and contents, and of the Python that reads them."""
+    """A hash of the files' names and contents and of the Python version."""
     digest = sha256(sys.version.encode())
     for path in sorted(set(paths)):
         digest.update(f"\0{path.as_posix()}\0".encode())
@@ -119,12 +119,12 @@ def fingerprint(paths: Iterator[Path]) -> str:
 
 
 def _keep(made: Path, kept: Path) -> None:
-    """Put a new assembly in the place of all former ones."""
+    """Replace all former assemblies by a new one."""
     former = [path for path in kept.parent.iterdir() if not path.name.startswith(".")]
     try:
         made.rename(kept)
     except OSError:
-        # Another process made the same one meanwhile.
+        # Another process created the same one in the meantime.
         if not kept.exists():
             raise
     for path in former:
@@ -133,7 +133,7 @@ def _keep(made: Path, kept: Path) -> None:
 
 
 def packed(folder: Path) -> bytes:
-    """A folder as an archive, not compressed: it stays on this machine."""
+    """A folder as an uncompressed archive, because it stays on this machine."""
     content = BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as archive:
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
@@ -145,25 +145,25 @@ def packed(folder: Path) -> bytes:
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """The CDK sees this process's variables without its AWS settings, and writes its caches into a folder of ours."""
+    """The CDK gets this process's environment without AWS settings, and a separate cache folder."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "CDK_"))}
     return {
         **inherited,
-        # cdk.json names the app's Python by its plain name.
+        # cdk.json calls `python` without a path.
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
         "HOME": str(folder),
         "TMPDIR": str(folder),
         "CDK_DISABLE_CLI_TELEMETRY": "true",
         "CDK_DISABLE_VERSION_CHECK": "true",
         "JSII_RUNTIME_PACKAGE_CACHE": "enabled",
-        # Outlives this folder: unpacking the construct library takes ten seconds.
+        # Outside this folder, to keep the unpacked construct library, which takes ten seconds.
         "JSII_RUNTIME_PACKAGE_CACHE_ROOT": str(project_folder() / "build" / "jsii"),
         "NODE_NO_WARNINGS": "1",
     }
 
 
 def run_tool(step: str, command: list[str], environ: dict[str, str], report: Callable[[str], None]) -> None:
-    """Run one of the tools that deploy; `report` is given each line it prints.
+    """Run a deployment tool; `report` receives each line it prints.
 
     Raises:
         ToolFailed: It ended with an error.

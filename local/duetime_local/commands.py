@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 app = CommandGroup(no_args_is_help=True, help="Run the whole stack on this machine, in an embedded AWS.")
 
 KEPT = ".duetime/data"
-"""In the folder of the project."""
+"""The data folder, relative to the project."""
 INTERRUPTED = 128 + signal.SIGINT
-"""The shell's own code for a command that was interrupted."""
+"""Exit code after an interrupt, by shell convention."""
 EXPECTED = (
     ready.AlreadyUp,
     EmulatorFailed,
@@ -57,7 +57,7 @@ EXPECTED = (
     TasksRejected,
     ClientError,
 )
-"""Errors that are shown by their message, without a traceback."""
+"""Errors shown by their message, without a traceback."""
 
 Port = Annotated[int | None, typer.Option(min=1, max=65535, help="Port of the embedded AWS.", show_default="8750")]
 DataDir = Annotated[
@@ -95,7 +95,7 @@ def up(
         ready.reject_if_taken(ready_file)
         running = context.enter_context(stack.running(display, port, kept, workers=stack.Workers.MEANWHILE))
         context.enter_context(ready.announced(running.ready, ready_file))
-        # Its tasks are for the example handlers.
+        # The demo's tasks need the example handlers.
         if demo and is_checkout():
             display.note(f"\nWatch it in the console: {running.ready.console_url}")
             _run(Demo(began_ms=began_ms), running.ready.api_url, display)
@@ -117,7 +117,7 @@ def logs(  # noqa: PLR0913 - a command's options are its parameters
     ready_file: ReadyFile = ready.READY_FILE,
     as_json: AsJson = False,
 ) -> None:
-    """Print what handlers have logged and printed on the running stack of this machine."""
+    """Print the log lines and output of handlers on this machine's running stack."""
     running = _running(ready_file)
     reader = reader_at(running.aws_endpoint_url, LogFilter(task_id.upper(), task_type, schedule))
     attempt_logs.print_logs(reader, context.ensure_object(Clock), since, follow=follow, as_json=as_json)
@@ -126,7 +126,7 @@ def logs(  # noqa: PLR0913 - a command's options are its parameters
 @app.command("secret")
 @examples("duetime local secret")
 def secret(*, ready_file: ReadyFile = ready.READY_FILE) -> None:
-    """Print the secret that signs HTTP calls of the running stack of this machine."""
+    """Print the secret that signs HTTP calls of this machine's running stack."""
     typer.echo(signing_secret(_running(ready_file).aws_endpoint_url))
 
 
@@ -168,7 +168,7 @@ def run_demo(
 
 @contextmanager
 def _stack_of_demo(display: Display, ready_file: Path) -> Iterator[Stack]:
-    """A stack with the handlers of the demo's tasks."""
+    """A stack with the demo's handlers."""
     if not is_checkout():
         raise ExampleMissing
     with (
@@ -191,10 +191,10 @@ def _run(demo: Demo, api_url: str, display: Display) -> Figures:
 
 
 def kept_at(data_dir: Path | None, *, keep: bool) -> Path | None:
-    """Where the stack's data is kept, if it is.
+    """The folder of the stack's data; `None` if it is not kept.
 
     Raises:
-        typer.BadParameter: Two places are named.
+        typer.BadParameter: Both options are given.
     """
     if keep and data_dir is not None:
         raise typer.BadParameter("give either --keep or --data-dir, not both", param_hint="--keep")
@@ -209,7 +209,7 @@ def _stay(
     kept: Path | None = None,
     ready_file: Path = ready.READY_FILE,
 ) -> None:
-    """Show the addresses of the stack and wait, or show what handlers log; an interrupt is the normal end."""
+    """Show the stack's addresses and wait, or show handler logs, until interrupted."""
     with suppress(KeyboardInterrupt):
         display.addresses(running.ready, running.types, kept, ready_file)
         if verbose:

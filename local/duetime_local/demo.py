@@ -1,4 +1,4 @@
-"""The demo: runs a few hundred real jobs as tasks, which are counted by the endpoint that they call."""
+"""The demo: runs a few hundred real jobs as tasks, counted by the endpoint that they call."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ LEAD_MS = 4000
 ONE_IS_SINGLE_OF = 15
 """One of this many tasks is created by its own request, the others in batches."""
 PATIENCE_SECONDS = 600.0
-"""How long after the last due time a task counts as lost; longer than any busy machine needs."""
+"""Seconds after the last due time until a task counts as lost; generous even for a busy machine."""
 LOOK_SECONDS = 0.1
 
 
 class TasksRejected(RuntimeError):
-    """The API did not accept tasks of the demo."""
+    """The API rejected tasks of the demo."""
 
     def __init__(self, refused: Sequence[ApiError], asked: int) -> None:
         super().__init__(f"{len(refused)} of {asked} tasks were rejected, the first with: {refused[0]}")
@@ -41,7 +41,7 @@ class TasksRejected(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where the demo is."""
+    """The progress of the demo."""
 
     accepted: int
     due: int
@@ -51,7 +51,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """How many tasks over how long, and when whoever waits for the first one began to wait."""
+    """The number of tasks, their time span, and when the wait for the first one began."""
 
     count: int = 300
     spread_ms: int = 30_000
@@ -68,7 +68,7 @@ class Demo:
             recurring = Recurring.begin(client, counter, run_id, _now_ms() + LEAD_MS, self.spread_ms)
             due_ms = self._create(client, counter, run_id)
             states = _watch(client, counter, run_id, due_ms, show)
-            # Its last time comes before theirs.
+            # The schedules' last time comes before the tasks'.
             repeated = recurring.figures(client, counter, PATIENCE_SECONDS)
             counted = demo_report.count(due_ms, counter.executions, states, self.began_ms or min(due_ms.values()))
             return replace(counted, recurring=repeated)
@@ -109,7 +109,7 @@ def _fields(task: PlannedTask, start_ms: int, counter: Receiver, run_id: str) ->
 def _watch(
     client: Client, counter: Receiver, run_id: str, due_ms: dict[str, int], show: Callable[[Progress], None]
 ) -> dict[str, str]:
-    """Show the progress until every task has an outcome or the time is up; return the states."""
+    """Show progress until every task has an outcome or the time is up; returns the states."""
     give_up_ms = max(due_ms.values()) + PATIENCE_SECONDS * 1000
     for progress in _looks(counter, due_ms):
         show(progress)

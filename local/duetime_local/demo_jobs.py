@@ -1,4 +1,4 @@
-"""The demo's real input: periodic jobs of a real CI system, each made a task that is due within seconds."""
+"""The demo's input: periodic jobs of a real CI system, each turned into a task due within seconds."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ ONE_IS_HTTP_OF = 3
 
 @dataclass(frozen=True, slots=True)
 class PlannedTask:
-    """A job and what the demo makes of it, the same on every run."""
+    """A job and its task in the demo, the same on every run."""
 
     job: str
     offset_ms: int
-    """When it is due, after the start."""
+    """Milliseconds from the start to its due time."""
     over_http: bool
     """Whether it calls an HTTP endpoint instead of a Python handler."""
     work_ms: int
@@ -36,7 +36,7 @@ def plan(count: int, spread_ms: int) -> list[PlannedTask]:
 
 
 def _planned(job: str, spread_ms: int) -> PlannedTask:
-    # A hash of the name is spread evenly and needs no seed to be the same everywhere.
+    # A hash of the name is evenly distributed and reproducible without a seed.
     digest = hashlib.sha256(job.encode()).digest()
     return PlannedTask(
         job=job,

@@ -1,7 +1,7 @@
-"""A small HTTP service that the demo's tasks call, and that counts by itself what it sees.
+"""A small HTTP service that the demo's tasks call, and that counts executions independently.
 
-The demo's figures come from here and not from the scheduler's word: who was called when, how often,
-whether two executions of one task overlapped, and whether a task ran again after it had succeeded.
+The demo's figures come from here, not from the scheduler: when and how often each task was called, whether two
+executions of a task overlapped, and whether a task ran again after a success.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ class Receiver:
 
     @property
     def run_url(self) -> str:
-        """Address for tasks with an HTTP target."""
+        """URL for tasks with an HTTP target."""
         return f"http://127.0.0.1:{self._port}/run"
 
     @property
     def report_url(self) -> str:
-        """Address where Python handlers report what they did."""
+        """URL for reports from Python handlers."""
         return f"http://127.0.0.1:{self._port}/report"
 
     @property
     def executions(self) -> list[Execution]:
-        """A copy of everything seen so far."""
+        """A copy of all executions seen so far."""
         with self._lock:
             return list(self._executions)
 
     def record(self, execution: Execution) -> None:
-        """Remember one execution."""
+        """Record one execution."""
         with self._lock:
             self._executions.append(execution)
 
@@ -84,11 +84,11 @@ class _Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: _Server
-    protocol_version = "HTTP/1.1"  # so that workers can keep their connections
+    protocol_version = "HTTP/1.1"  # keep-alive for the workers' connections
     timeout = 60
 
     def do_PUT(self) -> None:
-        """Execute one attempt of an HTTP task: work for a while, then answer, or fail while told to."""
+        """Execute one attempt of an HTTP task: work for a while, then respond, with a failure if requested."""
         started_at_ms = _now_ms()
         body = self._body()
         work = body.get("payload") or {}
@@ -108,7 +108,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._response(HTTPStatus.OK if succeeded else HTTPStatus.SERVICE_UNAVAILABLE, {"job": work.get("job")})
 
     def do_POST(self) -> None:
-        """Take the report of one attempt of a Python handler."""
+        """Receive the report of one attempt of a Python handler."""
         body = self._body()
         self.server.receiver.record(
             Execution(
@@ -123,7 +123,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._response(HTTPStatus.OK, {})
 
     def log_message(self, *_arguments: object) -> None:
-        """Say nothing: the terminal belongs to the progress bar."""
+        """Log nothing, to keep the progress bar intact."""
 
     def _body(self) -> dict[str, Any]:
         body: dict[str, Any] = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

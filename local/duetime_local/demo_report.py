@@ -43,12 +43,12 @@ class RecurringFigures:
     doubled: int
     """Occurrences with more than one task."""
     strange: int
-    """Tasks at other times."""
+    """Tasks at unexpected times."""
     lateness_ms: Lateness
 
     @property
     def promises_kept(self) -> bool:
-        """Whether each schedule ran at each of its times, once, and at no other."""
+        """Whether each schedule ran exactly once at each of its times, and at no other time."""
         return not (self.missed or self.doubled or self.strange)
 
     def as_json(self) -> dict[str, Any]:
@@ -67,13 +67,13 @@ class GraphFigures:
     ran: int
     """Nodes that ran once, and succeeded."""
     before_parents: int
-    """Dependencies of which the node started before its parent had ended."""
+    """Dependencies whose node started before its parent had ended."""
     succeeded: bool
     """Whether the API reports success of the topology."""
     seconds: float
-    """From its creation to the end of its last node."""
+    """Seconds from its creation to the end of its last node."""
     shortest_seconds: float
-    """Length of its critical path."""
+    """Length of its critical path in seconds."""
 
     @property
     def ratio(self) -> float:
@@ -101,16 +101,16 @@ class Figures:
 
     accepted: int
     succeeded: int
-    """Succeeded, as reported by the API and seen by the receiver."""
+    """Tasks that succeeded, according to both the API and the receiver."""
     retried: int
-    """Executed more than once, one attempt after the other."""
+    """Tasks executed more than once, in consecutive attempts."""
     failed: int
     lost: int
-    """Accepted, but without an outcome."""
+    """Accepted tasks without an outcome."""
     doubled: int
-    """Had two concurrent executions, or another one after success."""
+    """Tasks with concurrent executions, or another one after a success."""
     early: int
-    """Started before it was due."""
+    """Tasks that started before they were due."""
     lateness_ms: Lateness
     seconds_to_first_task: float
     recurring: RecurringFigures | None = None
@@ -141,7 +141,7 @@ def count(
 ) -> Figures:
     """Count the results of the accepted tasks (`due_ms`, by id), given their last known `states`."""
     by_task: dict[str, list[Execution]] = defaultdict(list)
-    # A set: a report that was sent again is one execution.
+    # A set, because a repeated report counts as one execution.
     for execution in sorted(set(executions), key=lambda one: (one.started_at_ms, one.fence)):
         if execution.task_id in due_ms:
             by_task[execution.task_id].append(execution)
@@ -163,7 +163,7 @@ def count(
 
 
 def lateness(milliseconds: Sequence[float]) -> Lateness:
-    """Percentiles by nearest rank, so that each is a value that was measured."""
+    """Percentiles by nearest rank, which are always measured values."""
     ranked = sorted(milliseconds) or [0.0]
 
     def percentile(percent: int) -> float:
@@ -173,7 +173,7 @@ def lateness(milliseconds: Sequence[float]) -> Lateness:
 
 
 def _doubled(executions: Sequence[Execution]) -> bool:
-    """Whether, in order of their starts, one began before the one before it ended, or after a success."""
+    """Whether an execution began before the previous one ended, or after a success."""
     return any(
         later.started_at_ms < earlier.ended_at_ms or earlier.succeeded for earlier, later in pairwise(executions)
     )

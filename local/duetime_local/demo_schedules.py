@@ -1,4 +1,4 @@
-"""The demo's recurring work: a few schedules with periods of seconds, checked against the seconds that they mean."""
+"""The demo's schedules, with periods of seconds, checked against their expected times."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PlannedSchedule:
     over_http: bool = False
 
     def times_ms(self, start_ms: int, end_ms: int) -> list[int]:
-        """Its times from start to end: the seconds that its period divides, as its cron says, or its rate from 0 on."""
+        """Its times from start to end: the multiples of its period, by cron or by rate."""
         period_ms = self.every_seconds * SECOND_MS
         first_ms = start_ms if "rate" in self.timing else -(-start_ms // period_ms) * period_ms
         return list(range(first_ms, end_ms + 1, period_ms))
@@ -50,11 +50,11 @@ class Recurring:
 
     run_id: str
     times_ms: Mapping[str, Sequence[int]]
-    """When each must run, by its name."""
+    """The expected times of each schedule, by name."""
 
     @classmethod
     def begin(cls, client: Client, counter: Receiver, run_id: str, start_ms: int, spread_ms: int) -> Recurring:
-        """Create the schedules: they run from the next full second on, and end by themselves."""
+        """Create the schedules; they start at the next full second and end by themselves."""
         first_ms = -(-start_ms // SECOND_MS) * SECOND_MS
         last_ms = first_ms + spread_ms // SECOND_MS * SECOND_MS - SECOND_MS
         names = {f"demo-{run_id}-{planned.name}": planned for planned in PLAN}
@@ -65,17 +65,17 @@ class Recurring:
             made = client.schedules.create(
                 name,
                 **timing,
-                # A worker that is still cold is late, and must not make the next run be skipped.
+                # A cold worker is late, which must not cause the next run to be skipped.
                 overlap="allow_all",
                 task=_task(name, counter, run_id, over_http=planned.over_http),
             )
-            # An API that is still cold may make it after its first time: what came before it was made is not its own.
+            # A cold API may create it after its first time; earlier times are not counted.
             made_ms = _millis(made.created_at)
             times_ms[name] = [at for at in planned.times_ms(first_ms, last_ms) if at >= made_ms]
         return cls(run_id, times_ms)
 
     def figures(self, client: Client, counter: Receiver, patience_seconds: float) -> RecurringFigures:
-        """Wait until every time has been run, or nobody would wait any longer, and count."""
+        """Wait until all times have run or the patience is over, and count."""
         give_up = time.monotonic() + patience_seconds
         while True:
             tasks = list(client.tasks.list(tags={TAG: self.run_id}))
@@ -89,11 +89,11 @@ class Recurring:
 def count(
     times_ms: Mapping[str, Sequence[int]], tasks: Iterable[tuple[str, str, int]], executions: Iterable[Execution]
 ) -> RecurringFigures:
-    """Compare the times that schedules mean with what ran.
+    """Compare the schedules' expected times with the executions.
 
     Args:
         times_ms: when each schedule must run.
-        tasks: id, schedule and due time of each task that was made.
+        tasks: id, schedule and due time of each created task.
         executions: as the receiver saw them.
     """
     starts = {one.task_id: one.started_at_ms for one in executions if one.succeeded}

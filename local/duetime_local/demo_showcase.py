@@ -1,4 +1,4 @@
-"""What the demo leaves behind to look at in the console: work of every kind, some of it in trouble."""
+"""Sample work for the console that the demo leaves behind, including failing and waiting tasks."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ TAG = "demo"
 SHOWCASE = "showcase"
 LOCK = "ledger"
 LONG_SECONDS = 120
-"""How long the tasks work whose progress, and whose lock, are to be seen."""
+"""Duration of the tasks that show progress and a held lock."""
 STAYS = timedelta(hours=8)
-"""How long the schedule runs that keeps the console alive: nobody watches a demo longer."""
+"""Duration of the schedule that keeps the console active."""
 _ZONE = "Europe/London"
 
 
 def create(client: Client, now: datetime | None = None) -> None:
-    """Create it: tasks that wait for a lock, report progress and fail, a far one, and schedules that collide.
+    """Create the samples: tasks that wait for a lock, report progress or fail, a future task, and colliding schedules.
 
-    What is left of an earlier demo stays as it is.
+    Samples of an earlier demo are left unchanged.
     """
     now = now or datetime.now(UTC)
     tags = {TAG: SHOWCASE}

@@ -1,4 +1,4 @@
-"""The demo's workflow: a real graph, run as one topology, and checked against the graph that it is."""
+"""The demo's workflow: a real graph, run as a topology and checked against its dependencies."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ PATIENCE_SECONDS = 600.0
 LOOK_SECONDS = 0.5
 ONE_IS_HTTP_OF = 3
 LONGEST_OVER_HTTP = 1.0
-"""Calls of a batch are made together: a longer one would keep the others waiting."""
+"""Seconds; calls of a batch run together, and a longer one would delay the others."""
 SECOND_MS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
-    """A graph, and how long each of its nodes takes."""
+    """A graph, and the duration of each node."""
 
     name: str
     parents: Mapping[str, Sequence[str]]
@@ -39,7 +39,7 @@ class Workflow:
 
     @classmethod
     def read(cls) -> Workflow:
-        """The demo's."""
+        """Read the demo's workflow."""
         document = json.loads(example(MONTAGE).read_text(encoding="utf-8"))
         nodes: dict[str, dict[str, Any]] = document["nodes"]
         return cls(
@@ -50,19 +50,19 @@ class Workflow:
 
     @property
     def edges(self) -> int:
-        """How many dependencies it has."""
+        """The number of dependencies."""
         return sum(map(len, self.parents.values()))
 
     @property
     def shortest_seconds(self) -> float:
-        """How long its longest chain takes: nothing can run it faster."""
+        """Duration of its longest chain, a lower bound for any run."""
         ends: dict[str, float] = {}
         for key in TopologicalSorter(self.parents).static_order():
             ends[key] = self.seconds[key] + max((ends[parent] for parent in self.parents[key]), default=0.0)
         return max(ends.values())
 
     def body(self, counter: Receiver) -> dict[str, Any]:
-        """The topology, of tasks that work for as long and that the receiver sees; some are calls of an endpoint."""
+        """The topology's request body: tasks with the recorded durations, some of which call an HTTP endpoint."""
         return {
             "name": self.name,
             "nodes": {key: self._node(key, place, counter) for place, key in enumerate(self.parents)},
@@ -82,7 +82,7 @@ class Workflow:
 
 
 def run(client: Client, show: Callable[[Topology], None], patience_seconds: float = PATIENCE_SECONDS) -> GraphFigures:
-    """Run the workflow, show each look at it, and count what the receiver saw."""
+    """Run the workflow, show its progress, and count the receiver's executions."""
     workflow = Workflow.read()
     with demo_receiver.receiving() as counter:
         began_ms = time.time_ns() // 1_000_000
@@ -101,17 +101,17 @@ def run(client: Client, show: Callable[[Topology], None], patience_seconds: floa
 def count(
     workflow: Workflow, tasks: Mapping[str, str], executions: Iterable[Execution], began_ms: int, *, succeeded: bool
 ) -> GraphFigures:
-    """Compare a workflow with what ran.
+    """Compare a workflow with the executions.
 
     Args:
         workflow: the graph.
         tasks: the node of each task, by the task's id.
         executions: as the receiver saw them.
         began_ms: when it was created.
-        succeeded: whether the API says so of the whole.
+        succeeded: whether the API reports success of the topology.
     """
     ran: dict[str, list[Execution]] = defaultdict(list)
-    # A set: a report that was sent again is one execution.
+    # A set, because a repeated report counts as one execution.
     for one in set(executions):
         if one.task_id in tasks:
             ran[tasks[one.task_id]].append(one)

@@ -1,7 +1,7 @@
-"""Deploys the very stack of `infra/` to the embedded AWS: the CDK's assembly, by calls of CloudFormation.
+"""Deploys the stack of `infra/` to the embedded AWS: the CDK's assembly, by CloudFormation calls.
 
-`cdk deploy` itself takes twenty seconds for what its calls take one: it bootstraps an account that is gone afterwards,
-looks for differences from a stack that is not there, and polls every few seconds.
+`cdk deploy` takes twenty seconds for calls that take one: it bootstraps a temporary account, compares with a stack that
+does not exist, and polls every few seconds.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from duetime_local.emulator import Emulator
 
 BUCKET = f"cdk-hnb659fds-assets-{ACCOUNT}-{REGION}"
-"""Where the CDK's default synthesizer expects assets: `cdk bootstrap` would create it."""
+"""The bucket in which the CDK's default synthesizer expects assets; normally `cdk bootstrap` creates it."""
 BOOTSTRAP = "/cdk-bootstrap/hnb659fds/version"
 BOOTSTRAP_VERSION = "30"
-"""What the template's rule asks for: any version from 6 on."""
+"""The bootstrap version that the template requires: 6 or later."""
 TEMPLATE = "template.json"
 HANDLERS, TYPES = "Handlers", "Types"
-"""The layers of the user's package, as the stack names them."""
+"""Names of the layers of the user's package in the stack."""
 POLL_SECONDS = 0.05
 
 
@@ -49,20 +49,20 @@ class Deployment:
 
     api_url: str
     outputs: dict[str, str]
-    """What the stack says of itself: names of its table, queues and functions."""
+    """The stack's outputs: names of its table, queues and functions."""
     resources: int
     ids: Mapping[str, str]
-    """The physical id of each logical one."""
+    """Physical resource ids by logical id."""
     template: Mapping[str, Any]
     watch_url: str = ""
-    """Where clients connect for live updates."""
+    """The WebSocket URL for live updates."""
 
 
 def deploy(emulator: Emulator, assembly: Assembly, handlers: Mapping[str, Layer] | None = None) -> Deployment:
-    """Create the stack, or update the one that the emulator has kept.
+    """Create the stack, or update the one that the emulator kept.
 
     Args:
-        emulator: that it is deployed to.
+        emulator: the emulator to deploy to.
         assembly: the synthesized stack.
         handlers: the layers `HANDLERS` and `TYPES`, if they are newer than the assembly.
 
@@ -98,14 +98,14 @@ def _bootstrap(emulator: Emulator) -> None:
 
 
 def layer_resource(template: Mapping[str, Any], part: str) -> str | None:
-    """The logical id of a layer of the stack; none if it has no such layer."""
+    """The logical id of a layer of the stack; `None` if there is no such layer."""
     path = f"{STACK}/Layers/{part}/Resource"
     ids = (name for name, body in template["Resources"].items() if body.get("Metadata", {}).get("aws:cdk:path") == path)
     return next(ids, None)
 
 
 def _request(emulator: Emulator, template_url: str) -> None:
-    """Ask for a stack of this template; a data folder may hold one already."""
+    """Create or update a stack from the template; a data folder may already contain one."""
     cloudformation = emulator.client("cloudformation")
     arguments: dict[str, Any] = {
         "StackName": STACK,
@@ -123,7 +123,7 @@ def _request(emulator: Emulator, template_url: str) -> None:
 
 
 def _finished(emulator: Emulator) -> Mapping[str, Any]:
-    """What CloudFormation says of the stack once it is created or updated."""
+    """Wait until the stack is created or updated, and return its description."""
     cloudformation = emulator.client("cloudformation")
     while True:
         (description,) = cloudformation.describe_stacks(StackName=STACK)["Stacks"]
@@ -137,7 +137,7 @@ def _finished(emulator: Emulator) -> Mapping[str, Any]:
 
 
 def _reasons(emulator: Emulator) -> list[str]:
-    """Which resources failed, and why."""
+    """The failed resources, with reasons."""
     events = emulator.client("cloudformation").describe_stack_events(StackName=STACK)["StackEvents"]
     return [
         f"  {event.get('LogicalResourceId')}: {event.get('ResourceStatusReason')}"

@@ -36,11 +36,11 @@ def dev(
 ) -> None:
     """Run the stack on this machine: handlers are reloaded when they are saved.
 
-    What they log and print is shown. Ctrl-C stops the stack.
+    Their logs and output are shown. Ctrl-C stops the stack.
     """
     display = Display()
     kept = kept_at(data_dir, keep=keep)
-    # Before the stack is made of them: what is saved meanwhile is loaded at once.
+    # Taken before the stack is built, so that changes saved meanwhile are loaded at once.
     saved = _saved()
     with interruptible(display), ExitStack() as context:
         ready.reject_if_taken(ready_file)
@@ -51,12 +51,12 @@ def dev(
         threading.Thread(target=_reload, args=(running, display, saved), daemon=True).start()
         reader = reader_at(running.ready.aws_endpoint_url, LogFilter())
         attempt_logs.print_logs(reader, Clock(), "1s", follow=True)
-        # Their end is the person's Ctrl-C.
+        # The threads end with the user's Ctrl-C.
         raise KeyboardInterrupt
 
 
 def _saved() -> Signature:
-    """The files of the handlers as they are now; none, and so another load, while a new project's are not known."""
+    """The handlers' current files; none for a new project whose handlers are not yet known, which causes a reload."""
     try:
         return signature(handlers_package())
     except HandlersNotFound:
@@ -66,6 +66,6 @@ def _saved() -> Signature:
 def _reload(running: Stack, display: Display, saved: Signature) -> None:
     versions = HandlerVersions(running.emulator, running.deployment, running.handlers)
     reloader = Reloader(versions, display.reloaded, display.broken, seen=saved)
-    # The stack is stopped while this waits.
+    # The stack was stopped during the wait.
     with suppress(BotoCoreError, ClientError):
         reloader.run()

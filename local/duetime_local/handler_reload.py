@@ -1,4 +1,4 @@
-"""The user's package of handlers in a stack that runs: a saved change is there without another deployment."""
+"""Reloads the user's handlers in a running stack when they are saved, without another deployment."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from duetime_local.emulator import Emulator
 
 POLL_SECONDS = 0.1
-"""How often the files are looked at; twice the same is a save that is complete."""
+"""Seconds between checks of the files; two equal checks mean that a save is complete."""
 
 Signature = frozenset[tuple[str, int, int]]
-"""The files of the package, with the time and size of each."""
+"""The files of the package, with the modification time and size of each."""
 
 
 def built() -> dict[str, Layer]:
-    """The layers of the package as it is now, by the part of the stack that they are.
+    """Build the layers of the current package, by their name in the stack.
 
     Raises:
-        NotDeployable: it cannot be imported, or what it needs cannot be installed.
+        NotDeployable: it cannot be imported, or its requirements cannot be installed.
     """
     target = LOCAL_STACK.target
     types = build.types_layer(target, handlers_package())
@@ -41,14 +41,14 @@ def built() -> dict[str, Layer]:
 
 
 def signature(folder: Path) -> Signature:
-    """What changes when a file of the package, or the list of what it needs, is saved."""
+    """A value that changes when a file of the package or its requirements is saved."""
     files = [path for path in folder.rglob("*") if "__pycache__" not in path.parts]
     found = set()
     for path in [*files, folder.parent / "requirements.txt"]:
         try:
             status = path.stat()
         except OSError:
-            # An editor replaces a file by another one of that name.
+            # The inode too, because editors may replace a file with a new one.
             continue
         if path.is_file():
             found.add((str(path), status.st_mtime_ns, status.st_size))
@@ -59,10 +59,10 @@ class Versions(Protocol):
     """The versions of the handlers' layers that the functions of a stack use."""
 
     def publish(self, layers: Mapping[str, Layer], /) -> None:
-        """Have the functions use these layers: attempts that run are not disturbed, those that start are new."""
+        """Switch the functions to these layers; running attempts continue, and new attempts use them."""
 
     def start_worker(self) -> None:
-        """Start a process of the present version, so that the next attempt does not wait for it."""
+        """Start a process of the current version, so that the next attempt does not wait for it."""
 
 
 @dataclass(slots=True)
@@ -74,13 +74,13 @@ class HandlerVersions:
     used: Mapping[str, Layer]
 
     def publish(self, layers: Mapping[str, Layer]) -> None:
-        """Have the functions use these layers: attempts that run are not disturbed, those that start are new."""
+        """Switch the functions to these layers; running attempts continue, and new attempts use them."""
         functions = self.emulator.client("lambda")
         replacements: dict[str, str] = {}
         for part, layer in layers.items():
             name = layer_resource(self.deployed.template, part)
             content = packed(layer.folder)
-            # The list of types is seldom another one: without it, the API's processes go on as they are.
+            # The list of types rarely changes; if it has not, the API's processes are kept.
             if name is None or (part in self.used and content == packed(self.used[part].folder)):
                 continue
             key = f"{layer.fingerprint}.zip"
@@ -99,12 +99,12 @@ class HandlerVersions:
         self.used = layers
 
     def start_worker(self) -> None:
-        """Start a process of the present version, so that the next attempt does not wait for it."""
+        """Start a process of the current version, so that the next attempt does not wait for it."""
         start_one(self.emulator, self.deployed.outputs["WorkerFunctionName"])
 
 
 class Reloader:
-    """Publishes the package after each save; one that cannot be imported is reported, and the last good one stays."""
+    """Publishes the package after each save; on a failed import, reports it and keeps the last good version."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class Reloader:
         self._seen = signature(self._folder) if seen is None else seen
 
     def check(self) -> None:
-        """Publish the package if it has changed since it was last looked at."""
+        """Publish the package if it has changed since the last check."""
         now = signature(self._folder)
         if now == self._seen:
             return
@@ -137,7 +137,7 @@ class Reloader:
         try:
             layers = self._build()
         except (NotDeployable, OSError) as broken:
-            # A file that an editor has put away while it was read is another change, which is looked at next.
+            # A file replaced during the check counts as another change, found by the next check.
             self._show_broken(str(broken))
             return
         self._versions.publish(layers)
@@ -145,12 +145,12 @@ class Reloader:
         self._versions.start_worker()
 
     def run(self) -> None:
-        """Check for ever."""
+        """Check repeatedly, without end."""
         while True:
             self._sleep(POLL_SECONDS)
             self.check()
 
     def _later(self) -> Signature:
-        """The files a moment later: a save of several files is one change."""
+        """The files a moment later, so that saving several files counts as one change."""
         self._sleep(POLL_SECONDS / 2)
         return signature(self._folder)

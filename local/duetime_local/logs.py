@@ -16,15 +16,16 @@ if TYPE_CHECKING:
 
 STACK = "duetime-local"
 MOST_EVENTS = 10_000
-"""The embedded AWS answers with so many of the oldest events of any task, and leaves out the token for the rest."""
+"""Most events in one response: the embedded AWS returns the oldest events of all tasks, without a token for the
+rest."""
 
 
 class PagedLogs:
-    """The embedded CloudWatch Logs with tokens, as AWS answers.
+    """The embedded CloudWatch Logs with page tokens, as in AWS.
 
     Args:
         logs: botocore's client of it.
-        most: events of a full answer, after which there may be more.
+        most: number of events in a full response, after which there may be more.
     """
 
     def __init__(self, logs: Any, most: int = MOST_EVENTS) -> None:  # noqa: ANN401 - botocore has no types
@@ -35,7 +36,8 @@ class PagedLogs:
     def filter_log_events(self, **wanted: Any) -> dict[str, Any]:  # noqa: ANN401 - as botocore's
         """Return a page of events, oldest first.
 
-        Its token says from which time the next page begins, and how many events of that very millisecond were returned.
+        Its token contains the start time of the next page, and the number of events already returned of that
+        millisecond.
         """
         start, _, told = str(wanted.pop("nextToken", f"{wanted['startTime']}.0")).partition(".")
         page = self._logs.filter_log_events(**{**wanted, "startTime": int(start)})
@@ -44,13 +46,13 @@ class PagedLogs:
             return {"events": events[int(told) :]}
         last = events[-1]["timestamp"]
         of_the_last = sum(event["timestamp"] == last for event in events)
-        # Of more events in one millisecond than an answer has, the others cannot be asked for.
+        # If one millisecond has more events than a response, the rest cannot be requested.
         token = f"{last}.{of_the_last}" if last > int(start) else f"{last + 1}.0"
         return {"events": events[int(told) :], "nextToken": token}
 
 
 def reader_at(aws_endpoint_url: str, wanted: LogFilter) -> LogReader:
-    """What reads the lines of the stack whose embedded AWS has this address."""
+    """A log reader for the stack with this embedded AWS."""
     os.environ.update(Emulator(urlsplit(aws_endpoint_url).port or 0, Path()).environ)
     logs, group = worker_logs(STACK)
     return LogReader(PagedLogs(logs), group, wanted)

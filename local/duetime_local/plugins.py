@@ -1,4 +1,4 @@
-"""The sub-commands that a checkout adds to `duetime`: what they need is imported when they run."""
+"""The sub-commands that this package adds to `duetime`, imported only when they run."""
 
 from duetime_client.commands.deferred_commands import DeferredCommand
 

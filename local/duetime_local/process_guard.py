@@ -1,8 +1,8 @@
-"""Runs one command and makes sure that nothing of it outlives whoever asked for it.
+"""Runs one command and ensures that none of its processes outlives the caller.
 
-The parent holds the writing end of this process's standard input. When the parent stops, is killed or crashes,
-the kernel closes that pipe, and the guard ends the command with all its children and removes its folder.
-Started as a script, so it imports the standard library only.
+The parent holds the write end of this process's standard input. When the parent stops, is killed or crashes, the kernel
+closes the pipe, and the guard ends the command with all its children and removes its folder. Started as a script, so it
+imports the standard library only.
 
 Usage: process_guard.py FOLDER GRACE_SECONDS COMMAND [ARGUMENT ...]
 """
@@ -22,20 +22,20 @@ from contextlib import suppress
 KILL_SECONDS = 5.0
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
-"""Of Linux's prctl: children of children become ours when their parent ends."""
+"""Option of Linux's prctl: orphaned descendants become children of this process."""
 
 
 def main(folder: str, grace_seconds: float, command: list[str]) -> int:
-    """Run `command` until it ends or the parent is gone; leave no process and no `folder` (if it is named) behind.
+    """Run `command` until it or the parent ends; then remove all its processes and `folder` (if given).
 
-    With `grace_seconds` the command may first stop by itself (it may be saving its state).
+    With `grace_seconds` the command may first stop by itself, for example to save its state.
     """
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: ended.set())
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    # process_group: whatever the command starts is ended with it.
+    # A process group, so that all descendants are ended with the command.
     child = subprocess.Popen(  # noqa: S603 - the command is ours
         command,
         stdin=subprocess.DEVNULL,
@@ -48,12 +48,12 @@ def main(folder: str, grace_seconds: float, command: list[str]) -> int:
     _end(child, grace_seconds)
     if folder:
         shutil.rmtree(folder, ignore_errors=True)
-    # Ended by a signal, the way a shell tells it.
+    # The exit code after a signal, by shell convention.
     return child.returncode if child.returncode >= 0 else 128 - child.returncode
 
 
 def _end_with_parent() -> None:
-    """Ask Linux to kill the command if even this guard is killed."""
+    """Ask Linux to kill the command if the guard itself is killed."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -69,7 +69,7 @@ def _wait_for_child(child: subprocess.Popen[bytes], ended: threading.Event) -> N
 
 
 def _end(child: subprocess.Popen[bytes], grace_seconds: float) -> None:
-    """Ask the command to stop if it is given the time, then kill the whole group and wait until it is empty."""
+    """Ask the command to stop if it has a grace period, then kill the whole group and wait until it is empty."""
     if grace_seconds:
         child.terminate()
         with suppress(subprocess.TimeoutExpired):
@@ -79,7 +79,7 @@ def _end(child: subprocess.Popen[bytes], grace_seconds: float) -> None:
         while time.monotonic() < deadline:
             os.killpg(child.pid, signal.SIGKILL)
             child.wait()
-            # What the command has left behind is ours to bury: an init that does not do it would keep the group alive.
+            # Reap orphaned processes here, because an init that does not would keep the group alive.
             with suppress(ChildProcessError):
                 os.waitpid(-child.pid, os.WNOHANG)
             time.sleep(0.01)

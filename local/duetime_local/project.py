@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ASSEMBLY = Path("build", "assembly")
-"""Where the synthesized stack is kept, in the folder of the project."""
+"""The folder of the synthesized stack, relative to the project."""
 STACK = f"duetime-{LOCAL}"
 _CONSTRUCTS = Path(duetime_cdk.__file__).parent
 _FILES = ("cdk.json", "package-lock.json", "pyproject.toml")
 
 
 class ExampleMissing(RuntimeError):
-    """The examples of a checkout are asked for where there is none."""
+    """The examples were requested outside a checkout."""
 
     def __init__(self) -> None:
         super().__init__("the demo runs the examples of duetime's own repository: start it in a checkout")
@@ -35,7 +35,7 @@ def is_checkout() -> bool:
 
 
 def example(name: str) -> Path:
-    """A file of the checkout's examples, by its path in their folder.
+    """A file of the checkout's examples, by its relative path.
 
     Raises:
         ExampleMissing: duetime was installed from its wheels.
@@ -49,10 +49,10 @@ def handlers_package() -> Path:
     """The folder of the package of handlers that the project deploys to this machine.
 
     Raises:
-        HandlersNotFound: it names none, or its stack has not been synthesized yet.
+        HandlersNotFound: the project has none, or its stack has not been synthesized yet.
     """
     if is_checkout():
-        # No wheel has the settings of the checkout.
+        # Wheels do not contain the checkout's settings.
         from infra.environments import environment_named  # noqa: PLC0415 - see above
 
         return handlers_of(environment_named(LOCAL)).package
@@ -65,7 +65,7 @@ def handlers_package() -> Path:
 
 
 def template_inputs() -> Iterator[Path]:
-    """The files that the project's template is made of, without its handlers."""
+    """The input files of the project's template, without its handlers."""
     project = project_folder()
     own = [CHECKOUT / "infra"] if CHECKOUT is not None and is_checkout() else []
     for folder in (_CONSTRUCTS, FUNCTIONS, CORE, *own):
@@ -73,7 +73,7 @@ def template_inputs() -> Iterator[Path]:
     yield from (CONSTRAINTS, REQUIREMENTS)
     yield from (project / name for name in _FILES if (project / name).is_file())
     yield from project.glob("*.py")
-    # What handlers may do is part of the template; what they are is not.
+    # The handlers' permissions are part of the template; their code is not.
     for pattern in ("*/grants.json", "*/*/grants.json"):
         yield from (path for path in project.glob(pattern) if "node_modules" not in path.parts)
 

@@ -1,4 +1,4 @@
-"""The ready file: how a running stack of this machine is found."""
+"""The ready file, which makes a running local stack discoverable."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 READY_FILE = project_folder() / ".duetime" / "local.json"
-"""Written when no other file is named, so that the commands of this project find its stack."""
+"""The default path, where the project's commands find its stack."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """What the file says."""
+    """The content of the ready file."""
 
     api_url: str
     aws_endpoint_url: str
     pid: int
-    """The process that ends everything when it is sent SIGTERM."""
+    """The process that ends the whole stack on SIGTERM."""
     console_url: str = ""
     websocket_url: str = ""
-    """Where live updates are; connections need a ticket of the API."""
+    """The URL for live updates; connections need a ticket from the API."""
 
 
 class AlreadyUp(RuntimeError):
-    """Another stack has announced itself at the same place, and lives."""
+    """Another stack with the same ready file is running."""
 
     def __init__(self, path: Path, other: Ready) -> None:
         super().__init__(
@@ -42,7 +42,7 @@ class AlreadyUp(RuntimeError):
 
 
 def reject_if_taken(path: Path) -> None:
-    """Refuse a place that another living stack has announced itself at.
+    """Reject a path at which another running stack is announced.
 
     Raises:
         AlreadyUp: there is one.
@@ -53,18 +53,18 @@ def reject_if_taken(path: Path) -> None:
 
 @contextmanager
 def announced(ready: Ready, path: Path) -> Iterator[None]:
-    """Keep the ready file at `path` for the length of the context."""
+    """Keep the ready file at `path` within the context."""
     write_whole(path, asdict(ready))
     try:
         yield
     finally:
-        # Another stack may have announced itself at the same place since.
+        # Another stack may have replaced the file meanwhile.
         if _read(path) == ready:
             path.unlink(missing_ok=True)
 
 
 def find(path: Path = READY_FILE) -> Ready | None:
-    """Return the stack announced at `path`, if its process still lives."""
+    """Return the stack announced at `path` if its process is alive."""
     ready = _read(path)
     if ready is None:
         return None
@@ -76,7 +76,7 @@ def find(path: Path = READY_FILE) -> Ready | None:
 
 
 def write_whole(path: Path, content: object) -> None:
-    """Write JSON so that a reader finds all of it or none."""
+    """Write JSON atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     aside.write_text(json.dumps(content, indent=2) + "\n")

@@ -1,4 +1,4 @@
-"""The secret that signs HTTP calls of the stack of this machine."""
+"""The secret that signs the local stack's HTTP calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OUTPUT = "SigningSecretArn"
 
 
 def signing_secret(aws_endpoint_url: str) -> str:
-    """The current secret of the stack whose embedded AWS has this address."""
+    """The current secret of the stack with this embedded AWS."""
     emulator = Emulator(urlsplit(aws_endpoint_url).port or 0, Path())
     (stack,) = emulator.client("cloudformation").describe_stacks(StackName=STACK)["Stacks"]
     outputs = {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}

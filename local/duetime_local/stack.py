@@ -1,4 +1,4 @@
-"""The stack on this machine: brought up as one thing, and gone as one thing."""
+"""The stack on this machine, started and stopped as a whole."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Workers(Enum):
-    """Which processes of the functions that run tasks are started with a stack: each takes a second of a core."""
+    """Which processes of functions that run tasks are started with a stack; each takes a second of a core."""
 
     ALL = "all of them, first: for a measurement"
     MEANWHILE = "one first, and the others while the stack is used already: for a demo"
@@ -42,7 +42,7 @@ class Stack:
     emulator: Emulator
     deployment: Deployment
     handlers: Mapping[str, Layer]
-    """The layers of the user's package that it was deployed with; none of one that could not be imported."""
+    """The deployed layers of the user's package; empty if it could not be imported."""
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -51,7 +51,7 @@ class Stack:
 
     @property
     def ready(self) -> Ready:
-        """What others need to know to use it."""
+        """The content of its ready file."""
         return Ready(
             self.deployment.api_url,
             self.emulator.endpoint_url,
@@ -70,14 +70,14 @@ def running(
     workers: Workers = Workers.ALL,
     lenient: bool = False,
 ) -> Iterator[Stack]:
-    """Start the embedded AWS and deploy to it; both are gone when the context ends.
+    """Start the embedded AWS and deploy to it; both end with the context.
 
     Args:
         display: shows the steps.
         port: of the embedded AWS.
-        data_dir: keeps what the stack holds.
-        workers: which processes of the functions that run tasks are started, and when.
-        lenient: start with the last handlers that could be imported, if the present ones cannot.
+        data_dir: folder in which the stack's data is kept.
+        workers: which processes of functions that run tasks are started, and when.
+        lenient: if the current handlers cannot be imported, start with the last ones that could.
     """
     with ExitStack() as context:
         if emulator.is_missing():
@@ -107,11 +107,11 @@ def _handlers(display: Display, *, lenient: bool) -> dict[str, Layer]:
 
 
 def _start_workers(started: Emulator, deployed: Deployment, workers: Workers) -> int:
-    """Start processes of the functions that run tasks; how many are there when it returns."""
+    """Start processes of the functions that run tasks; returns their number."""
     names = [deployed.outputs[f"{name}FunctionName"] for name in ("Worker", "Egress", "Topology")]
     if workers is Workers.ALL:
         return lambda_warm_up.warm_up(started, *names)
-    # Its answer to an event that is no request is an error; the process is there then.
+    # It responds with an error to an event that is not a request, but the process has started.
     first = [deployed.outputs[f"{name}FunctionName"] for name in ("Api", "Worker")]
     lambda_warm_up.start_one(started, *first)
     if workers is Workers.MEANWHILE:
@@ -120,6 +120,6 @@ def _start_workers(started: Emulator, deployed: Deployment, workers: Workers) ->
 
 
 def _start_others(started: Emulator, names: list[str]) -> None:
-    # The stack may be stopped while they start.
+    # The stack may be stopped during the start.
     with suppress(BotoCoreError, ClientError):
         lambda_warm_up.warm_up(started, *names)

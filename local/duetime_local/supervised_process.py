@@ -1,4 +1,4 @@
-"""Running a command so that it ends, with all its children, when we end, however we end."""
+"""Runs a command that ends, with all its children, whenever this process ends."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ def guarded(
     folder: Path | None = None,
     grace_seconds: float = 0,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run `command` for the length of the context; afterwards nothing of it is left, `folder` included.
+    """Run `command` within the context; afterwards all its processes and `folder` are removed.
 
-    With `grace_seconds` it may first stop by itself. The process in hand is the guard: it ends as the command does.
+    With `grace_seconds` it may first stop by itself. The yielded process is the guard, which ends with the command's
+    exit code.
     """
     process = subprocess.Popen(  # noqa: S603 - our own script and our own tools
         [sys.executable, str(GUARD), str(folder or ""), str(grace_seconds), *command],
@@ -35,14 +36,14 @@ def guarded(
         stdin=subprocess.PIPE,
         stdout=output,
         stderr=subprocess.STDOUT,
-        # The terminal's Ctrl-C is for us; we then end the guard, and the guard the command.
+        # The terminal's Ctrl-C reaches only this process, which ends the guard, which ends the command.
         start_new_session=True,
     )
     with process:
         try:
             yield process
         finally:
-            # Closing the pipe is the sign to end; the guard ends when nothing is left.
+            # Closing the pipe signals the end; the guard ends when no process is left.
             if process.stdin is not None:
                 process.stdin.close()
             process.wait()

@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
 LONGEST_DETAIL = 90
 ECHO = "echo"
-"""The task type of the example handler that returns its payload."""
+"""Task type of the example handler that returns its payload."""
 
 
 class Display:
     """Steps, a progress bar and the result, on one console."""
 
     def __init__(self, console: Console | None = None) -> None:
-        # Without highlighting: rich would colour every number and path of a tool's line.
+        # Without highlighting, because rich would colour every number and path.
         self._console = console or Console(highlight=False)
 
     @contextmanager
     def step(self, title: str) -> Iterator[Callable[[str], None]]:
-        """Show a running step with its latest line of output, and how long it took."""
+        """Show a running step with its latest line of output, and its duration at the end."""
         began = time.monotonic()
         latest = ""
         with self._console.status(f"{title} …") as status:
@@ -122,40 +122,40 @@ class Display:
         for name, url in (("Console", ready.console_url), ("API", ready.api_url), ("AWS", ready.aws_endpoint_url)):
             self._console.print(f"[bold]{name:<7}[/bold]  {url}", soft_wrap=True)
         self._console.print()
-        # Printed raw and unwrapped: they are there to be copied.
+        # Printed unwrapped, so that they can be copied.
         for line in commands_to_try(ready.api_url, types):
             self._console.out(f"  {line}", highlight=False)
         if ready_file != READY_FILE:
-            # Commands look for the usual one.
+            # Commands look for the default file.
             self._console.print("\nFor commands in another terminal:")
             self._console.out(f"  export {READY_FILE_VARIABLE}={ready_file.absolute()}", highlight=False)
         end = "its tasks are gone; --keep keeps them" if kept is None else f"its tasks are kept in {kept}"
         self._console.print(f"\nCtrl-C stops the stack: its processes end, and {end}.", soft_wrap=True)
 
     def reloaded(self, seconds: float) -> None:
-        """Show that new attempts run the handlers as they were saved."""
+        """Report that new attempts run the saved handlers."""
         self._console.print(f"[green]✓[/green] handlers reloaded [dim]({seconds:.1f} s after the save)[/dim]")
 
     def broken(self, reason: str) -> None:
         """Show why handlers cannot be imported."""
         self.error(reason)
-        self._console.print("[bold]The handlers of the last good save go on.[/bold]")
+        self._console.print("[bold]The last good handlers keep running.[/bold]")
 
     def error(self, message: str) -> None:
         """Show an error."""
         self._console.print(f"[bold red]✗[/bold red] {escape(message)}")
 
     def note(self, message: str) -> None:
-        """Show a plain sentence."""
+        """Show a sentence without styling."""
         self._console.print(message)
 
 
 def commands_to_try(api_url: str, types: Collection[str]) -> Iterator[str]:
-    """Commands that create a task of a type that has a handler, and list tasks."""
+    """Commands that create a task of a handled type, and list tasks."""
     tasks = f"{api_url}/v1/tasks"
     task_type = ECHO if ECHO in types else min(types, default="")
     if task_type:
-        # What payload a project's own handler takes is not known.
+        # The payload of a project's own handler is unknown.
         option, field = (""" --payload '"hello"'""", ' "payload": "hello",') if task_type == ECHO else ("", "")
         yield f"duetime tasks create {task_type}{option} --in 3s --wait"
         body = f'{{"type": "{task_type}",{field} "delay_seconds": 3}}'

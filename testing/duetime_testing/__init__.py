@@ -1,7 +1,7 @@
 """Tests of duetime tasks, schedules and topologies: in one process, in virtual time, without AWS.
 
-The fixture `duetime` of the pytest plugin is a `Duetime`. What is named here is imported when it is first used, so that
-the plugin costs nothing where no test asks for it.
+The fixture `duetime` of the pytest plugin is a `Duetime`. Names are imported on first use, so that the plugin costs
+nothing in tests that do not use it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The account that a user's tests run in: nothing fails by chance, and no call takes time."""
+"""The account for user tests: no random failures, and calls take no time."""
 
 from __future__ import annotations
 
@@ -46,21 +46,21 @@ LOOK_AHEAD_SECONDS = 180
 _SEED = 1
 _FINISHED = ATTRIBUTES["finished_at"].name
 _OUTCOMES = (pytest.fail.Exception, pytest.skip.Exception, pytest.exit.Exception)
-"""What ends a test, not only the attempt of the handler that raises it."""
+"""Exceptions that end a test, not only the attempt whose handler raises them."""
 
 
 class VirtualAccount(Account):
     """An account for one test.
 
     Attributes:
-        handlers: the Python handlers that the test has registered, by task type.
+        handlers: the Python handlers registered by the test, by task type.
         executions: what ran.
-        http: the endpoints outside.
-        injected: the faults that the test wants.
-        errors: what functions have raised, which Lambda reports and repeats.
-        test_outcome: what a handler has raised to end the test.
+        http: the external endpoints.
+        injected: the faults that the test injects.
+        errors: exceptions raised by functions, which Lambda reports and retries.
+        test_outcome: the exception with which a handler ends the test.
         writes: how many writes the table has seen.
-        leaves_out_idle_ticks: whether the trigger is invoked only when it would read anything.
+        leaves_out_idle_ticks: whether the trigger is invoked only when it would read something.
     """
 
     def __init__(self, start: Millis, handlers_package: str = "") -> None:
@@ -84,7 +84,7 @@ class VirtualAccount(Account):
         self.dynamodb.tables["tasks"].watch = self._written
 
     def declare_pulled(self, task_type: str) -> None:
-        """Declare that pull workers do the tasks of a type, as the settings of a deployment do."""
+        """Declare a type as pulled, as in the settings of a deployment."""
         queues = json.loads(self.environ[Variable.PULLED_QUEUES])
         pullers = json.loads(self.environ[Variable.PULLERS])
         if task_type in queues:
@@ -93,11 +93,11 @@ class VirtualAccount(Account):
         url = self.sqs.create_queue(QueueName=name, Attributes=self.queue_attributes)["QueueUrl"]
         self.environ[Variable.PULLED_QUEUES] = json.dumps({**queues, task_type: url})
         self.environ[Variable.PULLERS] = json.dumps({**pullers, task_type: ["*"]})
-        # What runs has read the settings; what is invoked from now on reads these.
+        # Running functions have read the old settings; new invocations read these.
         self.generation += 1
 
     def take_over(self, other: VirtualAccount) -> None:
-        """Take over what a test has prepared in an account in which nothing has happened."""
+        """Take over the preparations of a test from an unused account."""
         self.handlers, self.http, self.injected = other.handlers, other.http, other.injected
         self.injected.account = self
         self.before_call = other.before_call
@@ -105,13 +105,13 @@ class VirtualAccount(Account):
             self.declare_pulled(task_type)
 
     def receive_messages(self, *, receives: bool) -> None:
-        """Invoke the functions for messages and minutes, or keep them all waiting."""
+        """Start or stop invoking the functions for messages and minutes."""
         self.receiving = self.ticking = receives
         for poller in self._pollers.values():
             self.time.nudge(poller)
 
     def waiting_tasks(self) -> list[Task]:
-        """The tasks that are due and not finished, and that wait for nothing outside of this account."""
+        """The due, unfinished tasks that do not wait for anything outside this account."""
         now = self.time.now()
         tasks = [task_of(item) for item in self._open.values()]
         due = [task for task in tasks if task.due_at <= now and task.state is not State.BLOCKED]
@@ -123,7 +123,7 @@ class VirtualAccount(Account):
         ]
 
     def is_busy(self) -> bool:
-        """Whether a function works on tasks just now."""
+        """Whether a function is processing tasks."""
         return any(each.strand is not None and each.function != "api" for each in self.machines)
 
     def _written(self, old: Item | None, new: Item | None) -> None:
@@ -141,22 +141,22 @@ class VirtualAccount(Account):
         else:
             self._open[key] = new
 
-    # What the simulated account leaves to whoever uses it.
+    # Overrides of the simulated account.
 
     def travel(self) -> None:
-        """Take no time: what is due at an instant happens at that instant."""
+        """Take no time, so that everything happens exactly when it is due."""
 
     def trace(self, who: object, *what: Any) -> None:  # noqa: ANN401 - whatever is worth a line
-        """Keep errors of the functions only."""
+        """Record only errors of the functions."""
         if what and what[0] == "raised":
             self.errors.append(f"{who}: {what[1]!r}")
 
     def is_tick_needed(self) -> bool:
-        """Whether the trigger would read anything."""
+        """Whether the trigger would read something."""
         return not self.leaves_out_idle_ticks or self._idle_ticks.is_needed()
 
     def wait_for_tick(self) -> None:
-        """Wait until the trigger may read anything; what is written meanwhile may make that sooner."""
+        """Wait until the trigger may read something; writes in the meantime may shorten the wait."""
         if not self.leaves_out_idle_ticks:
             return super().wait_for_tick()
         while (at := self._idle_ticks.next_at()) > self.time.now():
@@ -166,15 +166,15 @@ class VirtualAccount(Account):
         return None
 
     def respond(self, call: HttpCall) -> HttpResponse:
-        """Answer as the test has it."""
+        """Respond as configured by the test."""
         return self.http.receive(call, self.time.now())
 
     def target_rules(self, rules: TargetRules) -> TargetRules:
-        """What tasks may call: of handlers, those that are registered when a task is created."""
+        """The allowed targets; handlers count if they are registered when the task is created."""
         return replace(rules, handled=_HandledTypes(self))
 
     def handled_types(self) -> Collection[str] | None:
-        """The types that have a handler; `None` if that is not known, as in a deployment without a package of them."""
+        """The types with a handler; `None` if unknown, as in a deployment without a handlers package."""
         if self.handlers_package:
             try:
                 import_module(self.handlers_package)
@@ -185,7 +185,7 @@ class VirtualAccount(Account):
         return [*ChainMap(self.handlers, REGISTRY, dict(BUILT_IN))]
 
     def targets(self, machine: Machine, targets: Targets) -> Targets:
-        """The test's own handlers come first."""
+        """The targets of a process; the test's own handlers take precedence."""
         handlers = HandlerRunner(_TestedHandlers(self), targets.handlers.package, lambda: VirtualEventLoop(self.time))
         return ObservedTargets(handlers, targets.http, targets.aws, targets.topologies, machine, self)
 
@@ -197,27 +197,27 @@ class VirtualAccount(Account):
 
 
 class _HandledTypes(Collection[str]):
-    """The types of which an account's tasks may be just now: a deployment knows them from its package."""
+    """The task types that an account currently accepts; a deployment takes them from its handlers package."""
 
     def __init__(self, account: VirtualAccount) -> None:
         self._account = account
 
     def __contains__(self, task_type: object) -> bool:
-        """Whether a type has a handler, or it is not known which types have."""
+        """Whether a type has a handler, or the handled types are unknown."""
         known = self._account.handled_types()
         return known is None or task_type in known
 
     def __iter__(self) -> Iterator[str]:
-        """Over those that are known."""
+        """Iterate over the known types."""
         return iter(self._account.handled_types() or ())
 
     def __len__(self) -> int:
-        """How many are known."""
+        """The number of known types."""
         return len(self._account.handled_types() or ())
 
 
 class _TestedHandlers(ChainMap[str, Registered]):
-    """The handlers of an account: those of its test come first."""
+    """The handlers of an account; those of its test take precedence."""
 
     def __init__(self, account: VirtualAccount) -> None:
         super().__init__(account.handlers, REGISTRY, dict(BUILT_IN))
@@ -231,12 +231,12 @@ class _TestedHandlers(ChainMap[str, Registered]):
 
 @dataclass(frozen=True, slots=True)
 class _TestedHandler(Registered):
-    """A handler that may end the test: an attempt would take that for its own failure."""
+    """A handler that may end the test, which an attempt would otherwise treat as its failure."""
 
     account: VirtualAccount | None = None
 
     def call(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - those of `Registered`
-        """Call a phase, and keep what ends the test."""
+        """Call a phase, and record an exception that ends the test."""
         try:
             return Registered.call(self, *arguments, **options)
         except _OUTCOMES as outcome:
@@ -246,15 +246,15 @@ class _TestedHandler(Registered):
 
 
 def _waits_outside(task: Task) -> bool:
-    """Whether only somebody outside can go on with a task: its user, its target, or a pull worker."""
+    """Whether a task waits for an outside action: by its user, its target, or a pull worker."""
     if task.state is State.PAUSED:
         return True
     if isinstance(task.target, TopologyTarget):
-        # Its state machine waits for its nodes.
+        # The state machine waits for the nodes.
         return task.requested_action is RequestedAction.PAUSE
     return task.awaiting_notification or (isinstance(task.target, PullTarget) and not task.is_terminal)
 
 
 def _topology_of(task: Task) -> str:
-    """The id of the topology that a task is a node of; its own if it is none."""
+    """The id of the topology that a task is a node of, else its own id."""
     return task.id.text if task.node_ref is None else task.node_ref.topology.text

@@ -1,4 +1,4 @@
-"""Assertions about what ran, what was created and what was skipped; their messages say what happened instead."""
+"""Assertions about executed, created and skipped tasks; failure messages show the actual events."""
 
 from __future__ import annotations
 
@@ -47,19 +47,19 @@ class Assertions(ABC):
     @property
     @abstractmethod
     def executions(self) -> Sequence[object]:
-        """What ran, as far as it is known."""
+        """The known executions."""
 
     @property
     @abstractmethod
     def _errors(self) -> Sequence[str]:
-        """What functions have raised."""
+        """The exceptions raised by functions."""
 
     @abstractmethod
     def _count_runs(self, task_type: str, payload: Any) -> int:  # noqa: ANN401 - any JSON
-        """How often tasks of a type ran."""
+        """The number of runs of tasks of a type."""
 
     def assert_ran(self, task_type: str, *, times: int | None = None, payload: Any = ANYTHING) -> None:  # noqa: ANN401 - same
-        """Assert that the target of tasks of a type was called to run, retries counted: so often, or at all."""
+        """Assert that tasks of a type ran `times` times, retries included, or at least once."""
         found = self._count_runs(task_type, payload)
         if (found == 0) if times is None else (found != times):
             wanted = "at least once" if times is None else _times(times)
@@ -74,7 +74,7 @@ class Assertions(ABC):
         payload: Any = ANYTHING,  # noqa: ANN401 - same
         due_at: datetime | None = None,
     ) -> Task:
-        """Assert that a task was created: so often, or at all; answers the latest one."""
+        """Assert that `times` tasks, or at least one, were created; returns the latest one."""
         found = self._created(task_type, payload, due_at)
         if not found if times is None else len(found) != times:
             wanted = "at least one" if times is None else str(times)
@@ -83,18 +83,18 @@ class Assertions(ABC):
         return found[-1]
 
     def refute_created(self, task_type: str, *, payload: Any = ANYTHING, due_at: datetime | None = None) -> None:  # noqa: ANN401 - same
-        """Assert that no such task was created."""
+        """Assert that no matching task was created."""
         if found := self._created(task_type, payload, due_at):
             raise AssertionError(self._explained(f"{len(found)} tasks of type {task_type!r} were created"))
 
     def assert_skipped(self, schedule: str, *, reason: str | None = None, times: int | None = None) -> None:
-        """Assert that occurrences of a schedule did not run, for a reason: so many, or at all.
+        """Assert that a number of occurrences of a schedule, or at least one, were skipped for a reason.
 
         Args:
             schedule: the schedule's name.
-            reason: `dst_gap`, `overlap`, `paused`, `changed`, `deleted`, `catch_up`, or a part of the reason that
-                the API gives in words, such as the label of a calendar's date.
-            times: how many.
+            reason: `dst_gap`, `overlap`, `paused`, `changed`, `deleted`, `catch_up`, or a part of the API's reason
+            text, such as the label of a calendar's date.
+            times: the exact number of occurrences.
         """
         skipped = skipped_runs(self.client, schedule)
         found = [each for each in skipped if reason is None or is_reason(reason, each.reason)]

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 LONGEST_ADVANCE = timedelta(minutes=5)
-"""A test that lets more time pass is skipped: it would wait for so long."""
+"""Tests that advance by more are skipped, because they would really wait."""
 _LONGEST_WAIT = timedelta(minutes=15)
 _POLL_SECONDS = 1.0
 
 
 class DeployedDuetime(Assertions):
-    """A deployed stack, as far as a test can use one: what needs virtual time skips the test.
+    """A deployed stack; a test that needs virtual time is skipped.
 
-    Handlers are those of the deployment. Assertions count the tasks that were created since the test began.
+    It uses the deployment's handlers. Assertions count tasks created since the test began.
     """
 
     def __init__(self, url: str) -> None:
@@ -48,7 +48,7 @@ class DeployedDuetime(Assertions):
 
     @property
     def executions(self) -> Sequence[object]:
-        """Nothing: only the deployment knows."""
+        """Empty, because only the deployment knows the executions."""
         return ()
 
     @property
@@ -56,25 +56,25 @@ class DeployedDuetime(Assertions):
         return ()
 
     def at(self, _moment: datetime | str) -> None:
-        """Skip the test: nobody can set the clock of a deployment."""
+        """Skip the test, because a deployment's clock cannot be set."""
         _skip("duetime.at")
 
     def advance(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> None:
-        """Wait for so long; a test that waits for longer than five minutes is skipped."""
+        """Wait in real time; a test that waits for longer than five minutes is skipped."""
         length = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
         if length > LONGEST_ADVANCE:
             _skip(f"duetime.advance by {length}")
         time.sleep(length.total_seconds())
 
     def sleep(self, seconds: float) -> None:
-        """Wait for so long."""
+        """Wait in real time."""
         self.advance(seconds=seconds)
 
     def run_until_idle(self) -> None:
-        """Wait until every task that the test has created, and that is due, has ended.
+        """Wait until every due task of the test has ended.
 
         Raises:
-            NotIdle: after a quarter of an hour, something is still not at its end.
+            NotIdle: a task has not ended after a quarter of an hour.
         """
         until = self.now + _LONGEST_WAIT
         while self._waiting():
@@ -83,10 +83,10 @@ class DeployedDuetime(Assertions):
             time.sleep(_POLL_SECONDS)
 
     def register(self, _task_type: str, _handler: Callable[..., Any]) -> None:
-        """Do nothing: the deployment has its handlers."""
+        """Do nothing, because the deployment has its own handlers."""
 
     def __getattr__(self, name: str) -> NoReturn:
-        """Skip the test: faults, endpoints of the test, modes and executions are of virtual time."""
+        """Skip the test, because faults, test endpoints, modes and executions need virtual time."""
         if name.startswith("_"):
             raise AttributeError(name)
         _skip(f"duetime.{name}")

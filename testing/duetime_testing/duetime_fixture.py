@@ -1,4 +1,4 @@
-"""What a test has: an account of its own in virtual time, a client of it, and assertions about what ran."""
+"""The `duetime` fixture: an account in virtual time with a client and assertions."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ if TYPE_CHECKING:
     from duetime_testing.http_endpoints import HttpEndpoints
 
 START = datetime.fromisoformat("2026-01-05T09:00:00+00:00")
-"""When each test begins: a Monday."""
+"""Virtual time at which each test begins: a Monday."""
 LONGEST: Millis = 2 * DAY
-"""How long `run_until_idle` lets time pass."""
+"""The longest virtual time that `run_until_idle` lets pass."""
 _URL = "http://localhost"
 
 
 class Mode(StrEnum):
-    """What happens to the tasks that a test creates.
+    """How the tasks of a test run.
 
     Attributes:
-        VIRTUAL: they run when they are due, as time passes.
-        INLINE: those that are due run within the request that creates them.
-        RECORD: they are created, and nothing runs.
+        VIRTUAL: tasks run when they are due, as time passes.
+        INLINE: due tasks run within the request that creates them.
+        RECORD: tasks are created but do not run.
     """
 
     VIRTUAL = "virtual"
@@ -51,13 +51,13 @@ class Mode(StrEnum):
 
 
 class Duetime(Assertions):
-    """A duetime of one test: the unmodified functions, in virtual time, over fakes of the AWS services they call.
+    """duetime for one test: the unmodified functions in virtual time, over fakes of the AWS services.
 
-    Time passes only by `advance`, `run_until_idle`, `at` and `sleep`, and while a request waits for its answer. Use it
-    in the thread that made it, and close it.
+    Time passes only by `advance`, `run_until_idle`, `at` and `sleep`, and while a request waits for its response. Use
+    it only in the thread that created it, and close it.
 
     Attributes:
-        handlers_package: imported for the handlers that it registers, as in a deployment.
+        handlers_package: package that registers handlers on import, as in a deployment.
     """
 
     def __init__(self, *, start: datetime = START, mode: Mode | str = Mode.VIRTUAL, handlers_package: str = "") -> None:
@@ -73,14 +73,14 @@ class Duetime(Assertions):
         return account
 
     def close(self) -> None:
-        """End everything that still runs."""
+        """End everything that is still running."""
         if "client" in self.__dict__:
             self.client.close()
         self._account.close()
 
     @cached_property
     def client(self) -> Client:
-        """The client, as programs use it, over an in-process transport."""
+        """The public client over an in-process transport."""
         return Client(
             _URL,
             sleep=self.sleep,
@@ -92,7 +92,7 @@ class Duetime(Assertions):
 
     @cached_property
     def async_client(self) -> AsyncClient:
-        """The client for coroutines. What it awaits takes virtual time only."""
+        """The asynchronous client. Awaiting takes only virtual time."""
 
         async def sleep(seconds: float) -> None:
             with without_event_loop():
@@ -118,10 +118,10 @@ class Duetime(Assertions):
         return to_datetime(self._account.time.now())
 
     def at(self, moment: datetime | str) -> None:
-        """Begin at an instant; later on in a test, let time pass until then.
+        """Set the start time, or later in a test, let time pass until the given time.
 
         Raises:
-            ValueError: it has no UTC offset, or is past by the test's own clock.
+            ValueError: it has no UTC offset, or is in the past by the test's clock.
         """
         moment = instant(moment)
         at = from_datetime(moment)
@@ -135,14 +135,14 @@ class Duetime(Assertions):
         self._pass_until(at)
 
     def advance(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> None:
-        """Let time pass: everything that becomes due runs, in order, each at its own instant."""
+        """Let time pass; everything that becomes due runs in order at its exact time."""
         length = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
         if length < timedelta():
             raise ValueError("time moves forward only")
         self._pass_until(self._account.time.now() + length // timedelta(milliseconds=1))
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass for who calls it: for a handler that works for a while, or for the test."""
+        """Let time pass for the caller: a handler that works for a while, or the test."""
         until = self._account.time.now() + round(seconds * SECOND)
         if running_time() is self._account.time:
             self._account.time.sleep_until(until)
@@ -150,13 +150,13 @@ class Duetime(Assertions):
             self._pass_until(until)
 
     def run_until_idle(self) -> None:
-        """Let time pass until every task that is due has ended, retries and lost leases included.
+        """Let time pass until every due task has ended, including retries and lost leases.
 
-        What waits for somebody outside does not count: a paused task, one that a target notifies of, one for a pull
-        worker. Neither does a task that is not due yet.
+        Tasks that wait for an outside action do not count: paused ones, those whose target reports later, and those for
+        pull workers. Neither do tasks that are not due yet.
 
         Raises:
-            NotIdle: after two days, something is still not at its end.
+            NotIdle: a task has not ended after two days.
         """
         self._check_caller("run_until_idle")
         account = self._begin()
@@ -181,7 +181,7 @@ class Duetime(Assertions):
         self._begin().time.run_until(at)
 
     def _begin(self) -> VirtualAccount:
-        """The account, whose start is not free any more."""
+        """Return the account; after this the start time is fixed."""
         self._check_thread()
         self._is_fresh = False
         return self._account
@@ -203,7 +203,7 @@ class Duetime(Assertions):
 
     @property
     def mode(self) -> Mode:
-        """What happens to the tasks that are created."""
+        """How created tasks run."""
         return self._mode
 
     @mode.setter
@@ -216,7 +216,7 @@ class Duetime(Assertions):
         self._account.handlers[task_type] = registered_as(task_type, handler)
 
     def pull(self, task_type: str) -> None:
-        """Declare a type that pull workers do: the test leases its tasks with `client.leases.acquire`."""
+        """Declare a pulled type; the test leases its tasks with `client.leases.acquire`."""
         self._account.declare_pulled(task_type)
 
     @property
@@ -226,19 +226,19 @@ class Duetime(Assertions):
 
     @property
     def faults(self) -> Faults:
-        """What goes wrong from now on."""
+        """The faults to inject."""
         return self._account.injected
 
     def perform(self, task_type: str, payload: Any = None, *, call: HandlerCall | None = None) -> Any:  # noqa: ANN401 - any JSON
-        """Call the handler of a type once, with a context of the test's own; what it raises comes through.
+        """Call the handler of a type once with a test context; exceptions propagate.
 
         Args:
             task_type: the handler's.
-            payload: what it is given.
-            call: more about the attempt, from `duetime.call(...)`; it keeps the progress that the handler tells.
+            payload: the payload to pass.
+            call: more about the attempt, from `duetime.call(...)`; it records the progress that the handler reports.
 
         Raises:
-            NotJson: the payload or the result is changed by JSON.
+            NotJson: the payload or the result does not survive JSON unchanged.
         """
         if self._handlers_package:
             import_module(self._handlers_package)
@@ -255,7 +255,7 @@ class Duetime(Assertions):
 
     @property
     def executions(self) -> Sequence[Execution]:
-        """Every phase of every attempt that a target did, in order."""
+        """Every executed phase of every attempt, in order."""
         return self._account.executions.every
 
     @property
@@ -267,12 +267,12 @@ class Duetime(Assertions):
 
 
 def _refuse_connection(_url: str) -> NoReturn:
-    """There is nothing to connect to: the client polls, in virtual time."""
+    """Reject WebSocket connections, so that the client polls in virtual time."""
     raise WebSocketMissing
 
 
 def instant(moment: datetime | str) -> datetime:
-    """An instant with its UTC offset.
+    """Parse a time with a UTC offset.
 
     Raises:
         ValueError: it has none.

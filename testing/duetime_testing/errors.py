@@ -1,10 +1,10 @@
-"""What a test is told when it asks for something that cannot be."""
+"""Errors of the test kit."""
 
 from __future__ import annotations
 
 
 class NotIdle(AssertionError):
-    """Something still goes on after the longest time that `run_until_idle` waits."""
+    """A task is still active after the longest time that `run_until_idle` waits."""
 
 
 class NotJson(AssertionError):
@@ -12,7 +12,7 @@ class NotJson(AssertionError):
 
 
 class NeedsVirtualTime(RuntimeError):
-    """A deployed stack cannot do this: only virtual time can."""
+    """This needs virtual time, which a deployed stack does not have."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{what} needs virtual time: this test cannot run against a deployed stack")

@@ -1,4 +1,4 @@
-"""What ran: each phase of each attempt that a target did."""
+"""The executions of a test: each phase of each attempt."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Execution:
         phase: `prepare`, `run`, `rollback` or `clean`.
         at: when it began.
         due_at: when the task was due.
-        outcome: `running`, how the target ended, or `crashed` if its process ended first.
-        error: class and message of what it failed with; the empty text otherwise.
+        outcome: `running`, the target's outcome, or `crashed` if the process ended first.
+        error: class and message of its error; empty if it did not fail.
     """
 
     type: str
@@ -48,7 +48,7 @@ class Execution:
     error: str = ""
 
     def __str__(self) -> str:
-        """One line."""
+        """The execution as one line."""
         error = f": {self.error}" if self.error else ""
         phase = "" if self.phase == RUN else f" {self.phase}"
         return (
@@ -68,7 +68,7 @@ class Executions:
         return [each for each in self.every if each.type == task_type and each.phase == RUN]
 
     def begin(self, work: Work, now: Millis) -> Execution:
-        """Note that a phase begins."""
+        """Record that a phase begins."""
         task = work.task
         began = Execution(
             type=task.type,
@@ -83,18 +83,18 @@ class Executions:
         return began
 
     def __iter__(self) -> Iterator[Execution]:
-        """In order."""
+        """Iterate in order."""
         return iter(self.every)
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedTargets(MortalTargets):
-    """The targets of a simulated process; notes each phase, and lets the faults of the test happen."""
+    """The targets of a simulated process; records each phase and injects the test's faults."""
 
     account: VirtualAccount
 
     def run(self, work: Work) -> TargetEnding:
-        """Have the target do one phase and wait for its end."""
+        """Run one phase of a target to its end."""
         account = self.account
         execution = account.executions.begin(work, account.time.now())
         account.injected.before_phase(work)

@@ -1,4 +1,4 @@
-"""What a failed assertion says: what ran and when, what did not, what was skipped and why."""
+"""The report of a failed assertion: executed, pending and skipped tasks, with times and reasons."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def skipped_runs(client: Client, schedule: str) -> list[ScheduleRun]:
 
 
 def report(client: Client, now: object, executions: Sequence[object], errors: Sequence[str]) -> str:
-    """Everything that may explain why an assertion does not hold."""
+    """Everything that may explain a failed assertion."""
     lines = [f"It is {now}."]
     lines += _section("What ran", executions, "Nothing ran.")
     lines += _section("Tasks that are not finished", _read(lambda: [_task_line(each) for each in _unfinished(client)]))
@@ -34,7 +34,7 @@ def report(client: Client, now: object, executions: Sequence[object], errors: Se
 
 
 def _read(lines: Callable[[], list[str]]) -> list[str]:
-    """What the API says; that it cannot be read must not hide why the assertion failed."""
+    """Read from the API; a failure must not hide the failed assertion."""
     try:
         return lines()
     except ClientError as error:

@@ -1,4 +1,4 @@
-"""Faults that a test injects: what the user's own code must survive."""
+"""Faults that a test injects, which the user's code must survive."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
     from duetime_testing.simulation.machines import Machine
 
 _SUSPENDED = 5 * MINUTE
-"""How long a process that loses its lease stands still: longer than the first recovery scan takes to find its task."""
+"""How long a process is suspended to lose its lease: long enough for the first recovery scan to find its task."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which attempts a fault is for: `None` for all."""
+    """The attempts that a fault applies to; `None` for all."""
 
     attempt: int | None
     task_type: str | None
 
     def matches(self, work: Work) -> bool:
-        """Whether the fault is for an attempt."""
+        """Whether the fault applies to an attempt."""
         is_attempt = self.attempt in {None, work.task.attempt}
         return work.phase is Phase.RUN and is_attempt and self.task_type in {None, work.task.type}
 
 
 @dataclass
 class Faults:
-    """What goes wrong from now on; each fault is for tasks of one type, or for all.
+    """Faults to inject from now on, each for tasks of one type or for all.
 
     Attributes:
-        account: where it goes wrong.
+        account: the account to inject them into.
     """
 
     account: VirtualAccount
@@ -47,48 +47,48 @@ class Faults:
     _heartbeat: Millis = 0
 
     def crash_before_finish(self, attempt: int = 1, type: str | None = None) -> None:  # noqa: A002 - the API's word
-        """End the worker's process when the target has done its work and before the outcome is stored.
+        """End the worker's process after the target has done its work and before the outcome is stored.
 
-        The next attempt does the work again.
+        The next attempt repeats the work.
         """
         self._crashes.append(Wanted(attempt, type))
 
     def lose_lease(self, attempt: int = 1, type: str | None = None) -> None:  # noqa: A002 - same
-        """Suspend the worker's process when the target has done its work, until another worker has the task.
+        """Suspend the worker's process after the target has done its work, until another worker has the task.
 
-        Both do the work, each with its own fence; the outcome of the first is refused.
+        Both do the work, each with its own fence; the outcome of the first is rejected.
         """
         self._losses.append(Wanted(attempt, type))
 
     def deliver_twice(self, type: str | None = None) -> None:  # noqa: A002 - same
-        """Deliver the message of each attempt to a second worker while the first is at work.
+        """Deliver the message of each attempt to a second worker while the first is working.
 
-        The second worker does not get the lease: the work is done once.
+        The second worker does not get the lease, so the work is done once.
         """
         self._repeats.append(Wanted(None, type))
 
     def slow_heartbeat(self, seconds: float = 20) -> None:
-        """Let each heartbeat of a worker take this long to arrive."""
+        """Delay each heartbeat of a worker by this duration."""
         self._heartbeat = round(seconds * SECOND)
         self.account.before_call = self._slow_down
 
     def clear(self) -> None:
-        """Let nothing go wrong any more."""
+        """Remove all faults."""
         self._crashes.clear()
         self._losses.clear()
         self._repeats.clear()
         self.account.before_call = None
 
     def before_phase(self, work: Work) -> None:
-        """Do what is wanted before a target is called."""
+        """Apply faults before a target is called."""
         if any(each.matches(work) for each in self._repeats):
             account = self.account
             account.time.start_process(partial(account.deliver_at, work.task.id.text, account.time.now()))
-            # The second worker tries to claim the task before the target has done anything.
+            # The second worker tries to claim the task before the target starts its work.
             account.take(SECOND)
 
     def after_phase(self, machine: Machine, work: Work) -> None:
-        """Do what is wanted when a target has returned; does not return if the process ends."""
+        """Apply faults after a target has returned; does not return if the process ends."""
         if any(each.matches(work) for each in self._crashes):
             machine.die()
             machine.live()

@@ -1,4 +1,4 @@
-"""One call of one handler, without a scheduler around it."""
+"""Calls a handler once, without a scheduler."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _MINUTE = timedelta(minutes=1)
 
 @dataclass
 class HandlerCall:
-    """What a handler is given, and what it has told.
+    """The input of a handler call, and the handler's reports.
 
     Attributes:
-        requested_action: what the user asks of the attempt: `pause`, `cancel` or nothing.
-        progress: each progress that it has told: percent and message.
-        heartbeats: how many heartbeats it has sent by itself.
+        requested_action: the action requested of the attempt: `pause`, `cancel` or `None`.
+        progress: all reported progress: percent and message.
+        heartbeats: number of heartbeats that the handler sent.
     """
 
     task_type: str
@@ -58,10 +58,10 @@ class HandlerCall:
         )
 
     def run(self, registered: Registered, payload: Any, phase: str = "run") -> Any:  # noqa: ANN401 - any JSON
-        """Call the handler, as a worker would: what crosses a border is JSON.
+        """Call the handler as a worker would, with payload and result converted through JSON.
 
         Raises:
-            NotJson: the payload or the result is not the same after JSON.
+            NotJson: the payload or the result does not survive JSON unchanged.
         """
         given = through_json(payload, f"the payload of {self.task_type!r}")
         result = registered.call(phase, self.context(), given)
@@ -77,10 +77,10 @@ class HandlerCall:
 
 
 def through_json(value: Any, name: str) -> Any:  # noqa: ANN401 - any JSON
-    """A value as it arrives on the other side.
+    """Convert a value to JSON and back.
 
     Raises:
-        NotJson: it is not JSON, or arrives as something else, as a tuple does as a list.
+        NotJson: it is not JSON, or changes in the conversion, as a tuple becomes a list.
     """
     try:
         arrived = json.loads(json_of(value))

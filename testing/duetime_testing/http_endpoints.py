@@ -1,4 +1,4 @@
-"""HTTP endpoints that the test answers for."""
+"""HTTP endpoints that a test provides."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NOT_FOUND = 404
 
 @dataclass(frozen=True)
 class HttpRequest:
-    """A request that a task or a callback made.
+    """A request from a task or a callback.
 
     Attributes:
         json: its body, decoded; `None` without one.
@@ -36,7 +36,7 @@ class HttpRequest:
 
 @dataclass(frozen=True)
 class HttpReply:
-    """An endpoint's answer; `json` is its body."""
+    """An endpoint's response; `json` is its body."""
 
     status: int = 200
     json: Any = None
@@ -44,7 +44,7 @@ class HttpReply:
 
 @dataclass
 class HttpEndpoints:
-    """The endpoints outside, by the beginnings of their URLs.
+    """The external endpoints, by URL prefix.
 
     Attributes:
         requests: every request, in order.
@@ -54,15 +54,15 @@ class HttpEndpoints:
     _answers: dict[str, Callable[[HttpRequest], HttpReply]] = field(default_factory=dict)
 
     def respond(self, url: str, *, status: int = 200, json: Any = None) -> None:  # noqa: ANN401 - any JSON
-        """Answer every request to URLs that begin with this one in the same way."""
+        """Give the same response to all requests with this URL prefix."""
         self.respond_with(url, lambda _request: HttpReply(status, json))
 
     def respond_with(self, url: str, answer: Callable[[HttpRequest], HttpReply]) -> None:
-        """Have a function answer requests to URLs that begin with this one; the longest beginning counts."""
+        """Let a function respond to requests with this URL prefix; the longest matching prefix wins."""
         self._answers[url] = answer
 
     def receive(self, call: Call, now: Millis) -> HttpResponse:
-        """Answer a call."""
+        """Respond to a call."""
         body = json.loads(call.body) if call.body else None
         request = HttpRequest(call.method, call.url, dict(call.headers), body, to_datetime(now))
         self.requests.append(request)

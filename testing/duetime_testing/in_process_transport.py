@@ -1,4 +1,4 @@
-"""The client's HTTP transport to the api function of a simulated account: no port, no socket."""
+"""The client's HTTP transport to the api function of a simulated account, without sockets."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from duetime_testing.simulation.account import Invocation
 
 LONGEST_ANSWER: Millis = 60_000
-"""Milliseconds: API Gateway gives up earlier."""
+"""Longest wait for a response, in milliseconds; API Gateway gives up earlier."""
 
 
 class InProcessTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
-    """Invokes the api function with each request, and lets time pass until its answer comes.
+    """Invokes the api function with each request, and lets time pass until it responds.
 
-    It serves the test itself, and handlers that call the API while they run in virtual time.
+    It serves the test, and handlers that call the API in virtual time.
     """
 
     def __init__(self, begin: Callable[[], VirtualAccount], after_change: Callable[[], None]) -> None:
@@ -35,7 +35,7 @@ class InProcessTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
         self._after_change = after_change
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Make a request of an `AsyncClient`; virtual time passes before this coroutine goes on."""
+        """Send a request of an `AsyncClient`; virtual time passes before this coroutine continues."""
         await request.aread()
         with without_event_loop():
             return self.handle_request(request)
@@ -65,6 +65,6 @@ def _response(account: VirtualAccount, end: Invocation, request: httpx.Request) 
     content = (end.answer["body"] or "").encode()
     if end.answer.get("isBase64Encoded"):
         content = base64.b64decode(content)
-    # As API Gateway does: how long a lease lasts is counted from it.
+    # As in API Gateway; the duration of a lease is measured from it.
     headers = {"Date": formatdate(account.time.now() / SECOND, usegmt=True), **end.answer["headers"]}
     return httpx.Response(end.answer["statusCode"], headers=headers, content=content, request=request)

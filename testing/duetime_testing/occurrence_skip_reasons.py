@@ -1,4 +1,4 @@
-"""The reasons for which an occurrence did not run, as short names for what the API says in words."""
+"""Short names for the API's reasons why an occurrence did not run."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _WORDS = {
     "deleted": ("was deleted",),
     "catch_up": ("missed",),
 }
-"""What the API's reason contains, one of these, by the name of the reason."""
+"""Phrases that the API's reason contains, by the name of the reason."""
 
 
 def is_reason(wanted: str, said: str | None) -> bool:
-    """Whether a reason is meant: by its short name, or by a part of the API's words, such as a calendar's label."""
+    """Whether a reason matches a short name or a part of the API's text, such as a calendar's label."""
     return any(words in (said or "") for words in _WORDS.get(wanted, (wanted,)))
 
 

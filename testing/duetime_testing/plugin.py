@@ -9,7 +9,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Nothing is imported from the kit here: a project that has it installed pays for it in the tests that ask for it only.
+# The kit is not imported here, so that only tests that use it pay for the import.
 
 _MARKER = (
     "duetime(mode='virtual', start='2026-01-05T09:00:00+00:00'): how the fixture `duetime` begins:"
@@ -33,7 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def duetime(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """A duetime of its own for each test (`duetime_testing.Duetime`): in virtual time, from a fixed instant."""
+    """A separate duetime for each test (`duetime_testing.Duetime`), in virtual time from a fixed start."""
     url = request.config.getoption("--duetime-url")
     marker = request.node.get_closest_marker("duetime")
     options = dict(marker.kwargs) if marker else {}
@@ -59,7 +59,7 @@ def duetime(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 @pytest.fixture
 def duetime_aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """AWS as moto fakes it, for handlers that call it with boto3; needs `duetime-testing[moto]`."""
+    """AWS mocked by moto, for handlers that use boto3; needs `duetime-testing[moto]`."""
     moto = pytest.importorskip("moto", reason="pip install duetime-testing[moto]")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")

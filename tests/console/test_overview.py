@@ -54,7 +54,7 @@ def test_what_keeps_tasks_from_running_is_said(console: Console, world: World) -
     page = console.open("/overview")
     health = page.locator(".health")
     expect(health.locator(".bad")).to_have_count(1)
-    expect(health.get_by_role("link", name="1 switch stop")).to_have_attribute("href", "#/switches")
+    expect(health.get_by_role("link", name="1 switch is stopping")).to_have_attribute("href", "#/switches")
     expect(health).to_contain_text("Due tasks start, no backlog")
     expect(health).to_contain_text("No host keeps failing")
 

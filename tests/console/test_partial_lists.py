@@ -119,7 +119,7 @@ def test_health_is_not_green_while_tasks_were_not_looked_at(console: Console, wo
     expect(health).to_contain_text(re.compile("No backlog found so far, among the first 1,000 tasks, up to"))
     expect(health.locator("li", has_text="backlog").locator(".good")).to_have_count(0)
     expect(page.get_by_text("not known yet")).to_be_visible()
-    expect(page.get_by_text("Nothing waits for its time.")).to_have_count(0)
+    expect(page.get_by_text("No task is scheduled.")).to_have_count(0)
     expect(health).not_to_contain_text("Due tasks start")
     held.release()
     expect(

@@ -86,7 +86,7 @@ def test_what_cannot_be_renewed_is_asked_for(console: Console, world: World, pro
     provider.renews = False
     world.accepted = "another"
     page.keyboard.press("r")
-    expect(page.locator("dialog")).to_contain_text("Your sign-in is over")
+    expect(page.locator("dialog")).to_contain_text("Your session has expired")
     expect(page.get_by_role("heading", name="No schedules yet", include_hidden=True)).to_be_visible()
 
 

@@ -134,7 +134,7 @@ def test_a_task_is_created_from_json(console: Console, world: World) -> None:
     request = page.get_by_label("Request")
     request.fill("{")
     page.get_by_role("button", name="Create", exact=True).click()
-    expect(page.get_by_role("alert")).to_contain_text("This is no JSON")
+    expect(page.get_by_role("alert")).to_contain_text("This is not valid JSON")
     request.fill(json.dumps({"type": PLAIN, "expires_seconds": 30}))
     page.get_by_role("button", name="Create", exact=True).click()
     page.wait_for_url("**#/tasks/*")

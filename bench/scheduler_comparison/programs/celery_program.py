@@ -1,4 +1,4 @@
-"""Celery: tasks with an `eta`, kept by Redis until the worker holds them in its memory."""
+"""Celery: tasks with an `eta`, stored in Redis until the worker holds them in memory."""
 
 import os
 
@@ -12,7 +12,7 @@ app = Celery("comparison", broker=os.environ.get(BROKER))
 
 @app.task(name="note")
 def note(number: int) -> None:
-    """Note the start."""
+    """Record the start."""
     scheduled_tasks.note(number)
 
 

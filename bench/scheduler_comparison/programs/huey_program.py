@@ -22,7 +22,7 @@ def main() -> None:
         else:
             storage = str(Path(context.enter_context(tempfile.TemporaryDirectory())) / "huey.db")
         os.environ["COMPARISON_STORAGE"] = storage
-        # It reads the environment when it is imported.
+        # The module reads the environment on import.
         from huey_tasks import note
 
         consumer = (sys.executable, "-m", "huey.bin.huey_consumer", "huey_tasks.huey", "--quiet")

@@ -1,4 +1,4 @@
-"""The task of Huey, in the storage that the environment names."""
+"""Huey's task, in the storage named by the environment."""
 
 import os
 
@@ -6,7 +6,7 @@ import scheduled_tasks
 from huey import RedisHuey, SqliteHuey
 
 STORAGE = "COMPARISON_STORAGE"
-"""`redis://…`, or the path of a file of SQLite."""
+"""`redis://…`, or the path of an SQLite file."""
 _storage = os.environ[STORAGE]
 if _storage.startswith("redis:"):
     huey = RedisHuey("comparison", url=_storage)
@@ -16,5 +16,5 @@ else:
 
 @huey.task()
 def note(number: int) -> None:
-    """Note the start."""
+    """Record the start."""
     scheduled_tasks.note(number)

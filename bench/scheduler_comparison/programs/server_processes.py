@@ -14,20 +14,20 @@ _READY_SECONDS, _STOP_SECONDS = 60.0, 20.0
 
 
 def free_port() -> int:
-    """A port of the loopback that nobody listens on."""
+    """A free port of the loopback."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
 
 
 def installed(name: str) -> str:
-    """The path of a program of this virtual environment."""
+    """The path of a program in this virtual environment."""
     return str(Path(sys.executable).with_name(name))
 
 
 @contextmanager
 def running(*command: str, **environ: str):
-    """A process, until the context ends. What it prints goes to standard error: standard output is the protocol's."""
+    """Run a process within the context; its output goes to standard error, to keep the protocol's stream clean."""
     with subprocess.Popen(command, cwd=FOLDER, env={**os.environ, **environ}, stdout=sys.stderr) as process:
         try:
             yield process
@@ -40,7 +40,7 @@ def running(*command: str, **environ: str):
 
 
 def wait_for(port: int) -> None:
-    """Wait until somebody listens."""
+    """Wait until the port accepts connections."""
     end = time.monotonic() + _READY_SECONDS
     while True:
         try:
@@ -55,7 +55,7 @@ def wait_for(port: int) -> None:
 
 @contextmanager
 def redis_server():
-    """Redis with its own defaults, in a folder of its own; gives its address."""
+    """Run Redis with its defaults in a temporary folder; yields its address."""
     port = free_port()
     with tempfile.TemporaryDirectory() as folder:
         options = ("--bind", "127.0.0.1", "--port", str(port), "--dir", folder, "--loglevel", "warning")

@@ -1,4 +1,4 @@
-"""Temporal: workflows with a start delay, on its development server, which keeps them in memory."""
+"""Temporal: workflows with a start delay on its in-memory development server."""
 
 import asyncio
 import sys
@@ -30,7 +30,7 @@ def main() -> None:
     address = f"127.0.0.1:{port}"
     server = (server_processes.installed("temporal"), "server", "start-dev", "--ip", "127.0.0.1", "--port", str(port))
     worker = (sys.executable, "temporal_workflow.py", address)
-    # Without it, the server asks the internet for its newest version.
+    # Otherwise the server looks up its newest version on the internet.
     alone = {"TEMPORAL_VERSION_CHECK_DISABLED": "1"}
     with server_processes.running(*server, "--headless", "--log-level", "error", **alone):
         server_processes.wait_for(port)

@@ -16,13 +16,13 @@ QUEUE = "comparison"
 
 @activity.defn
 async def note(number: int) -> None:
-    """Note the start."""
+    """Record the start."""
     scheduled_tasks.note(number)
 
 
 @workflow.defn
 class Task:
-    """One activity: work with effects belongs there."""
+    """A workflow with one activity, which is where side effects belong."""
 
     @workflow.run
     async def run(self, number: int) -> None:
@@ -31,7 +31,7 @@ class Task:
 
 
 async def work(address: str) -> None:
-    """Run workflows and activities until the process is ended."""
+    """Run workflows and activities until the process is terminated."""
     client = await Client.connect(address)
     await Worker(client, task_queue=QUEUE, workflows=[Task], activities=[note]).run()
 

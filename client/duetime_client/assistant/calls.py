@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from duetime_client.io_runners import Runner
 
 MAX_CHARACTERS = 40_000
-"""Length of a result: some ten thousand tokens of an assistant's memory."""
+"""Maximum length of a result: about ten thousand tokens of an assistant's context."""
 _NOT_SEGMENTS = frozenset({"", ".", ".."})
-"""They would make the path that of another operation."""
+"""Path segments that would address another operation."""
 
 
 class ArgumentsInvalid(ClientError):
-    """The arguments of a call are not those of its tool."""
+    """The arguments of a call do not match the tool's schema."""
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(f"{field}: {reason}")
@@ -37,14 +37,14 @@ class ArgumentsInvalid(ClientError):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a call returns: text, which is JSON unless it had to be cut, and whether it is an error."""
+    """The result of a call: text (JSON, unless truncated), and whether it is an error."""
 
     text: str
     is_error: bool = False
 
 
 def call(runner: Runner, tool: OperationTool, arguments: Mapping[str, Any]) -> Outcome:
-    """The outcome of an operation; an error is one, too."""
+    """Call an operation; an error becomes an outcome instead of an exception."""
     try:
         path, query, headers = _request_of(tool, arguments)
         request = Request(tool.method, path, document_of, query=query, body=arguments.get(BODY), headers=headers)
@@ -52,13 +52,13 @@ def call(runner: Runner, tool: OperationTool, arguments: Mapping[str, Any]) -> O
     except ClientError as error:
         return Outcome(json.dumps(problem_of(error), ensure_ascii=False), is_error=True)
     except (ValueError, TypeError, RecursionError) as error:
-        # A number or a depth that JSON cannot have.
+        # A number or a nesting depth that JSON does not support.
         return Outcome(json.dumps(_problem("arguments_invalid", f"{BODY}: {error}")), is_error=True)
     return Outcome(bounded(document))
 
 
 def problem_of(error: ClientError) -> dict[str, Any]:
-    """An error as the API describes its own (RFC 9457)."""
+    """The RFC 9457 problem for an error."""
     if isinstance(error, ApiError):
         return {key: value for key, value in asdict(error.problem).items() if value}
     if isinstance(error, ArgumentsInvalid):
@@ -67,7 +67,7 @@ def problem_of(error: ClientError) -> dict[str, Any]:
 
 
 def tool_unknown(name: str, known: Mapping[str, OperationTool], *, allow_writes: bool) -> Outcome:
-    """The error for a call of a tool that is not there."""
+    """The error for a call of an unknown tool."""
     matches = get_close_matches(name, known)
     detail = f"there is no tool {name!r}" + (f"; did you mean {' or '.join(matches)}?" if matches else "")
     if not allow_writes:
@@ -76,7 +76,7 @@ def tool_unknown(name: str, known: Mapping[str, OperationTool], *, allow_writes:
 
 
 def bounded(document: object, most: int = MAX_CHARACTERS) -> str:
-    """A response as JSON of at most so many characters; of a list that is longer, the first entries."""
+    """A response as JSON of limited length; a list that is too long is cut to its first entries."""
     text = json.dumps(document, ensure_ascii=False)
     if len(text) <= most:
         return text
@@ -85,11 +85,11 @@ def bounded(document: object, most: int = MAX_CHARACTERS) -> str:
 
 
 def _first_entries(page: dict[str, Any], most: int) -> str | None:
-    """A page with as many entries as there is room for; none if there is none for one."""
+    """A page cut to the entries that fit; `None` if not even one fits."""
     name = max(page, key=lambda key: len(page[key]) if isinstance(page[key], list) else -1, default=None)
     if name is None or not isinstance(page[name], list):
         return None
-    # The token continues after the entries that are left out: nobody would ever see them.
+    # The token continues after the omitted entries, so following it would skip them.
     rest = {key: value for key, value in page.items() if key not in {name, "next_token"}}
     shown, total = 0, len(page[name])
     room = most - len(json.dumps(rest, ensure_ascii=False)) - 200
@@ -108,7 +108,7 @@ def _request_of(tool: OperationTool, arguments: Mapping[str, Any]) -> tuple[str,
     """Path, query and headers of a request.
 
     Raises:
-        ArgumentsInvalid: An argument is unknown, missing or of no type that a parameter has.
+        ArgumentsInvalid: An argument is unknown, missing, or has an unsupported type.
     """
     known = [*(each.name for each in tool.parameters), *([BODY] if tool.body is not None else [])]
     for name in arguments:
@@ -128,7 +128,7 @@ def _request_of(tool: OperationTool, arguments: Mapping[str, Any]) -> tuple[str,
         else:
             headers[each.sent_as] = _text(each, value)
     if any(each.sent_as == IDEMPOTENCY_KEY for each in tool.parameters):
-        # So that a request whose response is lost can be sent again.
+        # Allows a safe retry when the response is lost.
         headers.setdefault(IDEMPOTENCY_KEY, str(uuid4()))
     return path, query, headers
 

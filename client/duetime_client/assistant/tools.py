@@ -1,4 +1,4 @@
-"""Tools, each made from an operation of the API's own description: no name, text or schema is written down twice."""
+"""Builds tools from the API's OpenAPI document, which is the only source of their names, texts and schemas."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 Schema = Mapping[str, Any]
 
 _READ_ONLY = "x-read-only"
-"""Marks an operation that changes nothing, although its method is not GET."""
+"""The OpenAPI extension that marks a read-only operation whose method is not GET."""
 _LEFT_OUT_TAGS = frozenset({"leases", "live updates"})
-"""For workers and for WebSockets: a ticket is a secret, and a lease would never be renewed."""
+"""Not offered: a WebSocket ticket is a secret, and an assistant would not renew a lease."""
 _LEFT_OUT = frozenset({"getApiIndex", "getOpenApiDocument", "reportOutcome", "reportHeartbeat", "reportProgress"})
 _HEADERS = {"Idempotency-Key": "idempotency_key", "If-Match": "if_match"}
-"""The headers that a caller may set, by their arguments."""
+"""Headers that a caller may set, by argument name."""
 _COMPONENTS, _DEFINITIONS = "#/components/schemas/", "#/$defs/"
 BODY = "body"
 
@@ -26,7 +26,7 @@ class Parameter:
 
     Attributes:
         name: of the argument.
-        sent_as: the parameter's own name.
+        sent_as: the parameter's name in the API.
         place: `path`, `query` or `header`.
         schema: of its value, with its description.
         is_required: whether it must be given.
@@ -45,11 +45,11 @@ class OperationTool:
 
     Attributes:
         name: in words with underscores, as the client's method.
-        title: what it does, in a few words.
-        description: the same at length.
+        title: a short description.
+        description: the full description.
         method: of HTTP.
         path: with its parameters in braces.
-        parameters: what it takes besides a body.
+        parameters: path, query and header parameters.
         body: schema of its body; none if it takes none.
         body_is_required: whether the body must be given.
         is_read_only: whether it changes nothing.
@@ -82,7 +82,7 @@ class OperationTool:
 
 
 def tools_of(document: Schema, *, allow_writes: bool) -> dict[str, OperationTool]:
-    """The tools of an OpenAPI document, by name; those that change something only where that is allowed."""
+    """The tools of an OpenAPI document, by name; tools that write are included only if allowed."""
     definitions = _relocated(document.get("components", {}).get("schemas", {}))
     every = (
         _tool(method.upper(), path, operation, definitions)
@@ -122,14 +122,14 @@ def _parameters(operation: Schema) -> Sequence[Parameter]:
 
 
 def _relocated(schema: Any) -> Any:  # noqa: ANN401 - any part of a schema
-    """A part of the document with its references to where a tool's own schema has them."""
+    """A part of the document with its references pointing into the tool's own schema."""
     if isinstance(schema, Mapping):
         return {
             key: value.replace(_COMPONENTS, _DEFINITIONS)
             if key == "$ref" and isinstance(value, str)
             else _relocated(value)
             for key, value in schema.items()
-            # They name components that a tool does not have, and repeat what the schema says.
+            # Discriminators refer to components that a tool does not have, and repeat the schema.
             if key != "discriminator"
         }
     return [_relocated(each) for each in schema] if isinstance(schema, list) else schema

@@ -12,7 +12,7 @@ app = CommandGroup(
     cls=PluggableGroup,
     help="Create and control the tasks of a duetime deployment.",
     no_args_is_help=True,
-    # Of all commands: a context inherits it.
+    # Applies to all commands, because contexts inherit it.
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )

@@ -1,4 +1,4 @@
-"""`duetime archive`: tasks that ended so long ago that only the archive has them."""
+"""`duetime archive`: tasks that ended so long ago that only the archive still holds them."""
 
 import json
 from datetime import date
@@ -39,7 +39,7 @@ Where = Annotated[
 From = Annotated[str, typer.Option("--from", metavar="DAY", help="First day on which they ended (UTC): 2026-11-01.")]
 To = Annotated[str, typer.Option("--to", metavar="DAY", help="Last day; today, if none is named.")]
 Columns = Annotated[
-    str, typer.Option(metavar="NAMES", help=f"What to show of them, with commas: {', '.join(COLUMNS)}.")
+    str, typer.Option(metavar="NAMES", help=f"Columns to show, separated by commas: {', '.join(COLUMNS)}.")
 ]
 Limit = Annotated[int, typer.Option(min=1, max=100_000, help="Maximum number of tasks; the latest come first.")]
 Bucket = Annotated[str, typer.Option(metavar="NAME", help="The archive's bucket, in place of --stack.")]
@@ -67,7 +67,7 @@ def query_archive(  # noqa: PLR0913 - a command's options are its parameters
     folder: Folder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find archived tasks: those that ended within some days, and of which a condition holds.
+    """Find archived tasks that ended within a range of days and match a condition.
 
     The objects of these days are downloaded and queried on this machine. Needs the extra `archive` (`pip install
     "duetime-client[archive]"`), and permission to list and read the archive's bucket.
@@ -98,7 +98,7 @@ def _day(text: str) -> date:
 
 
 def _objects(stack: str, bucket: str, folder: Path | None) -> ArchiveObjects:
-    """Where the archive's objects are."""
+    """Choose the source of the archive's objects."""
     if [bool(stack), bool(bucket), folder is not None].count(True) == 0:
         raise typer.BadParameter(
             "name the stack with --stack or DUETIME_STACK, or the archive with --bucket or --folder"
@@ -123,7 +123,7 @@ def _objects(stack: str, bucket: str, folder: Path | None) -> ArchiveObjects:
 
 
 def _run(objects: ArchiveObjects, wanted: ArchiveQuery) -> list[dict[str, Any]]:
-    """Run a query, and show how far the download has come."""
+    """Run a query, and show the progress of the download."""
     with progress_bar(TextColumn("reading the archive"), BarColumn(), DownloadColumn()) as bar:
         task = bar.add_task("", total=None)
         try:

@@ -97,7 +97,7 @@ def cancel(
     deployment: Deployment,
     as_json: AsJson = False,
 ) -> None:
-    """Cancel a backfill; tasks that it has created still run."""
+    """Cancel a backfill; tasks it has already created still run."""
     with connected(context, deployment) as client:
         cancelled = client.schedules.cancel_backfill(name, backfill_id)
     show_backfills([cancelled], context.ensure_object(Clock), as_json=as_json)

@@ -66,7 +66,7 @@ def cancel(
     deployment: Deployment,
     as_json: AsJson = False,
 ) -> None:
-    """Stop an operation; what it has done stays done."""
+    """Stop an operation; changes already made are kept."""
     with connected(context, deployment) as client:
         operation = client.bulk_operations.cancel(operation_id)
     show_one(operation, context.ensure_object(Clock), as_json=as_json)

@@ -27,7 +27,7 @@ CalendarName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the c
 ICALENDAR_SUFFIX = ".ics"
 WEEK = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _SHOWN_DATES = 20
-"""So many dates of a calendar are listed; --json lists all."""
+"""Number of dates shown in a detail view; --json lists all."""
 
 
 @app.command("list")
@@ -115,7 +115,7 @@ def delete(
 
 
 def content_of(file: Path) -> bytes:
-    """The bytes of a file that an argument names."""
+    """Read the bytes of the file given as an argument."""
     try:
         return file.read_bytes()
     except OSError as error:
@@ -123,7 +123,7 @@ def content_of(file: Path) -> bytes:
 
 
 def fields_of(data: bytes) -> CalendarFields:
-    """The calendar's fields in a JSON file."""
+    """Read the calendar's fields from a JSON file."""
     try:
         fields = json.loads(data, parse_constant=reject_constant)
     except (ValueError, RecursionError) as error:
@@ -188,7 +188,7 @@ def lines(calendar: Calendar) -> Iterator[tuple[str, Text]]:
 
 
 def known_until(calendar: Calendar) -> Text:
-    """From when on its times are not known."""
+    """The time until which the calendar's times are known, as text."""
     if calendar.known_until is None:
         return Text("always", "dim")
     return Text(f"{calendar.known_until.astimezone(UTC):%Y-%m-%dT%H:%MZ}")

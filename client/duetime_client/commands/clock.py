@@ -1,4 +1,4 @@
-"""The time and the time zone of a command, which tests replace."""
+"""The clock and the time zone of a command; tests replace them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Clock:
     sleep: Callable[[float], object] = time.sleep
 
     def local(self, moment: datetime) -> datetime:
-        """A time in the reader's zone; a time without a zone is in that zone already."""
+        """Convert a time to the reader's zone; a time without a zone is taken to be in it."""
         if moment.tzinfo is None and self.zone is not None:
             return moment.replace(tzinfo=self.zone)
         return moment.astimezone(self.zone)

@@ -24,12 +24,12 @@ C = TypeVar("C", bound="Callable[..., Any]")
 
 OPTIONS = "Options"
 SHOWN = ("Timing", OPTIONS)
-"""Panels whose options `--help` describes; of the others it lists the names."""
+"""Panels whose options `--help` describes; it lists other options by name only."""
 LAST = ("Output", "Deployment")
-"""Panels that nearly every command has."""
+"""Panels that nearly every command has, shown last."""
 COMMON = "Common"
 SCREEN = 30
-"""Lines."""
+"""Lines of a screen."""
 NAME_WIDTH = 26
 WIDEST = 100
 _EXAMPLES = "examples"
@@ -53,7 +53,7 @@ def examples_of(command: object) -> Sequence[str]:
 
 
 def _with_values(parameters: list[Parameter]) -> list[Parameter]:
-    """Typer's own flags with a value: for one without it, each run of each command would import pydantic."""
+    """Give Typer's own flags a default; without one, every command would import pydantic."""
     for parameter in parameters:
         if parameter.name in _OWN_FLAGS:
             parameter.default = False
@@ -73,7 +73,7 @@ class HelpfulCommand(TyperCommand):
 
 
 class HelpfulGroup(TyperGroup):
-    """A group of commands whose help looks as that of its commands."""
+    """A group of commands with the same help format as its commands."""
 
     def get_params(self, ctx: Context) -> list[Parameter]:
         """Its parameters."""
@@ -116,12 +116,12 @@ def _width() -> int:
 
 
 def help_lines(command: TyperCommand, ctx: Context, *, every: bool = False) -> list[Text]:
-    """The help of a command: as much as fits a screen, or, with `every`, a description of each option."""
+    """The help of a command, cut to one screen; with `every`, all options are described."""
     panels = _panels(command)
     shown = [name for name in panels if every or name in SHOWN]
     lines = list(_help_lines(command, ctx, panels, shown))
     if len(lines) > SCREEN and not every:
-        # The first panel says what the command is about.
+        # The first panel holds the command's main options.
         lines = list(_help_lines(command, ctx, panels, shown[:1], is_cut=True))
     return lines
 
@@ -148,7 +148,7 @@ def _help_lines(
 
 
 def group_help_lines(group: TyperGroup, ctx: Context) -> Iterator[Text]:
-    """The help of a group: its commands, each with the first words of its own."""
+    """The help of a group: its commands, each with a short summary."""
     yield from _head(group, ctx)
     commands = [(name, group.get_command(ctx, name)) for name in group.list_commands(ctx)]
     shown = [(name, each) for name, each in commands if each is not None and not each.hidden]
@@ -173,12 +173,12 @@ def _head(command: TyperCommand | TyperGroup, ctx: Context, *, is_cut: bool = Fa
 
 
 def _first_line(text: str | None) -> str:
-    """What a list of commands says of one: details after a colon or semicolon are for its own help."""
+    """The summary of a command in a list, without the details after a colon or semicolon."""
     return re.split("[;:] ", (text or "").split("\n", 1)[0], maxsplit=1)[0].removesuffix(".")
 
 
 def _panels(command: TyperCommand) -> dict[str, list[Any]]:
-    """The options by their panels, in the order in which they are shown; help itself needs no line."""
+    """The options by panel, in display order; `--help` itself is omitted."""
     found: dict[str, list[Any]] = {OPTIONS: []}
     for each in command.params:
         if each.param_type_name == "option" and not getattr(each, "hidden", False) and each.name != "help_all":
@@ -198,7 +198,7 @@ def _heading(title: str) -> Iterator[Text]:
 
 
 def _panel(title: str, rows: Sequence[tuple[str, str]], *, is_cut: bool = False) -> Iterator[Text]:
-    """A heading, and a row for each name with its description beside it, or only its first line."""
+    """A heading, and a row for each name with its description or only the first line of it."""
     yield from _heading(title)
     column = min(NAME_WIDTH, max((len(name) for name, _ in rows), default=0)) + 2
     for name, description in rows:
@@ -218,7 +218,7 @@ def _argument(each: Any) -> tuple[str, str]:  # noqa: ANN401 - typer's classes o
 
 
 def _option(each: Any, ctx: Context) -> tuple[str, str]:  # noqa: ANN401 - as above
-    """An option's names with what it takes, and its help with what else is to be known of it."""
+    """An option's names with its value, and its help with default and environment variable."""
     names = ", ".join(sorted(each.opts, key=len))
     if each.secondary_opts:
         names = names.replace("--", "--[no-]", 1)

@@ -1,4 +1,4 @@
-"""What a shell completes besides commands, options and values that are listed."""
+"""Shell completion of values that are not fixed choices."""
 
 from duetime_client.commands.contexts import LOCAL, contexts_file, read_contexts
 from duetime_client.errors import ClientError
@@ -7,7 +7,7 @@ STATES = (
     *("blocked", "scheduled", "preparing", "running", "waiting", "paused"),
     *("succeeded", "failed", "rolling_back", "rolled_back", "cancelled"),
 )
-"""Of tasks. An option takes any text: a newer API may have more."""
+"""States of tasks, as suggestions only: a newer API may have more."""
 
 
 def states(incomplete: str) -> list[str]:

@@ -71,14 +71,14 @@ Owner = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """The options that say which deployment a command uses, and as whom."""
+    """The options that choose the deployment and the caller's identity."""
 
     url: Url = None
     auth: Auth = None
     owner: Owner = None
 
     def resolved(self) -> "Deployment":
-        """The same with what the context says of what no option says; a named address belongs to no context."""
+        """Fill in missing options from the context, unless an address was given."""
         if self.url is not None:
             return self
         context = resolved().context
@@ -92,7 +92,7 @@ def resolved() -> Choice:
 
 @contextmanager
 def connected(context: typer.Context, deployment: Deployment) -> Iterator[Client]:
-    """A client of a deployment; one of its errors ends the command with a message and an exit code."""
+    """A client of a deployment; client errors end the command with a message and an exit code."""
     clock = context.ensure_object(Clock)
     with _errors():
         used = deployment.resolved()
@@ -103,7 +103,7 @@ def connected(context: typer.Context, deployment: Deployment) -> Iterator[Client
 
 @contextmanager
 def connected_runner(context: typer.Context, deployment: Deployment) -> Iterator["Runner"]:
-    """The same without the methods of a client, for requests that are known at run time only."""
+    """A runner without the client's methods, for requests that are known only at run time."""
     with _errors():
         used = deployment.resolved()
         with runner_of(used.url or "", _authentication(used), used.owner, context.ensure_object(Clock)) as runner:
@@ -112,7 +112,7 @@ def connected_runner(context: typer.Context, deployment: Deployment) -> Iterator
 
 @contextmanager
 def runner_of(url: str, auth: "httpx.Auth | None", owner: str | None, clock: Clock) -> Iterator["Runner"]:
-    """What sends requests to an API, with the retries of a client."""
+    """A runner that sends requests with the client's retries."""
     import httpx  # noqa: PLC0415 - its import takes a while
 
     from duetime_client.http import checked, http_options  # noqa: PLC0415 - as above

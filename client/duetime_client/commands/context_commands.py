@@ -56,7 +56,7 @@ def add(
     ] = "",
     use: Annotated[bool, typer.Option("--use", help="Use it from now on.")] = False,
 ) -> None:
-    """Add a context, or replace the one of that name."""
+    """Add or replace a context."""
     if bool(url) == bool(stack):
         raise typer.BadParameter("give one of: --url, --stack")
     if name == LOCAL:
@@ -131,7 +131,7 @@ def _read() -> Contexts:
 
 @contextmanager
 def _errors() -> Iterator[None]:
-    """Show an error by its message, and end with its exit code."""
+    """Print the message of an error, and exit with its code."""
     try:
         yield
     except ClientError as error:

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 FILE_VARIABLE = "DUETIME_CONTEXTS"
 CONTEXT_VARIABLE = "DUETIME_CONTEXT"
 LOCAL = "local"
-"""The context of the stack that runs on this machine; it needs not be added."""
+"""The built-in context of the stack that runs on this machine."""
 READY_FILE = Path(".duetime", "local.json")
-"""What a running stack of this machine writes into its checkout."""
+"""The file that a running local stack writes into its checkout."""
 READY_FILE_VARIABLE = "DUETIME_READY_FILE"
-"""Names the file of a stack that was started with another `--ready-file`."""
+"""Environment variable with the path of the ready file, if the stack was started with `--ready-file`."""
 
 
 class ContextInvalid(ClientError, ValueError):
@@ -39,7 +39,7 @@ class ContextUnknown(ClientError, LookupError):
 
 
 class DeploymentUnknown(ClientError, LookupError):
-    """Nothing says which deployment is meant."""
+    """No deployment was chosen."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -49,7 +49,7 @@ class DeploymentUnknown(ClientError, LookupError):
 
 
 class LocalStackStopped(ClientError, LookupError):
-    """The chosen context is the local stack, which does not run."""
+    """The chosen context is the local stack, which is not running."""
 
     def __init__(self) -> None:
         super().__init__("no stack runs on this machine in this folder or one above it: duetime dev")
@@ -90,7 +90,7 @@ class Contexts:
 
 
 def contexts_file() -> Path:
-    """Where contexts are written down."""
+    """The path of the file of contexts."""
     if named := os.environ.get(FILE_VARIABLE):
         return Path(named)
     config = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
@@ -115,7 +115,7 @@ def read_contexts(file: Path) -> Contexts:
 
 
 def write_contexts(file: Path, contexts: Contexts) -> None:
-    """Write contexts so that a reader finds all of them or the former ones; only their user may read them."""
+    """Write contexts atomically, readable only by their user."""
     file.parent.mkdir(parents=True, exist_ok=True)
     document = {
         "current": contexts.current,
@@ -128,12 +128,12 @@ def write_contexts(file: Path, contexts: Contexts) -> None:
 
 
 def chosen(contexts: Contexts, wanted: str, folder: Path) -> Choice:
-    """The context that a command uses: the wanted one, or else the one in use, or else the stack of this machine.
+    """Choose the context of a command: the given one, else the one in use, else the local stack.
 
     Raises:
-        ContextUnknown: no context has the wanted name.
-        DeploymentUnknown: nothing was chosen, and no stack runs here.
-        LocalStackStopped: the stack of this machine was chosen, and does not run.
+        ContextUnknown: no context has the given name.
+        DeploymentUnknown: nothing was chosen, and no local stack is running.
+        LocalStackStopped: the local stack was chosen and is not running.
     """
     name = wanted or contexts.current
     why = f"{CONTEXT_VARIABLE}={wanted}" if wanted else f"duetime context use {name}"
@@ -148,19 +148,19 @@ def chosen(contexts: Contexts, wanted: str, folder: Path) -> Choice:
 
 
 def local_url(folder: Path) -> str | None:
-    """The address of the stack that runs in the checkout of this folder, or that the environment names the file of."""
+    """The URL of the local stack, found by the environment variable or by this checkout's ready file."""
     found = _running_stack(folder)
     return None if found is None else found[1]
 
 
 def local_ready_file(folder: Path) -> Path | None:
-    """What that stack has written."""
+    """The path of the local stack's ready file; `None` if no stack is running."""
     found = _running_stack(folder)
     return None if found is None else found[0]
 
 
 def _running_stack(folder: Path) -> tuple[Path, str] | None:
-    """The ready file of a stack whose process lives, and the address in it."""
+    """The ready file and URL of a local stack whose process is alive."""
     named = os.environ.get(READY_FILE_VARIABLE)
     for file in [Path(named)] if named else [parent / READY_FILE for parent in (folder, *folder.parents)]:
         try:

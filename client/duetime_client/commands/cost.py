@@ -1,4 +1,4 @@
-"""`duetime cost`: what a workload would cost, by the price table; what tasks have cost, by the API's estimates."""
+"""`duetime cost`: estimates the cost of a workload, and adds up the cost of existing tasks."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -30,7 +30,7 @@ Tasks = Annotated[float, typer.Option("--tasks", help="Tasks a month, spread eve
 
 @dataclass(frozen=True)
 class Mix:
-    """What the tasks are like."""
+    """The mix of tasks in a workload."""
 
     seconds: Annotated[float, typer.Option(help="How long an attempt keeps its worker busy.")] = 0.0
     together: Annotated[int, typer.Option(help="How many are due at the same moment.")] = 1

@@ -1,4 +1,4 @@
-"""How estimates of costs are printed."""
+"""Output of cost estimates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CENT = 0.01
 
 
 def cost_table(lines: Iterable[tuple[str, str, float]], use: str) -> Table:
-    """A row for each part of a bill: what is paid for, how much of it is used, dollars."""
+    """A table of a bill: part, quantity and dollars."""
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("part")
     table.add_column(use)
@@ -28,7 +28,7 @@ def cost_table(lines: Iterable[tuple[str, str, float]], use: str) -> Table:
 
 
 def shown_dollars(amount: float) -> str:
-    """An amount: below a cent, with eight decimals, as a task costs millionths of a dollar."""
+    """An amount in dollars; below a cent with eight decimals, because a task costs millionths of a dollar."""
     return f"{amount:,.2f}" if amount >= _CENT or not amount else f"{amount:.8f}"
 
 

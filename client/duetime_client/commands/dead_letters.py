@@ -48,7 +48,7 @@ def list_dead_letters(
     selection = Selection(filters, BulkActionOptions(every=True), error=error)
     task_filter = cast("DeadLetterFilter", selection.filter(clock))
     with connected(context, deployment) as client:
-        # One more than is shown, to know whether there are more.
+        # One more than shown, to detect whether there are more.
         reading = ListReader(client, clock, as_json=as_json)
         tasks = reading.first(client.dead_letters.list(**task_filter), None if everything else limit + 1)
     shown = tasks if everything else tasks[:limit]

@@ -1,4 +1,4 @@
-"""Commands that are imported only when they run: an import takes longer than most runs."""
+"""Commands that are imported only when they run, because importing takes longer than most runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class DeferredCommand:
 
     Attributes:
         name: as it is typed.
-        module: which defines it.
+        module: the module that defines it.
         attribute: the group's app, or the command's function.
         summary: the first line of its help.
     """
@@ -47,7 +47,7 @@ class DeferredCommand:
         return command
 
     def summarized(self) -> Command:
-        """A command of the same name and summary, for a list of commands."""
+        """A placeholder with the same name and summary, for lists of commands."""
         single = typer.Typer(add_completion=False)
         single.command(self.name, help=self.summary)(lambda: None)
         return get_command(single)
@@ -90,7 +90,7 @@ _FUNCTIONS = {
     "verify": "verify",
     "watch": "watch",
 }
-"""Commands that are no groups, by their functions."""
+"""Commands that are not groups, by name."""
 
 BUILTIN = {
     name: DeferredCommand(name, f"{_PACKAGE}.{_NAMED_OTHERWISE.get(name, name)}", _FUNCTIONS.get(name, "app"), summary)

@@ -1,4 +1,4 @@
-"""`duetime deploy`: deploy a project, and ask before it loses data."""
+"""`duetime deploy`: deploy a project, with a confirmation before data is lost."""
 
 import sys
 import time
@@ -65,7 +65,7 @@ def deploy(
 
 
 def _show(project: CdkProject, name: str, changes: StackChanges) -> None:
-    """Print the differences; of a new stack, only how many resources it has."""
+    """Print the differences; for a new stack, only its number of resources."""
     counts = changes.counts()
     if set(counts) - {"added"}:
         project.diff(name)
@@ -83,7 +83,7 @@ def _show(project: CdkProject, name: str, changes: StackChanges) -> None:
 
 
 def _confirmed(name: str, changes: StackChanges, *, yes: bool, confirmed: str) -> bool:
-    """Whether to go on: with a loss, only if the stack is named."""
+    """Whether the changes are confirmed; if data would be lost, only by the name of the stack."""
     if changes.losses:
         if confirmed:
             return confirmed == name
@@ -95,6 +95,6 @@ def _confirmed(name: str, changes: StackChanges, *, yes: bool, confirmed: str) -
     if yes:
         return True
     if not sys.stdin.isatty():
-        show_error(ClientError("nobody can be asked here: give --yes"))
+        show_error(ClientError("there is no terminal to confirm on: give --yes"))
         return False
     return typer.confirm("Deploy these changes?")

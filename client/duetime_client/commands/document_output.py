@@ -1,4 +1,4 @@
-"""Documents on standard output: in which format, and which part of them (`--json`, `--output`, `--query`)."""
+"""Format and selection of documents on standard output (`--json`, `--output`, `--query`)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class OutputFormat(StrEnum):
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print JSON instead of a table: the same as -o json.", rich_help_panel=PANEL)
 ]
-"""A parameter of this type makes `--output` and `--query` options of its command, too."""
+"""A `--json` parameter that also adds `--output` and `--query` to its command."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +54,10 @@ class OutputOptions:
 
     @property
     def printing(self) -> Printing | None:
-        """How documents are printed; none for a table.
+        """The chosen output format; `None` for a table.
 
         Raises:
-            typer.BadParameter: The options do not go together, or the query is none.
+            typer.BadParameter: The options conflict, or the query is not valid.
         """
         if self.as_json and self.output not in {None, OutputFormat.JSON}:
             raise typer.BadParameter("give either --json or --output, not both", param_hint="--json")
@@ -77,10 +77,10 @@ class Query:
 
     @classmethod
     def of(cls, expression: str) -> Query:
-        """The query that an option gives.
+        """Parse the query given as an option.
 
         Raises:
-            typer.BadParameter: It is no JMESPath expression.
+            typer.BadParameter: It is not a JMESPath expression.
         """
         import jmespath  # noqa: PLC0415 - most commands need none
 
@@ -90,10 +90,10 @@ class Query:
             raise typer.BadParameter(f"not a JMESPath expression: {error}", param_hint="--query") from error
 
     def of_document(self, document: object) -> object:
-        """The part of a document that it names; `None` for none.
+        """Select the matching part of a document; `None` if nothing matches.
 
         Raises:
-            typer.BadParameter: A function of the expression does not take such values.
+            typer.BadParameter: A function of the expression does not accept these values.
         """
         import jmespath  # noqa: PLC0415 - as above
 
@@ -111,7 +111,7 @@ class Printing:
     query: Query | None = None
 
     def text(self, document: object, *, of_many: bool = False) -> str:
-        """A document as it is printed; one of many is a line of JSON, so that a reader need not wait for the last."""
+        """Format a document; in a stream, each is one line of JSON that can be read immediately."""
         part = document if self.query is None else self.query.of_document(document)
         match self.form:
             case OutputFormat.YAML:
@@ -129,12 +129,12 @@ def as_yaml(document: object) -> str:
     import yaml  # noqa: PLC0415 - most commands need none
 
     text: str = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=120)
-    # Of a bare value it writes the end of the document, too.
+    # PyYAML adds an end-of-document marker after a bare value.
     return text.removesuffix("\n").removesuffix("\n...")
 
 
 def as_text(document: object) -> str:
-    """Values without quotes: the entries of a list on a line each, those of an entry divided by tabs."""
+    """Values without quotes: one line for each list entry, its values separated by tabs."""
     entries = document if isinstance(document, list) else [document]
     return "\n".join("\t".join(map(_cell, _values(entry))) for entry in entries)
 
@@ -147,7 +147,7 @@ def _values(entry: object) -> list[object]:
 
 def _cell(value: object) -> str:
     if isinstance(value, str):
-        # A value that holds a tab or the end of a line would be read as two.
+        # A tab or line end inside a value would split it.
         return value.replace("\t", " ").replace("\n", " ")
     return "" if value is None else json.dumps(value, ensure_ascii=False)
 
@@ -157,7 +157,7 @@ _PRINTING: ContextVar[Printing | None] = ContextVar("printing", default=None)
 
 @contextmanager
 def printing(how: Printing | None) -> Iterator[None]:
-    """Print documents in this way meanwhile."""
+    """Print documents in this format within the context."""
     token = _PRINTING.set(how)
     try:
         yield

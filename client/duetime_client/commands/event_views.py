@@ -54,7 +54,7 @@ def _show(rows: Iterable[Iterable[Text]], dropped: int) -> None:
 
 
 def cells(event: TaskEvent, clock: Clock) -> Iterator[Text]:
-    """One row; what does not belong to its type is empty."""
+    """One row; cells that do not apply to its type are empty."""
     yield timed(event.at, clock, clock.now(), units=1) if event.at else Text()
     yield printable(event.type.replace("_", " "))
     yield printable(actor(event))
@@ -65,7 +65,7 @@ def cells(event: TaskEvent, clock: Clock) -> Iterator[Text]:
 
 
 def actor(event: TaskEvent) -> str:
-    """Who did it: a user by the name alone, a schedule or a topology as such."""
+    """The actor of an event: a user's name, another kind with its name, or else the worker."""
     if event.actor is None:
         return event.worker or ""
     if event.actor.kind == "user":
@@ -74,7 +74,7 @@ def actor(event: TaskEvent) -> str:
 
 
 def details(event: TaskEvent) -> str:
-    """What else is known of it."""
+    """Details of an event as text."""
     parts = [
         event.state,
         event.outcome,

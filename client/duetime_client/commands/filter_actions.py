@@ -1,4 +1,4 @@
-"""Commands on many tasks that a filter names: confirm, show progress, print the totals."""
+"""Commands on all tasks that match a filter: confirmation, progress and totals."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from duetime_client.task_request_fields import BulkFilter, BulkOptions
 
 SHOWN = 5
-"""How many of the matched tasks are shown before the confirmation."""
+"""Number of matched tasks shown before the confirmation."""
 SCANNED = 100
-"""How many tasks of the list are scanned for them."""
+"""Number of listed tasks scanned to find them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The tasks that a command is about, if it is not about one.
+    """The filter of a command on many tasks.
 
     Attributes:
         error: type of the error that failed tasks ended with.
@@ -46,7 +46,7 @@ class Selection:
     reason: str = ""
 
     def is_given(self, task_id: str | None) -> bool:
-        """Whether options select many tasks, rather than an id one; either is required, and not both."""
+        """Whether options select many tasks; exactly one of filter options and an id is required."""
         many = self.bulk.every or any((*astuple(self.filters), self.state, self.error))
         if many and task_id is not None:
             raise typer.BadParameter("give either an ID or a filter, not both")
@@ -115,14 +115,14 @@ def filter_action(
     *,
     as_json: bool,
 ) -> None:
-    """Do something with many tasks, after a confirmation; exit code 1 if some of them could not be changed.
+    """Apply an action to many tasks after confirmation; exit code 1 if some could not be changed.
 
     Args:
         listed: the tasks that match a filter, as `open_tasks`.
         clock: for times in the reader's zone.
-        selection: which tasks.
+        selection: the tasks to change.
         done: the participle for the output: `cancelled`.
-        pages: does it, page by page.
+        pages: applies the action, page by page.
         as_json: whether the totals are printed as JSON.
     """
     task_filter, options = selection.filter(clock), selection.options
@@ -149,7 +149,7 @@ def filter_action(
 
 
 def open_tasks(client: Client) -> Callable[[BulkFilter], Iterator[Task]]:
-    """A function that finds tasks that match a filter and have not ended, among the first of the list."""
+    """A function that returns open tasks matching a filter, from the start of the list."""
 
     def found(task_filter: BulkFilter) -> Iterator[Task]:
         listed = islice(client.tasks.list(page_size=SCANNED, **task_filter), SCANNED)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def show_forecast(forecast: Forecast, clock: Clock) -> None:
-    """Print the periods in which something runs, and then the minutes in which several schedules begin."""
+    """Print the periods with planned runs, and the minutes in which several schedules begin."""
     out, now = console(), clock.now()
     planned = [each for each in forecast.periods if each.runs]
     table = Table(box=None, header_style="bold", pad_edge=False)
@@ -37,7 +37,7 @@ def show_forecast(forecast: Forecast, clock: Clock) -> None:
 
 
 def _schedules(period: ForecastPeriod) -> str:
-    """The schedules with the most runs, and the number of the others' runs."""
+    """The schedules with the most runs, and the number of runs of the others."""
     others = period.runs - sum(each.runs for each in period.schedules)
     named = [f"{each.name} {each.runs}" for each in period.schedules]
     return ", ".join([*named, *([f"others {others}"] if others else [])])

@@ -36,7 +36,7 @@ def shown_state(task: Task) -> Text:
 
 
 def timed(moment: datetime, clock: Clock, now: datetime, *, units: int = 2) -> Text:
-    """A time in the reader's zone and how far away it is; with one unit, as short as a table needs it."""
+    """A time in the reader's zone with its distance from now; `units=1` gives the short form for tables."""
     local = localized(moment, clock)
     shown = short_moment(local, clock.local(now)) if units == 1 else full_moment(local)
     return Text.assemble(shown, (f" ({distance(moment, now, units)})", "dim"))
@@ -47,7 +47,7 @@ def localized(moment: datetime, clock: Clock) -> datetime:
     try:
         return clock.local(moment)
     except (OverflowError, ValueError):
-        # The first and the last day of the calendar exist in their own zones only.
+        # The first and the last day of the calendar cannot be converted to other zones.
         return moment
 
 

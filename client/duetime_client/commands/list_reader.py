@@ -1,4 +1,4 @@
-"""Reading a list that takes long: how far it was read, and what was found if somebody ends it."""
+"""Reads long lists, with progress and partial results on Ctrl-C."""
 
 from __future__ import annotations
 
@@ -23,21 +23,20 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _STOPPED = 130
-"""Exit code of a command that Ctrl-C ended, as shells have it."""
+"""Exit code after Ctrl-C, by shell convention."""
 
 
 class ListReader:
-    """Reads a list of which a page may be empty and still have a next one.
+    """Reads a list whose pages may be empty and still have a next page.
 
-    A terminal is shown how far it was read. Ctrl-C ends the reading, and what was found until then is shown, not as all
-    there is.
+    On a terminal, progress is shown. Ctrl-C stops reading; the entries found so far are shown and marked as incomplete.
     """
 
     def __init__(self, client: Client, clock: Clock, what: str = "tasks", *, as_json: bool = False) -> None:
         self._client = client
         self._clock = clock
         self._what = what
-        # A program would take a part of an array for the whole.
+        # A program would take a partial array for the whole list.
         self._keeps_part = not as_json
         self._examined = 0
         self._examined_to: datetime | None = None
@@ -64,7 +63,7 @@ class ListReader:
         return list(islice(self.entries(listed), most))
 
     def show(self, found: Sequence[object], show: Callable[[], None]) -> None:
-        """Show what was found, or that there is nothing, unless that is not known; then say how far it was read.
+        """Show the entries found, and how far the list was read if reading was interrupted.
 
         Raises:
             typer.Exit: Ctrl-C ended the reading; code 130.

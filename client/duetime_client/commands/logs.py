@@ -1,4 +1,4 @@
-"""`duetime logs`: what the attempts of tasks have logged and printed."""
+"""`duetime logs`: the log lines and output of attempts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TaskId = Annotated[str, typer.Argument(metavar="[ID]", help="Id of a task.", sho
 TaskType = Annotated[str, typer.Option("--type", metavar="TYPE", help="Lines of all tasks of this type.")]
 Schedule = Annotated[str, typer.Option(metavar="NAME", help="Lines of the tasks that this schedule has created.")]
 Since = Annotated[str, typer.Option(metavar="DURATION", help="How far back to begin, such as 90s, 30m, 1h or 2d.")]
-Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on with the lines that come, until Ctrl-C.")]
+Follow = Annotated[bool, typer.Option("--follow", "-f", help="Also print new lines, until Ctrl-C.")]
 Stack = Annotated[
     str,
     typer.Option(
@@ -84,8 +84,8 @@ def _chosen() -> Choice | None:
 
 
 def _print_local_logs(context: typer.Context, arguments: list[str]) -> None:
-    """Run `duetime local logs`, which knows the embedded AWS, on the stack that the context names."""
-    # Imported here: the command of another distribution, which needs this module.
+    """Run `duetime local logs`, which reads the embedded AWS, on the stack of the context."""
+    # Imported here because it belongs to another distribution, which imports this module.
     from duetime_client.commands.plugins import loaded, plugins  # noqa: PLC0415 - see the line above
 
     plugin = plugins().get(LOCAL)
@@ -100,7 +100,7 @@ def _print_local_logs(context: typer.Context, arguments: list[str]) -> None:
 
 
 def reader_of(stack: str, wanted: LogFilter) -> LogReader:
-    """What reads the lines of a stack's worker."""
+    """A reader of the worker's log lines."""
     return LogReader(*worker_logs(stack), wanted)
 
 
@@ -136,7 +136,7 @@ def _ended(why: str, code: int) -> typer.Exit:
 
 
 def print_logs(reader: LogReader, clock: Clock, since: str, *, follow: bool, as_json: bool = False) -> None:
-    """Print the lines of the last while, and with `follow` those that come, until Ctrl-C."""
+    """Print recent lines and, with `follow`, new ones until Ctrl-C."""
     since_ms = round((clock.now().timestamp() - _seconds(since)) * _MILLISECONDS)
     lines = reader.follow(since_ms, clock.sleep) if follow else reader.read(since_ms)
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - an extra, which was found before

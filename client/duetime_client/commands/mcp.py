@@ -48,10 +48,10 @@ def mcp(
 
 
 def _described(response: "httpx.Response") -> dict[str, Any]:
-    """The OpenAPI document of a response.
+    """Parse an OpenAPI document.
 
     Raises:
-        UnexpectedResponse: It is none.
+        UnexpectedResponse: It is not an OpenAPI document.
     """
     document = document_of(response)
     if not isinstance(document, dict) or "paths" not in document:

@@ -65,7 +65,7 @@ _OPTIONS = {
     "expect_every_seconds": "--expect-every",
     "remaining_runs": "--runs",
 }
-"""Options that are not called as the field of a request that they give."""
+"""Options whose names differ from the request field they set."""
 
 
 def waiting_line(task: Task, clock: Clock) -> Text:
@@ -79,13 +79,13 @@ def waiting_line(task: Task, clock: Clock) -> Text:
 
 
 def show_conflict(task: Task, on_conflict: str) -> None:
-    """Say that a task was not created, because another one holds its unique key."""
-    done = "its fields were replaced" if on_conflict == "replace" else "it is kept as it is"
+    """Report that a task was not created because another one holds its unique key."""
+    done = "its fields were replaced" if on_conflict == "replace" else "it is kept unchanged"
     console(stderr=True).print(Text(f"{task.id} holds the unique key: {done}"), soft_wrap=True)
 
 
 def show_created(task: Task) -> None:
-    """Print the id on the error stream, before a wait that may be interrupted."""
+    """Print the id on the error stream, because the following wait may be interrupted."""
     console(stderr=True).print(Text.assemble("created ", printable(task.id)), soft_wrap=True)
 
 
@@ -111,19 +111,19 @@ def _show_errors(what: Text, fields: Iterable[InvalidField]) -> None:
 
 
 def option_of(field: str) -> str | None:
-    """The option of the running command that gives a field of a request, if there is one."""
+    """The option of the running command that sets a request field, if there is one."""
     context = get_current_context(silent=True)
     if context is None:
         return None
     known = {option for each in context.command.params for option in each.opts}
-    # A schedule has a task's fields inside: task.payload, tags.team.
+    # A schedule nests the fields of its task: task.payload, tags.team.
     parts = field.removeprefix("task.").split(".")
     wanted = (_OPTIONS.get(".".join(parts[:2])), _OPTIONS.get(parts[0]), f"--{parts[0].replace('_', '-')}")
     return next((option for option in wanted if option in known), None)
 
 
 def headline(error: ClientError) -> Text:
-    """The line that says what happened; without the reasons if the invalid fields follow."""
+    """The main line of an error message; reasons are omitted if the invalid fields follow."""
     if isinstance(error, ApiError) and error.problem.errors:
         return printable(f"{error.problem.title} ({error.status} {error.code})")
     return printable(str(error))

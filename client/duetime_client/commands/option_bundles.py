@@ -1,4 +1,4 @@
-"""Options that several commands share: a dataclass, each field of which is an option of the commands that take it."""
+"""Shared options: each field of a dataclass becomes an option of the commands that take it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class CommandGroup(typer.Typer):
 
 
 def unbundled(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The command as typer can read it: with an option for each field of its bundles, which typer does not know."""
+    """The command with its bundles expanded into options, because typer does not support bundles."""
     signature = inspect.signature(command, eval_str=True)
     annotations = {each.name: each.annotation for each in signature.parameters.values()}
     bundles: dict[str, Any] = {name: each for name, each in annotations.items() if is_dataclass(each)}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 GROUP = "duetime.commands"
 DISTRIBUTIONS = {"dev": "duetime-local", "local": "duetime-local"}
-"""Commands that another distribution of duetime brings."""
+"""Commands that another duetime distribution provides."""
 
 
 class PluginBroken(ClientError):
@@ -40,7 +40,7 @@ class PluggableGroup(HelpfulGroup):
     _summaries_only = False
 
     def invoke(self, ctx: Context) -> Any:  # noqa: ANN401 - as the base class
-        """Run the command; an option that it cannot read is reported in plain words."""
+        """Run the command; invalid options are reported in plain words."""
         try:
             return super().invoke(ctx)
         except UsageError as error:
@@ -50,9 +50,9 @@ class PluggableGroup(HelpfulGroup):
             raise
 
     def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
-        """The command that is named; of one that is not known, what was meant, plugins included."""
+        """Resolve a command by name; an unknown one raises an error with suggestions, including plugins."""
         name = args[0] if args else "-"
-        # Of a built-in command, nobody asks what else there is: that takes a tenth of its time.
+        # Built-in commands skip the list of plugins, which would add a tenth to their time.
         if not name.startswith("-") and name not in BUILTIN and name not in (known := self.list_commands(ctx)):
             matches = get_close_matches(name, known)
             meant = f" Did you mean {', '.join(map(repr, matches))}?" if matches else ""
@@ -62,7 +62,7 @@ class PluggableGroup(HelpfulGroup):
         return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
-        """Print the help: of this package's commands it needs the summaries only."""
+        """Print the help; this package's commands are summarised without importing them."""
         self._summaries_only = True
         try:
             super().format_help(ctx, formatter)
@@ -75,7 +75,7 @@ class PluggableGroup(HelpfulGroup):
         return [*own, *(name for name in sorted(plugins()) if name not in own)]
 
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
-        """The built-in command of this name, or else the plugin's."""
+        """The built-in command of this name, else the plugin's."""
         if cmd_name in BUILTIN:
             builtin = BUILTIN[cmd_name]
             return builtin.summarized() if self._summaries_only else builtin.load()
@@ -106,7 +106,7 @@ def loaded(plugin: EntryPoint, *, summary_only: bool = False) -> Command:
 
 
 def broken(error: PluginBroken) -> Command:
-    """A command that reports why its plugin cannot be loaded, whatever its arguments are."""
+    """A command that accepts any arguments and reports why its plugin cannot be loaded."""
     from duetime_client.commands.messages import show_error  # noqa: PLC0415 - needs the client, as help does not
 
     stand_in = typer.Typer(add_completion=False)

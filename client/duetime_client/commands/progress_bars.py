@@ -1,4 +1,4 @@
-"""Progress bars on the error stream. Imported by a command when it draws one: most need none."""
+"""Progress bars on the error stream; imported only when one is drawn."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from duetime_client.commands.output_streams import console
 
 
 def progress_bar(*columns: ProgressColumn) -> Progress:
-    """A bar that is removed at its end; nothing where the error stream is not a terminal."""
+    """A bar that is removed at the end; draws nothing if the error stream is not a terminal."""
     err = console(stderr=True)
     return Progress(*columns, console=err, transient=True, disable=not err.is_terminal)
 
 
 def counting_bar(*notes: str) -> Progress:
-    """A bar of things that are done one by one.
+    """A bar that counts completed items.
 
     Args:
-        notes: names of fields of its task that are shown, in red.
+        notes: fields of the bar's task to show in red.
     """
     return progress_bar(
         TextColumn("  {task.description}"),

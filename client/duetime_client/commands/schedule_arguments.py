@@ -1,4 +1,4 @@
-"""From the options of a command line to the fields of a schedule."""
+"""Converts command-line options to the fields of a schedule."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     )
 
 NONE = "none"
-"""Removes a bound."""
+"""The value that removes a bound."""
 
 
 def timing_fields(options: TimingOptions, clock: Clock) -> TimingFields:
-    """The timing that the options give; a field that no option gives is absent."""
+    """The timing fields set by options; others are absent."""
     values = {
         "cron": options.cron,
         "rate": options.rate,
@@ -56,7 +56,7 @@ def timing_fields(options: TimingOptions, clock: Clock) -> TimingFields:
 
 
 def rule_fields(options: RuleOptions) -> ScheduleFields:
-    """The rules that the options give."""
+    """The rule fields set by options."""
     fields: ScheduleFields = {}
     if options.overlap is not None:
         fields["overlap"] = options.overlap.value
@@ -75,7 +75,7 @@ def rule_fields(options: RuleOptions) -> ScheduleFields:
 
 
 def single_timing(text: str) -> SingleTiming:
-    """One of several timings, as `--timing` has it."""
+    """Parse one `--timing` value."""
     kind, _, written = text.strip().partition(" ")
     match kind:
         case "cron":
@@ -93,18 +93,18 @@ def single_timing(text: str) -> SingleTiming:
 
 
 def without_none(texts: list[str]) -> list[str]:
-    """The values of a list, which a single `none` empties."""
+    """The values of a list option; a single `none` means an empty list."""
     return [] if texts == [NONE] else texts
 
 
 def permanent_timing(text: str | None) -> PermanentTiming | None:
-    """The timing of `--permanent`, if the option is given."""
+    """The timing for `--permanent`, if given."""
     seconds = whole_seconds(text, "--permanent")
     return None if seconds is None else {"gap_seconds": seconds}
 
 
 def whole_seconds(text: str | None, option: str) -> int | None:
-    """The seconds of a duration, if the option is given."""
+    """The whole seconds of a duration option, if given."""
     if text is None:
         return None
     try:
@@ -117,12 +117,12 @@ def whole_seconds(text: str | None, option: str) -> int | None:
 
 
 def bound(text: str, clock: Clock, option: str) -> datetime | None:
-    """The time of a bound, or nothing if it is removed."""
+    """The time of a bound; `None` removes it."""
     return None if text == NONE else moment(text, clock, option)
 
 
 def run_count(text: str) -> int | None:
-    """The number of runs that `--runs` allows, or nothing for no limit."""
+    """The limit of `--runs`; `None` for no limit."""
     if text == NONE:
         return None
     if not text.isdecimal():

@@ -117,7 +117,7 @@ def run(
 
 @examples("duetime schedules events nightly")
 def events(context: typer.Context, name: ScheduleName, *, deployment: Deployment, as_json: AsJson = False) -> None:
-    """Show what was done to a schedule: by whom, when and why."""
+    """Show the history of a schedule: who did what, when and why."""
     with connected(context, deployment) as client:
         history = client.schedules.list_events(name)
     if as_json:
@@ -127,13 +127,13 @@ def events(context: typer.Context, name: ScheduleName, *, deployment: Deployment
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add these commands to those of schedules."""
+    """Register these commands in the group of schedules."""
     for command in (pause, resume, update_occurrence, run, events):
         app.command()(command)
 
 
 def _tags(name: str | None, of_tag: list[str] | None, if_match: str | None) -> dict[str, str]:
-    """The tags of the schedules that a command is about, if it is not about one."""
+    """The tags that select schedules; rejects a name or an ETag given with them."""
     if not of_tag or name is not None:
         raise typer.BadParameter("give either a NAME or --of-tag")
     if if_match is not None:
@@ -142,7 +142,7 @@ def _tags(name: str | None, of_tag: list[str] | None, if_match: str | None) -> d
 
 
 def _run_by_tag(pages: Iterator[FilterActionResult], done: str, *, as_json: bool) -> None:
-    """Run a request by tag to its end; exit code 1 if a schedule could not be changed."""
+    """Apply an action to all schedules with the tags; exit code 1 if one could not be changed."""
     from duetime_client.commands.filter_actions import run_with_progress, show_totals  # noqa: PLC0415 - as there
 
     totals = run_with_progress(pages, None)

@@ -134,7 +134,7 @@ def import_crontab(  # noqa: PLR0913 - a command's options are its parameters
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add these commands to those of schedules."""
+    """Register these commands in the group of schedules."""
     app.command()(apply)
     app.command("import-crontab")(import_crontab)
 
@@ -164,7 +164,7 @@ def _text_of(file: str) -> str:
 
 
 def _surplus(present: Mapping[str, Schedule], entries: Sequence[Entry], tags: Mapping[str, str]) -> list[str]:
-    """The schedules that belong to the file and are not in it; those of invalid entries are not deleted."""
+    """Schedules to prune: owned by the file but absent from it. Names of invalid entries are kept."""
     named = names_of(entries)
 
     def owned(schedule: Schedule) -> bool:
@@ -220,7 +220,7 @@ def _print(entries: Sequence[Entry]) -> None:
 
 
 def _end(done: Sequence[Done], *, as_json: bool) -> None:
-    """Print the results as JSON if required; exit code 1 if something was rejected, 3 if the API did not respond."""
+    """Print the results as JSON if requested; exit code 1 if an entry was rejected, 3 if the API did not respond."""
     if as_json:
         show_json(_document(done))
     errors = [each.error for each in done if each.error is not None]

@@ -12,7 +12,7 @@ RULES = "Rules"
 
 
 class Dialect(StrEnum):
-    """In which program's cron an expression is written."""
+    """The cron dialect of an expression."""
 
     CRON = "cron"
     VIXIE = "vixie"
@@ -23,14 +23,14 @@ class Dialect(StrEnum):
 
 
 class Gap(StrEnum):
-    """What happens to a local time that does not exist because clocks are set forward."""
+    """Handling of a local time that a clock change skips."""
 
     SKIP = "skip"
     SHIFT_FORWARD = "shift_forward"
 
 
 class Fold(StrEnum):
-    """What happens to a local time that exists twice because clocks are set back."""
+    """Handling of a local time that occurs twice when clocks are set back."""
 
     FIRST = "first"
     BOTH = "both"
@@ -57,7 +57,7 @@ class Overlap(StrEnum):
 
 
 class CatchUpMode(StrEnum):
-    """Which of the missed occurrences run that may still run."""
+    """Which missed occurrences are caught up."""
 
     LATEST = "latest"
     ALL = "all"
@@ -79,7 +79,7 @@ Count = Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimingOptions:
-    """When a schedule runs: exactly one of the first six, and how to read it."""
+    """When a schedule runs: exactly one of the first six, and how to interpret it."""
 
     cron: Annotated[
         str | None,
@@ -151,7 +151,7 @@ class TimingOptions:
         OnExcluded | None,
         typer.Option(
             "--on-excluded",
-            help="What becomes of an occurrence that a calendar excludes: skipped, moved to the next time that is not, "
+            help="Handling of an occurrence that a calendar excludes: skipped, moved to the next time that is not, "
             "or run at the same time of day on an earlier or later day.",
             rich_help_panel=FINER,
         ),

@@ -26,7 +26,7 @@ _RUN_STYLES = {**STATE_STYLES, "skipped": "yellow", "missed": "bold red", "plann
 SCHEDULE_STYLES = {"active": "green", "paused": "magenta", "ended": "dim"}
 _SHOWN_SEPARATELY = frozenset({"timezone", "calendars", "start_at", "end_at", "dialect"})
 _RULES = [(name, value) for name, value in SCHEDULE_DEFAULTS.items() if name not in _SHOWN_SEPARATELY]
-"""Rules with their defaults: a detail view shows those that differ."""
+"""Rules with their defaults; a detail view shows only those that differ."""
 
 
 def show(schedule: Schedule, clock: Clock, *, as_json: bool) -> None:
@@ -52,7 +52,7 @@ def show_schedules(schedules: Sequence[Schedule], clock: Clock, *, more: bool = 
         return
     zoned = any(schedule.timezone != "UTC" for schedule in schedules)
     table = Table(box=None, header_style="bold", pad_edge=False)
-    # Names are cut on a narrow screen; a timing that is cut would be another one.
+    # On a narrow screen only names are cut, because a truncated timing could be misread.
     table.add_column("name", overflow="ellipsis", no_wrap=True)
     table.add_column("state", no_wrap=True)
     table.add_column("next run", no_wrap=True)
@@ -134,7 +134,7 @@ def show_backfills(backfills: Sequence[Backfill], clock: Clock, *, as_json: bool
 
 
 def backfill_line(backfill: Backfill, clock: Clock) -> str:
-    """How far a backfill has come, and which period it is for."""
+    """The progress and the period of a backfill."""
     state = "finished" if backfill.finished_at else "running"
     bounds = (backfill.scheduled_after, backfill.scheduled_before)
     start, end = (full_moment(localized(each, clock)) for each in bounds)
@@ -148,10 +148,10 @@ def decision(occurrence: Occurrence) -> Text:
     if not occurrence.runs:
         return printable(occurrence.note or "does not run", "yellow")
     text = Text("runs", "green")
-    # A note of a moved occurrence has the time already.
+    # The note of a moved occurrence already contains the time.
     is_said = "moved to" in (occurrence.note or "")
     if occurrence.due_at is not None and occurrence.due_at != occurrence.scheduled_at and not is_said:
-        # In the offset of the occurrence, as all times of its table.
+        # Uses the occurrence's UTC offset, like all times in the table.
         offset = datetime.fromisoformat(occurrence.local_time).tzinfo
         text.append(f" at {occurrence.due_at.astimezone(offset).isoformat(' ', 'seconds')}")
     if occurrence.note:
@@ -160,7 +160,7 @@ def decision(occurrence: Occurrence) -> Text:
 
 
 def shown_state(schedule: Schedule) -> Text:
-    """A state in its colour, and whether it has not achieved what is expected of it."""
+    """A state in its colour, with a mark if an expectation was missed."""
     state = printable(schedule.state, SCHEDULE_STYLES.get(schedule.state, ""))
     if schedule.expectation is not None and schedule.expectation.is_missed:
         state.append(", missed", "red")
@@ -200,7 +200,7 @@ def _lines(schedule: Schedule, clock: Clock) -> Iterator[tuple[str, Text]]:
 
 
 def _run_lines(schedule: Schedule, clock: Clock, now: datetime) -> Iterator[tuple[str, Text]]:
-    """What comes next, backfills, and recent events: runs by hand, pauses, what was skipped and why."""
+    """Lines for upcoming runs, backfills, and recent events: manual runs, pauses and skips with reasons."""
     for index, each in enumerate(schedule.upcoming):
         when = timed(each.due_at or each.scheduled_at, clock, now)
         yield "" if index else "next", Text.assemble(when, "  ", decision(each) if each.note else "")

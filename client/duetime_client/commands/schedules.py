@@ -57,7 +57,7 @@ def list_schedules(
     """List schedules by name, with their next run in local time; with --json, as one array."""
     chosen: literals.ScheduleState | None = None if state is None else state.value
     with connected(context, deployment) as client:
-        # One more than is shown, to know whether there are more.
+        # One more than shown, to detect whether there are more.
         wanted = None if everything else limit + 1
         found = list(islice(client.schedules.list(state=chosen, page_size=min(wanted or MAX_PAGE, MAX_PAGE)), wanted))
     shown = found if everything else found[:limit]
@@ -76,7 +76,7 @@ def show_schedule(
     deployment: Deployment,
     as_json: AsJson = False,
 ) -> None:
-    """Show one schedule, its next occurrences, and recent events: runs by hand, pauses, what was skipped and why."""
+    """Show one schedule, its next occurrences, and recent events: manual runs, pauses, and skips with reasons."""
     with connected(context, deployment) as client:
         schedule = client.schedules.get(name)
     show(schedule, context.ensure_object(Clock), as_json=as_json)
@@ -123,7 +123,7 @@ def update(  # noqa: PLR0913 - arguments, and bundles of options
     task: TaskOptions,
     deployment: Deployment,
     task_type: Annotated[str | None, typer.Option("--type", metavar="TYPE", help="Type of its tasks.")] = None,
-    no_calendars: Annotated[bool, typer.Option("--no-calendars", help="Apply no calendar any more.")] = False,
+    no_calendars: Annotated[bool, typer.Option("--no-calendars", help="Remove all calendars.")] = False,
     if_match: IfMatch = None,
     as_json: AsJson = False,
 ) -> None:

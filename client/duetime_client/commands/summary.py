@@ -74,7 +74,7 @@ def _show_owners(found: Sequence[OwnerSummary], *, as_json: bool) -> None:
 
 
 def _table(what: str, states: Sequence[str], rows: Iterable[tuple[str, Mapping[str, int], int]]) -> Table:
-    """A row each, with a column for each state."""
+    """A table with a row for each type and a column for each state."""
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column(what)
     for state in states:

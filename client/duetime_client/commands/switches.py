@@ -148,7 +148,7 @@ def show_switches(switches: Iterable[Switch], clock: Clock) -> None:
 
 
 def setting(switch: Switch) -> Text:
-    """What a switch does."""
+    """The effect of a switch as text."""
     parts = [Text("stopped", "bold red")] if switch.stopped else []
     if switch.max_concurrent is not None:
         parts.append(Text(f"at most {switch.max_concurrent} running", "yellow"))

@@ -1,4 +1,4 @@
-"""From the options of a command line to the target of a task."""
+"""Converts command-line options to the target of a task."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ARN_SEGMENTS = 6
 
 
 def target_of(options: TaskOptions) -> Target | None:
-    """The target that the options give; none if the task's type decides it."""
+    """The target set by options; `None` if the task's type decides it."""
     given = {
         "--http-url": options.http_url is not None,
         "--arn": options.arn is not None,
@@ -54,7 +54,7 @@ def target_of(options: TaskOptions) -> Target | None:
 
 
 def _reject_options_of_others(options: TaskOptions) -> None:
-    """Reject options of a definition and of an approval that are not given."""
+    """Reject options that apply only to a definition or an approval, if neither is given."""
     if options.definition is None and options.parameter:
         raise typer.BadParameter("needs --definition", param_hint="--parameter")
     if options.approval is None and options.on_timeout is not None:
@@ -62,7 +62,7 @@ def _reject_options_of_others(options: TaskOptions) -> None:
 
 
 def _definition_run(text: str, parameters: Sequence[str]) -> DefinitionRun:
-    """A definition, with the version after an `@`, and the values of its parameters."""
+    """The run of a definition: its name, optional `@version`, and parameter values."""
     name, at, version = text.partition("@")
     if not name or (at and not (version.isascii() and version.isdigit() and int(version))):
         raise typer.BadParameter("should be NAME or NAME@VERSION, such as nightly@3", param_hint="--definition")
@@ -75,11 +75,11 @@ def _definition_run(text: str, parameters: Sequence[str]) -> DefinitionRun:
 
 
 def values_of(texts: Sequence[str], types: Mapping[str, object] | None = None) -> dict[str, object]:
-    """The parameters of a run: what is declared as text is text, anything else is JSON if it can be.
+    """Parse the parameters of a run: declared text stays text, other values are parsed as JSON where possible.
 
     Args:
-        texts: each a name, an equals sign and a value.
-        types: declared types by the names of parameters, if they are known.
+        texts: `name=value` pairs.
+        types: declared types by parameter name, if known.
     """
     values: dict[str, object] = {}
     for each in texts:
@@ -98,7 +98,7 @@ def _json_or_text(text: str) -> object:
 
 
 def reject_constant(name: str) -> NoReturn:
-    """Reject `NaN` and `Infinity`, which Python reads although JSON has no such numbers."""
+    """Reject `NaN` and `Infinity`, which Python accepts but JSON does not."""
     raise ValueError(f"{name} is not a JSON number")
 
 
@@ -108,7 +108,7 @@ def _approval_target(timeout: int, options: TaskOptions) -> ApprovalTarget:
 
 
 def _reject_http_options(options: TaskOptions) -> None:
-    """Reject options of an endpoint that is not given."""
+    """Reject options that apply only to an HTTP endpoint, if none is given."""
     of_http = {
         "--http-phase": options.http_phase,
         "--http-query": options.http_query,
@@ -137,7 +137,7 @@ def _http_target(url: str, options: TaskOptions) -> HttpTarget:
 
 
 def _auth(scheme: str, secret: str) -> HttpAuth:
-    """The secret to send; a scheme that is none of the known ones is the name of a header."""
+    """The secret to send; an unknown scheme is taken as a header name."""
     if scheme in {"bearer", "basic", "oauth_client"}:
         return {"secret": secret, "scheme": scheme}  # type: ignore[typeddict-item]  # one of those
     return {"secret": secret, "scheme": "header", "header": scheme}
@@ -162,11 +162,11 @@ _OF_SERVICE = {
         "task definitions, job definitions, build projects and Glue jobs",
     ),
 }
-"""Options of some kinds of AWS resources: the services in their ARNs, and what they are called."""
+"""Options that apply to some AWS services only: the services in the ARN, and their display name."""
 
 
 def _aws_options(options: TaskOptions) -> dict[str, object]:
-    """The options of kinds of AWS resources that are given, by what they are called."""
+    """The service-specific options that are given, by name."""
     every: dict[str, object] = {
         "--async": options.notifies or None,
         "--detail-type": options.detail_type,
@@ -180,7 +180,7 @@ def _aws_options(options: TaskOptions) -> dict[str, object]:
 
 
 def _aws_target(arn: str, options: TaskOptions) -> AwsTarget:
-    """A target of the kind of the ARN's service; options of other kinds are rejected."""
+    """The target for the ARN's service; options of other services are rejected."""
     segments = arn.split(":", _ARN_SEGMENTS - 1)
     service = segments[2] if len(segments) == _ARN_SEGMENTS else ""
     for option in _aws_options(options):

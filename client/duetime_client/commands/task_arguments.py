@@ -1,4 +1,4 @@
-"""From the options of a command line to the fields of a request."""
+"""Converts command-line options to the fields of a request."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 _GRAPH = ("nodes", "on_failure", "timeout_seconds", "outputs")
 """Fields of a topology that belong to its graph; the others are those of any task."""
 _CONVERTED = frozenset({"payload", "lock", "rate", "unique", "debounce"})
-"""Fields whose options are not their values: JSON, and the keys of a lock, of a rate and of a unique task."""
+"""Fields whose options need conversion: JSON, and the keys of a lock, a rate and a unique task."""
 
 
 def task_fields(options: TaskOptions) -> TaskFields:
-    """The fields of a task that the options give; a field that no option gives is absent."""
+    """The task fields set by options; others are absent."""
     fields: TaskFields = {**graph_fields(options), **plain_fields(options)}
     if options.payload is not None:
         fields["payload"] = json_of(options.payload)
@@ -50,7 +50,7 @@ def task_fields(options: TaskOptions) -> TaskFields:
 
 
 def lock_fields(options: TaskOptions) -> TaskFields:
-    """The lock that the options name."""
+    """The lock set by options."""
     limits = {"--lock-max-holders": options.lock_max_holders, "--lock-wait": options.lock_wait}
     if options.lock is None:
         if given := [name for name, value in limits.items() if value is not None]:
@@ -65,7 +65,7 @@ def lock_fields(options: TaskOptions) -> TaskFields:
 
 
 def rate_fields(options: TaskOptions) -> TaskFields:
-    """The rate that the options name."""
+    """The rate set by options."""
     told = {
         "--rate-limit": options.rate_limit,
         "--rate-per": options.rate_per,
@@ -86,7 +86,7 @@ def rate_fields(options: TaskOptions) -> TaskFields:
 
 
 def unique_fields(options: UniqueOptions) -> TaskFields:
-    """The unique key that the options name, or how further creations with it put the task off."""
+    """The unique key or debounce set by options."""
     if options.debounce is None and options.debounce_max is not None:
         raise typer.BadParameter("needs --debounce", param_hint="--debounce-max")
     told = {
@@ -115,7 +115,7 @@ def unique_fields(options: UniqueOptions) -> TaskFields:
 
 
 def plain_fields(options: TaskOptions) -> TaskFields:
-    """The fields whose options have their names and values; an empty text is none."""
+    """The fields that options set directly; empty text becomes null."""
     names = TaskFields.__annotations__.keys() - _CONVERTED
     given = {name: getattr(options, name, None) for name in sorted(names)}
     plain = {name: None if value == "" else value for name, value in given.items() if value is not None}
@@ -123,7 +123,7 @@ def plain_fields(options: TaskOptions) -> TaskFields:
 
 
 def graph_fields(options: TaskOptions) -> TaskFields:
-    """The graph of `--topology` as the payload, and what its file says of the task itself.
+    """The graph of `--topology` as the payload, and the task fields in its file.
 
     Raises:
         typer.Exit: the file is not a valid topology; the reasons are printed.
@@ -141,13 +141,13 @@ def graph_fields(options: TaskOptions) -> TaskFields:
         show_invalid_file(options.topology, error.errors)
         raise typer.Exit(1) from error
     graph = {name: value for name, value in body.items() if name in _GRAPH}
-    # The type is that of the command.
+    # The command sets the type.
     own = {name: value for name, value in body.items() if name not in _GRAPH and name != "type"}
     return cast("TaskFields", {**own, "payload": graph})
 
 
 def notify_fields(options: TaskOptions) -> TaskFields:
-    """Which notices are sent to an address: those of failures too, unless an option says otherwise."""
+    """The notices sent to an address; failures are included unless an option excludes them."""
     address, late, failed = options.notify_to, options.notify_late, options.notify_failed
     if address is None:
         if late is not None or failed is not None:
@@ -160,7 +160,7 @@ def notify_fields(options: TaskOptions) -> TaskFields:
 
 
 def attempt_fields(options: TaskOptions) -> TaskFields:
-    """The fields about attempts: how many, for how long, and what follows a failure."""
+    """The fields about attempts: their number, timeouts, and what follows a failure."""
     fields: TaskFields = {}
     retry: RetryPolicy = {}
     if options.max_attempts is not None:
@@ -177,7 +177,7 @@ def attempt_fields(options: TaskOptions) -> TaskFields:
 
 
 def due_fields(options: DueOptions, clock: Clock) -> TaskFields:
-    """The field that says when a task is due, if an option does."""
+    """The due-time field, if an option sets one."""
     if options.due_at is not None and options.delay is not None:
         raise typer.BadParameter("give either --due-at or --in, not both")
     if options.due_at is not None:
@@ -186,7 +186,7 @@ def due_fields(options: DueOptions, clock: Clock) -> TaskFields:
 
 
 def task_filter(options: FilterOptions, clock: Clock, state: str | None = None) -> TaskFilter:
-    """The filter that the options give."""
+    """The filter set by options."""
     filters: TaskFilter = {}
     if state is not None:
         filters["state"] = cast("TaskState", state)
@@ -204,7 +204,7 @@ def task_filter(options: FilterOptions, clock: Clock, state: str | None = None) 
 
 
 def moment(text: str, clock: Clock, option: str) -> datetime:
-    """The time that an option gives, in the reader's zone unless it names another."""
+    """Parse a time, in the reader's zone unless it names another."""
     try:
         return clock.local(moment_of(text))
     except (ValueError, OverflowError) as error:
@@ -212,7 +212,7 @@ def moment(text: str, clock: Clock, option: str) -> datetime:
 
 
 def seconds(text: str, option: str = "--in") -> float:
-    """The seconds of a duration that an option gives."""
+    """Parse a duration option to seconds."""
     try:
         return seconds_of_span(text)
     except ValueError as error:
@@ -220,7 +220,7 @@ def seconds(text: str, option: str = "--in") -> float:
 
 
 def tags_of(words: Sequence[str]) -> dict[str, str]:
-    """The tags that `--tag key=value` gives, each time it is used."""
+    """Parse `--tag key=value` options."""
     tags = {}
     for word in words:
         key, equals, value = word.partition("=")
@@ -231,7 +231,7 @@ def tags_of(words: Sequence[str]) -> dict[str, str]:
 
 
 def json_of(source: str, option: str = "--payload") -> object:
-    """The JSON that an option gives: the value itself, `@file`, or `-` for standard input."""
+    """Parse JSON given as a value, as `@file`, or as `-` for standard input."""
     try:
         return json.loads(text_of(source), parse_constant=reject_constant)
     except (OSError, RecursionError) as error:
@@ -241,7 +241,7 @@ def json_of(source: str, option: str = "--payload") -> object:
 
 
 def text_of(source: str) -> str:
-    """The text that such an option names."""
+    """Read text given as a value, as `@file`, or as `-` for standard input."""
     if source == "-":
         return sys.stdin.read()
     if source.startswith("@"):

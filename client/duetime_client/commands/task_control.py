@@ -1,4 +1,4 @@
-"""`duetime tasks`: what is done with one task, from `pause` to `progress`."""
+"""`duetime tasks`: actions on one task, from `pause` to `progress`."""
 
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated
@@ -27,7 +27,7 @@ app = CommandGroup()
 
 
 def action(name: str, help_text: str, act: "Callable[[Client], Callable[..., Task]]", starts: str = "") -> None:
-    """Add a command that does one thing with one task and shows the task."""
+    """Register a command that applies an action to a task and shows the task."""
 
     def command(
         context: typer.Context,
@@ -47,7 +47,7 @@ def action(name: str, help_text: str, act: "Callable[[Client], Callable[..., Tas
 
 action(
     "pause",
-    "Pause a task; a running task is requested to pause, and does so when it can.",
+    "Pause a task; a running task is asked to pause, and does so when it can.",
     lambda client: client.tasks.pause,
 )
 action("resume", "Resume a paused task: at its due time, or now if that is past.", lambda client: client.tasks.resume)
@@ -114,7 +114,7 @@ def events(
     deployment: Deployment,
     as_json: AsJson = False,
 ) -> None:
-    """Show the life of a task: what was done to it, by whom and why, its attempts and its end."""
+    """Show the history of a task: every action with its actor and reason, the attempts, and the end."""
     with connected(context, deployment) as client:
         history = client.tasks.list_events(task_id)
     if as_json:

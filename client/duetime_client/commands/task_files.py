@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from duetime_client.manifests.task_lines import TaskLine
 
 MOST_SHOWN = 20
-"""Refused lines that are shown; --json has all of them."""
+"""Number of refused lines shown; --json lists all."""
 STANDARD_INPUT = "-"
 
 
 def read_lines(file: str, defaults: Mapping[str, Any]) -> Sequence[TaskLine]:
-    """The tasks of a file, or of standard input, with the values of options for what they omit.
+    """Read the tasks of a file or standard input; options fill in omitted fields.
 
     Raises:
         typer.BadParameter: The file cannot be read.
@@ -65,7 +65,7 @@ def create_from_file(client: Client, lines: Sequence[TaskLine], key: str | None,
                     _show_refused(progress.console, result, refused)
                 progress.update(shown, advance=1, refused=f"{refused} refused" if refused else "")
     except KeyboardInterrupt:
-        # Batches that were under way may have created tasks: their keys say which.
+        # Batches in flight may have created tasks; a repeated call with the same key finds them.
         _show_totals(results, len(lines) - len(results), used)
         raise
     if as_json:

@@ -12,7 +12,7 @@ from duetime_client.task_request_fields import Priority
 
 
 class HttpPhase(StrEnum):
-    """The phases that an endpoint may have besides `run`."""
+    """The optional phases of an endpoint, besides `run`."""
 
     PREPARE = "prepare"
     CLEAN = "clean"
@@ -20,7 +20,7 @@ class HttpPhase(StrEnum):
 
 
 class HttpMethod(StrEnum):
-    """Methods of a request of one's own."""
+    """Methods of a custom request."""
 
     GET = "GET"
     HEAD = "HEAD"
@@ -39,7 +39,7 @@ class HttpQuery(StrEnum):
 
 
 class ApprovalTimeout(StrEnum):
-    """What happens to a task whose approval nobody has decided in time."""
+    """What happens to a task whose approval times out."""
 
     FAIL = "fail"
     REJECT = "reject"
@@ -61,7 +61,7 @@ class UniqueUntil(StrEnum):
 
 
 class UniqueConflict(StrEnum):
-    """What happens to a creation whose unique key another task holds."""
+    """How a creation is handled when another task holds its unique key."""
 
     KEEP = "keep"
     REPLACE = "replace"
@@ -69,7 +69,7 @@ class UniqueConflict(StrEnum):
 
 
 TARGET, ATTEMPTS, NOTICES, START, REQUEST = "Target", "Attempts", "Notices", "Start", "Request"
-"""Panels of options, in the order in which help has them."""
+"""Panels of options, in the order of the help."""
 
 TaskId = Annotated[str, typer.Argument(metavar="ID", help="Id of the task.")]
 AnyTaskId = Annotated[
@@ -110,7 +110,7 @@ IdempotencyKey = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskOptions:
-    """What a task does and how: the options of `create` and `change`, of tasks and of schedules."""
+    """Options of a task, shared by `create` and `update` of tasks and of schedules."""
 
     payload: Annotated[
         str | None, typer.Option(metavar="JSON", help="Input of the task: JSON, @file, or - for standard input.")
@@ -212,14 +212,14 @@ class TaskOptions:
         typer.Option(
             metavar="SECONDS",
             min=1,
-            help="Wait so long until somebody decides: duetime tasks approve, reject.",
+            help="How long to wait for a decision: duetime tasks approve, reject.",
             rich_help_panel=TARGET,
         ),
     ] = None
     on_timeout: Annotated[
         ApprovalTimeout | None,
         typer.Option(
-            help="What happens if nobody has decided by then; default: fail. Needs --approval.",
+            help="What happens without a decision in time; default: fail. Needs --approval.",
             rich_help_panel=TARGET,
         ),
     ] = None
@@ -279,7 +279,7 @@ class TaskOptions:
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Notify this URL, SNS topic or event bus (ARN) of failures; empty: nobody any more.",
+            help="Notify this URL, SNS topic or event bus (ARN) of failures; empty: none.",
             rich_help_panel=NOTICES,
         ),
     ] = None
@@ -296,7 +296,7 @@ class TaskOptions:
         typer.Option(
             metavar="SECONDS",
             min=60,
-            help="Notify if it starts so late, or not at all. Needs --notify-to.",
+            help="Notify if it starts this late, or not at all. Needs --notify-to.",
             rich_help_panel=NOTICES,
         ),
     ] = None
@@ -328,7 +328,7 @@ class TaskOptions:
             "--expires",
             metavar="SECONDS",
             min=1,
-            help="Fail it, with the error Expired, if it has not started so long after its due time.",
+            help="Fail it, with the error Expired, if it has not started this long after its due time.",
             rich_help_panel=START,
         ),
     ] = None
@@ -349,7 +349,7 @@ class TaskOptions:
         typer.Option(
             metavar="SECONDS",
             min=1,
-            help="Fail it, with the error LockWaitExpired, if it has waited so long for the lock. Needs --lock.",
+            help="Fail it, with the error LockWaitExpired, if it has waited this long for the lock. Needs --lock.",
             rich_help_panel=START,
         ),
     ] = None
@@ -385,7 +385,7 @@ class TaskOptions:
         typer.Option(
             metavar="SECONDS",
             min=1,
-            help="No attempt starts so long after the first one.",
+            help="No attempt starts later than this after the first one.",
             rich_help_panel=START,
         ),
     ] = None
@@ -415,7 +415,7 @@ class UniqueOptions:
         typer.Option(
             metavar="SECONDS",
             min=1,
-            help="Due so long after the latest creation with the key, which replaces its fields.",
+            help="Due this long after the latest creation with the key, which replaces its fields.",
             rich_help_panel=START,
         ),
     ] = None
@@ -424,7 +424,7 @@ class UniqueOptions:
         typer.Option(
             metavar="SECONDS",
             min=1,
-            help="Due so long after the first creation at the latest. Needs --debounce.",
+            help="Due this long after the first creation at the latest. Needs --debounce.",
             rich_help_panel=START,
         ),
     ] = None
@@ -452,7 +452,7 @@ OfState = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterOptions:
-    """Which tasks: those for which all of the given options hold."""
+    """Selects the tasks that match all given options."""
 
     task_type: Annotated[
         str | None, typer.Option("--type", metavar="TYPE", help="Tasks of this type.", rich_help_panel=MANY)
@@ -476,7 +476,7 @@ class FilterOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BulkActionOptions:
-    """How to change many tasks."""
+    """Options for changing many tasks."""
 
     every: Annotated[bool, typer.Option("--all", help="All tasks, without a filter.", rich_help_panel=MANY)] = False
     per_second: Annotated[

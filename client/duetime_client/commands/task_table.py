@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duetime_client.task import Task
 
 WIDE = 100
-"""From this width on, a table has additional columns."""
+"""Minimum width, in characters, for the additional columns."""
 
 
 def show_tasks(tasks: Sequence[Task], clock: Clock, *, more: bool) -> None:

@@ -26,7 +26,7 @@ def show(task: Task, clock: Clock, *, as_json: bool, starts: str = "") -> None:
         task: the task.
         clock: for times in the reader's zone.
         as_json: whether to print the API's JSON.
-        starts: when it starts, if that is not its due time.
+        starts: when it starts, if not at its due time.
     """
     if as_json:
         show_json(task.document)
@@ -37,7 +37,7 @@ def show(task: Task, clock: Clock, *, as_json: bool, starts: str = "") -> None:
 
 
 def show_task(task: Task, clock: Clock, starts: str = "") -> None:
-    """Print everything about one task, a line for each field that it has."""
+    """Print one task, a line for each field that is set."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column(overflow="fold")
@@ -78,7 +78,7 @@ def moments(task: Task) -> Iterator[tuple[str, datetime]]:
 
 
 def lease_lines(task: Task, clock: Clock, now: datetime) -> Iterator[tuple[str, Text]]:
-    """Who runs a task, and what it was requested to do or waits for."""
+    """Lines for the worker of a task, the requested action, and what the task waits for."""
     if task.lease is not None:
         held = timed(task.lease.expires_at, clock, now)
         yield "lease", Text.assemble(printable(task.lease.worker), " until ", held)
@@ -95,7 +95,7 @@ def lease_lines(task: Task, clock: Clock, now: datetime) -> Iterator[tuple[str, 
 
 
 def address_lines(task: Task) -> Iterator[tuple[str, Text]]:
-    """Who is told how a task goes."""
+    """Lines for the addresses that a task notifies."""
     if task.callback_url is not None:
         yield "callback", printable(task.callback_url)
     if task.notify_on is not None:
@@ -103,7 +103,7 @@ def address_lines(task: Task) -> Iterator[tuple[str, Text]]:
 
 
 def start_lines(task: Task) -> Iterator[tuple[str, Text]]:
-    """What decides whether and when a task starts, besides its due time."""
+    """Lines for everything but the due time that decides when a task starts."""
     if task.lock is not None:
         yield "lock", shown_json(task.lock)
     if task.rate is not None:
@@ -117,7 +117,7 @@ def start_lines(task: Task) -> Iterator[tuple[str, Text]]:
 
 
 def run_lines(task: Task) -> Iterator[tuple[str, Text]]:
-    """What a task does, and its outcome."""
+    """Lines for the target, payload and outcome of a task."""
     if task.target is not None:
         yield "target", shown_json(task.target)
     yield from start_lines(task)

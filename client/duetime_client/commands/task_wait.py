@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 app = CommandGroup()
 TIMED_OUT = 4
-"""Exit code of a wait whose time is over."""
+"""Exit code of a wait that timed out."""
 
 Ids = Annotated[list[str], typer.Argument(metavar="ID", help="Ids of tasks, or - for a list on standard input.")]
 
@@ -67,10 +67,10 @@ def wait(
 def waited_for(
     client: "Client", task_ids: Sequence[str], clock: Clock, patience: float | None, on_poll: "Callable[[int], object]"
 ) -> "dict[str, Task]":
-    """The tasks once all have ended, or as they are when the time is over.
+    """Wait until all tasks have ended or the time is over, and return them.
 
     Raises:
-        NotFound: There is no task of one of the ids.
+        NotFound: One of the ids has no task.
     """
     found: dict[str, Task] = {}
     began, pause = clock.now(), 0.0

@@ -171,7 +171,7 @@ def list_(  # noqa: PLR0913 - a command's options are its parameters
     if order:
         filters["order"] = order.value
     with connected(context, deployment) as client:
-        # One more than is shown, to know whether there are more.
+        # One more than shown, to detect whether there are more.
         wanted = None if everything else limit + 1
         reading = ListReader(client, clock, as_json=as_json)
         tasks = reading.first(client.tasks.list(page_size=min(wanted or MAX_PAGE, MAX_PAGE), **filters), wanted)
@@ -238,7 +238,7 @@ def cancel(  # noqa: PLR0913 - arguments, and bundles of options
     bulk: BulkActionOptions,
     deployment: Deployment,
     force: Annotated[
-        bool, typer.Option("--force", help="Also request a running task to stop, which it does when it can.")
+        bool, typer.Option("--force", help="Also ask a running task to stop, which it does when it can.")
     ] = False,
     if_match: IfMatch = None,
     state: OfState = None,

@@ -1,4 +1,4 @@
-"""Times and durations as people write and read them."""
+"""Parsing and formatting of times and durations."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def full_moment(local: datetime) -> str:
 
 
 def short_moment(local: datetime, today: datetime) -> str:
-    """A time without today's date or this year's number, which the reader knows."""
+    """A time that omits today's date or the current year."""
     if local.date() == today.date():
         return f"{local:%H:%M:%S}"
     return f"{local:%d %b %H:%M}" if local.year == today.year else f"{local:%d %b %Y}"
@@ -61,13 +61,13 @@ def distance(moment: datetime, now: datetime, units: int = 2) -> str:
 
 
 def span(seconds: float, units: int) -> str:
-    """A duration in its two largest units, or in one of which there are at least two; rounded to the nearest."""
+    """A duration in its two largest units, or in one if its value is at least two; rounded to the nearest."""
     least = 2 if units == 1 else 1
     shown = ([(size, unit) for size, unit in SHOWN_UNITS if seconds >= least * size] or [SHOWN_UNITS[-1]])[:units]
     smallest = shown[-1][0]
     rounded = rest = int(seconds / smallest + 0.5) * smallest
     if rounded != seconds:
-        # Rounding may have reached a larger unit: 59 min 59.6 s is 1 h.
+        # Rounding may carry into a larger unit: 59 min 59.6 s is 1 h.
         return span(rounded, units)
     parts = []
     for size, unit in shown:

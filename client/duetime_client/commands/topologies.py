@@ -132,7 +132,7 @@ def list_(  # noqa: PLR0913 - a command's options are its parameters
         filters["definition"] = definition
     clock = context.ensure_object(Clock)
     with connected(context, deployment) as client:
-        # One more than is shown, to know whether there are more.
+        # One more than shown, to detect whether there are more.
         reading = ListReader(client, clock, as_json=as_json)
         found = reading.first(client.topologies.list(page_size=min(limit + 1, _MOST_ON_A_PAGE), **filters), limit + 1)
     if as_json:
@@ -158,7 +158,7 @@ def retry(
     if_match: IfMatch = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a topology again: what has failed, and chosen nodes; other nodes that succeeded are not repeated."""
+    """Run a topology again: failed nodes and chosen nodes; other nodes that succeeded are not repeated."""
     with connected(context, deployment) as client:
         client.topologies.retry(topology_id, nodes=node or (), reason=reason, if_match=if_match)
         topology = client.topologies.get(topology_id)
@@ -166,7 +166,7 @@ def retry(
 
 
 def _action(name: str, help_text: str, act: Callable[[Client], Callable[..., object]]) -> None:
-    """Add a command that does one thing with a topology and shows the topology."""
+    """Register a command that applies an action to a topology and shows it."""
 
     @app.command(name, help=help_text)
     @examples(f"duetime topologies {name} ID")
@@ -187,7 +187,7 @@ def _action(name: str, help_text: str, act: Callable[[Client], Callable[..., obj
 
 _action(
     "cancel",
-    "Cancel the nodes that have not started, and request the running ones to stop.",
+    "Cancel nodes that have not started, and ask running ones to stop.",
     lambda client: client.topologies.cancel,
 )
 _action("pause", "Start no more nodes; running ones continue.", lambda client: client.topologies.pause)

@@ -69,7 +69,7 @@ def level_lines(
     width: int,
     height: int,
 ) -> Iterator[Text]:
-    """The levels as lines; if there are too many, those around the first open one, and summaries of the others."""
+    """The levels as lines; if there are too many, those around the first open one and summaries of the rest."""
     first, last = _window(grouped, nodes, height)
     longest = max((len(keys) for keys in grouped), default=0)
     cells = min(longest, _MOST_CELLS, max(_FEWEST_CELLS, width // _SHARE_OF_CELLS))
@@ -83,7 +83,7 @@ def level_lines(
 
 
 def _window(grouped: Sequence[Sequence[str]], nodes: Mapping[str, TopologyNode], height: int) -> tuple[int, int]:
-    """Which levels are shown, each as a line; those before and after need one more line for each side."""
+    """The range of levels shown; omitted levels need one summary line on each side."""
     if len(grouped) <= height:
         return 0, len(grouped)
     shown = max(1, height - 2)
@@ -102,7 +102,7 @@ def _left_out(grouped: Sequence[Sequence[str]], nodes: Mapping[str, TopologyNode
 def _level(
     number: int, members: Sequence[tuple[str, TopologyNode]], critical: frozenset[str], cells: int, digits: int
 ) -> Text:
-    """A level: the symbols of its nodes, how many of them have ended, and the most important names."""
+    """A level as a line: its nodes' symbols, how many have ended, and the most important names."""
     line = Text(f"{number:4}  ", "dim")
     drawn = signs([node.state for _, node in members], cells)
     for state, count in drawn:
@@ -115,7 +115,7 @@ def _level(
 
 
 def signs(states: Sequence[str], cells: int) -> list[tuple[str, int]]:
-    """How many cells each state gets: one for each node or, if there are too many, its share, and at least one."""
+    """Cells for each state: one for each node or, if there are too many, a proportional share of at least one."""
     counts = Counter(states)
     order = [*(state for state in SIGNS if state in counts), *(state for state in counts if state not in SIGNS)]
     if len(states) <= cells:
@@ -127,7 +127,7 @@ def signs(states: Sequence[str], cells: int) -> list[tuple[str, int]]:
 
 
 def _names(members: Sequence[tuple[str, TopologyNode]], critical: frozenset[str]) -> Text:
-    """The names of the node of the critical path, of running and failed nodes, and then of others."""
+    """Node names by importance: on the critical path, running or failed, then others."""
     ranked = sorted(members, key=lambda member: (member[0] not in critical, member[1].state not in _ACTIVE))
     line = Text()
     for place, (key, node) in enumerate(ranked[:_NAMES_A_LINE]):

@@ -28,14 +28,14 @@ _OWN_LINES = 3
 """Two lines of the topology, and one for the prompt."""
 _MOST_FAILED = 3
 _MOST_BY_THE_CLOCK = 0.95
-"""A node that takes longer than expected counts as nearly done until it has ended."""
+"""Upper bound of a running node's share: it never counts as done before it has ended."""
 _ON_PAPER = 60
-"""Lines of a picture that no screen limits."""
+"""Height of a picture in lines when the output is not a terminal."""
 _ASCII = str.maketrans("●◐○✗↺‖█▒░·▸…", "*>ox<=#+-.^~")
 
 
 class Picture:
-    """A topology's progress bar, its levels, and the number of nodes in each state; fits the size of the terminal."""
+    """A topology's progress bar, levels and node counts by state, sized to the terminal."""
 
     def __init__(self, topology: Topology, now: datetime) -> None:
         self.topology = topology
@@ -110,7 +110,7 @@ class Picture:
 
 
 def likely_share(topology: Topology, now: datetime) -> float:
-    """The share of the topology, 0 to 1, that running nodes have likely done beyond their reports: by the clock."""
+    """The share of the topology, 0 to 1, that running nodes have likely done beyond their reported progress."""
     expected = {key: node.expected_seconds for key, node in topology.nodes.items() if node.expected_seconds is not None}
     usual = sum(expected.values()) / len(expected) if expected else 1.0
     done = 0.0
@@ -144,7 +144,7 @@ def _style(state: str) -> str:
 
 
 def _shown(line: Text, console: Console) -> Text:
-    """A line that is cut rather than wrapped, in characters that the terminal has."""
+    """A line that is cut rather than wrapped, in characters that the terminal supports."""
     if not console.encoding.lower().startswith("utf"):
         line.plain = line.plain.translate(_ASCII)
     line.no_wrap, line.overflow = True, "ellipsis" if console.encoding.lower().startswith("utf") else "crop"

@@ -17,19 +17,19 @@ _PLAIN = (
     (re.compile(r"^Input should "), "should "),
 )
 _OPTIONS = {"delay_seconds": "in"}
-"""Options that are not called as their field."""
+"""Options whose names differ from their fields."""
 _CHOICE = re.compile(r"^'([^']*)' is not one of (.*)\.$")
 
 
 def plain(message: str) -> str:
-    """The message of a bad option in plain words: typer reads options with pydantic and quotes its errors."""
+    """The message of a bad option in plain words, because typer quotes pydantic's errors."""
     for pattern, words in _PLAIN:
         message = pattern.sub(words, message)
     return message + meant(message)
 
 
 def meant(message: str) -> str:
-    """What was meant by a value that is not one of those listed in a message."""
+    """A suggestion for a value that is not one of the allowed ones in a message."""
     found = _CHOICE.match(message)
     if found is None:
         return ""
@@ -38,13 +38,13 @@ def meant(message: str) -> str:
 
 
 def suggesting(error: NoSuchOption) -> str:
-    """The message of an unknown option, with what was meant: a near one, or what is called so elsewhere."""
+    """The message of an unknown option, with a suggestion: a similar name, or its name in another system."""
     found = sorted(_of_other_systems(error) or error.possibilities or ())
     return f"{error.message}." + (f" Did you mean {' or '.join(found)}?" if found else "")
 
 
 def _of_other_systems(error: NoSuchOption) -> set[str]:
-    """The options of a command that are called otherwise elsewhere: `--ttl` is `--expires`."""
+    """Options of a command by their names in other systems: `--ttl` is `--expires`."""
     from duetime_client.foreign_names import meanings_of, plain_name  # noqa: PLC0415 - only who errs waits for it
 
     known = {option for each in (error.ctx.command.params if error.ctx else ()) for option in each.opts}

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from duetime_client.verification.verification import Progress as Done
 
 INTERRUPTED = 128 + signal.SIGINT
-"""The shell's own code for a command that was interrupted."""
+"""Exit code after an interrupt, by shell convention."""
 _LONG = 20
-"""Seconds over which a schedule of ten occurrences fits beside the other tasks."""
+"""Minimum duration, in seconds, for a schedule of ten occurrences alongside the other tasks."""
 _STYLES = {Verdict.PASSED: "green", Verdict.FAILED: "bold red", Verdict.MEASURED: "", Verdict.UNMEASURED: "yellow"}
 
 Count = Annotated[int, typer.Option("--tasks", min=1, max=1000, help="Number of tasks, due one after the other.")]
@@ -109,7 +109,7 @@ def _confirm(plan: Plan, url: str, *, yes: bool) -> None:
 
 
 def _run(session: Session, plan: Plan, clock: Clock) -> list[Finding]:
-    """Verify, and clean up, however it ends."""
+    """Run the verification, and always clean up."""
     err = console(stderr=True)
     try:
         with _ended_by_signals(), _bars() as show:

@@ -72,7 +72,7 @@ def _changes(
     client: "Client", task_id: str | None, schedule: str | None, filters: "TaskFilter", *, nodes: bool
 ) -> "Iterator[Change]":
     if task_id is not None:
-        # As the API writes ids.
+        # The format of ids in the API.
         return client.topologies.watch(task_id.upper()) if nodes else client.tasks.watch(task_id.upper())
     return client.tasks.watch(**filters) if schedule is None else client.schedules.watch(schedule)
 

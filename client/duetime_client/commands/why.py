@@ -1,4 +1,4 @@
-"""`duetime why`: why a task waits, where its time went, and why a schedule did not run at a time."""
+"""`duetime why`: explains why a task waits, where its time went, and why a schedule did not run."""
 
 from typing import Annotated
 
@@ -63,7 +63,7 @@ def why(
 
 
 def show_schedule(explanation: ScheduleExplanation, clock: Clock) -> None:
-    """Print what became of a time of a schedule."""
+    """Explain what happened at one time of a schedule."""
     outcome = explanation.outcome.replace("_", " ")
     head = Text.assemble(
         printable(explanation.schedule),
@@ -112,7 +112,7 @@ def cells(gate: Gate, explanation: TaskExplanation, clock: Clock) -> tuple[Text,
         timed(gate.since, clock, clock.now(), units=1) if gate.since else Text(),
         Text("" if gate.duration_ms is None else length_of(gate.duration_ms)),
         Text("█" * max(round(share * _BAR), 1 if gate.duration_ms else 0), "cyan"),
-        # What was said above is not repeated.
+        # Not repeated if already printed above.
         Text() if gate.state in _SAID else printable(gate.text),
     )
 

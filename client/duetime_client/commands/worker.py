@@ -60,7 +60,7 @@ def run(
 ) -> None:
     """Lease and run tasks until SIGTERM or Ctrl-C.
 
-    What runs then has `--stop-seconds` to end, and is released after that. A second signal exits at once.
+    Running tasks then have `--stop-seconds` to end, and are released after that. A second signal exits at once.
     """
     worker = worker_at(where)
     if stop_seconds is not None:
@@ -75,7 +75,7 @@ def run(
 
 
 def worker_at(where: str) -> Worker:
-    """The worker that `module:name` names; the module may be in the current directory."""
+    """Import the worker given as `module:name`; the module may be in the current directory."""
     module_name, colon, name = where.partition(":")
     if not module_name or not colon or not name:
         raise typer.BadParameter(f"{where!r} is not MODULE:WORKER, such as jobs:worker")

@@ -34,7 +34,7 @@ _PREVIEWED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The result of a step: it was applied, or has an error, or was not tried."""
+    """The result of a step: applied, failed with an error, or not tried."""
 
     step: Step
     error: ClientError | None = None
@@ -44,10 +44,10 @@ class Done:
 def apply_steps(
     client: Client, steps: Sequence[Step], on_done: Callable[[Done], object], *, only_check: bool = False
 ) -> list[Done]:
-    """Apply each step. A rejected step does not stop the others; when the API does not respond, the rest is not tried.
+    """Apply each step. A rejected step does not stop the others; if the API does not respond, the rest is not tried.
 
     Args:
-        client: Of the deployment; shared by threads.
+        client: The client to use; shared by threads.
         steps: What to do.
         on_done: Called with the result of each step.
         only_check: Let the API validate each timing, and change nothing.
@@ -123,7 +123,7 @@ def _delete(client: Client, name: str) -> None:
     try:
         client.schedules.delete(name)
     except NotFound:
-        # Another client was faster, or the response to the first request was lost: it does not exist any more.
+        # Already deleted by another client, or by an earlier request whose response was lost.
         return
 
 

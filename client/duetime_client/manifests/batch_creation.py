@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 AT_ONCE = 4
 """Requests that are under way at once."""
 _IN_BATCH = re.compile(r"^tasks(?:\[\d+\]|\.\d+)\.?")
-"""The place of a task in its batch, which its line says better."""
+"""Prefix with a task's position in its batch, removed because the line number is clearer."""
 
 
 @dataclass(frozen=True, slots=True)
 class LineResult:
-    """What became of a line: a task, an error, a fault of its own, or nothing as it was not tried."""
+    """The result of a line: a task, an API error, a fault of the line, or nothing if it was not tried."""
 
     line: TaskLine
     task_id: str | None = None
@@ -50,11 +50,10 @@ class LineResult:
 
 
 def create_lines(client: Client, lines: Iterable[TaskLine], key: str) -> Iterator[LineResult]:
-    """Create the tasks, a few batches at a time; the results come in the order of the lines.
+    """Create the tasks, a few batches at a time; results are yielded in the order of the lines.
 
-    A task's key is made of `key` and of its position in the file: a line that was refused and is corrected
-    is created by the next call, one that was created is not, and one that was created and has changed is refused.
-    After a batch that the API did not answer, no more are sent.
+    A task's idempotency key consists of `key` and its position in the file. A repeated call creates corrected lines,
+    skips created ones, and rejects created lines that have changed. After a batch without a response, no more are sent.
     """
     failed = Event()
     remaining = iter(lines)
@@ -71,7 +70,7 @@ def create_lines(client: Client, lines: Iterable[TaskLine], key: str) -> Iterato
 
 
 def _created(client: Client, position: int, lines: Sequence[TaskLine], key: str, failed: Event) -> Sequence[LineResult]:
-    """The results of one batch; one whose lines are all invalid is not sent."""
+    """The results of one batch; a batch without valid lines is not sent."""
     if failed.is_set() or all(line.fault for line in lines):
         return [LineResult(line) for line in lines]
     # An empty object in the place of an invalid line: the others keep their positions, which are part of their keys.

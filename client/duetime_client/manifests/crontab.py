@@ -69,7 +69,7 @@ def _entries(text: str, task_type: str, timezone: str | None, prefix: str, *, ha
 
 
 def _parts(line: str, *, has_users: bool) -> tuple[str, str, str]:
-    """Expression, user and command of a line.
+    """Split a line into expression, user and command.
 
     Raises:
         ValueError: It is not supported; says why.
@@ -95,7 +95,7 @@ def _payload(command: str, env: Mapping[str, str], user: str) -> dict[str, Any]:
     payload: dict[str, Any] = {"command": line.replace("\\%", "%").strip()}
     if rest:
         given = _PERCENT.sub("\n", rest[0]).replace("\\%", "%")
-        # Each cron ends the input with a line end, without which `while read` would leave out the last line.
+        # Each cron ends the input with a line end; without it, `while read` would skip the last line.
         payload["stdin"] = given if given.endswith("\n") else f"{given}\n"
     if env:
         payload["env"] = dict(env)
@@ -108,7 +108,7 @@ def _fields(cron: str, zone: str | None, task: Mapping[str, Any]) -> dict[str, A
 
 
 def _name(prefix: str, user: str, command: str) -> str:
-    """A name that stays the same when the line moves or its time changes."""
+    """A name that is stable when the line moves or its timing changes."""
     words = command.split()
     program = _UNSAFE.sub("-", words[0].rpartition("/")[2]).strip("-.:")[:_LONGEST_NAME] or "command"
     digest = hashlib.sha256(f"{user}\n{command}".encode()).hexdigest()[:_HASH_DIGITS]

@@ -37,11 +37,11 @@ SCHEDULE_DEFAULTS: Mapping[str, Any] = {
     "expect_success_by": None,
     "expect_every_seconds": None,
 }
-"""What the API takes where a schedule says nothing. `remaining_runs` is left out: it is counted down there."""
+"""The API's defaults for omitted fields of a schedule. `remaining_runs` is excluded because the API counts it down."""
 _SAID_ONCE = "allow_unknown_type"
-"""What the API takes and does not keep."""
+"""Fields that the API accepts but does not store."""
 _OF_A_CREATION = frozenset({"due_at", "delay_seconds", "unique", "debounce"})
-"""What a schedule's task cannot have."""
+"""Task fields that a schedule's task cannot have."""
 TASK_DEFAULTS: Mapping[str, Any] = {
     **dict.fromkeys(TaskFields.__annotations__.keys() - {_SAID_ONCE, *_OF_A_CREATION, "target", "retry"}),
     "priority": "normal",
@@ -51,7 +51,7 @@ TASK_DEFAULTS: Mapping[str, Any] = {
     "name": "",
     "tags": {},
 }
-"""The same for the task of a schedule: null for what is not named here."""
+"""The defaults of a schedule's task; fields not listed default to null."""
 RETRY_DEFAULTS: Mapping[str, Any] = {
     "max_attempts": 5,
     "initial_seconds": 1,
@@ -63,11 +63,11 @@ NOTIFY_ON_DEFAULTS: Mapping[str, Any] = {"failed": False, "late_seconds": None}
 LOCK_DEFAULTS: Mapping[str, Any] = {"max_holders": 1, "scope": "task", "wait_seconds": None}
 RATE_DEFAULTS: Mapping[str, Any] = {"per_seconds": 1, "burst": 0}
 _BODY = "body"
-"""Of the target of a task; the API replaces it as a whole."""
+"""The body of a target, which the API replaces as a whole."""
 _REQUEST = ("method", "headers", "query", "body", "success", "auth", "response")
 _RESPONSE_DEFAULTS: Mapping[str, object] = {"keep": "body", "max_bytes": 262_144, "when_larger": "fail"}
 _BY_TYPE = ({"kind": "handler"}, {"kind": "pull"}, None)
-"""Targets that a task has by its type; a file need not name them."""
+"""Targets that follow from a task's type; a file may omit them."""
 _TASK = "task"
 _OPAQUE = "payload"
 """A field of a task that the API replaces as a whole."""
@@ -75,7 +75,7 @@ _INSTANTS = frozenset({"start_at", "end_at"})
 
 
 class Action(StrEnum):
-    """What to do with one schedule."""
+    """The action for one schedule."""
 
     CREATE = "create"
     UPDATE = "update"
@@ -95,11 +95,11 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What to do with one schedule, and how.
+    """The action for one schedule, with its details.
 
     Attributes:
-        line: Of the entry in the file; 0 for a schedule that the file does not name.
-        fields: All fields of a creation, the differing ones of an update, as a merge patch.
+        line: Line of the entry in the file; 0 for a schedule that is not in the file.
+        fields: All fields for a creation; a merge patch of the differences for an update.
         etag: The version that an update is based on.
         fault: Why the entry is not valid.
     """
@@ -143,7 +143,7 @@ def changes(wanted: Mapping[str, Any], document: Mapping[str, Any], found: Seque
     """The merge patch of an update: the fields that differ; one that the file omits gets its default."""
     names = dict.fromkeys(each.path.partition(".")[0] for each in found)
     if any(name in names for name in TIMINGS):
-        # The dialect is the syntax of the timing: they change together.
+        # The dialect determines the syntax of the timing, so they change together.
         names = {**names, "dialect": None}
     fields = {name: wanted.get(name, SCHEDULE_DEFAULTS.get(name)) for name in names if name != _TASK}
     given = {name: value for name, value in fields.items() if name not in TIMINGS or name in wanted}
@@ -160,7 +160,7 @@ def _task_patch(wanted: Mapping[str, Any], document: Mapping[str, Any], names: S
 
 
 def _patch(before: object, after: object, *, opaque: bool = False) -> object:
-    """What a merge patch (RFC 7396) says of a value to make it another."""
+    """The merge patch (RFC 7396) that turns one value into another."""
     if opaque or not isinstance(before, Mapping) or not isinstance(after, Mapping):
         return after
     gone: dict[str, object] = dict.fromkeys(name for name in before if name not in after)
@@ -220,7 +220,7 @@ def _complete_target(target: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _request(target: Mapping[str, Any]) -> dict[str, Any]:
-    """What a target says of the request to an endpoint, without what is left out just as well."""
+    """The request settings of an HTTP target, without values that equal the defaults."""
     auth, response = _mapping(target.get("auth")), _mapping(target.get("response"))
     written = {
         **{name: target.get(name) for name in _REQUEST},
@@ -236,7 +236,7 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _canonical(name: str, value: object) -> object:
-    """A value that compares equal if the meaning is the same, such as a time in another notation."""
+    """A normalised value, so that equal meanings (such as a time in another notation) compare equal."""
     if name in _INSTANTS and isinstance(value, str):
         try:
             return datetime.fromisoformat(value).timestamp()
@@ -248,5 +248,5 @@ def _canonical(name: str, value: object) -> object:
 
 
 def _given(timing: Mapping[str, object]) -> Mapping[str, object]:
-    """One of several timings, without what the API adds."""
+    """One of several timings, without fields that the API adds."""
     return {name: value for name, value in timing.items() if value is not None and (name, value) != ("dialect", "cron")}

@@ -20,14 +20,14 @@ _EVERY = re.compile(r"@every\s+(\S+)")
 _SECONDS = {"h": 3600, "m": 60, "s": 1}
 _READ = frozenset({"interval", "minimum_interval", "max_concurrency", "timeout"})
 LONGEST_TIMEOUT = 840
-"""The longest time limit of one attempt; longer work notifies later, by its deadline."""
+"""The longest timeout of one attempt; longer work reports its outcome later, before its deadline."""
 
 
 def schedule_of_prow(job: Mapping[str, Any]) -> dict[str, Any]:
     """A job as the fields of a schedule; other fields keep their defaults.
 
     Raises:
-        ValueError: A duration is not valid; says which.
+        ValueError: A duration is not valid; the message names it.
     """
     fields = {key: value for key, value in job.items() if key not in _READ}
     if isinstance(job.get("cron"), str):
@@ -37,7 +37,7 @@ def schedule_of_prow(job: Mapping[str, Any]) -> dict[str, Any]:
     if "minimum_interval" in job:
         fields["permanent"] = {"gap_seconds": seconds_of(job["minimum_interval"], "minimum_interval")}
     else:
-        # Prow starts the next run even if the previous one is still running, unless the limit is one at a time.
+        # Prow starts the next run even while the previous one is running, unless `max_concurrency` is 1.
         fields["overlap"] = "skip" if job.get("max_concurrency") == 1 else "allow_all"
     if "timeout" in job:
         seconds = seconds_of(job["timeout"], "timeout")
@@ -52,7 +52,7 @@ def _timing_of(cron: str) -> dict[str, Any]:
     if every := _EVERY.fullmatch(expression):
         return {"rate": every[1]}
     timing = {"cron": expression, "dialect": "kubernetes"}
-    # It runs a fixed time twice that a clock shows twice, and leaves out one that the clock leaves out.
+    # robfig/cron runs a fixed time twice if it occurs twice, and skips it if a clock change skips it.
     return {**timing, "timezone": zoned[1], "dst_gap": "skip", "dst_fold": "both"} if zoned else timing
 
 

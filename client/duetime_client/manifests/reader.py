@@ -48,7 +48,7 @@ class Entry:
 
 
 class _CoreLoader(yaml.SafeLoader):
-    """YAML 1.2's core schema: a time, `on` and `22:00` are text, as in JSON."""
+    """A loader for YAML 1.2's core schema: times, `on` and `22:00` are text, as in JSON."""
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - PyYAML's own name
 
@@ -61,7 +61,7 @@ def entries_of(text: str) -> list[Entry]:
     """The schedules of a file: one JSON object a line, or YAML with a list or one document for each.
 
     Raises:
-        ManifestUnreadable: It is neither; says where the error is.
+        ManifestUnreadable: The file is neither; the message names the position of the error.
     """
     # Text in JSON may contain other characters that Python takes for line ends, such as U+2028.
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
@@ -74,7 +74,7 @@ def entries_of(text: str) -> list[Entry]:
 def with_defaults(
     entry: Entry, *, task_type: str | None = None, timezone: str | None = None, tags: Mapping[str, str] | None = None
 ) -> Entry:
-    """An entry with the values of options for the fields that it omits; the tags are added to those of its task."""
+    """An entry with omitted fields filled in from options; their tags are added to its task's."""
     if entry.fault:
         return entry
     fields = {**({"timezone": timezone} if timezone else {}), **entry.fields}
@@ -153,5 +153,5 @@ def _reject_constant(name: str) -> NoReturn:
 
 
 def names_of(entries: Sequence[Entry]) -> set[str]:
-    """All names in a file, also of entries that are not valid."""
+    """All names in a file, including those of invalid entries."""
     return {entry.name for entry in entries if entry.name}

@@ -67,7 +67,7 @@ def lines_of_csv(text: str) -> Iterator[TaskLine]:
 
 
 def with_defaults(line: TaskLine, defaults: Mapping[str, Any]) -> TaskLine:
-    """A task with the values of options for the fields that it omits; tags are added to its own."""
+    """A task with omitted fields filled in from options; their tags are added to its own."""
     if line.fault:
         return line
     fields = {**defaults, **line.fields}
@@ -75,7 +75,7 @@ def with_defaults(line: TaskLine, defaults: Mapping[str, Any]) -> TaskLine:
     if isinstance(tags, dict) and "tags" in defaults:
         fields["tags"] = {**defaults["tags"], **tags}
     if {"due_at", "delay_seconds"} & set(line.fields):
-        # Its own due time in place of that of the options.
+        # The line's own due time overrides the one from options.
         fields = {name: value for name, value in fields.items() if name in line.fields or name not in _DUE}
     if "type" not in fields:
         return replace(line, fault="type: is required: write it, or give TYPE")

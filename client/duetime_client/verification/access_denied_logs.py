@@ -17,10 +17,10 @@ _MOST_PAGES = 20
 
 
 def denied_grants(stack: str, since_ms: int) -> Finding:
-    """The calls that the functions of a stack were denied, by their logs.
+    """The access-denied errors in the logs of a stack's functions.
 
     Args:
-        stack: its name; empty to leave this out.
+        stack: its name; empty to skip this check.
         since_ms: where to start reading.
     """
     if not stack:

@@ -1,4 +1,4 @@
-"""A check of a verification: what it creates, and what it finds."""
+"""The interface of a check: it creates tasks, observes them and reports findings."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
 
 
 class Check(ABC):
-    """One of the things that a verification checks.
+    """One check of a verification.
 
     Attributes:
-        name: of its progress bar, and the group of its tasks.
+        name: label of its progress bar, and group of its tasks.
     """
 
     name: str
 
     @abstractmethod
     def start(self, session: Session) -> None:
-        """Create what it needs."""
+        """Create the tasks of the check."""
 
     def observe(self, session: Session) -> None:  # noqa: B027 - most have nothing to do
         """Take part while the tasks run; called about once a second."""
 
     @abstractmethod
     def findings(self, session: Session) -> Sequence[Finding]:
-        """What it found, at the end."""
+        """The findings, once all tasks have ended."""
 
 
 def at(moment_ms: int) -> datetime:

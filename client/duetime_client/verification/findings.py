@@ -34,7 +34,7 @@ class Finding:
     """The result of a verification for one guarantee.
 
     Attributes:
-        figure: what was measured, as text.
+        figure: the measured value, as text.
         guaranteed: the limit.
         values: the same for programs.
     """
@@ -73,13 +73,13 @@ def unmeasured(guarantee: str, why: str) -> Finding:
 
 
 def judged(guarantee: str, wrong: Collection[str], of: int, what: str, guaranteed: str = "none") -> Finding:
-    """A guarantee that holds if it holds for each item.
+    """A finding for a guarantee that must hold for each item.
 
     Args:
         guarantee: its name.
         wrong: the items that violate it.
         of: the number of items.
-        what: what the violating items are.
+        what: the noun for violating items.
         guaranteed: the limit.
     """
     if not of:
@@ -98,7 +98,7 @@ def lost(executions: Sequence[Execution]) -> Finding:
 
 
 def wrong_outcomes(executions: Sequence[Execution]) -> Finding:
-    """Each task has the outcome that its target's responses lead to."""
+    """Each task has the outcome expected from its target's responses."""
     ended = [each for each in executions if each.state in TERMINAL]
     wrong = [f"{each.task_id} ({each.state})" for each in ended if each.state != each.expected]
     return judged("each task has its one outcome", wrong, len(ended), "ended otherwise")
@@ -132,7 +132,7 @@ def on_time(guarantee: str, executions: Sequence[Execution], limits: Limits) -> 
 
 
 def _percentile(ranked: Sequence[float], percent: int) -> float:
-    """By nearest rank, so that it is a value that was measured."""
+    """A percentile by nearest rank, which is always a measured value."""
     return ranked[max(0, -(-len(ranked) * percent // 100) - 1)]
 
 
@@ -177,7 +177,7 @@ def _follows(executions: Mapping[str, Execution], parent: str, child: str) -> bo
 
 
 def recurring(expected_ms: Collection[int], executions: Sequence[Execution]) -> Finding:
-    """Each occurrence of a schedule runs once, and nothing else does."""
+    """Each occurrence of a schedule runs exactly once, and nothing else runs."""
     ran = Counter(each.due_ms for each in executions if each.state == "succeeded")
     wrong = [f"{at} missed" for at in set(expected_ms) - ran.keys()]
     wrong += [f"{at} not of the schedule" for at in ran.keys() - set(expected_ms)]
@@ -188,7 +188,7 @@ def recurring(expected_ms: Collection[int], executions: Sequence[Execution]) -> 
 
 
 def pulled(ids: Collection[str], seen: Mapping[str, int]) -> Finding:
-    """Each task of a pulled type is leased once, as counted by this machine, which leases them."""
+    """Each task of a pulled type is leased once, as counted by this machine."""
     wrong = [f"{each} ({seen.get(each, 0)})" for each in ids if seen.get(each, 0) != 1]
     return judged("a pulled task is leased once", wrong, len(ids), "not leased once")
 

@@ -1,4 +1,4 @@
-"""The tasks of one verification: created under one tag, followed until they end, and cancelled in the end."""
+"""The tasks of one verification: created with one tag, followed until they end, and cleaned up."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Followed:
     """A task of a verification.
 
     Attributes:
-        group: what it was created for.
+        group: the check it was created for.
         expected: the state that it should end in, after how many attempts.
     """
 
@@ -40,7 +40,7 @@ class Followed:
 
 @dataclass
 class Session:
-    """The tasks of a verification, and what is known of them.
+    """The tasks of a verification, and their last known states.
 
     Attributes:
         followed: by id.
@@ -59,7 +59,7 @@ class Session:
 
     @property
     def tags(self) -> dict[str, str]:
-        """Of every task."""
+        """The tags of every task."""
         return {TAG: self.run_id}
 
     def now_ms(self) -> int:
@@ -143,7 +143,7 @@ class Session:
         with _error_recorder(left, f"tasks with the tag {TAG}:{self.run_id}"):
             for _ in self.client.tasks.cancel_by_filter({"tags": self.tags}, force=True):
                 pass
-        # The list of an owner's tasks is a moment behind, so tasks that were just created are cancelled by id.
+        # The list of an owner's tasks is eventually consistent, so tasks just created are cancelled by id.
         for task_id in self.open():
             with suppress(ClientError):
                 self.client.tasks.cancel(task_id, force=True)
@@ -152,7 +152,7 @@ class Session:
 
 @contextmanager
 def _error_recorder(errors: list[str], subject: str) -> Iterator[None]:
-    """Continue after an error of the client, and add it to a list."""
+    """Record a client error in a list, and continue."""
     try:
         yield
     except ClientError as error:

@@ -79,7 +79,7 @@ class RetriedTasks(Check):
             session.create(self.name, [task], attempts=fails + 1)
 
     def findings(self, session: Session) -> Sequence[Finding]:
-        """Whether they succeeded after so many attempts."""
+        """Whether they succeeded after the expected number of attempts."""
         return [assertions.retried(session.executions(self.name))]
 
 

@@ -55,7 +55,7 @@ def run(
 
 
 def _observe(session: Session, checks: Sequence[Check]) -> None:
-    """Read what is open; what cannot be read now is read next time."""
+    """Read open tasks; those that cannot be read now are read next time."""
     try:
         for check in checks:
             check.observe(session)
@@ -65,7 +65,7 @@ def _observe(session: Session, checks: Sequence[Check]) -> None:
 
 
 def judge(session: Session, plan: Plan, checks: Sequence[Check]) -> list[Finding]:
-    """The findings of all checks, and of all tasks together."""
+    """The findings of each check, and of all tasks together."""
     everything = session.executions()
     results = session.results()
     cost = [attempt.cost_dollars or 0.0 for attempts in session.attempts.values() for attempt in attempts]

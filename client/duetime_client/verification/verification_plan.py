@@ -10,15 +10,15 @@ PROBE = "duetime.probe"
 LEAD_SECONDS = 5.0
 """How long before their due times tasks are created: long enough to create all of them."""
 TRIGGER_LEAD_SECONDS = 300.0
-"""A task that is due so far ahead is sent by the trigger, not by the API that creates it."""
+"""A task due at least this far ahead is dispatched by the trigger, not by the API."""
 _DOLLARS_PER_TASK = 5e-5
-"""Six write units, six requests to SQS, four invocations, 2.5 GB-seconds: a task in a batch of its own."""
+"""Six write units, six SQS requests, four invocations, 2.5 GB-seconds: a task that is alone in its batch."""
 _DOLLARS_PER_REQUEST = 2.5e-6
 """A request to the HTTP API, and 100 ms of the function behind it."""
 _DOLLARS_PER_TOPOLOGY = 5e-4
 """A dozen state transitions, and twenty write units."""
 _END_SECONDS = 20
-"""To read every task once more."""
+"""Seconds to read every task once more."""
 _REQUESTS_PER_TASK = 5
 """One creation, two readings, and a last one with the attempts."""
 
@@ -33,7 +33,7 @@ class Limits:
 
     @classmethod
     def of(cls, most_ms: float | None) -> Limits:
-        """The guaranteed limits, or another one instead of all three."""
+        """The guaranteed limits, or one value that replaces all three."""
         return cls() if most_ms is None else cls(most_ms, most_ms, most_ms)
 
 
@@ -42,12 +42,12 @@ class Plan:
     """How many tasks of each kind.
 
     Attributes:
-        tasks: that are due one after the other over `seconds`.
-        late_tasks: the same, so far ahead that the trigger sends them; 0 to leave this out.
+        tasks: number of tasks due one after another over `seconds`.
+        late_tasks: number of tasks due far enough ahead that the trigger sends them; 0 to skip.
         occurrences: of a schedule that runs every `period_seconds`.
         cancelled, locked, pulled: tasks that are cancelled, that name one lock, and that this machine leases.
-        pulled_type: a pulled type that no other worker leases meanwhile; empty to leave this out.
-        http_url: an endpoint that responds with 2xx; empty to leave this out.
+        pulled_type: a pulled type that no other worker leases meanwhile; empty to skip.
+        http_url: an endpoint that responds with 2xx; empty to skip.
         patience_seconds: how long after its due time a task that has not ended is lost.
     """
 
@@ -66,7 +66,7 @@ class Plan:
 
     @property
     def total(self) -> int:
-        """How many tasks it creates, a topology's nodes included."""
+        """The number of tasks that it creates, including a topology's nodes."""
         pulled, http = self.pulled * bool(self.pulled_type), bool(self.http_url)
         return self.tasks + self.late_tasks + self.occurrences + self.cancelled + self.locked + pulled + http + 7
 

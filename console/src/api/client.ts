@@ -1,11 +1,11 @@
-/** Requests to the API. It lies beside the console, under the same origin: `../v1`. */
+/** Requests to the API, which has the console's origin: `../v1`. */
 import { signal } from "@preact/signals";
 import { setServerClock } from "../time";
 import type { Problem } from "./types";
 
 const ROOT = new URL("../", document.baseURI);
 
-/** An answer that is a problem, in the API's own words, or no answer at all. */
+/** An error response in the API's own words, or no response. */
 export class ApiProblem extends Error {
   constructor(
     readonly status: number,
@@ -24,16 +24,16 @@ export interface Call {
   path: string;
   body?: unknown;
   headers?: Record<string, string>;
-  /** The same as a command, where there is one. */
+  /** The equivalent command, if there is one. */
   command?: string;
 }
 
-/** The latest request that changed something: pages show how to repeat it. */
+/** The latest change request; pages show how to repeat it. */
 export const lastCall = signal<Call | null>(null);
 
-/** A bearer token, on deployments that ask for one; it is kept in memory only, and lost with the page. */
+/** The bearer token, for deployments that require one; kept in memory only, until the page is closed. */
 export const token = signal("");
-/** Whether the API has asked for a token. */
+/** Whether the API requires a token. */
 export const tokenWanted = signal(false);
 
 export const url = (path: string): string => new URL(path.replace(/^\//, ""), ROOT).href;
@@ -41,10 +41,10 @@ export const url = (path: string): string => new URL(path.replace(/^\//, ""), RO
 const known = new Map<string, { etag: string; data: unknown }>();
 const MOST_KNOWN = 60;
 
-/** The version of what was read last from a path, to change only that. */
+/** The version last read from a path, for conditional changes. */
 export const etagOf = (path: string): string | undefined => known.get(path)?.etag;
 
-/** Read something. What has not changed since it was read last is the same object as then. */
+/** GET a resource. If it is unchanged, the same object is returned as before. */
 export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   const before = known.get(path);
   const response = await send(path, { headers: before ? { "If-None-Match": before.etag } : {}, signal: signal ?? null });
@@ -60,10 +60,10 @@ export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   return data;
 }
 
-/** The key of a request that may be sent again: what it creates is created once. */
+/** The idempotency key of a request, so that a retry creates nothing twice. */
 export const newKey = (): string => crypto.getRandomValues(new Uint32Array(4)).join("-");
 
-/** Change something. */
+/** Send a request that changes something. */
 export async function change<T>(call: Call): Promise<T> {
   const headers: Record<string, string> = { ...call.headers };
   if (call.body !== undefined) headers["Content-Type"] = "application/json";
@@ -74,7 +74,7 @@ export async function change<T>(call: Call): Promise<T> {
   return data;
 }
 
-/** Ask something that changes nothing, but needs a body: a preview, a dry run, a ticket. */
+/** Send a read-only request with a body: a preview, a dry run, a ticket. */
 export async function ask<T>(path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
   const headers: Record<string, string> = body === undefined ? {} : { "Content-Type": "application/json" };
   const text = body === undefined ? null : JSON.stringify(body);
@@ -86,11 +86,11 @@ async function send(path: string, options: RequestInit): Promise<Response> {
   if (token.value) headers["Authorization"] = `Bearer ${token.value}`;
   let response: Response;
   try {
-    // The API's ETags are asked for explicitly: the browser's own cache would hide a 304.
+    // ETags are sent explicitly, because the browser's own cache would hide a 304.
     response = await fetch(url(path), { ...options, headers, cache: "no-store" });
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new ApiProblem(0, "unreachable", "The API cannot be reached", "No answer came. It is asked again by itself.");
+    throw new ApiProblem(0, "unreachable", "The API cannot be reached", "No response. The request is retried automatically.");
   }
   setServerClock(response.headers.get("Date"));
   if (response.status === 401) tokenWanted.value = true;
@@ -108,7 +108,7 @@ async function problem(response: Response): Promise<ApiProblem> {
   try {
     said = (await response.json()) as typeof said;
   } catch {
-    // A proxy answers in HTML: the status says enough.
+    // A proxy responds in HTML; the status is enough.
   }
   return new ApiProblem(
     response.status,
@@ -122,7 +122,7 @@ async function problem(response: Response): Promise<ApiProblem> {
 
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** A call as a command line of curl. */
+/** A call as a curl command line. */
 export function curl(call: Call): string {
   const parts = ["curl", ...(call.method === "GET" ? [] : ["-X", call.method]), quoted(url(call.path))];
   const headers = { ...call.headers, ...(call.body === undefined ? {} : { "Content-Type": "application/json" }) };
@@ -131,6 +131,6 @@ export function curl(call: Call): string {
   return parts.join(" ");
 }
 
-/** A command of the `duetime` command line, with its arguments quoted where they must be. */
+/** A `duetime` command, with arguments quoted where necessary. */
 export const command = (...words: string[]): string =>
   ["duetime", ...words.map((word) => (/^[\w.:/@=+-]+$/.test(word) ? word : quoted(word)))].join(" ");

@@ -1,10 +1,10 @@
-/** Live updates: a WebSocket that says what has changed. REST stays the truth; without a connection pages re-read. */
+/** Live updates over a WebSocket. REST remains the source of truth; without a connection pages poll. */
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { ask } from "./client";
 import type { TaskState, WatchTicket } from "./types";
 
-/** A task as it is pushed: see `WatchedTask` of the AsyncAPI document. */
+/** A pushed task; see `WatchedTask` in the AsyncAPI document. */
 export interface WatchedTask {
   id: string;
   type: string;
@@ -20,7 +20,7 @@ export interface WatchedTask {
   error: { type: string; message: string } | null;
   schedule: string | null;
   topology: string | null;
-  /** Its name in that topology. */
+  /** Its node name in that topology. */
   node: string | null;
   version: number;
 }
@@ -31,7 +31,7 @@ export interface Change {
   refs: string[];
   left: string[];
   item: WatchedTask | null;
-  /** How it is when the subscription begins: a page that has read it later knows this already. */
+  /** The state at the start of the subscription; a page that read it later already has it. */
   isSnapshot?: boolean;
 }
 
@@ -44,7 +44,7 @@ interface Subscription {
 
 export type LiveState = "live" | "connecting" | "offline";
 export const liveState = signal<LiveState>("connecting");
-/** What is called when something may have been missed. */
+/** Callbacks for possibly missed changes. */
 export const rereads = new Set<() => void>();
 
 const PING_EVERY = 5 * 60_000;
@@ -61,7 +61,7 @@ let timers: number[] = [];
 let retry = 0;
 let pending = new Set<string>();
 
-/** Be called with each change of a topic, as long as the component is shown. */
+/** Call back on each change of a topic while the component is mounted. */
 export function useLive(topic: string | null, changed: (change: Change) => void, filter?: Record<string, unknown>): void {
   const key = JSON.stringify([topic, filter]);
   useEffect(() => {
@@ -104,7 +104,7 @@ function open(address: string): void {
     for (const { ref, topic, filter } of subscriptions.values()) say({ do: "subscribe", ref, topic, filter });
     timers = [
       window.setInterval(() => say({ do: "ping" }), PING_EVERY),
-      // API Gateway ends every connection after two hours: it is renewed before.
+      // API Gateway closes every connection after two hours; it is renewed earlier.
       window.setTimeout(() => mine.close(), LIFE),
     ];
     if (again) reread();
@@ -131,13 +131,13 @@ function take(frame: Frame): void {
   if (frame.kind === "stale") reread();
   if (frame.kind === "snapshot") begin(frame);
   if (frame.kind !== "change" || !frame.changes) return;
-  // All that comes before the next picture is applied at once.
+  // All changes before the next frame are applied together.
   if (waiting.length === 0) setTimeout(apply, 100);
   waiting.push(...frame.changes);
 }
 
 function begin({ ref = "", version = 0, item }: Frame): void {
-  // Only from then on is every change pushed; what changed between the page's own reading and now is in the snapshot.
+  // Changes are pushed only from now on; the snapshot contains those since the page's own reading.
   if (pending.delete(ref) && !pending.size) liveState.value = "live";
   if (item) subscriptions.get(ref)?.changed({ id: item.id, version, refs: [ref], left: [], item, isSnapshot: true });
 }

@@ -1,9 +1,8 @@
 /**
- * A list that is read on by itself.
+ * A list that continues reading by itself.
  *
- * A page of a list covers a limited number of records: it may be short, or empty, and still have a next one. So a list
- * is read page after page until it has as many entries as are shown, or was read to its end; only then is it known what
- * it does not have.
+ * A page of a list covers a limited number of records: it may be short, or empty, and still have a next one. So pages
+ * are read until there are enough entries to show, or the list ends; only then is it known which entries do not exist.
  */
 import { useSignal, type ReadonlySignal } from "@preact/signals";
 import { useCallback, useEffect, useRef } from "preact/hooks";
@@ -13,7 +12,7 @@ import { rereads } from "./live";
 import type { Summary, TaskState } from "./types";
 
 const EVERY_MS = 30_000;
-/** What took several pages is read again only after this many times as long as it took. */
+/** A list of several pages is re-read only after this multiple of its reading time. */
 const REST_PER_WORK = 30;
 
 interface AnyPage {
@@ -21,50 +20,50 @@ interface AnyPage {
   applied?: object;
 }
 
-/** What lists of tasks say besides of how far they were read. */
+/** Progress fields of task lists. */
 interface Examined {
   examined?: number;
   examined_to?: string | null;
 }
 
-/** What was read of a list so far. */
+/** The part of a list read so far. */
 export interface Found<P, E> {
   entries: readonly E[];
-  /** The first page, for what it says besides its entries. */
+  /** The first page, for its other fields. */
   page: P;
   pages: number;
-  /** How many records were looked at: entries, where a list does not say. */
+  /** The number of records scanned; the number of entries if the list does not report it. */
   examined: number;
-  /** The due time of the record that was looked at last; null where a list does not say, and at its end. */
+  /** The due time of the last record scanned; null at the end of the list or if not reported. */
   examinedTo: string | null;
-  /** Goes on with the list; null if it was read to its end. */
+  /** Continues the list; null at its end. */
   token: string | null;
-  /** Whether it has as much as was wanted, or all there is: what is not in it is not there, or comes later. */
+  /** Whether it has enough entries or reached the end; missing entries do not exist or come later. */
   isKnown: boolean;
-  /** When reading began, by the server's clock. */
+  /** When reading started, by the server's clock. */
   at: number;
 }
 
 export interface Reading<P, E> {
-  /** What was found last; while it is read again, it stays until that has come to its end. */
+  /** The last result; kept during a re-read until that completes. */
   found: ReadonlySignal<Found<P, E> | null>;
-  /** How far the reading is that goes on now; null if none does. */
+  /** The progress of the current reading; null if there is none. */
   going: ReadonlySignal<Found<P, E> | null>;
   problem: ReadonlySignal<ApiProblem | null>;
-  /** Read it anew; says whether that came to its end. */
+  /** Read it again; resolves to whether that completed. */
   reload: () => Promise<boolean>;
-  /** Read it anew unless it was read lately: what takes several pages is not read for each change. */
+  /** Read it again unless that was done recently; lists of several pages are not re-read on every change. */
   refresh: () => void;
   stop: () => void;
-  /** Go on where it was stopped. */
+  /** Continue where it was stopped. */
   readOn: () => void;
 }
 
 export interface Wanted<P, E> {
   entries: (page: P) => readonly E[];
-  /** As soon as there are so many, no further page is read. */
+  /** Stop after this many entries. */
   enough: number;
-  /** Which entries count for that; all of them if left out. */
+  /** Which entries count; all by default. */
   counts?: (entry: E) => boolean;
 }
 
@@ -85,7 +84,7 @@ export function useReading<P extends AnyPage, E>(path: string | null, wanted: Wa
       const mine = (current.current = new AbortController());
       const began = now.peek();
       const started = performance.now();
-      // The first rows are shown as they come; those of a list that was read before stay until all is there.
+      // The first rows are shown as they arrive; the rows of an earlier reading stay until the new one completes.
       const shows = found.peek() === null || before !== null;
       let read = before;
       try {
@@ -113,7 +112,7 @@ export function useReading<P extends AnyPage, E>(path: string | null, wanted: Wa
   const stop = useCallback(() => {
     current.current?.abort();
     current.current = null;
-    // What was read until now is all that is known.
+    // Only the entries read so far are known.
     if (going.peek()) found.value = going.peek();
     going.value = null;
     restsUntil.current = Infinity;
@@ -124,7 +123,7 @@ export function useReading<P extends AnyPage, E>(path: string | null, wanted: Wa
   }, [run]);
 
   useEffect(() => {
-    // The page of another subject must not show this one's content.
+    // The page of another resource must not show this content.
     found.value = null;
     going.value = null;
     problem.value = null;
@@ -142,7 +141,7 @@ export function useReading<P extends AnyPage, E>(path: string | null, wanted: Wa
     };
   }, [path, run, refresh]);
 
-  // More may be wanted than when it was read.
+  // More entries may be needed than before.
   useEffect(() => {
     const read = found.peek();
     if (read?.token && !read.isKnown && going.peek() === null && restsUntil.current < Infinity && !problem.peek()) void run(read);
@@ -168,7 +167,7 @@ function joined<P extends AnyPage, E>(before: Found<P, E> | null, page: P, { ent
   };
 }
 
-/** How many tasks are in some states by the summary; null if it does not count all of them. */
+/** The number of tasks in some states by the summary; null if it does not count all of them. */
 export function countOf(summary: Summary | null, states: readonly TaskState[]): number | null {
   return summary?.is_complete ? states.reduce((sum, state) => sum + (summary.states[state] ?? 0), 0) : null;
 }

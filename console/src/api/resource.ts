@@ -1,4 +1,4 @@
-/** What a page shows of the API: read once, then again every 30 seconds, on focus, and when live updates ask for it. */
+/** An API resource shown by a page; re-read every 30 seconds, on focus, and on live updates. */
 import { useSignal, type ReadonlySignal } from "@preact/signals";
 import { useCallback, useEffect, useRef } from "preact/hooks";
 import { ApiProblem, get } from "./client";
@@ -7,13 +7,13 @@ import { rereads } from "./live";
 const EVERY = 30_000;
 
 export interface Resource<T> {
-  /** What was read last; the old content stays while new content is read, or cannot be. */
+  /** The last content; kept while new content is loading or cannot be loaded. */
   data: ReadonlySignal<T | null>;
   problem: ReadonlySignal<ApiProblem | null>;
   loading: ReadonlySignal<boolean>;
-  /** Read it anew; says whether that came to its end. */
+  /** Read it again; resolves to whether that completed. */
   reload: () => Promise<boolean>;
-  /** Show something else instead, such as a newer version that was pushed. */
+  /** Replace the content, for example by a newer pushed version. */
   set: (data: T) => void;
 }
 
@@ -43,7 +43,7 @@ export function useResource<T>(path: string | null): Resource<T> {
   }, [path]);
 
   useEffect(() => {
-    // The page of another subject must not show this one's content.
+    // The page of another resource must not show this content.
     data.value = null;
     problem.value = null;
     void reload();

@@ -1,8 +1,8 @@
 /**
- * Signing in by OpenID Connect: the code flow with PKCE, for a public client.
+ * Sign-in with OpenID Connect: the code flow with PKCE, for a public client.
  *
- * Tokens are kept in memory only. What must survive the way to the identity provider and back (a state, a nonce, PKCE's
- * verifier, and the page that was open) is in this tab's session storage until the way back, and is taken out there.
+ * Tokens are kept in memory only. Values that must survive the redirect to the identity provider (state, nonce, PKCE
+ * verifier and the open page) are kept in this tab's session storage and removed on return.
  */
 import { signal } from "@preact/signals";
 import { navigate } from "../router";
@@ -37,9 +37,9 @@ type Claims = { iss?: string; aud?: string | string[]; client_id?: string; nonce
 const PENDING = "duetime.sign-in";
 const BYTES = 32;
 
-/** The identity provider of this deployment; null where there is none, or before it is known. */
+/** The identity provider of this deployment; null if there is none or it is not yet known. */
 export const provider = signal<Provider | null>(null);
-/** Why signing in has failed, in words. */
+/** Why signing in failed, as text. */
 export const signInFault = signal("");
 
 const LEAST_LIFE = 10_000;
@@ -47,13 +47,13 @@ const LEAST_LIFE = 10_000;
 let refreshToken = "";
 let renewedAt = 0;
 
-/** Read how to sign in, and if the identity provider has just sent the viewer back, take the token. */
+/** Read the sign-in settings, and get the token if the identity provider has just redirected back. */
 export async function prepareSignIn(): Promise<void> {
   try {
     const config = (await (await fetch("config.json")).json()) as { sign_in: Provider | null };
     provider.value = config.sign_in;
   } catch {
-    // Without it the page asks for a token.
+    // Without it, the page prompts for a token.
   }
   const answer = new URLSearchParams(location.search);
   if (!answer.has("state")) return;
@@ -65,12 +65,12 @@ export async function prepareSignIn(): Promise<void> {
     if (!code) throw new Error(answer.get("error_description") ?? answer.get("error") ?? "there was no code");
     await exchange(provider.value, { grant_type: "authorization_code", code, redirect_uri: redirectUri(), code_verifier: pending.verifier }, pending.nonce);
   } catch (error) {
-    signInFault.value = `Signing in has failed: ${(error as Error).message}.`;
+    signInFault.value = `Sign-in failed: ${(error as Error).message}.`;
     tokenWanted.value = true;
   }
 }
 
-/** Go to the identity provider; it sends the viewer back to the page that is open now. */
+/** Redirect to the identity provider, which redirects back to the current page. */
 export async function beginSignIn(): Promise<void> {
   if (!provider.value) return;
   try {
@@ -95,10 +95,10 @@ export async function beginSignIn(): Promise<void> {
   }
 }
 
-/** A new token without the viewer, if the identity provider gave something to ask with; says whether it worked. */
+/** Refresh the token without user interaction, if there is a refresh token; resolves to whether it worked. */
 export async function renewToken(): Promise<boolean> {
   const asked = refreshToken;
-  // A token that is refused just after it was renewed would be refused for ever.
+  // A token rejected right after its renewal would always be rejected.
   const isRefused = Date.now() - renewedAt < LEAST_LIFE;
   refreshToken = "";
   if (!asked || !provider.value || isRefused) return false;
@@ -124,13 +124,13 @@ async function exchange(from: Provider, grant: Record<string, string>, nonce?: s
   signInFault.value = "";
 }
 
-/** Whether the gateway will accept a token: it looks at the issuer, and at `aud` or `client_id`. */
+/** Whether the gateway will accept a token, by its issuer and `aud` or `client_id`. */
 function isFor(from: Provider, claims: Claims | null): boolean {
   const named = [claims?.aud ?? claims?.client_id ?? []].flat();
   return claims?.iss === from.issuer && named.some((each) => from.audience.includes(each));
 }
 
-/** The claims of a token that has come over TLS from the identity provider itself: the gateway verifies its signature. */
+/** The claims of a token received over TLS from the identity provider; the gateway verifies the signature. */
 function claimsOf(jwt: string | undefined): Claims | null {
   try {
     const part = (jwt?.split(".")[1] ?? "").replaceAll("-", "+").replaceAll("_", "/");
@@ -146,7 +146,7 @@ async function discover(from: Provider): Promise<Endpoints> {
   return (await response.json()) as Endpoints;
 }
 
-/** The console's own address, without what is shown: it is registered at the identity provider. */
+/** The console's address without the fragment, as registered at the identity provider. */
 const redirectUri = (): string => `${location.origin}${location.pathname}`;
 
 function takePending(): Pending | null {

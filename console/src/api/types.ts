@@ -1,4 +1,4 @@
-/** The API's types, by their short names. `schema.d.ts` is generated from the OpenAPI document by `npm run types`. */
+/** Short names of the API's types. `schema.d.ts` is generated from the OpenAPI document by `npm run types`. */
 import type { components } from "./schema";
 
 type Schemas = components["schemas"];

@@ -1,4 +1,4 @@
-/** An action that changes something: its dialog asks for a reason, and says what the API said. */
+/** An action with a dialog for the reason, which shows the API's response. */
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { ApiProblem, change, type Call } from "../api/client";
@@ -7,9 +7,9 @@ import { Dialog } from "./dialog";
 
 export interface Action {
   title: string;
-  /** What will happen, in a sentence. */
+  /** A sentence that describes the effect. */
   text: string;
-  /** The word on the button. */
+  /** The label of the button. */
   verb: string;
   danger?: boolean;
   /** Whether a reason can be given. */
@@ -18,7 +18,7 @@ export interface Action {
   more?: ComponentChildren;
 }
 
-/** Send a request; while it is under way, and when it fails, `state` says so. */
+/** Send a request; `state` shows progress and failure. */
 export function useSending() {
   const busy = useSignal(false);
   const problem = useSignal<ApiProblem | null>(null);
@@ -54,7 +54,7 @@ export function ActionDialog({ action, close, done }: { action: Action; close: (
         <p>{action.text}</p>
         {action.more}
         {action.reason && (
-          <Field label="Reason" hint="For people: it is shown with the action. Optional.">
+          <Field label="Reason" hint="Optional. Shown with the action.">
             <input value={reason.value} maxLength={200} onInput={(event) => (reason.value = event.currentTarget.value)} autofocus />
           </Field>
         )}

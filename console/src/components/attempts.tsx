@@ -1,4 +1,4 @@
-/** The attempts of a task as a waterfall: waits and runs on one time axis, with the retry that is to come. */
+/** The attempts of a task as a waterfall: waits and runs on one time axis, with the next retry. */
 import type { Attempt, Task } from "../api/types";
 import { dollars } from "../money";
 import { duration, now } from "../time";
@@ -39,7 +39,7 @@ export function Attempts({ task, attempts }: { task: Task; attempts: readonly At
         Attempts <span class="muted">{task.attempt} of {task.retry.max_attempts}</span>
         {cost > 0 && <span class="muted" title="Estimated, by assumed public prices"> · {dollars(cost)}</span>}
       </h2>
-      {rows.length === 0 && <p class="muted">None yet. The first is planned for <Time at={task.next_at ?? task.due_at} />.</p>}
+      {rows.length === 0 && <p class="muted">No attempts yet. The first is planned for <Time at={task.next_at ?? task.due_at} />.</p>}
       <ol class="waterfall">
         {rows.map((row) => (
           <li key={`${row.label}-${row.attempt?.fence ?? row.kind}`}>

@@ -1,4 +1,4 @@
-/** Backfills of a schedule: the occurrences of a past period run again, at a pace. What it would run is shown first. */
+/** Backfills of a schedule: runs of a past period at a limited rate, with a preview first. */
 import { useSignal } from "@preact/signals";
 import { command } from "../api/client";
 import type { Backfill, Schedule } from "../api/types";
@@ -41,7 +41,7 @@ export function BackfillForm({ schedule, close, done }: { schedule: Schedule; cl
           <Text label="To" value={before.value} set={(text) => (before.value = text)} required hint="Exclusive, not in the future." />
           <Text label="Runs a minute" value={pace.value} set={(text) => (pace.value = text)} required number />
           <label>
-            <input type="checkbox" checked={again.value} onChange={(event) => (again.value = event.currentTarget.checked)} /> Run again what has a run
+            <input type="checkbox" checked={again.value} onChange={(event) => (again.value = event.currentTarget.checked)} /> Also rerun occurrences that have a run
           </label>
           <label>
             <input type="checkbox" checked={inTurn.value} onChange={(event) => (inTurn.value = event.currentTarget.checked)} /> One run at a time
@@ -65,7 +65,7 @@ export function BackfillForm({ schedule, close, done }: { schedule: Schedule; cl
 const iso = (at: number): string => new Date(at).toISOString().replace(".000Z", "Z");
 const isTime = (text: string): boolean => /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(text) && !Number.isNaN(Date.parse(text));
 
-/** The occurrences of a period by the schedule's timing as it is now: a preview that begins there. */
+/** The occurrences of a period by the schedule's current timing, from a preview. */
 function Period({ schedule, after, before, pace }: { schedule: Schedule; after: string; before: string; pace: number }) {
   const isPeriod = isTime(after) && isTime(before) && Date.parse(after) < Date.parse(before);
   const { preview, fault } = usePreview(isPeriod ? previewOf(schedule, after) : null);
@@ -90,11 +90,11 @@ function Period({ schedule, after, before, pace }: { schedule: Schedule; after: 
   );
 }
 
-/** A schedule's timing as a request for a preview from a time on. */
+/** A schedule's timing as a preview request from a given time. */
 function previewOf(schedule: Schedule, from: string): Record<string, unknown> {
   const { cron, rate, interval, dates, timezone, dst_gap, dst_fold, calendars, on_excluded, end_at } = schedule;
   const dialect = cron ? { dialect: schedule.dialect } : {};
-  // What is counted from a start is counted from the schedule's own.
+  // Intervals are counted from the schedule's own start.
   const start_at = schedule.start_at ?? (rate || interval ? schedule.created_at : null);
   return { cron, rate, interval, dates, ...dialect, timezone, dst_gap, dst_fold, calendars, on_excluded, start_at, end_at, from, count: SHOWN };
 }
@@ -145,7 +145,7 @@ export function Backfills({ schedule, done }: { schedule: Schedule; done: () => 
         <ActionDialog
           action={{
             title: "Cancel the backfill",
-            text: "Tasks that it has created still run; no more are created.",
+            text: "Tasks already created still run; no more are created.",
             verb: "Cancel the backfill",
             danger: true,
             call: () => ({ method: "DELETE", path: `${path}/${encodeURIComponent(chosen.id)}`, command: command("schedules", "backfills", "cancel", schedule.name, chosen.id) }),

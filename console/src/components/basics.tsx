@@ -6,7 +6,7 @@ import type { ApiProblem } from "../api/client";
 import { setQuery } from "../router";
 import { duration, relativeTime, shortTime, zonedTime } from "../time";
 
-/** A state in words, with a colour and a mark. */
+/** A state as text, with a colour and a mark. */
 export function StateChip({ state }: { state: string }) {
   return (
     <span class={`chip state-${state}`}>
@@ -16,7 +16,7 @@ export function StateChip({ state }: { state: string }) {
   );
 }
 
-/** A time with its zone; `short` where a heading names the zone already. */
+/** A time with its zone; `short` omits the zone where a heading shows it. */
 export function Time({ at, short, zone }: { at: string | null | undefined; short?: boolean; zone?: string }) {
   if (!at) return <span class="muted">–</span>;
   return (
@@ -26,7 +26,7 @@ export function Time({ at, short, zone }: { at: string | null | undefined; short
   );
 }
 
-/** How long ago, or until when; it changes as time goes by. */
+/** The distance from now, updated continuously. */
 export function Relative({ at }: { at: string | null | undefined }) {
   if (!at) return null;
   return (
@@ -40,7 +40,7 @@ export function Took({ ms }: { ms: number | null | undefined }) {
   return ms === null || ms === undefined ? <span class="muted">–</span> : <span>{duration(ms)}</span>;
 }
 
-/** A button that copies a text, also where the page is served without encryption. */
+/** A button that copies text, even on pages without HTTPS. */
 export function Copy({ text, label = "Copy" }: { text: string; label?: string }) {
   const done = useSignal(false);
   const copy = async () => {
@@ -64,7 +64,7 @@ export function Copy({ text, label = "Copy" }: { text: string; label?: string })
   );
 }
 
-/** JSON as text, folded if it is long. */
+/** JSON as text, collapsed if long. */
 export function JsonView({ value, label }: { value: unknown; label: string }) {
   const isExpanded = useSignal(false);
   const text = JSON.stringify(value, null, 2) ?? "null";
@@ -88,7 +88,7 @@ export function JsonView({ value, label }: { value: unknown; label: string }) {
 
 const MOST_SHOWN = 4000;
 
-/** What the API said is wrong, with its code and the fields that it names. */
+/** The API's error with its code and fields. */
 export function ProblemBox({ problem, retry }: { problem: ApiProblem; retry?: () => void }) {
   return (
     <div class="problem" role="alert">
@@ -112,7 +112,7 @@ export function ProblemBox({ problem, retry }: { problem: ApiProblem; retry?: ()
   );
 }
 
-/** What a page shows when there is nothing: what would be there, and how it gets there. */
+/** The empty state of a page: what it would show, and how to create it. */
 export function Empty({ title, children }: { title: string; children: ComponentChildren }) {
   return (
     <div class="empty">
@@ -122,7 +122,7 @@ export function Empty({ title, children }: { title: string; children: ComponentC
   );
 }
 
-/** A command to type, with a button that copies it. */
+/** A command with a copy button. */
 export function Command({ text }: { text: string }) {
   return (
     <div class="command">
@@ -132,7 +132,7 @@ export function Command({ text }: { text: string }) {
   );
 }
 
-/** A control with its label, which is its name for assistive technology, and a hint, which describes it. */
+/** A control with a label (its accessible name) and a hint (its description). */
 export function Field({ label, children, hint }: { label: string; children: ComponentChildren; hint?: string }) {
   const id = useId();
   const [control, ...others] = toChildArray(children);
@@ -165,7 +165,7 @@ export function Facts({ rows }: { rows: readonly (readonly [string, ComponentChi
   );
 }
 
-/** The button that leads to the next page of a list; nothing on the last one. */
+/** The button for the next page of a list; nothing on the last one. */
 export function Pager({ token }: { token: string | null | undefined }) {
   if (!token) return null;
   return (

@@ -1,4 +1,5 @@
-/** An action on all tasks that match the search: counted first, never without a filter, typed above 100. */
+/** An action on all tasks that match the search: counted first, never without a filter, confirmed by typing above 100.
+ * */
 import { useSignal } from "@preact/signals";
 import { ApiProblem, ask, command } from "../api/client";
 import type { BulkOperation, FilterActionResult } from "../api/types";
@@ -28,7 +29,7 @@ export function BulkMenu({ search, done }: { search: Search; done: () => void })
 
 const OPTIONS: Record<string, string> = { type: "--type", name: "--of-name", due_after: "--due-after", due_before: "--due-before", error_type: "--error-type" };
 
-/** The same as a command, where the command line knows all conditions. */
+/** The equivalent command, if the command line supports all conditions. */
 function commandOf(kind: "cancel" | "retry", filter: Record<string, unknown>, given: { reason: string | undefined; per_second: number | undefined }): { command?: string } {
   const words = kind === "cancel" ? ["tasks", "cancel"] : ["dead-letters", "retry"];
   for (const [name, value] of Object.entries(filter)) {
@@ -80,7 +81,7 @@ function BulkDialog({ kind, search, close, done }: { kind: "cancel" | "retry"; s
     const answer = await send<FilterActionResult | BulkOperation>({ method: "POST", path: `/v1/tasks/${kind}`, body, ...commandOf(kind, filter, given) });
     if (problem.value) return undefined;
     close();
-    // What takes longer continues in the background.
+    // Longer actions continue in the background.
     if (answer && "id" in answer) return navigate(href(["bulk-operations", answer.id]));
     return done();
   };
@@ -109,7 +110,7 @@ function BulkDialog({ kind, search, close, done }: { kind: "cancel" | "retry"; s
           </Field>
         )}
         {found && found.matched > 0 && (
-          <Field label="Tasks a second, at most" hint="Optional: slowly, so that what they call is not flooded.">
+          <Field label="Tasks a second, at most" hint="Optional: limits the rate, to protect the targets.">
             <input type="number" min="0.1" step="any" value={pace.value} onInput={(event) => (pace.value = event.currentTarget.value)} />
           </Field>
         )}

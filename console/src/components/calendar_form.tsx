@@ -1,4 +1,4 @@
-/** Creating a calendar, or replacing one; its days are drawn while one types. */
+/** Creates or replaces a calendar, with a live drawing of its days. */
 import { useSignal } from "@preact/signals";
 import { command, etagOf, type Call } from "../api/client";
 import type { Calendar } from "../api/types";
@@ -24,7 +24,7 @@ interface Values {
 const lines = (text: string): string[] => text.split("\n").flatMap((line) => line.trim() || []);
 const rest = (line: string, words: number): string => line.split(/\s+/).slice(words).join(" ");
 
-/** Text of the fields as a calendar; what a line has too much is its label. */
+/** Parse the fields as a calendar; the rest of a line is its label. */
 function timesOf(values: Values): CalendarTimes {
   return {
     mode: values.mode as Calendar["mode"],
@@ -85,7 +85,7 @@ export function CalendarForm({ calendar, close, done }: { calendar?: Calendar; c
           {!calendar && <Text label="Name" value={name.value} set={(text) => (name.value = text)} required />}
           <Choice label="What it is for" value={values.value.mode} options={MODES} set={(mode) => set({ mode })} />
           <Text label="Time zone" value={values.value.timezone} set={(timezone) => set({ timezone })} required hint="An IANA name." />
-          <Text label="Known until" value={values.value.known_until} set={(known_until) => set({ known_until })} hint="Such as 2028-12-01T00:00:00Z, if later times are not known yet; you are told a month before." />
+          <Text label="Known until" value={values.value.known_until} set={(known_until) => set({ known_until })} hint="Such as 2028-12-01T00:00:00Z, if later times are not known yet; you are notified a month before." />
         </div>
         <fieldset class="checks">
           <legend>Weekdays</legend>
@@ -116,7 +116,7 @@ export function CalendarForm({ calendar, close, done }: { calendar?: Calendar; c
   );
 }
 
-/** A write that neither replaces what somebody else has made, nor what has changed since it was read. */
+/** A conditional write, so that concurrent changes are not overwritten. */
 function callOf(name: string, body: CalendarTimes, calendar?: Calendar): Call {
   const path = `/v1/calendars/${encodeURIComponent(name)}`;
   const etag = calendar && etagOf(path);

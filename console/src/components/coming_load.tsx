@@ -1,4 +1,4 @@
-/** What will run in the next 24 hours: runs of schedules and tasks with a due time, as bars; collisions are marked. */
+/** Load of the next 24 hours: scheduled runs and tasks with a due time, as bars with marked collisions. */
 import type { Found } from "../api/reading";
 import type { Forecast, ListedTask, TaskPage } from "../api/types";
 import { href } from "../router";
@@ -20,7 +20,7 @@ type Waiting = Found<TaskPage, ListedTask> | null;
 
 function barsOf(forecast: Forecast, waiting: Waiting): Bar[] {
   const length = forecast.period_seconds * 1000;
-  // Runs of schedules are in the forecast already.
+  // Scheduled runs are already part of the forecast.
   const due = (waiting?.entries ?? []).filter((task) => !task.schedule).map((task) => Date.parse(task.next_at ?? task.due_at));
   return forecast.periods.map((period) => {
     const start = Date.parse(period.start_at);

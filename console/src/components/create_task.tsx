@@ -1,4 +1,4 @@
-/** Creating a task by a form or as JSON; also "run again", with the old payload to edit. */
+/** Creates a task from a form or JSON; also "run again", with the old payload to edit. */
 import { useSignal } from "@preact/signals";
 import { command, newKey, type Call } from "../api/client";
 import type { Task, TaskCreate } from "../api/types";
@@ -38,23 +38,23 @@ interface Values {
   name: string;
 }
 
-/** The request that the fields ask for, and what in them cannot be read. */
+/** The request for the fields, and errors in them. */
 function requestOf(values: Values, options: OptionValues): { body: TaskCreate; fault: string } {
   const read = parsed(values.payload || "null");
   const { body, fault } = optionBody(options);
   const due = "due_at" in body || "debounce" in body ? {} : { delay_seconds: Number(values.delay) || 0 };
   const asked = { type: values.type, payload: read.value, ...due, ...(values.name ? { name: values.name } : {}), ...body };
-  return { body: asked as TaskCreate, fault: read.fault ? `The payload is no JSON: ${read.fault}` : fault };
+  return { body: asked as TaskCreate, fault: read.fault ? `The payload is not valid JSON: ${read.fault}` : fault };
 }
 
 function Form({ close, created, from }: { close: () => void; created?: (() => void) | undefined; from?: Task | undefined }) {
   const before = JSON.stringify(from?.payload ?? null, null, 2);
   const values = useSignal<Values>({ type: from?.type ?? "", payload: before, delay: "0", name: from?.name ?? "" });
   const options = useSignal(initialOptions(from));
-  /** The request as JSON, once somebody edits it so. */
+  /** The request as JSON, once it is edited as such. */
   const json = useSignal<string | null>(null);
   const fault = useSignal("");
-  // A request that is sent twice, for the answer was lost, creates one task.
+  // A request that is resent after a lost response creates one task.
   const key = useSignal(newKey());
   const { busy, problem, send } = useSending();
   const edited = () => (key.value = newKey());
@@ -66,7 +66,7 @@ function Form({ close, created, from }: { close: () => void; created?: (() => vo
   const read = (): { call: Call; fault: string } => {
     if (json.value !== null) {
       const { value, fault: wrong } = parsed(json.value);
-      return { call: callOf(value as TaskCreate, null, key.value), fault: wrong && `This is no JSON: ${wrong}` };
+      return { call: callOf(value as TaskCreate, null, key.value), fault: wrong && `This is not valid JSON: ${wrong}` };
     }
     const asked = requestOf(values.value, options.value);
     return { call: callOf(asked.body, optionWords(options.value), key.value), fault: asked.fault };

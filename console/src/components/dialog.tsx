@@ -1,4 +1,4 @@
-/** A modal dialog: it closes with Escape, and gives the focus back to where it was. */
+/** A modal dialog: closes on Escape, and restores the focus. */
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 
@@ -14,7 +14,7 @@ export function Dialog({
   wide?: boolean;
 }) {
   const element = useRef<HTMLDialogElement>(null);
-  // Before the next key arrives: whoever types at once types into the dialog.
+  // Synchronously, so that keys typed immediately go to the dialog.
   useLayoutEffect(() => {
     element.current?.showModal();
   }, []);

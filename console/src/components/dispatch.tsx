@@ -1,12 +1,12 @@
-/** The trigger and the queues of all owners: what operators look at when tasks are late. */
+/** The trigger and the queues of all owners, for operators to investigate late tasks. */
 import { useResource } from "../api/resource";
 import type { DeploymentSettings, DispatchStatus } from "../api/types";
 import { Relative, Time } from "./basics";
 
-/** Nothing for those who are no operators. */
+/** Null for users who are not operators. */
 export type Dispatch = DispatchStatus | "reading" | null;
 
-/** How far dispatch has come; it is asked for only by those who may know. */
+/** The state of dispatch; requested only for operators. */
 export function useDispatch(): Dispatch {
   const settings = useResource<DeploymentSettings>("/v1/settings");
   const isOperator = settings.data.value?.is_operator;
@@ -25,7 +25,7 @@ export function DispatchCard() {
       </h2>
       {status.last_tick_at && status.dispatched_until ? (
         <p>
-          The trigger last read all that was to be read in the minute from <Time at={status.last_tick_at} />, <Relative at={status.last_tick_at} />. What is due before <Time at={status.dispatched_until} /> is on queues.
+          The trigger last completed a pass in the minute from <Time at={status.last_tick_at} />, <Relative at={status.last_tick_at} />. What is due before <Time at={status.dispatched_until} /> is on queues.
         </p>
       ) : (
         <p>The trigger has not run yet.</p>
@@ -50,7 +50,7 @@ export function DispatchCard() {
           ))}
         </tbody>
       </table>
-      <p class="muted">Approximate, as SQS counts. Delayed messages belong to tasks that are not due yet, or are to be tried again.</p>
+      <p class="muted">Approximate, as SQS counts. Delayed messages belong to tasks that are not due yet, or are to be retried.</p>
     </section>
   );
 }

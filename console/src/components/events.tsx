@@ -1,4 +1,4 @@
-/** The events of a task or of a schedule: what happened, when, who did it, and why. */
+/** The events of a task or schedule: what happened, when, by whom and why. */
 import type { ComponentChildren } from "preact";
 import type { ScheduleEvent, TaskHistoryEvent } from "../api/types";
 import { href } from "../router";
@@ -31,7 +31,7 @@ export function Events({ events }: { events: readonly TaskHistoryEvent[] | null 
   return <EventTable rows={rows} />;
 }
 
-/** What was done to a schedule, the latest first. */
+/** The history of a schedule, latest first. */
 export function ScheduleEvents({ events, dropped }: { events: readonly ScheduleEvent[]; dropped: number }) {
   const rows = events.map((event) => ({
     at: event.at,

@@ -1,4 +1,4 @@
-/** Keys: `/` search, `j` `k` rows, `r` read again, `?` help, Ctrl-K or ⌘-K the palette. Never while one types. */
+/** Keys: `/` search, `j` `k` rows, `r` reload, `?` help, Ctrl-K or ⌘-K the palette. Inactive while typing. */
 import { signal, useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { rereads } from "../api/live";

@@ -1,4 +1,4 @@
-/** What the page has just done, as a command to repeat it. */
+/** The page's last request, as a command to repeat it. */
 import { useSignal } from "@preact/signals";
 import { curl, lastCall } from "../api/client";
 import { Command } from "./basics";

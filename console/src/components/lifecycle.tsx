@@ -1,10 +1,10 @@
-/** The life of a task, drawn as its state machine: where it has been, and where it is. */
+/** The life of a task, drawn as its state machine with past and current states. */
 import type { Task, TaskHistoryEvent, TaskState } from "../api/types";
 
 const WIDTH = 92;
 const HEIGHT = 30;
 
-/** Where each state is drawn: columns and rows. */
+/** Position of each state: column and row. */
 const PLACES: Record<TaskState, [number, number]> = {
   blocked: [0, 0],
   scheduled: [0, 1],
@@ -37,7 +37,7 @@ const STEP_X = 128;
 const STEP_Y = 48;
 const at = (state: TaskState): [number, number] => [PLACES[state][0] * STEP_X + 4, PLACES[state][1] * STEP_Y + 4];
 
-/** The states that a task has been in, as its record and its events tell. */
+/** The past states of a task, from its record and events. */
 function visited(task: Task, events: readonly TaskHistoryEvent[]): Set<TaskState> {
   const been = new Set<TaskState>([task.state, task.topology ? "blocked" : "scheduled"]);
   if (task.topology && task.state !== "blocked") been.add("scheduled");

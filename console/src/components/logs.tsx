@@ -1,4 +1,4 @@
-/** Where the logs of a task are: the API does not hand them out, so the command that reads them, and CloudWatch's page. */
+/** Links to a task's logs, which the API does not serve: the command that reads them, and CloudWatch's page. */
 import type { DeploymentSettings } from "../api/types";
 import { command } from "../api/client";
 import { useResource } from "../api/resource";
@@ -14,7 +14,7 @@ export function Logs({ taskId, createdAt }: { taskId: string; createdAt: string 
   return (
     <section class="card wide logs">
       <h2>Logs</h2>
-      <p class="muted">What its attempts have logged and printed is in CloudWatch Logs, with the number of the attempt in each line.</p>
+      <p class="muted">The logs and output of its attempts are in CloudWatch Logs; each line has the number of its attempt.</p>
       <Command text={command("logs", taskId, "--stack", logs.stack, ...(days > 1 ? ["--since", `${days}d`] : []))} />
       {page && (
         <p>
@@ -27,7 +27,7 @@ export function Logs({ taskId, createdAt }: { taskId: string; createdAt: string 
   );
 }
 
-/** CloudWatch's page of the log group, with a filter for the task; it encodes what stands behind `#` twice, `%` as `$`. */
+/** CloudWatch's page of the log group, with a filter for the task; it encodes the fragment twice, with `%` as `$`. */
 function cloudWatch(logs: NonNullable<DeploymentSettings["logs"]>, taskId: string): string {
   if (!logs.region || !logs.log_group) return "";
   const twice = (text: string) => encodeURIComponent(encodeURIComponent(text)).replaceAll("%", "$");

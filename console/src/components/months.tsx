@@ -1,4 +1,4 @@
-/** The days of a calendar drawn as months: whole days, parts of days, and days that are excepted. */
+/** The days of a calendar drawn as months: whole days, parts of days, and exceptions. */
 import type { Calendar } from "../api/types";
 
 export type CalendarTimes = Pick<Calendar, "mode" | "timezone" | "dates" | "except_dates" | "weekdays" | "windows" | "spans" | "known_until">;
@@ -12,7 +12,7 @@ interface Mark {
   text: string;
 }
 
-/** What a calendar says of one of its days. */
+/** The calendar's entries for one day. */
 function markOf(times: CalendarTimes, day: string, weekday: (typeof WEEKDAYS)[number]): Mark {
   const spans = times.spans.filter((span) => localDay(span.start, times.timezone) <= day && day <= localDay(span.end, times.timezone, -1));
   const spanned: Mark | null = spans.length ? { kind: "part", text: spans.map((span) => span.reason || "a period").join(", ") } : null;
@@ -26,7 +26,7 @@ function markOf(times: CalendarTimes, day: string, weekday: (typeof WEEKDAYS)[nu
   return { kind: "part", text: windows.map((window) => `${window.start} to ${window.end} ${window.label}`.trim()).join(", ") };
 }
 
-/** The day of an instant in a zone; one that the browser does not know counts as UTC. */
+/** The day of an instant in a zone; UTC for zones unknown to the browser. */
 function localDay(iso: string, zone: string, shift = 0): string {
   const at = new Date(Date.parse(iso) + shift);
   if (Number.isNaN(at.getTime())) return "";

@@ -1,4 +1,4 @@
-/** Occurrences of a timing, in its own zone, with what clock changes and calendars do to each; and a live preview of them. */
+/** Occurrences of a timing in its own zone, with the effects of clock changes and calendars, and a live preview. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { ApiProblem, ask } from "../api/client";
@@ -24,7 +24,7 @@ export function Occurrences({ occurrences, zone }: { occurrences: readonly Previ
   );
 }
 
-/** The zone's short name; a zone that the browser does not know keeps its own. */
+/** The zone's short name; its full name if the browser does not know it. */
 function label(at: string, zone: string): string {
   try {
     return zoneLabel(at, zone);
@@ -33,7 +33,7 @@ function label(at: string, zone: string): string {
   }
 }
 
-/** What a request for a preview answers, a moment after it was last changed; null asks for nothing. */
+/** The response of a preview request, debounced; null sends no request. */
 export function usePreview(request: Record<string, unknown> | null): { preview: Preview | null; fault: string } {
   const found = useSignal<Preview | null>(null);
   const fault = useSignal("");
@@ -56,7 +56,7 @@ export function usePreview(request: Record<string, unknown> | null): { preview: 
   return { preview: found.value, fault: fault.value };
 }
 
-/** What a timing means, as the server computes it while one types: its plain words and its next occurrences. */
+/** The server's live interpretation of a timing: a description and the next occurrences. */
 export function LivePreview({ timing, zone }: { timing: Record<string, unknown>; zone: string }) {
   const { preview, fault } = usePreview({ ...timing, count: 6 });
   return (

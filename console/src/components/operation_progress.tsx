@@ -1,4 +1,4 @@
-/** How far a bulk operation is: a bar where the total is known, and its counts. */
+/** The progress of a bulk operation: its counts, and a bar if the total is known. */
 import type { BulkOperation } from "../api/types";
 import { href } from "../router";
 

@@ -1,4 +1,4 @@
-/** How far a list was read, in words: nothing is said not to be there before the list was read to its end. */
+/** The progress of reading a list as text; nothing is reported as missing before the end of the list. */
 import type { ComponentChildren } from "preact";
 import type { Found, Reading } from "../api/reading";
 import { duration, now } from "../time";
@@ -11,7 +11,7 @@ type AnyReading = Pick<Reading<never, never>, "stop" | "readOn" | "reload"> & {
 
 const OLD_MS = 60_000;
 
-/** What was looked at: `4,000 tasks, up to 3 Dec 02:00`. */
+/** The part that was scanned: `4,000 tasks, up to 3 Dec 02:00`. */
 export function LookedAt({ found, what }: { found: Found<unknown, unknown>; what: string }) {
   return (
     <>
@@ -25,7 +25,7 @@ export function LookedAt({ found, what }: { found: Found<unknown, unknown>; what
   );
 }
 
-/** How far a list was read that takes more than one page, with a button that stops it, or goes on. */
+/** The progress of a list of several pages, with a button to stop or continue. */
 export function ReadingLine({ reading, what = "tasks" }: { reading: AnyReading; what?: string }) {
   const found = reading.found.value;
   const going = reading.going.value;
@@ -60,7 +60,7 @@ export function ReadingLine({ reading, what = "tasks" }: { reading: AnyReading; 
   );
 }
 
-/** What is shown of a list in which nothing was found: that there is nothing, once that is known. How far it was read is in its `ReadingLine`. */
+/** The empty state of a list, shown once it is certain that there are no entries. `ReadingLine` shows the progress. */
 export function NoneFound({ reading, title, children }: { reading: AnyReading; title: string; children?: ComponentChildren }) {
   const found = reading.found.value;
   if (!found || found.entries.length > 0) return null;

@@ -1,4 +1,4 @@
-/** Searches that the viewer has saved in this browser, and some that everybody needs. */
+/** Searches saved in this browser, and some common ones. */
 import { href, place } from "../router";
 import { savedSearches } from "../settings";
 

@@ -1,4 +1,4 @@
-/** Creating a schedule, or changing one: what its timing means is shown while one types, as the server computes it. */
+/** Creates or changes a schedule, with the server's live interpretation of its timing. */
 import { useSignal } from "@preact/signals";
 import { command, type Call } from "../api/client";
 import type { Schedule } from "../api/types";
@@ -11,7 +11,7 @@ import { LivePreview } from "./occurrences";
 import { initialOptions, optionBody, optionWords, patchOf, TaskOptionFields } from "./task_options";
 import { Choice, initialTiming, Text, TimingFields, timingBody, timingOptions, type TimingValues } from "./timing_fields";
 
-/** What each policy does when a run is due while the one before it still runs. */
+/** The effect of each overlap policy when a run is due while the previous one is still running. */
 export const OVERLAPS: Record<string, string> = {
   skip: "the next one is skipped",
   buffer_one: "one waits, and runs afterwards",
@@ -37,11 +37,11 @@ export function ScheduleForm({ schedule, close, done }: { schedule?: Schedule; c
   const timing = useSignal<TimingValues>(initialTiming(schedule));
   const behaviour = useSignal<Behaviour>(initialBehaviour(schedule));
   const options = useSignal(initialOptions(schedule?.task));
-  /** The request as JSON, once somebody edits it so. */
+  /** The request as JSON, once it is edited as such. */
   const json = useSignal<string | null>(null);
   const fault = useSignal("");
   const { busy, problem, send } = useSending();
-  // A payload that was too large for the answer is not in the form: a change leaves it as it is.
+  // A payload too large for the response is not in the form; an update keeps it unchanged.
   const keepsPayload = schedule !== undefined && !("payload" in schedule.task);
 
   const asked = (): { call: Call; fault: string } => {
@@ -52,13 +52,13 @@ export function ScheduleForm({ schedule, close, done }: { schedule?: Schedule; c
     const task = { type: type.value, ...(keepsPayload ? {} : { payload: read.value }), ...patchOf(before, body) };
     const words = removed ? null : optionWords(options.value);
     const call = callOf(timing.value, behaviour.value, task, words, name.value, schedule);
-    return { call, fault: read.fault ? `The payload is no JSON: ${read.fault}` : wrong };
+    return { call, fault: read.fault ? `The payload is not valid JSON: ${read.fault}` : wrong };
   };
   const submit = async (event: Event) => {
     event.preventDefault();
     const { call, fault: wrong } = asked();
     const typed = json.value === null ? null : parsed(json.value);
-    fault.value = typed ? typed.fault && `This is no JSON: ${typed.fault}` : wrong;
+    fault.value = typed ? typed.fault && `This is not valid JSON: ${typed.fault}` : wrong;
     if (fault.value) return;
     const made = await send<Schedule>(typed ? { method: call.method, path: call.path, headers: call.headers ?? {}, body: typed.value } : call);
     if (!made) return;
@@ -130,17 +130,17 @@ function initialBehaviour(schedule?: Schedule): Behaviour {
   };
 }
 
-/** What happens when runs overlap, are missed, or fail. */
+/** Policies for overlapping, missed and failed runs. */
 function BehaviourFields({ values, set }: { values: Behaviour; set: (change: Partial<Behaviour>) => void }) {
   return (
     <>
       <div class="fields">
-        <Choice label="While the last run goes on" value={values.overlap} set={(overlap) => set({ overlap })} options={OVERLAPS} />
+        <Choice label="While the last run is active" value={values.overlap} set={(overlap) => set({ overlap })} options={OVERLAPS} />
         <Text label="Catch up after an outage" value={values.catch_up_seconds} set={(catch_up_seconds) => set({ catch_up_seconds })} number hint="Seconds: a missed run still runs if it is not later than this." />
         <Choice label="Of the missed runs" value={values.catch_up_mode} set={(catch_up_mode) => set({ catch_up_mode })} options={{ latest: "the latest one runs", all: "all run, in order" }} />
       </div>
       <details class="more">
-        <summary>Failures and what is expected</summary>
+        <summary>Failures and expectations</summary>
         <label class="check">
           <input type="checkbox" checked={values.pause_on_failure} onChange={(event) => set({ pause_on_failure: event.currentTarget.checked })} /> Pause the schedule when a task has failed for good
         </label>

@@ -1,4 +1,4 @@
-/** The search of the task list, with suggestions: qualifiers, states, and values that the page has seen. */
+/** The search of the task list, with suggestions: qualifiers, states, and values seen on the page. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { get } from "../api/client";
@@ -7,14 +7,14 @@ import { QUALIFIERS, STATES, written } from "../search";
 
 let types: string[] | null = null;
 
-/** The types that have tasks, asked for once, when somebody begins to search for one. */
+/** The types with tasks, requested once at the first search for a type. */
 async function typesOf(seen: readonly TaskSummary[]): Promise<string[]> {
   if (types === null) {
     types = [];
     try {
       types = (await get<Summary>("/v1/summary")).types.map((each) => each.type);
     } catch {
-      // A deployment that counts no tasks: the types on the page will do.
+      // The deployment does not count tasks; use the types on the page.
     }
   }
   return [...new Set([...types, ...seen.map((task) => task.type)])];
@@ -56,7 +56,7 @@ interface SearchBoxProps {
   seen: readonly TaskSummary[];
   search: (text: string) => void;
   label?: string;
-  /** Those that the list knows, each with what it narrows the list to. */
+  /** The list's qualifiers, with descriptions. */
   qualifiers?: Record<string, string>;
 }
 
@@ -126,7 +126,7 @@ export function SearchBox({ text, seen, search, label = "Search tasks", qualifie
             id={`search-${index}`}
             role="option"
             aria-selected={index === chosen.value}
-            // The field keeps the focus, and so its list.
+            // Keeps the focus in the field, and so its list open.
             onMouseDown={(event) => {
               event.preventDefault();
               take(option);

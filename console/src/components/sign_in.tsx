@@ -1,4 +1,4 @@
-/** Signs the viewer in when the API asks for it: with the identity provider, or with a token. It stays in memory only. */
+/** Signs in when the API requires it, with the identity provider or a token, which is kept in memory only. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { token, tokenWanted } from "../api/client";
@@ -20,7 +20,7 @@ export function SignIn() {
   useEffect(() => {
     if (!wanted) return;
     renewing.value = true;
-    // A token that is over is renewed without a word; the dialog is for when that fails.
+    // An expired token is renewed silently; the dialog appears if that fails.
     void renewToken().then((renewed) => (renewed ? begin() : (renewing.value = false)));
   }, [wanted]);
   if (!wanted || renewing.value) return null;
@@ -40,7 +40,7 @@ export function SignIn() {
       )}
       {issuer && (
         <>
-          <p>{token.value ? "Your sign-in is over. What is shown stays, and you come back to this page." : "This deployment wants to know who you are."}</p>
+          <p>{token.value ? "Your session has expired. After signing in, you return to this page." : "This deployment requires you to sign in."}</p>
           <p>
             <button type="button" class="primary" onClick={() => void beginSignIn()} autofocus>
               Sign in at {new URL(issuer).host}

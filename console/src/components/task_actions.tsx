@@ -1,4 +1,4 @@
-/** What can be done with a task in its state: each asks for a reason, and is shown as a command afterwards. */
+/** The actions on a task in its state; each has a reason, and is shown as a command afterwards. */
 import { useSignal } from "@preact/signals";
 import { command, type Call } from "../api/client";
 import type { Task, TaskState } from "../api/types";
@@ -15,12 +15,12 @@ interface Offer {
   states: readonly TaskState[];
   danger?: boolean;
   body?: Record<string, unknown>;
-  /** Only offered for a task that waits for an approval. */
+  /** Offered only for tasks that wait for an approval. */
   approve?: boolean;
 }
 
 const OFFERS: readonly Offer[] = [
-  { name: "approve", title: "Approve", text: "The task succeeds, and what depends on it goes on.", states: ["waiting"], approve: true },
+  { name: "approve", title: "Approve", text: "The task succeeds, and its dependents continue.", states: ["waiting"], approve: true },
   { name: "reject", title: "Reject", text: "The task fails with the error Rejected.", states: ["waiting"], danger: true, approve: false },
   { name: "run", title: "Run now", text: "It is started now, before its due time.", states: ["scheduled", "waiting"] },
   { name: "pause", title: "Pause", text: "It does not start until it is resumed. A running attempt is asked to pause.", states: OPEN },
@@ -59,13 +59,13 @@ function callOf(task: Task, offer: Offer, reason: string): Call {
 
 const deletion = (task: Task): Action => ({
   title: "Delete",
-  text: "The task is removed, with its payload, its result and its attempts. Nothing can bring it back.",
+  text: "The task is removed, with its payload, its result and its attempts. This cannot be undone.",
   verb: "Delete",
   danger: true,
   call: () => ({ method: "DELETE", path: `/v1/tasks/${task.id}`, command: command("tasks", "delete", task.id) }),
 });
 
-/** `node`: what is deleted with its topology only is not offered alone. */
+/** `node`: a node cannot be deleted alone, only with its topology. */
 export function TaskActions({ task, done, node }: { task: Task; done: () => void; node?: boolean }) {
   const chosen = useSignal<{ action: Action; after: () => void } | null>(null);
   const offers = OFFERS.filter(isOffered(task));

@@ -1,33 +1,33 @@
-/** The options of a task beside its type, payload and name: as fields of a form, as a request, and as a command. */
+/** The options of a task besides its type, payload and name, as form fields, request and command. */
 import type { Signal } from "@preact/signals";
 import { parsed } from "../json";
 import { Field } from "./basics";
 import { Choice, Text } from "./timing_fields";
 
 interface TaskOption {
-  /** Its place in a request: a field, or a field and a part of it. */
+  /** Its path in a request: a field, or a field and a subfield. */
   path: string;
   label: string;
   kind: "text" | "number" | "check" | "json" | "tags" | Record<string, string>;
   hint?: string;
-  /** What it is if nothing is said: shown in the empty field, and not copied from a task. */
+  /** The default: shown in the empty field, and not copied from a task. */
   usual?: string;
-  /** The option of the command that says the same. */
+  /** The equivalent option of the command. */
   option?: string;
 }
 
 const START: readonly TaskOption[] = [
   { path: "due_at", label: "Due at", kind: "text", option: "--due-at", hint: "Instead of the seconds: such as 2026-12-01T09:00:00+01:00." },
-  { path: "priority", label: "Priority", kind: { "": "normal", high: "high", low: "low" }, option: "--priority", hint: "Orders what is due at the same time." },
-  { path: "expires_seconds", label: "Expires after seconds", kind: "number", option: "--expires", hint: "If it has not started so long after its due time, it fails with Expired." },
+  { path: "priority", label: "Priority", kind: { "": "normal", high: "high", low: "low" }, option: "--priority", hint: "Order among tasks that are due at the same time." },
+  { path: "expires_seconds", label: "Expires after seconds", kind: "number", option: "--expires", hint: "If it has not started this long after its due time, it fails with Expired." },
   { path: "lock.key", label: "Lock", kind: "text", option: "--lock", hint: "Held while the task runs." },
   { path: "lock.max_holders", label: "Holders of the lock", kind: "number", usual: "1", option: "--lock-max-holders", hint: "At most, at a time." },
-  { path: "lock.wait_seconds", label: "Waits for the lock", kind: "number", option: "--lock-wait", hint: "Seconds at most: then it fails with LockWaitExpired." },
+  { path: "lock.wait_seconds", label: "Waits for the lock", kind: "number", option: "--lock-wait", hint: "At most this many seconds; then it fails with LockWaitExpired." },
   { path: "lock.scope", label: "The lock is held", kind: { "": "for all phases", run: "for run and rollback only" } },
   { path: "rate.key", label: "Rate", kind: "text", option: "--rate-key", hint: "Limits how often attempts of all tasks with this key start." },
   { path: "rate.limit", label: "Starts at most", kind: "number", option: "--rate-limit", hint: "Attempts in the seconds of the next field." },
   { path: "rate.per_seconds", label: "In seconds", kind: "number", usual: "1", option: "--rate-per" },
-  { path: "rate.burst", label: "And at once", kind: "number", usual: "0", option: "--rate-burst", hint: "So many more, after a pause." },
+  { path: "rate.burst", label: "And at once", kind: "number", usual: "0", option: "--rate-burst", hint: "Additional starts after a pause." },
 ];
 const ATTEMPTS: readonly TaskOption[] = [
   { path: "timeout_seconds", label: "Timeout in seconds", kind: "number", usual: "60", option: "--timeout", hint: "Of one attempt." },
@@ -41,13 +41,13 @@ const ATTEMPTS: readonly TaskOption[] = [
 ];
 const TARGET: readonly TaskOption[] = [
   { path: "target", label: "Target", kind: "json", usual: '{"kind":"handler"}', hint: 'JSON of its kind, such as {"kind": "lambda", "arn": …}; empty: the handler of the type.' },
-  { path: "allow_unknown_type", label: "Its handler is deployed later: accept it all the same", kind: "check", option: "--allow-unknown-type" },
+  { path: "allow_unknown_type", label: "Accept it even if its handler is not deployed yet", kind: "check", option: "--allow-unknown-type" },
 ];
 const NOTICES: readonly TaskOption[] = [
   { path: "callback_url", label: "Callback URL", kind: "text", option: "--callback-url", hint: "The outcome is posted to it, signed." },
   { path: "notify_on.to", label: "Notices go to", kind: "text", option: "--notify-to", hint: "A URL, an SNS topic or an event bus." },
-  { path: "notify_on.late_seconds", label: "Notice of a start so late", kind: "number", option: "--notify-late", hint: "Seconds; empty: none." },
-  { path: "tags", label: "Tags", kind: "tags", option: "--tag", hint: "One a line, such as team=dba." },
+  { path: "notify_on.late_seconds", label: "Notice of a start this late", kind: "number", option: "--notify-late", hint: "Seconds; empty: none." },
+  { path: "tags", label: "Tags", kind: "tags", option: "--tag", hint: "One per line, such as team=dba." },
   { path: "notify_on.failed", label: "Notice when it has failed for good", kind: "check", option: "--notify-failed" },
 ];
 const SAME_KEY: readonly TaskOption[] = [
@@ -66,18 +66,18 @@ const GROUPS: readonly [string, readonly TaskOption[]][] = [
   ["Other tasks of the same key", SAME_KEY],
 ];
 const OPTIONS = GROUPS.flatMap(([, options]) => options);
-/** Parts that say nothing without the part that names them. */
+/** Subfields that are meaningless without the naming one. */
 const NAMED_BY: Record<string, string> = { lock: "lock.key", rate: "rate.key", notify_on: "notify_on.to", unique: "unique.key", debounce: "debounce.key" };
-/** What belongs to one creation: a copy and the tasks of a schedule do not have it. */
+/** Fields of a single creation, which copies and a schedule's tasks do not have. */
 const OF_ONE_CREATION = ["due_at", "unique", "debounce"];
 const isOfOne = (path: string): boolean => OF_ONE_CREATION.includes(path.split(".")[0] ?? "");
-/** What is so unless the request says otherwise. */
+/** The value unless the request sets another. */
 const CHECKED = ["notify_on.failed"];
 
-/** What is typed, by the path of the option; of a check, whether it is set. */
+/** The input by option path; for a checkbox, whether it is checked. */
 export type OptionValues = Record<string, string | boolean>;
 
-/** The values of a task that there is, or of a new one. */
+/** The values of an existing or a new task. */
 export function initialOptions(task?: object): OptionValues {
   return Object.fromEntries(OPTIONS.map((each) => [each.path, written(each, valueAt(task, each.path))]));
 }
@@ -96,7 +96,7 @@ function written({ path, kind, usual }: TaskOption, value: unknown): string | bo
   return text === usual || (typeof kind === "object" && !(text in kind)) ? "" : text;
 }
 
-/** The fields of a request; an empty one is left out. `fault` says what cannot be read. */
+/** The fields of a request, without empty ones. `fault` describes invalid input. */
 export function optionBody(values: OptionValues): { body: Record<string, unknown>; fault: string } {
   const body: Record<string, unknown> = {};
   let fault = "";
@@ -116,7 +116,7 @@ export function optionBody(values: OptionValues): { body: Record<string, unknown
 function readValue({ kind, label }: TaskOption, value: string | boolean): [unknown, string] {
   if (typeof value === "boolean") return [value, ""];
   if (kind === "number") return [Number(value), Number.isNaN(Number(value)) ? `${label}: ${value} is no number` : ""];
-  if (kind === "tags") return [Object.fromEntries(tagLines(value).map((line) => line.split(/=(.*)/s).slice(0, 2).map((part) => part.trim()))), tagLines(value).every((line) => line.includes("=")) ? "" : "Tags: a line is no key=value"];
+  if (kind === "tags") return [Object.fromEntries(tagLines(value).map((line) => line.split(/=(.*)/s).slice(0, 2).map((part) => part.trim()))), tagLines(value).every((line) => line.includes("=")) ? "" : "Tags: a line is not key=value"];
   if (kind !== "json") return [value.trim(), ""];
   const { value: json, fault } = parsed(value);
   return [json, fault && `The ${label.toLowerCase()} is no JSON: ${fault}`];
@@ -124,7 +124,7 @@ function readValue({ kind, label }: TaskOption, value: string | boolean): [unkno
 
 const tagLines = (text: string): string[] => text.split("\n").flatMap((line) => line.trim() || []);
 
-/** The same as options of the command; null if it has none for something that is asked for. */
+/** The equivalent command options; null if a field has no option. */
 export function optionWords(values: OptionValues): string[] | null {
   const words: string[] = [];
   for (const { path, kind, option } of OPTIONS) {
@@ -140,7 +140,7 @@ export function optionWords(values: OptionValues): string[] | null {
   return words;
 }
 
-/** A merge patch that makes `before` into `after`: what is no longer there is null. */
+/** A merge patch from `before` to `after`; removed fields are null. */
 export function patchOf(before: Record<string, unknown>, after: Record<string, unknown>): Record<string, unknown> {
   const gone = Object.keys(before).filter((name) => !(name in after));
   const kept = Object.entries(after).map(([name, value]) => [name, isPart(before[name]) && isPart(value) && before[name]["kind"] === value["kind"] ? patchOf(before[name], value) : value]);
@@ -149,7 +149,7 @@ export function patchOf(before: Record<string, unknown>, after: Record<string, u
 
 const isPart = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** The fields, in groups; a schedule has no use for the due time of one task. */
+/** The fields in groups; schedules omit the due time of a single task. */
 export function TaskOptionFields({ values, changed, ofSchedule = false }: { values: Signal<OptionValues>; changed?: () => void; ofSchedule?: boolean }) {
   const set = (path: string, value: string | boolean) => {
     values.value = { ...values.value, [path]: value };

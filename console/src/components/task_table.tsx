@@ -31,7 +31,7 @@ export function TaskTable({ tasks, label }: { tasks: readonly TaskSummary[]; lab
   );
 }
 
-/** Why it is where it is, in a few words. */
+/** A short explanation of its state. */
 function note(task: TaskSummary): string {
   if (task.error && task.state !== "succeeded") return `${task.error.type}: ${task.error.message}`;
   if (task.waiting_for) return task.waiting_for.text;
@@ -75,7 +75,7 @@ const Row = memo(({ task }: { task: TaskSummary }) => (
   </tr>
 ));
 
-/** A task of the list with what was pushed since; what a push does not tell is read with the next page. */
+/** A listed task merged with pushed changes; fields that are not pushed are updated with the next reading. */
 function merged(task: TaskSummary, pushed: WatchedTask): TaskSummary {
   const { state, due_at, started_at, finished_at, attempt, tags, name, version } = pushed;
   const progress = pushed.progress as TaskSummary["progress"];
@@ -84,7 +84,7 @@ function merged(task: TaskSummary, pushed: WatchedTask): TaskSummary {
   return { ...task, state, due_at, started_at, finished_at, attempt, tags, name, version, progress, waiting_for, requested_action, error: pushed.error };
 }
 
-/** Keeps a list of tasks up to date with what is pushed: of each id, the newest version; null is a task that was deleted. */
+/** Updates a list of tasks with pushed changes: the newest version by id; null for a deleted task. */
 export function useNewest(read: ReadonlySignal<readonly TaskSummary[] | null>, pushed: ReadonlySignal<Map<string, WatchedTask | null>>) {
   return useComputed(() =>
     (read.value ?? []).flatMap((task) => {

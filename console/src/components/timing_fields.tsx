@@ -1,4 +1,4 @@
-/** The fields of a form that say when a schedule is due: one of six kinds, its zone, and its calendars. */
+/** Form fields for a schedule's timing: one of six kinds, its zone, and its calendars. */
 import type { Signal } from "@preact/signals";
 import { useReading } from "../api/reading";
 import type { Calendar, CalendarPage, Schedule } from "../api/types";
@@ -6,7 +6,7 @@ import { zoneName } from "../time";
 import { Field } from "./basics";
 import { DIALECTS, lineOf, optionOf, timingIn } from "./timing_lines";
 
-/** What an occurrence does that a calendar excludes. */
+/** Handling of an occurrence that a calendar excludes. */
 export const EXCLUDED: Record<string, string> = {
   skip: "does not run",
   move: "moves to the next time that is not excluded",
@@ -16,7 +16,7 @@ export const EXCLUDED: Record<string, string> = {
 
 export type Kind = "cron" | "rate" | "interval" | "dates" | "permanent" | "timings";
 
-/** What is typed, as text; empty means that nothing is asked for. */
+/** The input as text; empty means unset. */
 export interface TimingValues {
   kind: Kind;
   cron: string;
@@ -25,7 +25,7 @@ export interface TimingValues {
   interval: string;
   dates: string;
   permanent: string;
-  /** Several, each in a line. */
+  /** Several timings, one per line. */
   timings: string;
   timezone: string;
   dst_gap: string;
@@ -70,7 +70,7 @@ export function initialTiming(schedule?: Schedule): TimingValues {
 const linesOf = (text: string): string[] => text.split("\n").flatMap((line) => line.trim() || []);
 const listed = (text: string): string[] => text.split(",").flatMap((each) => each.trim() || []);
 
-/** The fields of a request; what is left empty is null, so that a change takes it away. */
+/** The fields of a request; empty ones are null, so that an update removes them. */
 export function timingBody(values: TimingValues): Record<string, unknown> {
   const written: Record<Kind, unknown> = {
     cron: values.cron,
@@ -98,7 +98,7 @@ export function timingBody(values: TimingValues): Record<string, unknown> {
   };
 }
 
-/** The same as options of the command; null if it has no option for one of several timings. */
+/** The equivalent command options; null if one of several timings has none. */
 export function timingOptions(values: TimingValues): string[] | null {
   const several = linesOf(values.timings).map((line) => optionOf(timingIn(line)));
   if (values.kind === "timings" && several.includes(null)) return null;
@@ -151,12 +151,12 @@ export function TimingFields({ values }: { values: Signal<TimingValues> }) {
         <Zone value={values.value.timezone} set={(timezone) => set({ timezone })} />
       </div>
       {kind === "dates" && (
-        <Field label="Dates" hint="One a line, such as 2026-12-24T09:00:00: local time of the zone, unless it has an offset.">
+        <Field label="Dates" hint="One per line, such as 2026-12-24T09:00:00: local time of the zone, unless it has an offset.">
           <textarea rows={4} required spellcheck={false} value={values.value.dates} onInput={(event) => set({ dates: event.currentTarget.value })} />
         </Field>
       )}
       {kind === "timings" && (
-        <Field label="Timings" hint="One a line: cron 0 9 * * mon-fri, eventbridge cron(0 12 ? * SAT *), rate 36 hours, interval P1D, or dates separated by commas: dates 2026-12-24T09:00:00.">
+        <Field label="Timings" hint="One per line: cron 0 9 * * mon-fri, eventbridge cron(0 12 ? * SAT *), rate 36 hours, interval P1D, or dates separated by commas: dates 2026-12-24T09:00:00.">
           <textarea rows={4} required spellcheck={false} value={values.value.timings} onInput={(event) => set({ timings: event.currentTarget.value })} />
         </Field>
       )}
@@ -168,7 +168,7 @@ export function TimingFields({ values }: { values: Signal<TimingValues> }) {
 
 type Set = (change: Partial<TimingValues>) => void;
 
-/** What clock changes do: only timings of local time meet them. */
+/** Handling of clock changes, which affect only timings in local time. */
 function ClockChanges({ values, set }: { values: TimingValues; set: Set }) {
   if (["rate", "permanent"].includes(values.kind)) return null;
   return (

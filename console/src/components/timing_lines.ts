@@ -1,11 +1,11 @@
-/** One of several timings as a line of text: its kind, and what it says. */
+/** One of several timings as a line of text: its kind and value. */
 import type { Schedule } from "../api/types";
 
 type SingleTiming = NonNullable<Schedule["timings"]>[number];
-/** What a request says of it: one of four kinds. */
+/** Its form in a request: one of four kinds. */
 type SingleTimingRequest = Partial<{ cron: string; dialect: string; rate: string; interval: string; dates: string[] }>;
 
-/** The dialects of cron, as the form names them. */
+/** The cron dialects by their names in the form. */
 export const DIALECTS = {
   cron: "cron",
   vixie: "Vixie cron, as in a crontab",
@@ -15,14 +15,14 @@ export const DIALECTS = {
   eventbridge: "EventBridge, with a year last",
 };
 
-/** The line of a timing. */
+/** Format a timing as a line. */
 export function lineOf({ cron, dialect, rate, interval, dates }: SingleTiming): string {
   if (cron) return `${dialect ?? "cron"} ${cron}`;
   if (rate) return `rate ${rate}`;
   return interval ? `interval ${interval}` : `dates ${dates?.join(", ")}`;
 }
 
-/** The timing that a line says; one without a kind counts as cron, and the server says why it is none. */
+/** Parse a line as a timing; without a kind it counts as cron, which the server validates. */
 export function timingIn(line: string): SingleTimingRequest {
   const [, kind, text = ""] = /^(\S+)\s+(.*)$/.exec(line.trim()) ?? [];
   switch (kind) {
@@ -39,7 +39,7 @@ export function timingIn(line: string): SingleTimingRequest {
   }
 }
 
-/** The value of the command's `--timing`; null if that cannot say it. */
+/** The value for the command's `--timing`; null if it cannot be expressed. */
 export function optionOf({ cron, dialect, rate, interval }: SingleTimingRequest): string | null {
   if (cron) return `${dialect ?? "cron"} ${cron}`;
   if (rate) return `rate ${rate}`;

@@ -1,4 +1,4 @@
-/** Why a task waits, or where its time went: the gates in order, each with its times. Why a schedule ran, or did not. */
+/** Explains why a task waits or where its time went, gate by gate, and why a schedule ran or did not. */
 import { useSignal } from "@preact/signals";
 import { command } from "../api/client";
 import { useResource } from "../api/resource";
@@ -24,7 +24,7 @@ export function Why({ explanation }: { explanation: TaskExplanation }) {
             </span>
             <span class="gate-name">{gate.name.replaceAll("_", " ")}</span>
             <span class="gate-text">
-              {/* What it waits for has been said above, in the same words. */}
+              {/* The text above already says what it waits for. */}
               {!(gate.state === "waiting" && explanation.text.startsWith(gate.text)) && inZone(gate.text)} <WaitsFor gate={gate} />
               {gate.state === "waiting" && gate.until && (
                 <span class="muted">
@@ -47,7 +47,7 @@ export function Why({ explanation }: { explanation: TaskExplanation }) {
   );
 }
 
-/** Links to what holds a task back. */
+/** Links to the resources that hold a task back. */
 function WaitsFor({ gate: { waits_for: waits } }: { gate: Gate }) {
   if (!waits) return null;
   return (
@@ -70,7 +70,7 @@ function WaitsFor({ gate: { waits_for: waits } }: { gate: Gate }) {
   );
 }
 
-/** What became of a time of a schedule: of its latest occurrence, or of the one that is asked for. */
+/** The outcome of a schedule's latest occurrence, or of the requested one. */
 export function ScheduleWhy({ name, path }: { name: string; path: string }) {
   const typed = useSignal("");
   const at = useSignal("");

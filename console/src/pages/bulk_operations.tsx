@@ -1,4 +1,4 @@
-/** Bulk operations: the latest, or one; how far each is, what it could not do, and a button that stops it. */
+/** Bulk operations: the latest, or one, with progress, rejections and a stop button. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { command } from "../api/client";
@@ -11,7 +11,7 @@ import { href } from "../router";
 
 const EVERY_MS = 2000;
 
-/** Operations are not pushed: while one runs, it is read every two seconds. */
+/** Operations are not pushed; a running one is polled every two seconds. */
 function useReading<T>(resource: Resource<T>, isRunning: (data: T) => boolean): void {
   const read = resource.data.value;
   useEffect(() => {
@@ -89,7 +89,7 @@ function Table({ operations, done }: { operations: readonly BulkOperation[]; don
   );
 }
 
-/** A count; on a narrow screen, where there is no heading, with its name. */
+/** A count; on narrow screens, which have no headings, with its name. */
 const Count = ({ label, value }: { label: string; value: number }) => (
   <td class="number">
     {value.toLocaleString("en")} <span class="narrow-only muted">{label}</span>
@@ -138,7 +138,7 @@ export function BulkOperationPage({ subject: id }: { subject: string }) {
               ...(read.reason ? ([["Cancelled", read.reason]] as const) : []),
             ]}
           />
-          {!read.finished_at && !read.topology_id && <p class="muted">How many tasks match is known when all have been read.</p>}
+          {!read.finished_at && !read.topology_id && <p class="muted">The number of matching tasks is known once all have been read.</p>}
         </section>
         <section class="card">
           <h2>Refused</h2>
@@ -150,13 +150,13 @@ export function BulkOperationPage({ subject: id }: { subject: string }) {
   );
 }
 
-/** The button that stops an operation by filter; one on a topology ends with another request to the topology. */
+/** The stop button of an operation by filter; an operation on a topology is stopped through the topology. */
 function Stop({ operation, done }: { operation: BulkOperation; done: () => void }) {
   const isAsked = useSignal(false);
   if (operation.finished_at || operation.topology_id) return null;
   const action: Action = {
     title: "Stop",
-    text: "What it has done stays done, and some more tasks may still change for a few seconds.",
+    text: "Changes already made are kept, and some more tasks may still change for a few seconds.",
     verb: "Stop",
     danger: true,
     call: () => ({ method: "POST", path: `/v1/bulk-operations/${operation.id}/cancel`, body: {}, command: command("bulk", "cancel", operation.id) }),

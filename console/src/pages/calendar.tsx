@@ -1,4 +1,4 @@
-/** One calendar: its days drawn as months, its times in words, the schedules that use it, and what can be done with it. */
+/** One calendar: its days drawn as months, its times as text, the schedules that use it, and its actions. */
 import { useSignal } from "@preact/signals";
 import { command } from "../api/client";
 import { useReading } from "../api/reading";
@@ -24,7 +24,7 @@ export function CalendarDetail({ subject: name }: { subject: string }) {
   if (!read) return calendar.problem.value ? <ProblemBox problem={calendar.problem.value} retry={reload} /> : <p class="muted">Reading the calendar…</p>;
   const remove: Action = {
     title: `Delete ${read.name}`,
-    text: "It is refused while a schedule uses it.",
+    text: "This is rejected while a schedule uses it.",
     verb: "Delete",
     danger: true,
     call: () => ({ method: "DELETE", path, command: command("calendars", "delete", read.name) }),
@@ -89,7 +89,7 @@ function Times({ calendar }: { calendar: Calendar }) {
   );
 }
 
-/** The schedules that name it: all schedules are read to find them. */
+/** The schedules that use it, found by reading all schedules. */
 function Users({ name }: { name: string }) {
   const page = useReading<SchedulePage, ScheduleSummary>("/v1/schedules?limit=100", { entries: (each) => each.schedules, enough: Infinity });
   const read = page.found.value;

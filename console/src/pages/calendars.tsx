@@ -1,4 +1,4 @@
-/** The calendars: named sets of times in which schedules do not run, or in which alone they run. */
+/** The calendars: named sets of times that exclude, or limit, runs of schedules. */
 import { useSignal } from "@preact/signals";
 import { useReading } from "../api/reading";
 import type { Calendar, CalendarPage } from "../api/types";
@@ -28,7 +28,7 @@ export function Calendars() {
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
       <NoneFound reading={page} title={token ? "No more calendars" : "No calendars yet"}>
         <p>A calendar is a set of dates, weekdays, hours and periods. A schedule that names it does not run in these times, or only in them.</p>
-        <p>Files of calendar programs are taken, too:</p>
+        <p>Files of calendar programs (iCalendar) work, too:</p>
         <Command text="duetime calendars put uk-holidays holidays.ics --timezone Europe/London" />
       </NoneFound>
       {read && read.entries.length > 0 && (
@@ -65,7 +65,7 @@ export function Calendars() {
   );
 }
 
-/** How many times of each kind it has. */
+/** The number of its times by kind. */
 export function partsOf(calendar: Calendar): string {
   const parts: [number, string][] = [
     [Object.keys(calendar.dates).length, "date"],

@@ -1,4 +1,4 @@
-/** Dead letters: tasks that have failed for good, grouped by type and error; each group can be retried or discarded. */
+/** Dead letters: finally failed tasks, grouped by type and error; each group can be retried or discarded. */
 import { useSignal } from "@preact/signals";
 import { ApiProblem, ask, change, command } from "../api/client";
 import { useReading } from "../api/reading";
@@ -20,7 +20,7 @@ interface Group {
   tasks: TaskSummary[];
 }
 
-/** The most frequent group first; tasks are in the order of the list. */
+/** Groups by descending frequency; tasks in list order. */
 function groupsOf(tasks: readonly TaskSummary[]): Group[] {
   const found = new Map<string, Group>();
   for (const task of tasks) {
@@ -104,7 +104,7 @@ function GroupCard({ group, choose }: { group: Group; choose: (act: "retry" | "d
   );
 }
 
-/** Retries every failed task of a group, also those beyond the page, at a pace; they are counted first. */
+/** Retries every failed task of a group, including those beyond the page, at a limited rate, after counting them. */
 function RetryDialog({ group, close, done }: { group: Group; close: () => void; done: () => void }) {
   const found = useSignal<FilterActionResult | null>(null);
   const pace = useSignal("10");
@@ -162,7 +162,7 @@ function RetryDialog({ group, close, done }: { group: Group; close: () => void; 
   );
 }
 
-/** Deletes the tasks of a group that are listed, one after the other; the API deletes no tasks by filter. */
+/** Deletes the listed tasks of a group one by one, because the API cannot delete by filter. */
 function DiscardDialog({ group, close, done }: { group: Group; close: () => void; done: () => void }) {
   const deleted = useSignal(0);
   const isRunning = useSignal(false);
@@ -192,7 +192,7 @@ function DiscardDialog({ group, close, done }: { group: Group; close: () => void
   return (
     <Dialog title={`Discard ${group.error || "tasks"} in ${group.type}`} close={end}>
       <p>
-        Deletes the {counted(total, "task")} of this group that this page lists, with payloads, results and attempts. Nothing can bring them back. A task that has changed
+        Deletes the {counted(total, "task")} of this group that this page lists, with payloads, results and attempts. This cannot be undone. A task that has changed
         meanwhile is kept.
       </p>
       {(isRunning.value || deleted.value > 0) && (

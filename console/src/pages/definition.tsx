@@ -1,4 +1,4 @@
-/** One topology definition: a version of it with its parameters and nodes, what a version has changed, and a run of it. */
+/** One topology definition: a version with its parameters and nodes, its changes, and running it. */
 import { useSignal } from "@preact/signals";
 import { command } from "../api/client";
 import { useResource } from "../api/resource";
@@ -20,7 +20,7 @@ export function DefinitionDetail({ subject: name }: { subject: string }) {
   if (!read) return definition.problem.value ? <ProblemBox problem={definition.problem.value} retry={() => void definition.reload()} /> : <p class="muted">Reading the definition…</p>;
   const remove: Action = {
     title: `Delete ${read.name}`,
-    text: "All of its versions are deleted. It is refused while a schedule runs it; runs that exist are not affected.",
+    text: "All of its versions are deleted. This is rejected while a schedule runs it; existing runs are not affected.",
     verb: "Delete",
     danger: true,
     call: () => ({ method: "DELETE", path, command: command("topologies", "definitions", "delete", read.name) }),
@@ -166,13 +166,13 @@ function Changes({ path, name, from, to }: { path: string; name: string; from: s
   );
 }
 
-/** A value as it is typed: of a text parameter the text itself, of any other its JSON. */
+/** A parameter's value as input text: plain for text parameters, JSON for others. */
 function valueOf(type: string, text: string): unknown {
   if (type === "string") return text;
   try {
     return JSON.parse(text);
   } catch {
-    // The API names the parameter, and says of which type it should be.
+    // The API's error names the parameter and its expected type.
     return text;
   }
 }

@@ -1,4 +1,4 @@
-/** The topology definitions: graphs that are kept by name, with versions and parameters. */
+/** The topology definitions: named graphs with versions and parameters. */
 import { useReading } from "../api/reading";
 import type { DefinitionPage, DefinitionSummary } from "../api/types";
 import { Command, Pager, ProblemBox, Relative, Time } from "../components/basics";
@@ -19,7 +19,7 @@ export function Definitions() {
       </div>
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
       <NoneFound reading={page} title={token ? "No more definitions" : "No definitions yet"}>
-        <p>A definition is a graph of tasks that is kept by its name, with versions and parameters. Schedules and tasks run it by its name.</p>
+        <p>A definition is a named graph of tasks with versions and parameters, which schedules and tasks can run.</p>
         <Command text="duetime topologies definitions put nightly nightly.json" />
       </NoneFound>
       {read && read.entries.length > 0 && (

@@ -1,4 +1,4 @@
-/** One lock: the tasks that hold it, those that wait for it in their order, and its release by force. */
+/** One lock: its holders, its waiting tasks in order, and its forced release. */
 import { useSignal } from "@preact/signals";
 import { command } from "../api/client";
 import { useResource } from "../api/resource";
@@ -44,7 +44,7 @@ export function LockDetail({ subject: key }: { subject: string }) {
           <h2>
             Held by <span class="muted">{read.holders.length}</span>
           </h2>
-          {read.holders.length === 0 && <p class="muted">Nobody: the next task that wants it gets it.</p>}
+          {read.holders.length === 0 && <p class="muted">Nobody: the next task that requests it gets it.</p>}
           <ol class="line">
             {read.holders.map((holder) => (
               <li key={holder.task_id}>

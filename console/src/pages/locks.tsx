@@ -1,4 +1,4 @@
-/** The locks that were used lately: which tasks hold each, and until when. */
+/** Recently used locks with their holders and expiry times. */
 import { useReading } from "../api/reading";
 import type { LockPage } from "../api/types";
 import { Command, Pager, ProblemBox, Relative } from "../components/basics";

@@ -1,4 +1,4 @@
-/** The overview: how many tasks are where, what is overdue, what it costs, what failed lately, and what comes next. */
+/** The overview: task counts, overdue tasks, cost, recent failures, and upcoming runs. */
 import type { ComponentChildren } from "preact";
 import { countOf, useReading, type Found, type Reading } from "../api/reading";
 import { useResource } from "../api/resource";
@@ -56,7 +56,7 @@ export function Overview() {
             <a href={href(["tasks"], { q: "state:scheduled state:waiting", order: "asc" })}>Next</a>
           </h2>
           {next.found.value && next.found.value.entries.length > 0 && <TaskTable tasks={next.found.value.entries.slice(0, SHOWN_NEXT)} label="Next tasks" />}
-          <NoneYet reading={next} text="Nothing waits for its time." />
+          <NoneYet reading={next} text="No task is scheduled." />
         </section>
       </div>
       {read?.total === 0 && read.is_complete && (
@@ -74,7 +74,7 @@ type Tasks = Reading<TaskPage, ListedTask>;
 const SAMPLE = 100;
 const SHOWN_FAILED = 5;
 
-/** The first tasks in some states: as many as are wanted, or as there are by the summary. */
+/** The first tasks in some states: as many as requested, or as the summary counts. */
 function useTasks(summary: { data: { value: Summary | null }; problem: { value: unknown } }, states: readonly TaskState[], wanted: number, order = "desc"): Tasks {
   const asked = new URLSearchParams([...states.map((state) => ["state", state]), ["order", order], ["limit", String(wanted)]]);
   const isCounted = summary.data.value !== null || summary.problem.value !== null;
@@ -102,13 +102,13 @@ const percentile = (sorted: readonly number[], part: number): number | null =>
   sorted.length ? (sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * part) - 1)] ?? null) : null;
 
 const LATE_MS = 10_000;
-/** The trigger runs every minute, and reads three minutes ahead: what it misses longer than that starts late. */
+/** The trigger runs every minute and reads three minutes ahead; tasks start late if it stops for longer. */
 const TICK_LATE_MS = 180_000;
 const SHOWN_NEXT = 8;
 
-/** What keeps tasks from running, as far as the API tells: each line leads to the page where it is fixed. */
+/** Problems that keep tasks from running, each with a link to the page where it can be fixed. */
 function Health({ next, switches, dispatch, failed, counted: count }: { next: Tasks; switches: SwitchPage | null; dispatch: Dispatch; failed: Tasks; counted: number }) {
-  // Its place is kept while it is read: what is below would jump.
+  // Its space is reserved while loading, to avoid a layout shift.
   if (!next.found.value || !switches || dispatch === "reading") return <section class="card health"><h2>Health</h2><p class="muted">Reading…</p></section>;
   const stops = switches.switches.filter((each) => each.stopped).length;
   const limits = switches.switches.length - stops;
@@ -119,7 +119,7 @@ function Health({ next, switches, dispatch, failed, counted: count }: { next: Ta
         {dispatch && <DispatchChecks status={dispatch} />}
         <Backlog found={next.found.value} />
         <Check good={stops === 0} to={href(["switches"])}>
-          {stops ? `${counted(stops, "switch", "switches")} stop tasks` : "No switch stops tasks"}
+          {stops ? `${counted(stops, "switch is", "switches are")} stopping tasks` : "No switch stops tasks"}
           {limits > 0 && <span class="muted">, {counted(limits, "limit")}</span>}
         </Check>
         <Check good={switches.circuits.length === 0} to={href(["switches"])}>
@@ -132,7 +132,7 @@ function Health({ next, switches, dispatch, failed, counted: count }: { next: Ta
   );
 }
 
-/** Whether due tasks start, as far as the tasks were read that have not started: a part of them shows no more than that. */
+/** Whether due tasks start, judged by the open tasks read so far; a partial list may be incomplete. */
 function Backlog({ found }: { found: Found<TaskPage, ListedTask> }) {
   const late = overdue(found);
   const backlog = found.entries.filter((task) => task.state === "scheduled" && Date.parse(task.due_at) < now.value - LATE_MS).length;
@@ -161,13 +161,13 @@ function Failures({ found, count }: { found: Found<TaskPage, ListedTask> | null;
   );
 }
 
-/** How long ago the task was due that should have started first, of those that were found. */
+/** How long ago the most overdue task found was due. */
 function overdue(found: Found<TaskPage, ListedTask>): number {
   const due = found.entries.filter((task) => task.state === "scheduled").map((task) => Date.parse(task.due_at));
   return due.length ? now.value - Math.min(...due) : 0;
 }
 
-/** The trigger and the queues of all owners: operators only are told. */
+/** The trigger and the queues of all owners; visible only to operators. */
 function DispatchChecks({ status }: { status: DispatchStatus }) {
   const since = status.last_tick_at ? now.value - Date.parse(status.last_tick_at) : Infinity;
   const sum = (of: (queue: DispatchStatus["queues"][number]) => number) => status.queues.reduce((total, queue) => total + of(queue), 0);
@@ -186,7 +186,7 @@ function DispatchChecks({ status }: { status: DispatchStatus }) {
   );
 }
 
-/** Good, bad, or neither: something to know. */
+/** Good, bad, or neutral information. */
 function Check({ good, to, children }: { good: boolean | null; to: string; children: ComponentChildren }) {
   const [kind, sign] = good === null ? ["muted", "·"] : good ? ["good", "✓"] : ["bad", "✕"];
   return (
@@ -199,7 +199,7 @@ function Check({ good, to, children }: { good: boolean | null; to: string; child
   );
 }
 
-/** Figures of the last tasks that have ended, and of those that wait. */
+/** Figures of the last ended tasks and of waiting ones. */
 function OnTime({ next, ended }: { next: Found<TaskPage, ListedTask> | null; ended: Tasks }) {
   const read = ended.found.value;
   const late = (read?.entries ?? []).flatMap((task) => (task.lateness_ms === null ? [] : [task.lateness_ms])).sort((a, b) => a - b);
@@ -231,7 +231,7 @@ function OnTime({ next, ended }: { next: Found<TaskPage, ListedTask> | null; end
 
 const STEPS = [50, 100, 250, 500, 1000, 2500, 5000, 10_000, Infinity];
 
-/** How many tasks were how late, as bars. */
+/** A histogram of lateness. */
 function Lateness({ values }: { values: readonly number[] }) {
   const counts = STEPS.map((step, index) => values.filter((value) => value < step && value >= (STEPS[index - 1] ?? -Infinity)).length);
   const most = Math.max(1, ...counts);
@@ -282,16 +282,17 @@ const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 const SHORTEST_SPAN_MS = 60_000;
 
-/** What the last tasks that have ended cost: those of today, or a day at their pace if today has more. Estimates, and what they leave out. */
+/** Estimated cost of the last ended tasks: of today, or of a day at their rate if today has more; with the estimate's
+ * exclusions. */
 function Spending({ ended }: { ended: Found<TaskPage, ListedTask> | null }) {
   const tasks = ended?.entries.filter((task) => task.finished_at) ?? [];
   const times = tasks.map((task) => Date.parse(task.finished_at ?? "")).sort((a, b) => a - b);
   const total = tasks.reduce((sum, task) => sum + task.cost_dollars, 0);
   const [first] = times;
   const today = tasks.filter((task) => dayOf(Date.parse(task.finished_at ?? "")) === dayOf(now.value));
-  // The page has all of today's tasks if it has an earlier one too, or all tasks.
+  // The page has all of today's tasks if it includes an earlier one, or if it has all tasks.
   const isWhole = ended !== null && ended.isKnown && (today.length < tasks.length || !ended.token);
-  // What a page leaves out ended before: its tasks are those of their span. Else they are those of an hour at least.
+  // Tasks beyond the page ended earlier, so the page covers its whole span; otherwise the span is at least an hour.
   const span = first === undefined ? 0 : Math.max(now.value - first, ended?.token ? SHORTEST_SPAN_MS : HOUR_MS);
   return (
     <section class="card">

@@ -1,4 +1,4 @@
-/** One schedule: its runs as a strip, what comes next, its settings, and what can be done with it. */
+/** One schedule: its runs as a strip, upcoming runs, settings and actions. */
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { command } from "../api/client";
@@ -119,12 +119,12 @@ const SHOWN_RUNS = 50;
 const SHOWN_PLANNED = 20;
 const hasCome = (run: ScheduleRun) => run.status !== "planned";
 
-/** The latest runs, and those that come next: a frequent schedule has many planned. */
+/** The latest and the next runs, limited because a frequent schedule plans many. */
 function shownRuns(runs: readonly ScheduleRun[]): ScheduleRun[] {
   return [...runs.filter((run) => !hasCome(run)).slice(-SHOWN_PLANNED), ...runs.filter(hasCome).slice(0, SHOWN_RUNS)];
 }
 
-/** The runs from the oldest to those that are planned: a mark each, with its words on hover and for screen readers. */
+/** All runs from the oldest to planned ones: a mark each, with text on hover and for screen readers. */
 function Strip({ runs, reading, zone }: { runs: readonly ScheduleRun[]; reading: Runs; zone: string }) {
   return (
     <section class="card wide">
@@ -193,7 +193,7 @@ function RunTable({ runs, zone }: { runs: readonly ScheduleRun[]; zone: string }
   );
 }
 
-/** What is expected of it, and whether it is so. */
+/** Its expectation, and whether it is met. */
 function expectations(schedule: Schedule): [string, ComponentChildren][] {
   const { expect_success_by: by, expect_every_seconds: every, expectation } = schedule;
   if (!by && !every) return [];
@@ -212,7 +212,7 @@ function About({ schedule }: { schedule: Schedule }) {
           ["Time zone", schedule.timezone],
           ["Clock forward", schedule.dst_gap === "skip" ? "a skipped time does not run" : "a skipped time runs after the gap"],
           ["Clock back", schedule.dst_fold === "first" ? "a time that comes twice runs once" : "a time that comes twice runs twice"],
-          ["Overlap", `${OVERLAPS[schedule.overlap] ?? schedule.overlap} while the last run goes on`],
+          ["Overlap", `${OVERLAPS[schedule.overlap] ?? schedule.overlap} while the last run is active`],
           ["Catch-up", schedule.catch_up_seconds ? `after an outage, the latest missed run still runs if it is at most ${duration(schedule.catch_up_seconds * 1000)} late` : "what an outage of the scheduler misses does not run"],
           ["Calendars", schedule.calendars.length ? schedule.calendars.map((each) => <a key={each} class="tag" href={href(["calendars", each])}>{each}</a>) : "none"],
           ...(schedule.calendars.length ? ([["Excluded", EXCLUDED[schedule.on_excluded] ?? schedule.on_excluded]] as const) : []),

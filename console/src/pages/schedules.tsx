@@ -1,4 +1,4 @@
-/** The schedules: their timing, when they ran last, and when they run next, in the schedule's own zone first. */
+/** The schedules with timing, last and next run, in the schedule's own zone first. */
 import { useSignal } from "@preact/signals";
 import { useReading } from "../api/reading";
 import type { SchedulePage, ScheduleSummary } from "../api/types";
@@ -8,7 +8,7 @@ import { lineOf } from "../components/timing_lines";
 import { NoneFound, ReadingLine } from "../components/reading";
 import { href, setQuery, usePlace } from "../router";
 
-/** The timing as it was written; an expression of another dialect with its name, if the text does not say so. */
+/** The timing as written; an expression in another dialect is prefixed with the dialect's name if needed. */
 export function timingOf(schedule: ScheduleSummary): string {
   if (schedule.cron) return ["cron", "eventbridge"].includes(schedule.dialect) ? schedule.cron : lineOf(schedule);
   if (schedule.rate) return schedule.rate;

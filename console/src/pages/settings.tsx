@@ -1,4 +1,4 @@
-/** What this deployment allows, how it is set up, and who the viewer is to it. */
+/** The deployment's limits and setup, and the caller's identity. */
 import type { ComponentChildren } from "preact";
 import { useResource } from "../api/resource";
 import type { DeploymentSettings } from "../api/types";
@@ -7,13 +7,13 @@ import { href } from "../router";
 import { counted } from "../time";
 
 const PRECISIONS: Record<DeploymentSettings["precision"], string> = {
-  normal: "normal: transport brings a task to the worker just before its time, the worker waits for the rest",
-  exact: "exact: transport never makes a task late; the worker waits longer",
+  normal: "normal: tasks reach the worker just before they are due, and the worker waits for the rest",
+  exact: "exact: delivery never delays a task; the worker waits longer",
   relaxed: "relaxed: nothing waits in the worker, tasks may start a second late",
 };
 
 const AUTHENTICATION: Record<DeploymentSettings["authentication"], string> = {
-  none: "none: whoever reaches the API may use it (the local stack)",
+  none: "none: anyone who can reach the API may use it (the local stack)",
   jwt: "bearer tokens of an identity provider",
   iam: "requests signed with AWS credentials",
 };
@@ -38,7 +38,7 @@ export function Settings() {
             <Facts
               rows={[
                 ["Signed in as", <code>{read.owner}</code>],
-                ["Operator", read.is_operator ? "yes: you may use switches for all owners, and see the trigger and all queues" : "no: what concerns all owners is not yours to see or change"],
+                ["Operator", read.is_operator ? "yes: you may use switches for all owners, and see the trigger and all queues" : "no: you cannot see or change what concerns all owners"],
                 ["Sign-in", AUTHENTICATION[read.authentication]],
               ]}
             />
@@ -112,7 +112,7 @@ function Card({ title, children }: { title: string; children: ComponentChildren 
   );
 }
 
-/** Names as tags; of types, each leads to its tasks. */
+/** Names as tags; types link to their tasks. */
 function Names({ names, none, link = false }: { names: readonly string[] | null; none: string; link?: boolean }) {
   if (!names?.length) return <span class="muted">{none}</span>;
   return (

@@ -1,4 +1,4 @@
-/** The switches: what is stopped or limited, who set it, why, and since when. */
+/** The switches: what is stopped or limited, by whom, why and since when. */
 import { useSignal } from "@preact/signals";
 import { command } from "../api/client";
 import { useResource } from "../api/resource";
@@ -17,7 +17,7 @@ export function Switches() {
   const read = page.data.value;
   const remove = (scope: string, name: string): Action => ({
     title: `Delete the switch of ${scope} ${name}`,
-    text: "Tasks that it held back start by themselves within 90 seconds.",
+    text: "Tasks that it stopped start automatically within 90 seconds.",
     verb: "Delete",
     danger: true,
     call: () => ({ method: "DELETE", path: pathOf(scope, name), command: command("switches", "delete", scope, ...(scope === "all" ? [] : [name])) }),
@@ -76,7 +76,7 @@ export function Switches() {
   );
 }
 
-/** Hosts that are not called for a while, because calls of them kept failing. */
+/** Hosts that are temporarily not called because their calls kept failing. */
 function Circuits({ circuits }: { circuits: readonly Circuit[] }) {
   return (
     <section class="card worker">
@@ -159,13 +159,13 @@ function Setting({ close, done }: { close: () => void; done: () => void }) {
           </Field>
         )}
         {scope.value !== "all" && (
-          <Field label="At most at once" hint="Empty, with no limit of starts: none begins. Running tasks continue.">
+          <Field label="At most at once" hint="Empty, without a limit of starts: no task starts. Running tasks continue.">
             <input type="number" min="1" value={most.value} onInput={(event) => (most.value = event.currentTarget.value)} />
           </Field>
         )}
         {scope.value !== "all" && (
           <div class="fields">
-            <Field label="Starts" hint="Empty: as many as there are.">
+            <Field label="Starts" hint="Empty: no limit.">
               <input type="number" min="1" value={starts.value} onInput={(event) => (starts.value = event.currentTarget.value)} />
             </Field>
             <Field label="In seconds">

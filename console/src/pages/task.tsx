@@ -1,4 +1,4 @@
-/** One task: why it waits, its life drawn as the state machine, its attempts and events, its contents, its actions. */
+/** One task: why it waits, its state machine, attempts, events, contents and actions. */
 import { useEffect } from "preact/hooks";
 import { useLive } from "../api/live";
 import { useResource } from "../api/resource";
@@ -50,7 +50,7 @@ export function TaskPage({ subject: id }: { subject: string }) {
   );
 }
 
-/** Between its due time and its end a task may change without a push, such as when a timer is reached. */
+/** Between its due time and its end, a task may change without a push, for example when a timer expires. */
 function useFollowUp(task: Task | null, reload: () => void): void {
   const next = task && !task.finished_at ? task.next_at : null;
   useEffect(() => {

@@ -1,4 +1,5 @@
-/** The task list: one search, one page of at most 100 tasks, live. New tasks wait behind a button: nothing jumps. */
+/** The task list: one search, one live page of at most 100 tasks. New tasks are added by a button, so that rows do not
+ * move. */
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { liveState, useLive, type WatchedTask } from "../api/live";
@@ -74,7 +75,7 @@ export function Tasks() {
   );
 }
 
-/** What is pushed while the list is shown: newer versions of its tasks, and the number of tasks that are not on it. */
+/** Pushed changes of a shown list: newer versions of its tasks, and the number of tasks not on it. */
 function useChanges(text: string, page: { readonly value: Found<TaskPage, ListedTask> | null }) {
   const pushed = useSignal(new Map<string, WatchedTask | null>());
   const unknown = useSignal(new Set<string>());
@@ -122,12 +123,12 @@ function StateFilter({ text, go }: { text: string; go: (text: string) => void })
 }
 
 function Nothing({ filtered }: { filtered: boolean }) {
-  if (filtered) return <p>Remove a term of the search, or press a state again to take it away.</p>;
+  if (filtered) return <p>Remove a term of the search, or press a state again to remove it.</p>;
   return (
     <>
       <p>A task is one piece of work with a due time. Create one here, by the command line, or over REST:</p>
       <Command text={`duetime tasks create echo --payload '"hello"' --in 3s`} />
-      {liveState.value === "live" && <p class="muted">It will be announced here by itself.</p>}
+      {liveState.value === "live" && <p class="muted">New tasks are announced here automatically.</p>}
     </>
   );
 }

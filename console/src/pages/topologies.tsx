@@ -34,7 +34,7 @@ export function Topologies() {
   useEffect(clear, [text]);
   useLive("mine", ({ id, item }) => {
     if (read.peek()?.entries.some((each) => each.id === id)) pushed.value = new Map(pushed.peek()).set(id, item);
-    // Other types may be topologies, too: they are found when the list is read again.
+    // Tasks of other types may be topologies; they are found when the list is re-read.
     else if (item?.type === "topology" && item.version === 1 && matches(parseSearch(text, TOPOLOGY_QUALIFIERS), item)) unknown.value = new Set(unknown.peek()).add(id);
   });
   const topologies = useComputed(() => (read.value?.entries ?? []).flatMap((each) => newest(each, pushed.value.get(each.id))));
@@ -131,10 +131,10 @@ function Table({ topologies }: { topologies: readonly TopologySummary[] }) {
 }
 
 function Nothing({ isFiltered }: { isFiltered: boolean }) {
-  if (isFiltered) return <p>Remove a term of the search, or press a state again to take it away.</p>;
+  if (isFiltered) return <p>Remove a term of the search, or press a state again to remove it.</p>;
   return (
     <>
-      <p>A topology is a graph of tasks: each node starts as soon as the nodes that it depends on allow it.</p>
+      <p>A topology is a graph of tasks: each node starts as soon as its dependencies allow it.</p>
       <Command text="duetime topologies run nightly.json --watch" />
     </>
   );

@@ -1,4 +1,4 @@
-/** One topology: its graph live, the times of its nodes, why a node did not run, its rollback, and what can be done. */
+/** One topology: live graph, times of nodes, why a node did not run, rollback and actions. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Topology } from "../api/types";
@@ -47,7 +47,7 @@ export function TopologyPage({ subject: id }: { subject: string }) {
   );
 }
 
-/** The nodes that a search and chosen states leave; null if there is neither. */
+/** The nodes that match the search and chosen states; null without a filter. */
 function matching(nodes: Nodes, text: string, chosen: string): Set<string> | null {
   if (!text && !chosen) return null;
   const wanted = new Set(chosen.split(",").filter(Boolean));
@@ -59,9 +59,9 @@ function matching(nodes: Nodes, text: string, chosen: string): Set<string> | nul
 }
 
 const POLICIES: Record<Topology["on_failure"], string> = {
-  stop: "a failure stops it",
-  continue: "a failure does not stop other nodes",
-  rollback: "a failure rolls it back",
+  stop: "Stops on failure",
+  continue: "Continues after a failure",
+  rollback: "Rolls back on failure",
 };
 
 function Head({ topology, done }: { topology: Topology; done: () => void }) {
@@ -87,7 +87,7 @@ function Head({ topology, done }: { topology: Topology; done: () => void }) {
   );
 }
 
-/** The definition that it is a run of, with its parameters, and the nodes whose results are a part of its own. */
+/** The definition it was created from, with its parameters and the nodes whose results it returns. */
 function Origin({ topology: { id, definition, outputs, state } }: { topology: Topology }) {
   if (!definition && outputs.length === 0) return null;
   const values = Object.entries(definition?.parameters ?? {});
@@ -159,7 +159,7 @@ function Progress({ topology, nodes, chosen }: { topology: Topology; nodes: Node
   );
 }
 
-/** How many nodes are where; those that are pressed narrow all views. */
+/** Node counts by state; selected states filter all views. */
 function States({ counts, chosen }: { counts: ReadonlyMap<string, number>; chosen: readonly string[] }) {
   const toggle = (status: string) => {
     const next = chosen.includes(status) ? chosen.filter((each) => each !== status) : [...chosen, status];

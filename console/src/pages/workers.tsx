@@ -1,4 +1,4 @@
-/** The workers that hold leases now, by the tasks that they run. */
+/** The workers that currently hold leases, with their tasks. */
 import { countOf, useReading } from "../api/reading";
 import { useResource } from "../api/resource";
 import type { DeploymentSettings, ListedTask, Summary, TaskPage, TaskState, TaskSummary } from "../api/types";
@@ -16,7 +16,7 @@ export function Workers() {
   const asked = new URLSearchParams([...LEASED.map((state) => ["state", state]), ["limit", String(LIMIT)], ...(token ? [["next_token", token]] : [])]);
   const summary = useResource<Summary>("/v1/summary");
   const isCounted = summary.data.value !== null || summary.problem.value !== null;
-  // How many there are is known before they are found; on a later page, how many are before it is not.
+  // The total is known before the entries are found; on later pages the number of preceding entries is not.
   const enough = token ? LIMIT : Math.min(LIMIT, countOf(summary.data.value, LEASED) ?? LIMIT);
   const page = useReading<TaskPage, ListedTask>(isCounted ? `/v1/tasks?${asked}` : null, { entries: (each) => each.tasks, enough });
   const settings = useResource<DeploymentSettings>("/v1/settings");
@@ -37,7 +37,7 @@ export function Workers() {
         <p>Tasks with a Python handler run in the worker function; types that the deployment declares as pulled are run by your own workers:</p>
         <Command text="duetime worker my_handlers --type pulled" />
       </NoneFound>
-      {read?.isKnown && read.entries.length > 0 && workers.length === 0 && <Empty title="No task holds a lease"><p>Those that run wait for a notice of their outcome.</p></Empty>}
+      {read?.isKnown && read.entries.length > 0 && workers.length === 0 && <Empty title="No task holds a lease"><p>Running tasks wait for a notification of their outcome.</p></Empty>}
       {workers.map(([worker, tasks]) => (
         <Worker key={worker} worker={worker} tasks={tasks} />
       ))}
@@ -49,7 +49,7 @@ export function Workers() {
   );
 }
 
-/** Tasks by the worker that holds their lease, the busiest first. */
+/** Tasks by worker, busiest first. */
 function byWorker(tasks: readonly TaskSummary[]): [string, TaskSummary[]][] {
   const found = new Map<string, TaskSummary[]>();
   for (const task of tasks) {

@@ -1,4 +1,5 @@
-/** Creating a topology from JSON; also "run again", with the graph of another to edit. Faults are shown at their fields. */
+/** Creates a topology from JSON; also "run again", with the graph of another to edit. Errors are shown at their fields.
+ * */
 import { useSignal, type Signal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { command, get, newKey, type ApiProblem } from "../api/client";
@@ -24,7 +25,7 @@ const EXAMPLE = `{
 interface CreateTopologyProps {
   /** The topology whose graph is copied. */
   from?: string;
-  /** Only this node and what depends on it. */
+  /** Only this node and its dependents. */
   node?: string;
 }
 
@@ -68,7 +69,7 @@ interface FormProps {
 function Form({ initial, title, note, close }: FormProps) {
   const text = useSignal(initial);
   const fault = useSignal("");
-  // A request that is sent twice, for the answer was lost, creates one topology.
+  // A request that is resent after a lost response creates one topology.
   const key = useSignal(newKey());
   const area = useRef<HTMLTextAreaElement>(null);
   const { busy, problem, send } = useSending();
@@ -110,7 +111,7 @@ function Form({ initial, title, note, close }: FormProps) {
         </Field>
         {fault.value && (
           <p class="fault" role="alert">
-            This is no JSON: {fault.value}
+            This is not valid JSON: {fault.value}
           </p>
         )}
         {problem.value && <Faults problem={problem.value} text={text} area={area.current} />}
@@ -127,7 +128,7 @@ function Form({ initial, title, note, close }: FormProps) {
   );
 }
 
-/** What the API refused, each with its line; a click selects the field. */
+/** The rejected fields with their lines; a click selects the field. */
 function Faults({ problem, text, area }: { problem: ApiProblem; text: Signal<string>; area: HTMLTextAreaElement | null }) {
   const placed = problem.errors.map((each) => ({ ...each, place: placeOf(text.value, each.field) }));
   if (!placed.some((each) => each.place)) return <ProblemBox problem={problem} />;

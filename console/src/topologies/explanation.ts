@@ -1,4 +1,4 @@
-/** A node in words: what its trigger rule asks of its parents, and why it stands where it does. */
+/** Explains a node: its trigger rule, and why it is in its state. */
 import type { TopologyNode } from "../api/types";
 import type { Nodes } from "./live_topology";
 
@@ -13,7 +13,7 @@ export const RULES: Record<TopologyNode["trigger_rule"], string> = {
 
 export type Outcome = "succeeded" | "failed" | "skipped" | "open";
 
-/** What a node counts as at its children. */
+/** How a node counts for its children. */
 export function outcomeOf(node: TopologyNode): Outcome {
   if (node.state === "succeeded") return "succeeded";
   if (node.state === "cancelled" && node.reason === "skipped") return "skipped";
@@ -29,7 +29,7 @@ export function decisive(node: TopologyNode, nodes: Nodes): string[] {
   return node.trigger_rule === "one_failed" ? node.depends_on : ended("skipped");
 }
 
-/** Whether it was skipped although its trigger rule was met: its condition was false. */
+/** Whether it was skipped although its trigger rule was met, because its condition was false. */
 function isByCondition(node: TopologyNode, nodes: Nodes): boolean {
   if (!node.when) return false;
   const outcomes = node.depends_on.map((parent) => outcomeIn(nodes, parent));
@@ -50,7 +50,7 @@ function named(keys: readonly string[]): string {
   return keys.length > MOST_NAMED ? `${shown} and ${keys.length - MOST_NAMED} more` : shown;
 }
 
-/** Why it is in its state, as far as the graph decides that; nothing else is said. */
+/** Why it is in its state, if the graph determines that. */
 export function whyOf(node: TopologyNode, nodes: Nodes): string {
   const parents = decisive(node, nodes);
   if (node.reason === "skipped") {

@@ -1,4 +1,4 @@
-/** When each node ran: a bar a node in the order of their starts. Only rows that are seen are in the page. */
+/** When each node ran: one bar per node, ordered by start. Only visible rows are rendered. */
 import { useSignal, type ReadonlySignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { TopologyNode } from "../api/types";
@@ -78,7 +78,7 @@ interface RowsProps {
   zoom: number;
   onPath: ReadonlySet<string>;
   selected: string;
-  /** The length of what all names begin with. */
+  /** The length of the common prefix of all names. */
   prefix: number;
 }
 
@@ -155,7 +155,7 @@ function GanttRow({ row, name, top, axis, isCritical, isSelected }: RowProps) {
   );
 }
 
-/** How long it took: after the bar, before it, or within it, where there is room. */
+/** Its duration: after, before or within the bar, wherever it fits. */
 function Label({ from, to, text }: { from: number; to: number; text: string }) {
   if (to <= 0.88) return <small style={{ left: `${to * 100}%` }}>{text}</small>;
   if (from >= 0.12) return <small style={{ right: `${(1 - from) * 100}%` }}>{text}</small>;

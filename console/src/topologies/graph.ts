@@ -1,4 +1,4 @@
-/** The graph of a topology as arrays: nodes are numbers, so that ten thousand of them are walked quickly. */
+/** The graph of a topology as arrays with numbered nodes, fast enough for ten thousand. */
 import type { TopologyNode } from "../api/types";
 
 export interface Graph {
@@ -8,7 +8,7 @@ export interface Graph {
   children: readonly (readonly number[])[];
   /** All nodes, parents before children. */
   order: readonly number[];
-  /** The length of what all names begin with; where there is little room it is left out. */
+  /** The length of the common prefix of all names, which is omitted where space is limited. */
   prefix: number;
 }
 
@@ -33,13 +33,13 @@ function ordered(parents: readonly (readonly number[])[], children: readonly (re
   return order;
 }
 
-/** What distinguishes graphs: while it is the same, so is the layout. */
+/** A key of the graph's structure; the layout changes only with it. */
 export const signatureOf = (nodes: ReadonlyMap<string, Pick<TopologyNode, "depends_on">>): string =>
   JSON.stringify([...nodes].map(([key, node]) => [key, node.depends_on]));
 
 const SHORTEST_PREFIX = 12;
 
-/** What all names begin with, up to a separator; nothing, if that is short. */
+/** The common prefix of all names up to a separator; empty if short. */
 function commonPrefix(keys: Iterable<string>): string {
   let prefix: string | null = null;
   for (const key of keys) {

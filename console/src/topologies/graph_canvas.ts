@@ -1,11 +1,11 @@
-/** A canvas that shows a graph: pointer, wheel and keys move it, and each picture is drawn in the next frame. */
+/** A canvas that shows a graph, controlled by pointer, wheel and keys; drawing happens in the next frame. */
 import { NODE_HEIGHT, NODE_WIDTH, type Layout } from "./layout";
 import { Painter, type Palette, type Scene } from "./painter";
 import { centred, fitted, moved, written, zoomed, type Size, type Viewport } from "./viewport";
 
 export interface GraphEvents {
   select: (node: number | null) => void;
-  /** The viewer has moved the picture. */
+  /** The user has moved the picture. */
   moved: (view: Viewport) => void;
   hovered: (node: number | null) => void;
 }
@@ -13,11 +13,11 @@ export interface GraphEvents {
 const REST_MS = 180;
 const CLICK_PIXELS = 4;
 const ROOM_FOR_TOOLS = 78;
-/** A graph of more nodes takes all the room there is. */
+/** Graphs with more nodes take all available space. */
 const LARGE = 60;
-/** What has not run, or will not, stands back. */
+/** Nodes that have not run, or will not, are dimmed. */
 const IDLE = new Set(["blocked", "scheduled", "skipped", "stopped"]);
-/** How large nodes are shown that are followed. */
+/** Scale of followed nodes. */
 const FOLLOWED_SCALE = 0.7;
 
 export class GraphCanvas {
@@ -72,7 +72,7 @@ export class GraphCanvas {
     this.#later();
   }
 
-  /** Show a part of the picture; all of it, if null. What the viewer has just moved to is shown already. */
+  /** Show a part of the picture, or all of it if null; no-op if the user has just moved it there. */
   show(view: Viewport | null): void {
     if (view && written(view) === this.#reported) return;
     this.#isWhole = view === null;
@@ -84,7 +84,7 @@ export class GraphCanvas {
     this.#move(zoomed(this.#view, factor, { x: this.#screen.width / 2, y: this.#screen.height / 2 }));
   }
 
-  /** Zoom by a key; says whether the key zooms. */
+  /** Zoom by a key; returns whether the key zooms. */
   keyed(key: string): boolean {
     if (key === "+" || key === "=") this.zoom(1.4);
     else if (key === "-") this.zoom(1 / 1.4);
@@ -92,12 +92,12 @@ export class GraphCanvas {
     return true;
   }
 
-  /** Bring a node into view, if it is not. */
+  /** Scroll a node into view if necessary. */
   reveal(node: number): void {
     this.follow([node]);
   }
 
-  /** Bring nodes into view, if none of them is. */
+  /** Scroll nodes into view if none is visible. */
   follow(nodes: readonly number[]): void {
     const [first] = nodes;
     if (first === undefined || nodes.some((node) => this.#isSeen(node))) return;
@@ -117,7 +117,7 @@ export class GraphCanvas {
   #resized(): void {
     const { clientWidth: width } = this.element;
     if (!width) return;
-    // A small graph takes no more room than it needs; how much it may take says the style sheet.
+    // A small graph takes only the space it needs, up to the style sheet's limit.
     const wanted = this.layout.height * Math.min(1, (width - 32) / this.layout.width) + ROOM_FOR_TOOLS;
     const isLarge = this.layout.x.length > LARGE;
     this.element.style.height = isLarge ? "100vh" : `${Math.ceil(wanted)}px`;
@@ -206,7 +206,7 @@ export class GraphCanvas {
 
 const at = (event: MouseEvent): { x: number; y: number } => ({ x: event.offsetX, y: event.offsetY });
 
-/** The colours of the theme: those of states are read from elements, because a canvas knows no custom properties. */
+/** The theme's colours; those of states are read from elements, because a canvas does not support custom properties. */
 function paletteOf(element: HTMLCanvasElement): Palette {
   const probe = document.createElement("span");
   probe.hidden = true;
@@ -227,7 +227,7 @@ function paletteOf(element: HTMLCanvasElement): Palette {
   return palette;
 }
 
-/** All that a node can be shown as. */
+/** All display states of a node. */
 export const STATUSES: readonly string[] = [
   ...["running", "preparing", "waiting", "paused", "scheduled", "blocked", "succeeded", "failed", "rolling_back", "rolled_back"],
   ...["upstream_failed", "skipped", "stopped", "cancelled"],

@@ -1,4 +1,5 @@
-/** The graph of a topology: pan, zoom, select a node, follow what runs. The table of nodes says the same in text. */
+/** The graph of a topology: pan, zoom, select a node, follow running nodes. The table of nodes shows the same as text.
+ * */
 import { useSignal, type ReadonlySignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { setQuery } from "../router";
@@ -49,7 +50,7 @@ export function GraphView(props: GraphProps) {
     if (scene && isFollowing) canvas.current?.follow(running(scene));
   });
   useEffect(() => {
-    // Back, or another link to the same page.
+    // Navigation back, or another link to the same page.
     if (layout) canvas.current?.show(parsedViewport(at));
   }, [at]);
   useRepaint(canvas, theme.value);
@@ -148,7 +149,7 @@ function nextNode(key: string, graph: Graph, layout: Layout | null, from: number
   return column.reduce((best, node) => (best === from || distance(node) < distance(best) ? node : best), from);
 }
 
-/** Colours are read anew when the theme changes, chosen or by the system. */
+/** Colours are re-read when the theme changes, by choice or by the system. */
 function useRepaint(canvas: { current: GraphCanvas | null }, chosen: string): void {
   useEffect(() => {
     canvas.current?.recolour();

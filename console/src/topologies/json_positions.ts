@@ -1,11 +1,11 @@
-/** Where each value of a JSON text stands, so that a fault can be shown at its field. */
+/** Positions of values in a JSON text, to show errors at their fields. */
 export interface Place {
   start: number;
   end: number;
   line: number;
 }
 
-/** Where the value of a field begins and ends: `nodes.report.depends_on`, `tags[0]`; of what is missing, where its owner does. */
+/** Start and end of a field's value: `nodes.report.depends_on`, `tags[0]`; of its parent if the field is missing. */
 export function placeOf(text: string, field: string): Place | null {
   const found = positions(text);
   const parts = field.replaceAll(/\[(\d+)\]/g, ".$1").split(".");
@@ -18,12 +18,12 @@ export function placeOf(text: string, field: string): Place | null {
 
 export const lineOf = (text: string, at: number): number => text.slice(0, at).split("\n").length;
 
-/** The values of a text by their paths; a text that is no JSON has those before its fault. */
+/** The values of a text by path; for invalid JSON, those before the error. */
 function positions(text: string): Map<string, readonly [number, number]> {
   const found = new Map<string, readonly [number, number]>();
   const tokens = /"(?:[^"\\]|\\.)*"|[[\]{},:]|[^\s[\]{},:"]+/g;
   let token = tokens.exec(text);
-  // After its end an expression begins anew.
+  // A new expression begins after its end.
   const next = () => (token = token && tokens.exec(text));
 
   const value = (path: string, begin: number): number => {

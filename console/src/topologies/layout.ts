@@ -1,7 +1,7 @@
 /**
- * Where the nodes of a graph are drawn: in columns from left to right, parents before children (the method of Sugiyama).
- * It works in short steps, so that a page with ten thousand nodes still answers. Columns that are much longer than the
- * others are broken into several.
+ * Computes the layout of a graph: columns from left to right, parents before children (the method of Sugiyama). It
+ * works in short steps, so that a page with ten thousand nodes stays responsive. Columns that are much longer than the
+ * others are split.
  */
 import type { Graph } from "./graph";
 import { positions, ROW } from "./layout_heights";
@@ -10,19 +10,19 @@ import { grouped, mean, NODE_HEIGHT, NODE_WIDTH, verticesOf, type Vertices } fro
 
 export { NODE_HEIGHT, NODE_WIDTH };
 const COLUMN_GAP = 64;
-/** Width by height of a column of the picture, in relation to that of the picture. */
+/** Aspect ratio of a column, relative to the picture's. */
 const ASPECT = 1.6;
 const FEWEST_ROWS = 16;
 
 export interface Edge {
   from: number;
   to: number;
-  /** Where it passes the columns between them: x and y in turn. */
+  /** The points where it passes intermediate columns: x and y in turn. */
   corners: readonly number[];
 }
 
 export interface Layout {
-  /** The left upper corner of each node. */
+  /** The top left corner of each node. */
   x: Float64Array;
   y: Float64Array;
   edges: readonly Edge[];
@@ -30,7 +30,7 @@ export interface Layout {
   height: number;
 }
 
-/** Compute a layout in slices of some milliseconds; null if it was stopped. */
+/** Compute a layout in slices of a few milliseconds; null if stopped. */
 export async function layoutOf(graph: Graph, stop: AbortSignal): Promise<Layout | null> {
   const steps = layoutSteps(graph);
   for (;;) {
@@ -57,7 +57,7 @@ function* layoutSteps(graph: Graph): Generator<void, Layout> {
   return finished(vertices, layers.length, y);
 }
 
-/** The longest way from the first column; what has no parents stands just before its first child. */
+/** The longest path from the first column; nodes without parents are placed just before their first child. */
 function columnOf(graph: Graph): number[] {
   const column = graph.keys.map(() => 0);
   for (const node of graph.order) {
@@ -71,13 +71,13 @@ function columnOf(graph: Graph): number[] {
   return column;
 }
 
-/** The columns of the picture, and which of them are parts of one that would be too long. */
+/** The columns of the picture, and which of them are parts of a split column. */
 interface Columns {
   columns: readonly number[];
   isBroken: readonly boolean[];
 }
 
-/** Break columns that are too long for the picture into several, their nodes grouped by where their parents are. */
+/** Split columns that are too long for the picture, with nodes grouped by their parents' positions. */
 function* brokenColumns(graph: Graph, column: readonly number[]): Generator<void, Columns> {
   const rows = Math.max(FEWEST_ROWS, Math.ceil(Math.sqrt((graph.keys.length * (NODE_WIDTH + COLUMN_GAP)) / ROW / ASPECT)));
   const members = grouped(column);

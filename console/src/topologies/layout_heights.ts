@@ -1,13 +1,14 @@
-/** How high each node and each corner of an edge stands in its column. */
+/** Vertical positions of nodes and edge corners in their columns. */
 import { NODE_HEIGHT, type Vertices } from "./layout_vertices";
 
 const ROW_GAP = 12;
 const LINE_GAP = 5;
 const SWEEPS = 8;
-/** From one middle to the next. */
+/** Distance between centres. */
 export const ROW = NODE_HEIGHT + ROW_GAP;
 
-/** Heights: each vertex as near to its neighbours as the order and the distances allow, and long lines straight. */
+/** Vertical positions: each vertex as close to its neighbours as order and distances allow, with straight long lines.
+ * */
 export function* positions(vertices: Vertices, layers: readonly number[][]): Generator<void, Float64Array> {
   const y = new Float64Array(vertices.column.length);
   const isCorner = (vertex: number) => vertex >= vertices.nodes;
@@ -39,7 +40,7 @@ function distance(one: boolean, other: boolean): number {
   return one || other ? NODE_HEIGHT / 2 + ROW_GAP : ROW;
 }
 
-/** Where the neighbours of a vertex draw it, and how much: corners keep lines straight. */
+/** The target position of a vertex by its neighbours, with weight; corners keep lines straight. */
 function pull(vertex: number, sides: readonly number[][][], y: Float64Array, isCorner: (vertex: number) => boolean): [number, number] {
   let [sum, weight] = [0, 0];
   for (const neighbours of sides) {
@@ -52,7 +53,7 @@ function pull(vertex: number, sides: readonly number[][][], y: Float64Array, isC
   return weight ? [sum / weight, weight] : [y[vertex] ?? 0, 0.01];
 }
 
-/** Least squares under the distances of a column: neighbours that would overlap form a block (isotonic regression). */
+/** Least squares with minimum distances in a column: overlapping neighbours form a block (isotonic regression). */
 function settle(layer: readonly number[], offsets: readonly number[], y: Float64Array, wanted: (vertex: number) => [number, number]): void {
   const blocks: { at: number; weight: number; size: number }[] = [];
   layer.forEach((vertex, index) => {

@@ -1,10 +1,10 @@
-/** The order of the nodes in each column: neighbours together, with few crossings. */
+/** Orders the nodes in each column: neighbours together, with few crossings. */
 import type { Vertices } from "./layout_vertices";
 import { grouped, mean } from "./layout_vertices";
 
 const SWEEPS = 8;
 
-/** The first order: neighbours of the same parent together. */
+/** The initial order: children of the same parent together. */
 export function layersOf({ column, left }: Vertices): number[][] {
   const layers = grouped(column);
   const place = new Float64Array(column.length);
@@ -38,7 +38,7 @@ export function* reduceCrossings(vertices: Vertices, layers: number[][]): Genera
   best.forEach((layer, at) => (layers[at] = layer));
 }
 
-/** How often edges cross, counted with a tree of sums. */
+/** The number of edge crossings, counted with a Fenwick tree. */
 function* crossings({ right }: Vertices, layers: readonly number[][], place: Float64Array): Generator<void, number> {
   let count = 0;
   for (const [at, layer] of layers.entries()) {

@@ -1,9 +1,9 @@
-/** What a layout arranges: the nodes, and the corners of edges in the columns that they pass. */
+/** The vertices of a layout: nodes, and corners of edges in the columns that they pass. */
 import type { Graph } from "./graph";
 
 export const NODE_WIDTH = 168;
 export const NODE_HEIGHT = 32;
-/** Lines with more corners than this together are drawn straight: the picture is too full to follow one. */
+/** Above this total number of corners, edges are drawn straight, because the picture is too dense to follow one. */
 const MOST_CORNERS = 60_000;
 
 /** Vertices are the nodes, then the corners of edges. */
@@ -13,11 +13,12 @@ export interface Vertices {
   right: number[][];
   /** The corners of each edge. */
   routes: { from: number; to: number; corners: number[] }[];
-  /** From here on vertices are corners. */
+  /** Vertices from this index on are corners. */
   nodes: number;
 }
 
-/** The graph with a corner in each column that an edge passes; in a broken one there is no room, it passes behind the nodes. */
+/** The graph with a corner in each column that an edge passes, except split columns, where it passes behind the nodes.
+ * */
 export function verticesOf(graph: Graph, columns: readonly number[], isBroken: readonly boolean[]): Vertices {
   const column = [...columns];
   const left: number[][] = columns.map(() => []);

@@ -1,4 +1,4 @@
-/** A topology as it stands: what REST said last, and the changes that were pushed since. */
+/** The current state of a topology: the last REST reading, and changes pushed since. */
 import { useComputed, useSignal, type ReadonlySignal } from "@preact/signals";
 import { useCallback, useEffect, useRef } from "preact/hooks";
 import { useLive, type WatchedTask } from "../api/live";
@@ -10,7 +10,7 @@ export type Nodes = ReadonlyMap<string, TopologyNode>;
 
 export interface LiveTopology {
   resource: Resource<Topology>;
-  /** The topology itself, its state as new as its nodes'. */
+  /** The topology itself, with a state as recent as its nodes'. */
   topology: ReadonlySignal<Topology | null>;
   nodes: ReadonlySignal<Nodes>;
   /** The same object as long as no node and no edge has changed. */
@@ -24,7 +24,7 @@ interface Pushed {
 }
 
 const SHORTEST_PAUSE_MS = 1500;
-/** Reading a topology reads all of its nodes: the more there are, the rarer it is. */
+/** Reading a topology reads all of its nodes, so large ones are read less often. */
 const PAUSE_MS_A_NODE = 3;
 
 export function useTopology(id: string): LiveTopology {
@@ -36,12 +36,12 @@ export function useTopology(id: string): LiveTopology {
   const reload = useCallback(async () => {
     const before = counter.current;
     if (!(await resource.reload())) return;
-    // What was pushed while it was read may be newer than what was read.
+    // Changes pushed during the reading may be newer.
     pushed.value = new Map([...pushed.peek()].filter(([, { order }]) => order > before));
   }, [resource.reload]);
 
-  // Progress, the critical path and why a node was skipped are not pushed. A reading that is under way is not broken off
-  // by further changes: many changes would let none come to its end.
+  // Progress, the critical path and skip reasons are not pushed. Further changes do not abort a reading, because with
+  // many changes none would complete.
   const readLater = () => {
     const pause = Math.max(SHORTEST_PAUSE_MS, PAUSE_MS_A_NODE * Object.keys(resource.data.peek()?.nodes ?? {}).length);
     timer.current ||= window.setTimeout(async () => {
@@ -83,7 +83,7 @@ function merged(read: Nodes, pushed: ReadonlyMap<string, Pushed>): Nodes {
   const made = new Map(read);
   for (const { item } of pushed.values()) {
     const node = item.node === null ? undefined : made.get(item.node);
-    // Of an earlier run there are other tasks.
+    // An earlier run has other tasks.
     if (!item.node || !node || (node.task_id !== null && node.task_id !== item.id)) continue;
     const { state, started_at, finished_at } = item;
     const reason = state === node.state ? node.reason : null;
@@ -92,5 +92,5 @@ function merged(read: Nodes, pushed: ReadonlyMap<string, Pushed>): Nodes {
   return made;
 }
 
-/** What a node is shown as: why it was cancelled, if duetime did it, else its state. */
+/** The display state of a node: the reason if duetime cancelled it, else its state. */
 export const statusOf = (node: TopologyNode): string => node.reason ?? node.state;

@@ -1,4 +1,4 @@
-/** One node beside the graph: why it stands where it does, its rule, its neighbours, its task, and what can be done. */
+/** The panel of one node: why it is in its state, its rule, neighbours, task and actions. */
 import type { ReadonlySignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { useResource } from "../api/resource";
@@ -101,7 +101,7 @@ function About({ node }: { node: TopologyNode }) {
   );
 }
 
-/** Parents or children, those first that decided. */
+/** Parents or children, deciding ones first. */
 function Neighbours({ title, keys, nodes, decided }: { title: string; keys: readonly string[]; nodes: Nodes; decided: readonly string[] }) {
   const first = new Set(decided);
   const sorted = [...keys].sort((one, other) => Number(first.has(other)) - Number(first.has(one)));

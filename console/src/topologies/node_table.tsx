@@ -1,4 +1,4 @@
-/** The nodes as a table, a hundred a page: all that the graph shows, for the keyboard and for screen readers. */
+/** The nodes as a table, a hundred per page: the graph's content for keyboard and screen reader users. */
 import type { ReadonlySignal } from "@preact/signals";
 import { StateChip, Time, Took } from "../components/basics";
 import { setQuery } from "../router";

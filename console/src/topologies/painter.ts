@@ -1,18 +1,18 @@
-/** Draws a graph on a canvas: only what is seen, with less detail the smaller it is, and never for longer than a frame. */
+/** Draws the visible part of a graph on a canvas, with less detail at small scales, within the time of a frame. */
 import type { Graph } from "./graph";
 import { NODE_HEIGHT, NODE_WIDTH, type Layout } from "./layout";
 import type { Size, Viewport } from "./viewport";
 
-/** What is drawn. The arrays have one entry for each node. */
+/** The data to draw. The arrays have one entry for each node. */
 export interface Scene {
   graph: Graph;
   layout: Layout;
   status: readonly string[];
-  /** Part of the node that is done, in percent. */
+  /** Progress of the node in percent. */
   percent: readonly number[];
-  /** The nodes of the critical path, in their order. */
+  /** The nodes of the critical path, in order. */
   critical: readonly number[];
-  /** Nodes that the viewer has searched for; all, if null. */
+  /** Nodes that match the search; null for all. */
   found: ReadonlySet<number> | null;
   selected: number | null;
 }
@@ -26,14 +26,14 @@ export interface Palette {
   font: string;
 }
 
-/** From this scale on, there is room for a name, for a mark beside it, and for curves. */
+/** Minimum scales for showing names, marks and curves. */
 const READABLE = 0.3;
 const MARKED = 0.42;
 const CURVED = 0.12;
-/** Edges of a frame; the rest follows in the next ones, once the picture rests. */
+/** Edges per frame; the rest follows in later frames, once the picture is still. */
 const EDGES_A_FRAME = 600;
 const DIMMED = 0.25;
-/** Names are never smaller than this, in pixels: rather they are cut. */
+/** Minimum font size in pixels; longer names are cut. */
 const SMALLEST_TEXT = 10;
 const TEXT = 12.5;
 
@@ -41,7 +41,7 @@ export class Painter {
   #labels: (string | undefined)[] = [];
   #textSize = 0;
   readonly #critical: ReadonlySet<number>;
-  /** Of each node of the critical path, the one after it. */
+  /** The successor of each node on the critical path. */
   readonly #after: ReadonlyMap<number, number>;
   #next = 0;
 
@@ -54,7 +54,7 @@ export class Painter {
     this.#after = new Map(scene.critical.slice(1).map((node, at) => [scene.critical[at] ?? node, node]));
   }
 
-  /** Draw anew. Nodes come first; edges are then drawn beneath them, as many as a frame has time for. */
+  /** Redraw. Nodes come first, then edges beneath them, as many as fit into a frame. */
   paint(view: Viewport, screen: Size, ratio: number): void {
     const { context } = this;
     context.setTransform(1, 0, 0, 1, 0, 0);
@@ -66,7 +66,7 @@ export class Painter {
     this.paintEdges(view, screen);
   }
 
-  /** Draw some more edges beneath what is there; says whether all are drawn. */
+  /** Draw more edges beneath the picture; returns whether all are drawn. */
   paintEdges(view: Viewport, screen: Size): boolean {
     const { context, scene, palette } = this;
     const { edges } = scene.layout;
@@ -115,7 +115,7 @@ export class Painter {
     this.context.globalAlpha = 1;
   }
 
-  /** A node whose name can be read. */
+  /** A node with a readable name. */
   #box(node: number, colour: string, viewScale: number): void {
     const { context, palette, scene } = this;
     const [x, y] = [scene.layout.x[node] ?? 0, scene.layout.y[node] ?? 0];
@@ -150,7 +150,7 @@ export class Painter {
     context.fillText(this.#label(node, size, NODE_WIDTH - left - 6), x + left, y + NODE_HEIGHT / 2 + 1);
   }
 
-  /** Nodes as coloured blocks, the same colour at once. */
+  /** Nodes as coloured blocks, drawn colour by colour. */
   #blocks(nodes: readonly number[], colour: string, view: Viewport): void {
     const { context, palette, scene } = this;
     const { x, y } = scene.layout;
@@ -166,7 +166,7 @@ export class Painter {
     }
   }
 
-  /** The critical path, and the edges of the selected node: they are drawn beneath the nodes, and above all others. */
+  /** The critical path and the selected node's edges: beneath the nodes, above other edges. */
   #marked(view: Viewport): void {
     const { context, palette, scene } = this;
     const everything = { left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity };
@@ -184,7 +184,7 @@ export class Painter {
     context.globalCompositeOperation = "source-over";
   }
 
-  /** Add an edge to the path; says whether it is seen. */
+  /** Add an edge to the path; returns whether it is visible. */
   #edge(index: number, view: Viewport, seen: Area): boolean {
     const { layout } = this.scene;
     const edge = layout.edges[index];
@@ -235,7 +235,7 @@ export class Painter {
   }
 }
 
-/** The end of a name says as much as its beginning: nodes are often numbered. */
+/** Keeps the end of a name, because nodes are often numbered. */
 const shortened = (label: string, length: number): string => `${label.slice(0, Math.ceil((length - 1) * 0.45))}…${label.slice(label.length - Math.floor((length - 1) * 0.55))}`;
 
 const ROUND = new Set(["succeeded", "running", "preparing", "rolling_back"]);

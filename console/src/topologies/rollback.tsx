@@ -1,4 +1,4 @@
-/** The order of a rollback, as steps: what one takes back, and how far that is. */
+/** The steps of a rollback, with their nodes and progress. */
 import type { Topology } from "../api/types";
 import { StateChip } from "../components/basics";
 import { setQuery } from "../router";
@@ -9,7 +9,7 @@ import { rollbackOrder } from "./rollback_order";
 const MOST_STEPS = 30;
 const MOST_IN_A_STEP = 12;
 
-/** What a rollback does, or would do now, in its order. */
+/** The actions of a rollback, actual or hypothetical, in order. */
 export function Rollback({ topology, graph, nodes }: { topology: Topology; graph: Graph; nodes: Nodes }) {
   const isUnderWay = [...nodes.values()].some((node) => ["rolling_back", "rolled_back"].includes(node.state));
   if (topology.on_failure !== "rollback" && !isUnderWay) return null;

@@ -1,4 +1,4 @@
-/** The order in which a rollback takes back what has run: before a node, everything that depends on it. */
+/** The order of a rollback: all dependents before a node. */
 import type { TopologyNode } from "../api/types";
 import type { Graph } from "./graph";
 import type { Nodes } from "./live_topology";
@@ -6,7 +6,7 @@ import type { Nodes } from "./live_topology";
 const isConcerned = (node: TopologyNode | undefined): boolean =>
   node !== undefined && (["succeeded", "rolling_back", "rolled_back"].includes(node.state) || (node.state === "failed" && node.started_at !== null));
 
-/** The nodes that are, or were, rolled back, step by step; a step begins when the one before has ended. */
+/** The rolled-back nodes by step; a step begins when the previous one has ended. */
 export function rollbackOrder(graph: Graph, nodes: Nodes): string[][] {
   const step = new Int32Array(graph.keys.length);
   const concerned = graph.keys.map((key) => isConcerned(nodes.get(key)));

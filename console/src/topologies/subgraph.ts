@@ -1,4 +1,4 @@
-/** A part of a graph, as a graph of its own. */
+/** Extracts a part of a graph as a separate graph. */
 interface GraphNode {
   depends_on?: string[];
   inputs?: string[];
@@ -6,7 +6,7 @@ interface GraphNode {
 
 export type GraphNodes = Record<string, GraphNode>;
 
-/** A node and all that depend on it. What they needed of other nodes is left out: it is there already. */
+/** A node and all its dependents. Dependencies on other nodes are omitted, because they are already complete. */
 export function subgraph(nodes: GraphNodes, first: string): GraphNodes {
   const children = new Map<string, string[]>();
   for (const [key, node] of Object.entries(nodes)) {

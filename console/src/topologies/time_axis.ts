@@ -1,22 +1,22 @@
-/** A time axis on which long stretches without anything running are folded to a narrow strip. */
+/** A time axis on which long idle stretches are folded to a narrow strip. */
 export interface Stretch {
   start: number;
   end: number;
 }
 
 export interface Fold extends Stretch {
-  /** Where it is on the axis, 0 to 1. */
+  /** Its position on the axis, 0 to 1. */
   at: number;
   width: number;
 }
 
 export interface TimeAxis extends Stretch {
   folds: readonly Fold[];
-  /** Where a time is on the axis, 0 to 1. */
+  /** The position of a time on the axis, 0 to 1. */
   place: (time: number) => number;
 }
 
-/** A pause is folded if it is longer than this part of the time in which something runs. */
+/** An idle stretch is folded if it is longer than this share of the busy time. */
 const FOLDED_ABOVE = 0.15;
 const FOLD_WIDTH = 0.025;
 
@@ -51,7 +51,7 @@ export function timeAxis(stretches: readonly Stretch[], isFolding: boolean): Tim
   return { start, end, folds, place };
 }
 
-/** The times in which anything runs. */
+/** The busy periods. */
 function united(stretches: readonly Stretch[]): Stretch[] {
   const made: Stretch[] = [];
   for (const { start, end } of [...stretches].sort((one, other) => one.start - other.start)) {
@@ -64,14 +64,14 @@ function united(stretches: readonly Stretch[]): Stretch[] {
 
 const STEPS_MS = [100, 200, 500, 1e3, 2e3, 5e3, 1e4, 3e4, 6e4, 12e4, 3e5, 6e5, 18e5, 36e5, 72e5, 216e5, 864e5];
 
-/** Round times for about so many marks. */
+/** Round times for approximately a number of marks. */
 export function marks(axis: TimeAxis, count: number): number[] {
   const shown = axis.end - axis.start - axis.folds.reduce((sum, fold) => sum + fold.end - fold.start, 0);
   const step = STEPS_MS.find((each) => shown / each <= count) ?? Math.ceil(shown / count / 864e5) * 864e5;
   const made: number[] = [];
   for (let time = Math.ceil(axis.start / step) * step; time <= axis.end; time += step) {
     const fold = axis.folds.find((each) => time > each.start && time < each.end);
-    // Nothing is marked within a fold, however long it is.
+    // No marks within a fold.
     if (fold) time = Math.ceil(fold.end / step) * step - step;
     else made.push(time);
   }

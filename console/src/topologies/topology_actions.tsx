@@ -1,4 +1,4 @@
-/** What can be done with a topology in its state. */
+/** The actions on a topology in its state. */
 import { useSignal } from "@preact/signals";
 import { command } from "../api/client";
 import type { Topology, TaskState } from "../api/types";
@@ -43,7 +43,7 @@ const OFFERS: readonly Offer[] = [
   },
 ];
 
-/** Running a node again with all that depends on it: what has failed elsewhere runs again, too. */
+/** Runs a node again with all its dependents; nodes that failed elsewhere run again, too. */
 export function RunAgainFrom({ topology, node, done }: { topology: Topology; node: string; done: () => void }) {
   const isOpen = useSignal(false);
   if (topology.state !== "succeeded" && topology.state !== "failed") return null;
@@ -87,7 +87,7 @@ export function TopologyActions({ topology, done }: { topology: Topology; done: 
   });
   const deletion: Action = {
     title: "Delete",
-    text: "The topology is removed with its nodes, their payloads and results. Nothing can bring them back.",
+    text: "The topology is removed with its nodes, their payloads and results. This cannot be undone.",
     verb: "Delete",
     danger: true,
     call: () => ({ method: "DELETE", path, command: command("topologies", "delete", topology.id) }),

@@ -1,4 +1,4 @@
-/** The part of a picture that is seen: where its left upper corner is, and how many pixels a unit has. */
+/** The visible part of a picture: its top left corner, and the pixels per unit. */
 export interface Viewport {
   x: number;
   y: number;
@@ -13,10 +13,10 @@ export interface Size {
 const LARGEST = 2;
 const SMALLEST = 0.01;
 const MARGIN = 16;
-/** Above the picture there are buttons. */
+/** Buttons are above the picture. */
 const TOP = 46;
 
-/** All of a picture, in the middle; small ones are not enlarged. */
+/** The whole picture, centred; small ones are not enlarged. */
 export function fitted(picture: Size, screen: Size): Viewport {
   const [width, height] = [screen.width - 2 * MARGIN, screen.height - TOP - MARGIN];
   const scale = bounded(Math.min(1, width / picture.width, height / picture.height));
@@ -26,7 +26,7 @@ export function fitted(picture: Size, screen: Size): Viewport {
 
 const bounded = (scale: number): number => Math.min(LARGEST, Math.max(SMALLEST, scale));
 
-/** Zoom, so that what is at a point of the screen stays there. */
+/** Zoom around a point of the screen. */
 export function zoomed(view: Viewport, factor: number, at: { x: number; y: number }): Viewport {
   const scale = bounded(view.scale * factor);
   return { x: view.x + at.x / view.scale - at.x / scale, y: view.y + at.y / view.scale - at.y / scale, scale };
@@ -34,14 +34,14 @@ export function zoomed(view: Viewport, factor: number, at: { x: number; y: numbe
 
 export const moved = (view: Viewport, dx: number, dy: number): Viewport => ({ ...view, x: view.x + dx / view.scale, y: view.y + dy / view.scale });
 
-/** Bring a point into the middle. */
+/** Centre a point. */
 export const centred = (view: Viewport, screen: Size, x: number, y: number, scale = view.scale): Viewport => ({
   x: x - screen.width / scale / 2,
   y: y - screen.height / scale / 2,
   scale,
 });
 
-/** As part of an address, and back. */
+/** Convert to a part of an address, and back. */
 export const written = (view: Viewport): string => [Math.round(view.x), Math.round(view.y), view.scale.toPrecision(3)].join(",");
 
 export function parsedViewport(text: string | null): Viewport | null {

@@ -1,6 +1,6 @@
 """duetime as a construct of the AWS CDK: `DuetimeStack(app, "Scheduler", handlers="handlers", environment="prod")`.
 
-What is listed in `__all__` is the public interface; modules beside it may change with any version.
+Only the names in `__all__` are public; other modules may change in any version.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ __all__ = [
     "UnsafeEnvironment",
 ]
 
-# Node 20 is enough for everything this package does with it, and its notice would be most of what a deploy prints.
+# Silences the notice about Node 20, which suffices for this package; it would be most of a deploy's output.
 os.environ.setdefault("JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION", "20")
 
 
 def __getattr__(name: str) -> object:
-    """Import the stack when it is asked for: the construct library starts a process of Node."""
+    """Import the stack on first access, because the construct library starts a Node process."""
     if name != "DuetimeStack":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from duetime_cdk.stack import DuetimeStack  # noqa: PLC0415 - see above

@@ -1,4 +1,4 @@
-"""The alarms of a deployment: what sets each off, and what has happened then. Each has a section in the runbook."""
+"""The alarms of a deployment: their conditions and texts. Each has a section in the runbook."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 RUNBOOK = "docs/how-to/respond-to-an-alarm.md"
 _LATE = 10 * SECOND
-"""The latest start that the guarantees allow without a fault."""
+"""Upper limit of the lateness that is guaranteed without a fault."""
 _OLDEST = 15 * MINUTE
 _TICK_AGE = 5 * MINUTE
 _SKEW = 3 * SECOND
-"""Clocks may differ by 5 s before two attempts could overlap; DynamoDB tells its own to the second."""
+"""Clock skew beyond 5 s could let two attempts overlap; DynamoDB reports its time in whole seconds."""
 _LAG = MINUTE
 _ARCHIVE_LAG = 60 * MINUTE
-"""What is gathered for five minutes is a little late at any time; the stream keeps it for a day."""
+"""Batches are collected for five minutes, so some lag is normal; the stream keeps records for a day."""
 
 
 MOST_METRICS = 10
-"""Of an alarm on metric math (Source: Amazon CloudWatch User Guide, "CloudWatch service quotas")."""
+"""Most metrics of an alarm on metric math (Source: Amazon CloudWatch User Guide, "CloudWatch service quotas")."""
 OVERVIEW = "overview"
 _FAILED = "dead-letters"
 _OVERDUE = "tasks?q=due%3A%3Cnow&order=asc"
@@ -41,7 +41,7 @@ _WORKERS = "workers"
 
 
 class Comparison(StrEnum):
-    """When a value counts."""
+    """The comparison of a value with the threshold."""
 
     AT_LEAST = "GREATER_THAN_OR_EQUAL_TO_THRESHOLD"
     BELOW = "LESS_THAN_THRESHOLD"
@@ -52,19 +52,19 @@ class AlarmSpec:
     """An alarm.
 
     Attributes:
-        name: of its construct, and of its section in the runbook.
-        watched: a metric, or a figure of several.
-        says: what has happened, for whoever gets the mail.
-        threshold: from which a value counts, or below which.
-        minutes: how many are checked.
-        datapoints: in how many periods the threshold must be reached; in all, if it is 0.
+        name: of its construct and of its runbook section.
+        watched: a metric, or an expression over several.
+        says: description of the problem, for the recipient of the mail.
+        threshold: the value to compare with.
+        minutes: length of the evaluated window.
+        datapoints: number of periods that must breach the threshold; 0 means all.
         period: minutes of one value.
-        missing_is_bad: whether no data sets it off, too.
-        page: of the console that shows what it is about, as in its address after `#/`.
-        runbook: its section in the runbook; empty if that has its name.
+        missing_is_bad: whether missing data also triggers the alarm.
+        page: the related console page, as in the URL after `#/`.
+        runbook: its section in the runbook; empty if the section has the alarm's name.
 
     Raises:
-        ValueError: it watches more metrics than CloudWatch takes.
+        ValueError: it watches more metrics than CloudWatch allows.
     """
 
     name: str
@@ -80,27 +80,27 @@ class AlarmSpec:
     runbook: str = ""
 
     def __post_init__(self) -> None:
-        """Reject what CloudWatch would."""
+        """Reject alarms that CloudWatch would reject."""
         if isinstance(self.watched, Expression) and len(self.watched.sources) > MOST_METRICS:
             raise ValueError(f"the alarm {self.name} would watch {len(self.watched.sources)} metrics")
 
     @property
     def section(self) -> str:
-        """Of the runbook."""
+        """The name of its runbook section."""
         return self.runbook or self.name
 
 
 @dataclass(frozen=True, slots=True)
 class BurnRate:
-    """An alarm on a service level: its budget of bad events is used up many times too fast, for long and still now.
+    """A burn-rate alarm: the error budget is consumed too fast in both a long and a short window.
 
     Attributes:
         name: of its construct.
         level: the share of good events, in percent.
-        objective: the share that is promised.
-        factor: how many times faster than allowed.
-        long: minutes over which that holds.
-        short: minutes of the last while, so that it ends soon after the cause has.
+        objective: the target share, in percent.
+        factor: how many times faster than allowed the budget is consumed.
+        long: minutes of the long window.
+        short: minutes of the short window, which ends the alarm soon after its cause.
     """
 
     name: str
@@ -114,7 +114,7 @@ class BurnRate:
 
     @property
     def threshold(self) -> float:
-        """The share of good events below which the budget is used up that fast."""
+        """The share of good events that corresponds to the burn rate."""
         return round(100 - (100 - self.objective) * self.factor, 6)
 
 
@@ -127,7 +127,7 @@ class AlarmList:
 
 
 def alarms(environment: Environment) -> AlarmList:
-    """The alarms of an environment; the embedded AWS knows no alarms on figures of several metrics."""
+    """The alarms of an environment; the embedded AWS does not support alarms on metric math."""
     single = [*_trigger(), *_tasks(environment), *_queues(), *_schedules(), *_functions(environment)]
     if environment.intake_owner:
         single.append(_events_rejected())
@@ -139,7 +139,7 @@ def alarms(environment: Environment) -> AlarmList:
 
 
 def runbook(environment: Environment, section: str) -> str:
-    """Where an alarm's section of the runbook is."""
+    """The URL of an alarm's runbook section."""
     return f"{environment.docs_url}{RUNBOOK}#{section.lower()}"
 
 
@@ -151,14 +151,14 @@ def _trigger() -> list[AlarmSpec]:
             function_metric(trigger, "Invocations", "Sum"),
             "The trigger was not invoked for five minutes: nothing becomes due",
             comparison=Comparison.BELOW,
-            # No invocation is no data: that is what this alarm waits for.
+            # Without invocations there is no data, so missing data triggers this alarm.
             missing_is_bad=True,
         ),
         AlarmSpec(
             "TriggerFailing",
             function_metric(trigger, "Errors", "Sum"),
             "The trigger failed in three of five minutes: its log says what it could not read",
-            # The next tick makes up for a single one that failed.
+            # The next tick recovers a single failed one.
             datapoints=3,
         ),
         AlarmSpec(
@@ -172,7 +172,7 @@ def _trigger() -> list[AlarmSpec]:
             own("tick_age", "Maximum", trigger),
             "The trigger has not completed a pass over the due minutes for five minutes, though it may be invoked",
             threshold=_TICK_AGE,
-            # A tick that does not even begin to read tells nothing.
+            # A tick that fails before it reads publishes no metric.
             missing_is_bad=True,
         ),
         AlarmSpec(
@@ -206,7 +206,7 @@ def _tasks(environment: Environment) -> list[AlarmSpec]:
         AlarmSpec(
             "OldestDue",
             own("oldest_due", "Maximum", FunctionName.TRIGGER),
-            "A task has been due for 15 minutes or more, and nobody has started it",
+            "A task has been due for 15 minutes or more and has not started",
             threshold=_OLDEST,
             datapoints=2,
             page=_OVERDUE,
@@ -214,7 +214,7 @@ def _tasks(environment: Environment) -> list[AlarmSpec]:
         AlarmSpec(
             "LeasesLost",
             own("attempts_lost", "Sum", FunctionName.WORKER),
-            "Workers vanish in the middle of attempts: ten or more attempts were lost within five minutes",
+            "Workers vanish during attempts: ten or more attempts were lost within five minutes",
             threshold=10,
             period=5,
             page=_WORKERS,
@@ -257,7 +257,7 @@ def _schedules() -> list[AlarmSpec]:
         AlarmSpec(
             "ExpectationMissed",
             own("expectations_missed", "Sum", FunctionName.TRIGGER),
-            "A schedule has not achieved what is expected of it: the trigger's log names it, and `schedules list`",
+            "A schedule has missed an expectation: the trigger's log and `schedules list` name it",
             minutes=1,
             page=_SCHEDULES,
         ),
@@ -279,7 +279,7 @@ def _schedules() -> list[AlarmSpec]:
 
 
 def _functions(environment: Environment) -> list[AlarmSpec]:
-    # The archive has an alarm of its own, and no task waits for the console.
+    # The archive has its own alarm, and no task depends on the console.
     apart = {FunctionName.ARCHIVE, FunctionName.CONSOLE}
     watched = [name for name in environment.functions if name not in apart]
     refused = {f"m{n}": table_operation(each, "ThrottledRequests", "Sum", each) for n, each in enumerate(THROTTLED)}
@@ -345,7 +345,7 @@ def _events_rejected() -> AlarmSpec:
     return AlarmSpec(
         "EventsRefused",
         queue("rejects", "ApproximateNumberOfMessagesVisible", "Maximum", "rejected events"),
-        "Events lie there that could become no task: each says why in its attribute `reason`",
+        "Some events could not become tasks: the attribute `reason` of each says why",
         minutes=1,
     )
 

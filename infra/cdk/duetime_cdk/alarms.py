@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from duetime_cdk.metric_sources import Source
 
 _TICKS_BEFORE = 10
-"""After so many of its minutes, an alarm of five minutes' silence has forgotten that there was nothing before."""
+"""Ticks, in minutes, after which an alarm on five minutes of silence no longer sees the time before deployment."""
 _DAYS_REMEMBERED = 7
-"""As long as CloudWatch evaluates (Source: Amazon CloudWatch API Reference, "PutMetricAlarm", EvaluationPeriods)."""
+"""The longest period that CloudWatch evaluates (Source: Amazon CloudWatch API Reference, "PutMetricAlarm",
+EvaluationPeriods)."""
 
 
 class Alarms(Construct):
@@ -54,7 +55,7 @@ class Alarms(Construct):
             alarm.add_alarm_action(actions.SnsAction(self.topic))
 
     def _grant_publishing(self) -> None:
-        """The policy that rejects plain connections replaces the topic's default one, which had let alarms publish."""
+        """Allow alarms to publish; the policy that rejects unencrypted connections replaced the topic's default one."""
         self.topic.add_to_resource_policy(
             iam.PolicyStatement(
                 sid="AlarmsPublish",
@@ -69,7 +70,7 @@ class Alarms(Construct):
         description = self._description(spec.says, spec.section, spec.page)
         if not spec.missing_is_bad or self._environment.name == LOCAL:
             return self._single(spec, spec.name, description)
-        # At the first deploy there are no data yet, which is not what the alarm is for.
+        # Right after the first deploy there is no data yet, which must not trigger the alarm.
         silent = self._single(spec, f"{spec.name}Now", f"Part of {spec.name}: without data, too")
         return cloudwatch.CompositeAlarm(
             self,
@@ -82,7 +83,7 @@ class Alarms(Construct):
 
     @cached_property
     def _began(self) -> cloudwatch.Alarm:
-        """Whether the trigger has ticked for some minutes within a week: until then, silence is that of a new stack."""
+        """Whether the trigger has ticked for some minutes within a week; otherwise silence means a new stack."""
         return cloudwatch.Alarm(
             self,
             "TriggerBegan",
@@ -123,7 +124,7 @@ class Alarms(Construct):
         )
 
     def _window(self, spec: BurnRate, minutes: int) -> cloudwatch.Alarm:
-        """Half of a burn rate's condition, which tells nobody by itself."""
+        """One window of a burn-rate alarm; it sends no notification itself."""
         return cloudwatch.Alarm(
             self,
             f"{spec.name}{minutes}m",

@@ -1,4 +1,4 @@
-"""The archive of ended tasks: its bucket, how removed records reach it, and how Athena reads it."""
+"""The archive of ended tasks: its bucket, the stream of removed records, and the Athena catalog."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from duetime_cdk.tasks_table import Tables
 
 BATCH_SIZE = 1000
-"""Most removed records that an invocation is given; 6 MB must hold them."""
+"""Most removed records per invocation; they must fit into 6 MB."""
 BATCH_SECONDS = 300
-"""How long they are gathered, as long as Lambda allows: fewer and larger objects cost less to write and to read."""
+"""Batching window in seconds, the longest that Lambda allows: fewer and larger objects cost less to write and read."""
 OBJECTS = ("archive/*", "unreadable/*")
-"""What the function writes."""
+"""Key prefix of the objects that the function writes."""
 GIVEN_UP = "aws/lambda/*"
-"""Where Lambda writes batches that it gives up (Source: AWS Lambda Developer Guide, "Retain discarded records")."""
+"""Key prefix of the batches that Lambda gives up (Source: AWS Lambda Developer Guide, "Retain discarded records")."""
 _INFREQUENT_AFTER = 30
-"""Days until objects are stored for less, and read for more: S3 allows it no earlier."""
+"""Days until objects move to the infrequent-access class: the earliest that S3 allows."""
 _COLD_AFTER = 120
 _QUERY_RESULTS_DAYS = 7
 RESULTS_PREFIX = "query-results/"
@@ -39,14 +39,14 @@ RESULTS_PREFIX = "query-results/"
 
 @dataclass(frozen=True, slots=True)
 class _Age:
-    """When objects move to a cheaper class."""
+    """The age at which objects move to a cheaper class."""
 
     storage: s3.StorageClass
     days: int
 
 
 class ArchiveBucket(Construct):
-    """The bucket of the archive: objects are moved to cheaper storage, and removed when their time is over."""
+    """The bucket of the archive: objects move to cheaper storage, and are deleted after the retention."""
 
     def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
         super().__init__(scope, id_)
@@ -63,7 +63,7 @@ class ArchiveBucket(Construct):
                 s3.LifecycleRule(
                     prefix="archive/",
                     expiration=Duration.days(days),
-                    # An object that is removed a day later is not worth the price of its move.
+                    # Moving an object that is deleted a day later costs more than it saves.
                     transitions=[
                         s3.Transition(storage_class=each.storage, transition_after=Duration.days(each.days))
                         for each in ages
@@ -81,9 +81,9 @@ class ArchiveBucket(Construct):
 
 
 class ArchiveStream(Construct):
-    """What TTL removes from the table goes to the function, in large batches.
+    """Delivers records removed by TTL to the function in large batches.
 
-    A batch that fails is delivered again until it is too old; then Lambda writes all of it to the bucket.
+    A failed batch is redelivered until it is too old; then Lambda writes all of it to the bucket.
     """
 
     def __init__(
@@ -95,9 +95,9 @@ class ArchiveStream(Construct):
         function.allow(READ, [stream])
         bucket = archive.bucket
         function.allow(["s3:PutObject"], [bucket.arn_for_objects(each) for each in (*OBJECTS, GIVEN_UP)])
-        # Lambda asks for it before it writes what it gives up.
+        # Lambda checks this permission before it writes a batch that it gives up.
         function.allow(["s3:ListBucket"], [bucket.bucket_arn])
-        # Attempts, payloads and results that lie beside the records.
+        # Attempts, payloads and results that are stored next to the records.
         function.allow(["dynamodb:GetItem", "dynamodb:Query"], [tables.tasks.table_arn])
         _acknowledge(function, bucket)
         on_failure = lambda_.CfnEventSourceMapping.OnFailureProperty(destination=bucket.bucket_arn)
@@ -118,7 +118,7 @@ class ArchiveStream(Construct):
                 filters=[lambda_.CfnEventSourceMapping.FilterProperty(pattern=pattern)]
             ),
         )
-        # Lambda checks at once whether the role may read, and write.
+        # Lambda checks the role's read and write permissions when the mapping is created.
         mapping.node.add_dependency(function.role)
 
 

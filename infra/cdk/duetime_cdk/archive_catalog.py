@@ -1,4 +1,4 @@
-"""What Athena needs to query the archive: a table over its objects, a workgroup, and a query to begin with."""
+"""Athena's resources for the archive: a table, a workgroup and a sample query."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 TABLE = "tasks"
 _FIRST_DAY = "2026-01-01"
 _MOST_SCANNED = 100 * 1_000_000_000
-"""Bytes that one query may read: half a dollar."""
+"""Most bytes that one query may scan: half a dollar."""
 _TYPES = {Kind.INTEGER: "bigint", Kind.BOOLEAN: "boolean"}
-"""Glue's types; all others are texts, JSON as it is written."""
+"""Glue's types of columns; all others are strings that contain text or JSON."""
 _INPUT = "org.apache.hadoop.mapred.TextInputFormat"
 _OUTPUT = "org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat"
 _SERDE = "org.openx.data.jsonserde.JsonSerDe"
 
 
 class ArchiveCatalog(Construct):
-    """A Glue table whose partitions, one a day, are computed and not listed: no crawler has to find them.
+    """A Glue table with projected daily partitions, so that no crawler is needed.
 
     Source: Athena User Guide, "Set up partition projection".
     """
@@ -116,7 +116,7 @@ class ArchiveCatalog(Construct):
 
 
 def _database_of(stack: str) -> str:
-    """The name of a stack's database: Glue's are in lower case, and so no longer those of one stack only."""
+    """The name of a stack's database; a digest keeps lower-cased names of different stacks apart."""
     name = stack.lower().replace("-", "_")
     return name if stack == stack.lower() else f"{name}_{sha256(stack.encode()).hexdigest()[:8]}"
 

@@ -1,4 +1,4 @@
-"""Limits of AWS that settings can exceed: what a deploy would be refused for is refused at synthesis."""
+"""AWS limits that settings can exceed; checked at synthesis instead of failing during the deploy."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 VARIABLES_BYTES = 4_096
-"""Of all environment variables of a function (Source: AWS Lambda Developer Guide, "Lambda quotas")."""
+"""Maximum size of all environment variables of a function (Source: AWS Lambda Developer Guide, "Lambda quotas")."""
 LAYERS = 5
-"""Of a function (Source: the same)."""
+"""Most layers of a function (Source: the same)."""
 POLICY_BYTES = 10 * 6_144
-"""Of what a role may do: ten managed policies, into which the CDK divides what is too long for the role's own (Source:
-IAM User Guide, "IAM and AWS STS quotas")."""
+"""Maximum size of a role's permissions: ten managed policies, into which the CDK splits an inline policy that is too
+long (Source: IAM User Guide, "IAM and AWS STS quotas")."""
 PATTERN_BYTES = 2_048
-"""Of a rule's event pattern (Source: Amazon EventBridge User Guide, "Amazon EventBridge quotas")."""
+"""Maximum size of a rule's event pattern (Source: Amazon EventBridge User Guide, "Amazon EventBridge quotas")."""
 RESOURCES = 500
-"""Of a template (Source: AWS CloudFormation User Guide, "Understand CloudFormation
+"""Most resources of a template (Source: AWS CloudFormation User Guide, "Understand CloudFormation
 quotas")."""
 _REFERENCE_BYTES = 150
-"""What a name or an address counts for that only the deploy knows: no URL of a queue and no ARN of ours is longer."""
+"""Assumed size of a name or address that is only known at deployment; none of our queue URLs and ARNs is longer."""
 _REFERENCE = re.compile(r"\$\{Token\[[^\]]*\]\}")
 
 
 class LimitExceeded(NotDeployable, ValueError):
-    """AWS would refuse the stack; the message names what is too large, and how much."""
+    """AWS would reject the stack; the message names the oversized part and its size."""
 
 
 def split_variables(
     function: str, variables: Mapping[Variable, str]
 ) -> tuple[dict[Variable, str], dict[Variable, str]]:
-    """Which variables of a function are its environment, and which ones lie in a module of a layer.
+    """Split a function's variables into its environment and a module in a layer.
 
     Raises:
         LimitExceeded: those that cannot be moved are too large.
@@ -65,15 +65,15 @@ def split_variables(
 
 
 def variables_size(variables: Mapping[Variable, str]) -> int:
-    """Bytes of variables as Lambda counts them, as JSON; of names that only the deploy knows, at most."""
+    """Size in bytes of variables as Lambda counts them (as JSON), with unresolved names at their maximum."""
     return sum(len(json.dumps(each.value)) + _size(value) + 2 for each, value in variables.items()) + 2
 
 
 def check_limits(stack: Stack) -> None:
-    """Compare a stack with what AWS takes.
+    """Check a stack against AWS limits.
 
     Raises:
-        LimitExceeded: something of it is too large, or there is too much of it.
+        LimitExceeded: a part is too large, or there are too many resources.
     """
     resources = [each for each in stack.node.find_all() if isinstance(each, CfnResource)]
     if len(resources) > RESOURCES:
@@ -109,7 +109,7 @@ def _check_pattern(stack: Stack, rule: events.CfnRule) -> None:
 
 
 def _size(value: Any) -> int:  # noqa: ANN401 - a part of a template
-    """Bytes of a value as JSON, with references at their longest."""
+    """Size in bytes of a value as JSON, with references at their maximum."""
     if isinstance(value, str):
         return len(json.dumps(_REFERENCE.sub("x" * _REFERENCE_BYTES, value)))
     if isinstance(value, dict):

@@ -31,7 +31,7 @@ _AXES = {
 
 
 class MetricNames:
-    """What the resources are called that panels and alarms name by `$`."""
+    """Physical names of the resources that panels and alarms reference by `$`."""
 
     def __init__(self, stack: str, *, stores: Stores, functions: Functions, http: HttpApi) -> None:
         queues, intake = stores.queues, stores.intake
@@ -47,11 +47,11 @@ class MetricNames:
         }
 
     def metric(self, source: Source) -> cloudwatch.Metric:
-        """A metric as a panel shows it."""
+        """A metric for a panel, with its label."""
         return self.unlabelled(source, _PERIOD).with_(label=source.label)
 
     def unlabelled(self, source: Source, period: Duration) -> cloudwatch.Metric:
-        """A metric as an alarm watches it: one with a label would be metric math."""
+        """A metric for an alarm; a label would turn it into metric math."""
         return cloudwatch.Metric(
             namespace=source.namespace or self._namespace,
             metric_name=source.name,
@@ -61,7 +61,7 @@ class MetricNames:
         )
 
     def math(self, expression: Expression, period: Duration = _PERIOD) -> cloudwatch.MathExpression:
-        """A figure as CloudWatch calculates it."""
+        """A metric-math expression for CloudWatch."""
         return cloudwatch.MathExpression(
             expression=expression.formula,
             using_metrics={name: self.unlabelled(source, period) for name, source in expression.sources.items()},

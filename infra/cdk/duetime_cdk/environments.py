@@ -1,6 +1,6 @@
-"""The settings of a deployment, and four sets of them to begin with: `DEV`, `STAGING`, `PROD` and `LOCAL`.
+"""The settings of a deployment, and four presets: `DEV`, `STAGING`, `PROD` and `LOCAL`.
 
-A project's own settings are one of these with what is different: `replace(PROD, alarm_email="ops@example.org")`.
+A project derives its settings from a preset: `replace(PROD, alarm_email="ops@example.org")`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 LOCAL = "local"
 """The environment that is deployed to the embedded AWS of one machine."""
 _LEAST_UNRESERVED = 100
-"""Concurrency that must be left to functions without a reservation (Source: AWS Lambda Developer Guide, reserved
+"""Concurrency that must stay unreserved for other functions (Source: AWS Lambda Developer Guide, reserved
 concurrency)."""
 _TARGETS = re.compile(r"arn:aws(-[a-z]+)*:[a-z]+:[a-z0-9*?-]+:[0-9]{12}:[A-Za-z0-9_./:$*?-]+")
 _OWNER = re.compile(OWNER_PATTERN)
@@ -45,14 +45,14 @@ _ORIGIN = re.compile(r"(https://[a-z0-9]([a-z0-9.-]*[a-z0-9])?|http://(localhost
 
 
 class UnknownEnvironment(NotDeployable, LookupError):
-    """An environment was requested that nothing describes."""
+    """An unknown environment was requested."""
 
     def __init__(self, name: str, known: Iterable[str]) -> None:
         super().__init__(f"there is no environment {name!r}; choose one of {', '.join(sorted(known))}: -c env=dev")
 
 
 class UnknownSetting(NotDeployable, TypeError):
-    """A setting was given that environments do not have."""
+    """An unknown setting was given."""
 
     def __init__(self, name: str) -> None:
         meant = get_close_matches(name, [field.name for field in fields(Environment)], n=1)
@@ -61,22 +61,22 @@ class UnknownSetting(NotDeployable, TypeError):
 
 @dataclass(frozen=True, slots=True)
 class Pollers:
-    """Provisioned pollers of a queue: they are ready for a burst, and are paid for by the hour.
+    """Provisioned pollers of a queue: ready for a burst, and billed by the hour.
 
     Source: AWS Lambda API Reference, "ProvisionedPollerConfig".
     """
 
     minimum: int
-    """How many are always ready."""
+    """Number of pollers that are always ready."""
     maximum: int
-    """How many there are at most."""
+    """Maximum number of pollers."""
 
 
 POLLER_INVOCATIONS = 10
-"""Invocations at once of one provisioned poller (Source: AWS Lambda Developer Guide, "Configuring scaling behavior for
+"""Concurrent invocations per provisioned poller (Source: AWS Lambda Developer Guide, "Configuring scaling behavior for
 SQS event source mappings")."""
 LEAST_POLLERS, MOST_READY_POLLERS, MOST_POLLERS = 2, 200, 2_000
-"""How many of one queue can always be ready, at least and at most, and how many there can be (Source: AWS Lambda API
+"""Limits for one queue: the smallest and the largest `minimum`, and the largest `maximum` (Source: AWS Lambda API
 Reference, "ProvisionedPollerConfig")."""
 
 
@@ -85,49 +85,49 @@ class UnsafeEnvironment(NotDeployable, ValueError):
 
 
 class FunctionName(StrEnum):
-    """The functions: each is a folder of `functions/`."""
+    """The Lambda functions, each a folder of `functions/`."""
 
     API = "api"
-    """Answers REST calls."""
+    """Serves the REST API."""
     TRIGGER = "trigger"
     """Reads the due minutes and fills the queues."""
     WORKER = "worker"
     """Claims tasks and runs their targets."""
     DEADLETTER = "deadletter"
-    """Handles messages that the worker could not."""
+    """Handles messages that the worker could not process."""
     INTAKE = "intake"
-    """Makes tasks of events; deployed where the settings name their owner."""
+    """Creates tasks from events; deployed if the settings name their owner."""
     TOPOLOGY = "topology"
-    """Does the states of the state machine that runs topologies."""
+    """Executes the states of the topology state machine."""
     BULK = "bulk"
-    """Carries out what concerns many tasks: cancels by a filter, pauses of large topologies."""
+    """Runs bulk operations, such as cancelling by a filter or pausing a large topology."""
     WATCH = "watch"
-    """Takes the events of the WebSocket API: connections of those who watch, and what they subscribe to."""
+    """Handles the WebSocket API's events: connections and subscriptions."""
     BROADCAST = "broadcast"
-    """Reads the table's stream, and tells others of the changes."""
+    """Reads the table's stream and publishes the changes."""
     CONSOLE = "console"
-    """Serves the files of the web console; deployed where the settings say so."""
+    """Serves the files of the web console; deployed if the settings enable it."""
     ARCHIVE = "archive"
-    """Copies the tasks that TTL removes from the table to S3; deployed where the settings say how long to keep them."""
+    """Copies tasks removed by TTL to S3; deployed if `archive_days` is set."""
     EGRESS = "egress"
-    """Makes the HTTP calls of the worker and the API; it may do nothing else."""
+    """Makes the HTTP calls of the worker and the API; it has no other permissions."""
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionSize:
-    """How large one function is."""
+    """Memory and timeout of one function."""
 
     memory_mb: int
-    """Memory; the share of a processor grows with it (1769 MB is one)."""
+    """Memory; the CPU share grows with it (1769 MB is one vCPU)."""
     timeout_seconds: int
-    """How long an invocation may take."""
+    """Timeout of an invocation, in seconds."""
 
 
 SIZES: Mapping[FunctionName, FunctionSize] = {
     # The HTTP API itself gives up after 30 seconds.
     FunctionName.API: FunctionSize(memory_mb=512, timeout_seconds=29),
     FunctionName.TRIGGER: FunctionSize(memory_mb=1024, timeout_seconds=300),
-    # The longest that Lambda allows, for a target may use it up.
+    # The longest that Lambda allows, because a target may use all of it.
     FunctionName.WORKER: FunctionSize(
         memory_mb=round(WORKER_GIGABYTES * 1024), timeout_seconds=WORKER_FUNCTION_SECONDS
     ),
@@ -135,20 +135,20 @@ SIZES: Mapping[FunctionName, FunctionSize] = {
     FunctionName.INTAKE: FunctionSize(memory_mb=512, timeout_seconds=60),
     # Creates the tasks of up to 10 000 nodes.
     FunctionName.TOPOLOGY: FunctionSize(memory_mb=1024, timeout_seconds=300),
-    # As long as Lambda allows: what is slow on purpose goes on for hours, in one invocation after the other.
+    # The longest that Lambda allows; throttled operations continue for hours over many invocations.
     FunctionName.BULK: FunctionSize(memory_mb=1024, timeout_seconds=900),
     # The WebSocket API itself gives up after 29 seconds.
     FunctionName.WATCH: FunctionSize(memory_mb=512, timeout_seconds=29),
-    # It hands out files that it has in memory.
+    # It serves files from memory.
     FunctionName.CONSOLE: FunctionSize(memory_mb=256, timeout_seconds=10),
-    # As long as a batch of changes may take to be told; the next one of the same shard waits for it.
+    # The longest time for publishing a batch of changes; the shard's next batch waits for it.
     FunctionName.BROADCAST: FunctionSize(memory_mb=512, timeout_seconds=60),
-    # A thousand tasks, each with a payload and a result of up to 200 KB before they are compressed together.
+    # A thousand tasks, each with a payload and a result of up to 200 KB before they are compressed.
     FunctionName.ARCHIVE: FunctionSize(memory_mb=1024, timeout_seconds=300),
-    # It waits; but ten handshakes at once should not take their time from the endpoints.
+    # It mostly waits, but ten concurrent TLS handshakes must not reduce the time of the endpoints.
     FunctionName.EGRESS: FunctionSize(memory_mb=512, timeout_seconds=900),
 }
-"""Size of each function, where an environment does not say otherwise."""
+"""Default size of each function."""
 
 
 _SELDOM = {
@@ -159,10 +159,10 @@ _SELDOM = {
     # Once in five minutes for each shard of the table's stream.
     FunctionName.ARCHIVE: 2,
 }
-"""Concurrency for functions that are seldom invoked, where nothing is reserved for them."""
+"""Concurrency assumed for rarely invoked functions without a reservation."""
 
 CLOUD = Target.of_lambda("3.14", "arm64")
-"""The newest Python that Lambda offers, on the processor that does the same for a fifth less."""
+"""Lambda's newest Python, on the processor that costs a fifth less for the same work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,7 +170,7 @@ class Environment:
     """One deployment of the whole stack."""
 
     name: str
-    """What `-c env=` chooses and the stack is named after."""
+    """The value of `-c env=`, and part of the stack's name."""
     target: Target = CLOUD
     """Python and processor of the functions and their layers."""
     sizes: Mapping[FunctionName, FunctionSize] = field(default_factory=lambda: SIZES)
@@ -181,34 +181,33 @@ class Environment:
     look_ahead_seconds: int = 180
     """How far ahead of the clock the trigger reads."""
     precision: Precision = Precision.NORMAL
-    """How much of a wait the worker holds to be on time, and so is paid for."""
+    """How long workers wait, and are billed, to start tasks exactly on time."""
     lease_seconds: int = 30
-    """How long a silent worker keeps its task before another may take it (at least 15)."""
+    """Seconds until the task of a silent worker may be taken by another (at least 15)."""
     retention_days: int = 30
     """How long a finished task can be read."""
     archive_days: int = 0
-    """How long ended tasks are kept in the archive in S3 after the table's retention; one that its user deletes before
-    that is not archived. 0: there is no archive, and what the retention is over of is gone."""
+    """How long ended tasks are kept in the archive in S3 after the table's retention; tasks deleted by their user are
+    not archived. 0: there is no archive, and tasks are gone after the retention."""
     keep_tracebacks: bool = True
-    """Whether the traceback of a task's last failed attempt can be read with its attempts; it is one more write of each
-    attempt that fails. If not, it is only logged."""
+    """Whether the traceback of a task's last failed attempt can be read with its attempts; it costs one more write for
+    each failed attempt. Otherwise it is only logged."""
     concurrency: Mapping[Priority, int] = field(
         default_factory=lambda: {Priority.HIGH: 100, Priority.NORMAL: 100, Priority.LOW: 20}
     )
-    """Most worker invocations at once for each priority's queue (2 to 1000), ten tasks each."""
+    """Most concurrent worker invocations for each priority's queue (2 to 1000), ten tasks each."""
     provisioned_pollers: Mapping[Priority, Pollers] = field(default_factory=dict)
-    """Priorities whose queues are read by pollers of their own, at least and at most so many: `{Priority.HIGH:
-    Pollers(minimum=20, maximum=200)}`. Each invokes up to 10 workers at once, so `concurrency` no longer limits these
-    priorities; there are up to 2 000 pollers instead of 1 000 invocations, a burst finds the least number ready, and
-    AWS bills each hour of each poller. Empty: Lambda's own pollers, at no price."""
+    """Priorities whose queues have provisioned pollers, with their minimum and maximum number: `{Priority.HIGH:
+    Pollers(minimum=20, maximum=200)}`. Each poller invokes up to 10 workers at once, so `concurrency` does not limit
+    these priorities. There can be up to 2 000 pollers, the minimum is ready for a burst, and AWS bills each poller by
+    the hour. Empty: Lambda's standard pollers, at no charge."""
     reserved: Mapping[FunctionName, int] = field(default_factory=dict)
-    """Concurrent invocations that are kept free for a function, and are the most that it gets: of the account's limit,
-    which all functions of the account share. Empty: the functions take what is left."""
+    """Reserved concurrency of functions: guaranteed, and also the maximum, taken from the limit that all functions of
+    the account share. Empty: functions share the unreserved concurrency."""
 
     long_polls: int = 5
-    """Maximum number of API requests that wait at once (`wait_seconds`), for an outcome or for tasks to lease: each
-    keeps one of the API's executions busy meanwhile. Further requests are answered at once, as at the end of their
-    wait."""
+    """Maximum number of API requests that wait at once (`wait_seconds`), for an outcome or for tasks to lease; each
+    occupies one execution of the API. Further requests are answered immediately, as if their wait had ended."""
 
     authentication: Authentication = Authentication.IAM
     """Who may call the API: signed requests (`iam`), bearer tokens (`jwt`), anyone (`none`, local only)."""
@@ -217,108 +216,109 @@ class Environment:
     jwt_audience: tuple[str, ...] = ()
     """`jwt` only: the audiences (client ids) that are accepted."""
     pulled_types: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Task types that pull workers lease, a queue each, and who may lease them: identities as owners are named, such
-    as `123456789012:role/Workers`; `*` is any caller of the API. They are handed the tasks of all owners."""
+    """Task types that pull workers lease (each has its own queue), and who may lease them: identities in the form of
+    owners, such as `123456789012:role/Workers`; `*` allows any caller of the API. They receive the tasks of all
+    owners."""
     operators: tuple[str, ...] = ()
-    """Who may use switches for all owners: identities as owners are named, such as `123456789012:role/Operations`."""
+    """Who may use switches for all owners: identities in the form of owners, such as `123456789012:role/Operations`."""
     cors_origins: tuple[str, ...] = ()
     """Origins whose pages may call the API from a browser, such as `https://console.example.org`. Empty: none may."""
     console: bool = False
     """Whether the web console is served, at `/console` of the API; not with `iam`, because a browser cannot sign
     requests."""
     sign_in_client_id: str = ""
-    """Client id of the console at the identity provider (`jwt_issuer`): people sign in there, by OpenID Connect's code
-    flow with PKCE. A public client, without a secret, whose redirect URL is the console's. One of `jwt_audience`,
-    unless the provider's access tokens name another of them. Empty: the console asks for a token."""
+    """Client id of the console at the identity provider (`jwt_issuer`): people sign in there with OpenID Connect's code
+    flow and PKCE. A public client, without a secret, whose redirect URL is the console's. One of `jwt_audience`, unless
+    the provider's access tokens name another of them. Empty: the console asks for a token."""
     sign_in_origins: tuple[str, ...] = ()
-    """Origins of the identity provider besides the issuer's own that the console asks for tokens, such as
+    """Additional origins of the identity provider from which the console requests tokens, such as
     `https://example.auth.eu-west-1.amazoncognito.com`."""
     requests_per_second: int = 500
-    """Steady rate of API requests above which callers get 429."""
+    """Steady rate of API requests; callers above it get 429."""
     request_burst: int = 1000
-    """Requests that may come at once before that rate is enforced."""
+    """Requests allowed in a burst above that rate."""
 
     handlers_folder: str = ""
-    """Folder of your handlers, in that of the project: the package, its `requirements.txt` and its `grants.json`."""
+    """Folder of your handlers, relative to the project: the package, its `requirements.txt` and its `grants.json`."""
     handlers_package: str = ""
-    """Import name of your package of handlers in that folder; empty for the only one there."""
+    """Import name of your handlers' package in that folder; empty if there is only one."""
     handlers_imported: bool = True
-    """Whether that package is imported before it is deployed: one that cannot be is rejected, and so are tasks of types
-    that it does not handle. `False` for a package that can be imported in Lambda only."""
+    """Whether the package is imported before it is deployed. If so, a package that fails to import is rejected, and so
+    are tasks of types without a handler. `False` for a package that can only be imported in Lambda."""
     http_allow: tuple[str, ...] = ()
-    """Hosts that HTTP targets may reach although they are not public."""
+    """Non-public hosts that HTTP targets may reach."""
     http_secrets: Mapping[str, HttpSecret] = field(default_factory=dict)
-    """Secrets of Secrets Manager that HTTP targets may be called with, by the names that tasks give, and the hosts that
-    each is sent to: `{"crm": HttpSecret("arn:…", hosts=("api.crm.example",))}`. With `owners`, only their tasks may use
-    it. The egress function is granted exactly these."""
+    """Secrets Manager secrets that HTTP targets may use, by the names used in tasks, each with the hosts it may be sent
+    to: `{"crm": HttpSecret("arn:…", hosts=("api.crm.example",))}`. With `owners`, only their tasks may use it. The
+    egress function may read exactly these secrets."""
 
     aws_targets: tuple[str, ...] = ()
-    """ARNs of the AWS resources that tasks may call, with `*` and `?`; the worker is granted exactly these.
-    For tasks of ECS: task definitions, the clusters that they run on, and the roles that their containers are given;
-    for jobs of Batch: job definitions and job queues."""
+    """ARN patterns (with `*` and `?`) of the AWS resources that tasks may call; the worker may call exactly these. For
+    ECS: task definitions, their clusters and their containers' roles; for Batch: job definitions and job queues."""
 
     intake_owner: str = ""
-    """Who owns the tasks that are made of events: an identity as owners are named. Empty: there is no intake."""
+    """Owner of the tasks created from events: an identity in the form of owners. Empty: there is no intake."""
     intake_bus: str = "default"
     """Name of the event bus whose events become tasks."""
     intake_detail_type: str = "duetime task"
     """Detail type of those events."""
     intake_batch_size: int = 100
-    """Most events that an invocation is given (1 to 10000; above 10 it needs a window)."""
+    """Most events per invocation (1 to 10000; above 10 a batching window is needed)."""
     intake_batch_seconds: int = 1
     """Batching window of the intake queue, in seconds (0 to 300)."""
     intake_concurrency: int = 20
-    """Most intake invocations at once (2 to 1000)."""
+    """Most concurrent intake invocations (2 to 1000)."""
 
     event_bus: str = ""
-    """Name of the event bus that receives events of tasks and skipped occurrences, such as `default`; each
-    event costs. Empty: none are."""
+    """Name of the event bus that receives events of tasks and skipped occurrences, such as `default`; AWS bills each
+    event. Empty: no events are sent."""
     summary_spread: int = 1
-    """Into how many parts each owner's counts of tasks are split, so that none is written too often: one for each 1 000
-    tasks a second. It may be raised, not lowered. 0: tasks are not counted, and there is no `GET /v1/summary`."""
+    """Number of parts into which each owner's task counts are split to spread the writes: one per 1 000 tasks a second.
+    It can be raised but not lowered. 0: tasks are not counted, and there is no `GET /v1/summary`."""
     summary_recount_megabytes: int = 100
-    """How many megabytes of the table are read every five minutes while older tasks are counted anew (100: at most 0.5
-    dollars a day, and some 25 million tasks). 0: they are not, and the summary lacks what its changes did not tell."""
+    """Megabytes of the table read every five minutes while older tasks are recounted (100: at most 0.5 dollars a day,
+    and some 25 million tasks). 0: there is no recount, and the summary lacks tasks that the stream did not report."""
     broadcast_batch_size: int = 500
-    """Most changes of the table that an invocation of `broadcast` is given (1 to 1000; 6 MB must hold them)."""
+    """Most table changes per invocation of `broadcast` (1 to 1000; they must fit into 6 MB)."""
     broadcast_batch_seconds: int = 5
-    """Batching window of the table's stream, in seconds (0 to 300): longer means fewer invocations and writes of the
-    summary, later live updates and events. 1 where people watch; with few tasks, each change is then paid for alone."""
+    """Batching window of the table's stream, in seconds (0 to 300): a longer window means fewer invocations and summary
+    writes, but later live updates and events. Use 1 if people watch; with few tasks, each change is then billed
+    separately."""
     broadcast_concurrency: int = 1
-    """Most invocations of `broadcast` at once for each shard of the table's stream (1 to 10)."""
+    """Most concurrent invocations of `broadcast` per shard of the table's stream (1 to 10)."""
 
     log_level: Literal["DEBUG", "INFO", "WARN", "ERROR"] = "INFO"
-    """The least severe level that the functions log."""
+    """The lowest level that the functions log."""
     log_retention: Literal["ONE_DAY", "ONE_WEEK", "ONE_MONTH", "THREE_MONTHS", "ONE_YEAR"] = "ONE_MONTH"
     """How long logs are kept."""
     protected: bool = True
-    """Whether the table and the bucket reject deletion and outlive the stack."""
+    """Whether the table and the bucket are protected from deletion and retained when the stack is deleted."""
     metric_owners: tuple[str, ...] = ()
-    """Owners whose tasks' final failures have metrics of their own. CloudWatch bills each one."""
+    """Owners with separate metrics for final failures. CloudWatch bills each metric."""
     metric_types: tuple[str, ...] = ()
-    """Types of tasks whose lateness and duration have metrics of their own. CloudWatch bills each one."""
+    """Task types with separate metrics for lateness and duration. CloudWatch bills each metric."""
     xray: bool = False
     """Whether X-Ray traces the invocations of the functions and the runs of topologies (active tracing). It records the
-    first request of each second and a twentieth of the others, which Lambda lets nobody change: traffic that is thin is
-    recorded completely, which costs more than its tasks do."""
+    first request of each second and 5 % of the others, which cannot be changed in Lambda. Sparse traffic is therefore
+    traced completely, which costs more than its tasks."""
     otlp_endpoint: str = ""
-    """URL that the functions export spans to, with OTLP over HTTP, such as `http://localhost:4318` for the collector of
+    """URL that the functions export spans to, with OTLP over HTTP, such as `http://localhost:4318` for the collector in
     the layer below; empty for none."""
     otlp_layer: str = ""
     """ARN of the version of a Lambda layer with OpenTelemetry's SDK and its OTLP exporter for Python, such as AWS's own
     (ADOT), which brings a collector too; needed with `otlp_endpoint`."""
     heartbeat_url: str = ""
-    """URL of a monitor outside (a dead man's switch), which is fetched after each good tick; empty for none."""
+    """URL of an external monitor (a dead man's switch), requested after each successful tick; empty for none."""
     failures_alarm: int = 10
-    """Final failures of tasks within five minutes that are an alarm."""
+    """Number of final failures within five minutes that triggers an alarm."""
     accepted_objective: float = 99.9
-    """Percent of requests that the API must not answer with a server error; 0 for no alarm."""
+    """Objective for API requests without a server error, in percent; 0 for no alarm."""
     on_time_objective: float = 99
-    """Percent of attempts that must start within a second of their plan; 0 for no alarm."""
+    """Objective for attempts that start within a second of their planned time, in percent; 0 for no alarm."""
     docs_url: str = ""
-    """Base URL of these docs in the texts of alarms, such as the URL of a repository."""
+    """Base URL of these docs for links in alarms, such as the URL of a repository."""
     alarm_email: str = ""
-    """E-mail address for alarms; empty for none (the topic can be subscribed to)."""
+    """E-mail address for alarms; empty for none (you can subscribe to the topic)."""
 
     @property
     def functions(self) -> list[FunctionName]:
@@ -332,17 +332,17 @@ class Environment:
 
     @property
     def recounts_summary(self) -> bool:
-        """Whether older tasks are counted anew by reading the table."""
+        """Whether older tasks are recounted by reading the table."""
         return self.summary_spread > 0 and self.summary_recount_megabytes > 0
 
     def workers_at_once(self, priority: Priority) -> int:
-        """The most worker invocations at once for a priority."""
+        """The maximum number of concurrent worker invocations for a priority."""
         pollers = self.provisioned_pollers.get(priority)
         return pollers.maximum * POLLER_INVOCATIONS if pollers else self.concurrency[priority]
 
     @property
     def concurrency_needed(self) -> int:
-        """The account's limit of concurrent executions that holds all of this: Lambda keeps 100 unreserved."""
+        """The account limit of concurrent executions that this environment needs; Lambda keeps 100 unreserved."""
         intake = self.intake_concurrency if self.intake_owner else 0
         others = {name: number for name, number in _SELDOM.items() if name in self.functions}
         seldom = sum(number for name, number in others.items() if name not in self.reserved)
@@ -350,7 +350,7 @@ class Environment:
         return sum(self.reserved.values()) + max(shared, _LEAST_UNRESERVED)
 
     def __post_init__(self) -> None:
-        """Reject settings that would leave the deployment open or half configured."""
+        """Reject settings that leave the deployment open or incomplete."""
         if not 1 <= self.shards <= MAX_SHARDS:
             raise UnsafeEnvironment(f"environment {self.name!r}: {self.shards} shards; 1 to {MAX_SHARDS} are possible")
         if self.lease_seconds < SHORTEST_WORKER_LEASE_SECONDS:
@@ -397,7 +397,7 @@ class Environment:
                 )
 
     def _check_identities(self) -> None:
-        """Who may call, pull, operate, and own what events make."""
+        """Check the identities of callers, pull workers, operators and the intake owner."""
         if self.authentication is Authentication.NONE and self.name != LOCAL:
             raise UnsafeEnvironment(f"environment {self.name!r} would let anyone call its API; use `iam` or `jwt`")
         if (self.authentication is Authentication.JWT) != bool(self.jwt_issuer and self.jwt_audience):
@@ -420,7 +420,7 @@ class Environment:
             raise UnsafeEnvironment(f"environment {self.name!r}: {self.intake_owner!r} cannot own tasks")
 
     def _check_targets(self) -> None:
-        """What may be pulled, and called."""
+        """Check the pulled types and the targets."""
         for name, secret in self.http_secrets.items():
             if re.fullmatch(SECRET_NAME_PATTERN, name) is None or _SECRET_ARN.fullmatch(secret.arn) is None:
                 raise UnsafeEnvironment(
@@ -457,7 +457,7 @@ DEV = Environment(
 )
 STAGING = Environment(
     name="staging",
-    # Workers wait for the egress, and everything for the trigger and the API: these come first.
+    # Workers depend on the egress, and everything depends on the trigger and the API, so these come first.
     reserved={
         FunctionName.TRIGGER: 10,
         FunctionName.API: 100,
@@ -471,8 +471,8 @@ STAGING = Environment(
 )
 PROD = Environment(
     name="prod",
-    # With what is reserved, all of the 1 000 that an account has at first (Source: AWS Lambda quotas). An account whose
-    # limit was raised can have more of everything.
+    # Together with the reservations, uses the default account limit of 1 000 (Source: AWS Lambda quotas). Raise it all
+    # in an account with a higher limit.
     concurrency={Priority.HIGH: 185, Priority.NORMAL: 185, Priority.LOW: 38},
     reserved={
         FunctionName.TRIGGER: 20,
@@ -484,7 +484,7 @@ PROD = Environment(
     },
     long_polls=75,
     archive_days=400,
-    # Half of an account's rate, and all of its burst, as they are at first (Source: API Gateway quotas).
+    # Half of an account's default rate, and all of its default burst (Source: API Gateway quotas).
     requests_per_second=5000,
     request_burst=5000,
     log_retention="THREE_MONTHS",
@@ -495,25 +495,25 @@ LOCAL_STACK = replace(
     target=Target.of_this_machine(),
     # The emulator's poller does not wake for an expired delay: only `exact` has every message there in time.
     precision=Precision.EXACT,
-    # Each is a process of its own on this machine; it works on ten tasks at once.
+    # Each is a separate process on this machine and handles ten tasks at once.
     concurrency={Priority.HIGH: 4, Priority.NORMAL: 4, Priority.LOW: 4},
     authentication=Authentication.NONE,
     operators=("*",),
     console=True,
     long_polls=20,
-    # The owner of requests that name none.
+    # The owner of requests without an owner.
     intake_owner="local",
     event_bus="default",
-    # Its console is watched, and nothing is paid for.
+    # People watch its console, and nothing is billed.
     broadcast_batch_seconds=1,
     pulled_types={"pulled": ("*",)},
-    # Where a console that is being worked on is served.
+    # The address of a console under development.
     cors_origins=("http://localhost:5173", "http://127.0.0.1:5173"),
     # The demo's receiver listens on this machine.
     http_allow=("127.0.0.1",),
     requests_per_second=10_000,
     request_burst=10_000,
-    # A printed line costs more than a task there, because the emulator waits for it.
+    # Printing a line costs more than a task, because the emulator waits for it.
     log_level="WARN",
     log_retention="ONE_DAY",
 )
@@ -521,15 +521,15 @@ LOCAL_STACK = replace(
 PRESETS: Mapping[str, Environment] = {
     environment.name: environment for environment in (DEV, STAGING, PROD, LOCAL_STACK)
 }
-"""The sets of settings to begin with, by name."""
+"""The presets by name."""
 
 
 def with_settings(environment: Environment | str, settings: Mapping[str, Any]) -> Environment:
-    """An environment, or the preset of that name, with other values of some settings.
+    """An environment, or the preset of that name, with some settings replaced.
 
     Raises:
         UnknownEnvironment: there is no preset of that name.
-        UnknownSetting: environments have no such setting.
+        UnknownSetting: there is no such setting.
         UnsafeEnvironment: the settings would leave the deployment open, or contradict each other.
     """
     if isinstance(environment, str):

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class NotDeployable(Exception):
-    """The settings or the handlers of a project would not give a deployment that works; the message says what to do."""
+    """The settings or handlers of a project are not deployable; the message explains how to fix them."""

@@ -1,4 +1,4 @@
-"""The way in for events: a queue, the rule that fills it, and a queue for what can become no task."""
+"""The intake of events: a queue, the rule that fills it, and a queue for events that cannot become tasks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_DAYS = 4
 
 
 class Intake(Construct):
-    """Whoever may send to the queue, or put events on the bus, creates tasks of the one owner: IAM says who may."""
+    """Everyone who may send to the queue or the bus can create tasks of the intake owner; IAM controls access."""
 
     def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
         super().__init__(scope, id_)
@@ -35,16 +35,16 @@ class Intake(Construct):
         Validations.of(self.rejects).acknowledge(
             Acknowledgment(
                 id="Serverless-SQSRedrivePolicy",
-                reason="It is a dead-letter queue itself: a person looks at what lies there, and an alarm tells of it",
+                reason="It is a dead-letter queue itself: an alarm reports its messages, and a person handles them",
             )
         )
         seconds = environment.sizes[FunctionName.INTAKE].timeout_seconds + environment.intake_batch_seconds
         self.queue = sqs.Queue(
             self,
             "Queue",
-            # An event must not outlive the record by which a repeated delivery of it is known.
+            # An event must expire before the record that detects its repeated delivery.
             retention_period=Duration.days(min(_MOST_DAYS, environment.retention_days)),
-            # A message is hidden while its batch is gathered, too.
+            # The visibility timeout also covers the batching window.
             visibility_timeout=Duration.seconds(seconds),
             dead_letter_queue=sqs.DeadLetterQueue(max_receive_count=MAX_RECEIVES, queue=self.rejects),
             encryption=sqs.QueueEncryption.SQS_MANAGED,
@@ -57,7 +57,7 @@ class Intake(Construct):
             event_bus=events.EventBus.from_event_bus_name(self, "Bus", environment.intake_bus),
             event_pattern=events.EventPattern(
                 detail_type=[environment.intake_detail_type],
-                # What a task puts on the bus makes no task: its owner would be another.
+                # Events sent by tasks create no tasks, because their owner would differ.
                 source=events.Match.anything_but(EVENT_SOURCE),
             ),
             targets=[targets.SqsQueue(self.queue, dead_letter_queue=self.rejects)],

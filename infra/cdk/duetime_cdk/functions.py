@@ -33,23 +33,23 @@ if TYPE_CHECKING:
     from duetime_cdk.websocket_api import WebSocketApi
 
 BATCH_SIZE = 10
-"""Messages an invocation is given: the most that SQS hands out at once."""
+"""Messages per invocation: the most that SQS returns at once."""
 DEAD_LETTERS_AT_ONCE = 5
-"""Most invocations at once that handle dead letters: they are in no hurry, and leave the rest to everything else."""
+"""Most concurrent invocations for dead letters, which are not urgent."""
 WRITE = ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem")
-"""What every function does to the table: read one item, put one, move one by a condition."""
+"""Table actions of every function: read an item, put an item, conditionally move an item."""
 LEASE = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility")
-"""What it takes to hand out what lies on a queue."""
+"""Queue actions needed to lease tasks."""
 READ_MANY = ("dynamodb:Query", "dynamodb:BatchGetItem")
 INSERT_MANY = ("dynamodb:PartiQLInsert",)
-"""What it takes to create many tasks, of a request, of events or of nodes: a `BatchExecuteStatement` of insertions."""
+"""Table action needed to create many tasks for a request, events or nodes: `BatchExecuteStatement` with insertions."""
 DELETE = ("dynamodb:DeleteItem",)
-"""What it takes to leave the line of a lock, and to remove what lies beside the record of a deleted task."""
+"""Table action needed to leave a lock's queue, and to delete items stored next to a task's record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """What the functions work on."""
+    """The resources that the functions use."""
 
     tables: Tables
     content: Content
@@ -60,7 +60,7 @@ class Stores:
 
 
 class Functions(Construct):
-    """Each function is given the variables it reads and the actions it calls: no more."""
+    """All functions, each with only the variables it reads and the actions it calls."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class Functions(Construct):
         return function
 
     def _tell_where_logs_are(self) -> None:
-        """The API tells its callers; on the local stack there is no CloudWatch console to look at."""
+        """Give the API the location of the logs for its callers; the local stack has no CloudWatch console."""
         self.api.variables[Variable.STACK] = Stack.of(self).stack_name
         log_group = "" if self._environment.name == LOCAL else self.worker.log_group.log_group_name
         self.api.variables[Variable.WORKER_LOGS] = log_group
@@ -155,14 +155,14 @@ class Functions(Construct):
             function.variables[Variable.EGRESS_FUNCTION] = self.egress.function.function_name
             self._grant_egress(function)
         function.allow(READ_MANY, [self._stores.tables.tasks.table_arn])
-        # Schedules hand their payloads on to the tasks that the trigger makes for them.
+        # Schedules pass their payloads on to the tasks that the trigger creates.
         self._stores.content.grant_access(function)
         function.allow(["sqs:GetQueueAttributes"], self._queue_arns)
         self._grant_bulk_start(function)
-        # The next tick catches up what this one missed; a repeat by Lambda would only overlap with it.
+        # The next tick catches up; a retry by Lambda would only overlap with it.
         function.function.configure_async_invoke(retry_attempts=0, max_event_age=Duration.minutes(1))
-        # With many shards it invokes itself. A policy of its own, as one of the role's would have to exist before
-        # the function whose name is in it.
+        # With many shards it invokes itself. This needs a separate policy, because the role's own policy would have to
+        # exist before the function that it names.
         invoke = iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[function.function.function_arn])
         iam.Policy(self, "TriggerInvokesItself", statements=[invoke], roles=[function.role])
         return function
@@ -196,7 +196,7 @@ class Functions(Construct):
         function.allow(["dynamodb:Query"], self._stores.tables.index_arns)
         self._stores.content.grant_access(function)
         self._stores.content.grant_deletion(function)
-        # Whatever happens to a start, the operation's timer is met within two minutes.
+        # If a start fails, the operation's timer resumes it within two minutes.
         function.function.configure_async_invoke(retry_attempts=0, max_event_age=Duration.minutes(1))
         return function
 
@@ -227,7 +227,7 @@ class Functions(Construct):
         return function
 
     def _invoke_by_queues(self, worker: LambdaFunction) -> None:
-        """A mapping for each priority, so that each has room of its own."""
+        """One mapping for each priority, so that each has its own concurrency."""
         for priority, queue in self._stores.queues.of_priority.items():
             pollers = self._environment.provisioned_pollers.get(priority)
             concurrency = None if pollers else self._environment.concurrency[priority]
@@ -269,7 +269,7 @@ class Functions(Construct):
         return function
 
     def _broadcast(self) -> LambdaFunction:
-        """What reads the table's stream: it can place no task, and no task waits for it."""
+        """The function that reads the table's stream; it cannot create tasks, and no task waits for it."""
         settings, tasks = self._environment, self._stores.tables.tasks
         more = {
             Variable.SUMMARY_SPREAD: str(settings.summary_spread),
@@ -288,7 +288,7 @@ class Functions(Construct):
         return function
 
     def _archive(self, archive: ArchiveBucket) -> LambdaFunction:
-        """What copies removed records: it can write nothing but the archive."""
+        """The function that copies removed records; it can only write to the archive."""
         tables = self._stores.tables
         variables = {
             Variable.TABLE: tables.tasks.table_name,
@@ -301,14 +301,14 @@ class Functions(Construct):
         return function
 
     def _watch(self) -> LambdaFunction:
-        """What clients that watch speak with."""
+        """The function behind the WebSocket API."""
         function = self._live_function(FunctionName.WATCH)
         function.allow([*WRITE, "dynamodb:Query", *DELETE], [self._stores.tables.tasks.table_arn])
         self._live.serve(function)
         return function
 
     def _console(self) -> LambdaFunction:
-        """What serves the files of the console: it may call nothing."""
+        """The function that serves the console's files; it has no permissions."""
         settings = self._environment
         sign_in = {
             "issuer": settings.jwt_issuer,
@@ -325,7 +325,7 @@ class Functions(Construct):
         )
 
     def _live_function(self, name: FunctionName, more: Mapping[Variable, str] | None = None) -> LambdaFunction:
-        """A function that places no tasks, and writes to the connections of clients."""
+        """A function that creates no tasks and sends to WebSocket connections."""
         variables = {
             Variable.TABLE: self._stores.tables.tasks.table_name,
             Variable.WATCH_URL: self._live.url,
@@ -336,7 +336,7 @@ class Functions(Construct):
         return function
 
     def _egress(self) -> LambdaFunction:
-        """What calls strangers holds no permission but to read what it signs with, and sends."""
+        """The function that makes HTTP calls; it may only read the secrets that it signs with or sends."""
         settings, secret = self._environment, self._stores.signing.secret
         variables = {
             Variable.HTTP_ALLOW: ",".join(settings.http_allow),
@@ -351,16 +351,16 @@ class Functions(Construct):
         return function
 
     def _grant_egress(self, function: LambdaFunction) -> None:
-        """Let a function have HTTP calls made."""
+        """Let a function invoke the egress."""
         function.allow(["lambda:InvokeFunction"], [self.egress.function.function_arn])
 
     def _grant_bulk_start(self, function: LambdaFunction) -> None:
-        """Let a function have bulk operations run."""
+        """Let a function start bulk operations."""
         function.variables[Variable.BULK_FUNCTION] = self.bulk.function.function_name
         function.allow(["lambda:InvokeFunction"], [self.bulk.function.function_arn])
 
     def complete(self) -> None:
-        """Give the functions their variables, when all are known."""
+        """Set the functions' variables once all resources are known."""
         for _, function in self.by_name:
             function.complete()
 
@@ -384,7 +384,7 @@ class Functions(Construct):
 
     @property
     def _callable(self) -> dict[Variable, str]:
-        """What tasks may call: whoever makes a task rejects what would not be called."""
+        """The variables with the allowed targets, so that creating a task rejects any other target."""
         settings = self._environment
         return {
             Variable.AWS_TARGETS: " ".join(settings.aws_targets),
@@ -394,7 +394,7 @@ class Functions(Construct):
 
     @property
     def _secrets(self) -> str:
-        """The secrets that HTTP calls may use: which, where, and for whom."""
+        """The variables with the secrets for HTTP calls: ARN, hosts and owners."""
         secrets = self._environment.http_secrets
         told = {
             name: {"arn": one.arn, "hosts": [*one.hosts], **({"owners": [*one.owners]} if one.owners else {})}
@@ -407,13 +407,13 @@ class Functions(Construct):
         return [queue.queue_arn for queue in self._stores.queues.to_work]
 
     def _grant_leasing(self, function: LambdaFunction) -> None:
-        """Let a function hand out the tasks of the pulled types."""
+        """Let a function lease tasks of the pulled types."""
         pulled = self._stores.queues.pulled.values()
         if pulled:
             function.allow(LEASE, [queue.queue_arn for queue in pulled])
 
     def _function(self, name: FunctionName, variables: Mapping[Variable, str]) -> LambdaFunction:
-        """A function that can place a task: a timer and a record in the table, a message on a queue."""
+        """A function that can create and dispatch tasks: write to the table and send to the queues."""
         settings, queues = self._environment, self._stores.queues.of_priority
         enqueuing = {
             Variable.TABLE: self._stores.tables.tasks.table_name,

@@ -15,38 +15,38 @@ if TYPE_CHECKING:
     from duetime_cdk.environments import Environment
 
 METADATA = "duetime:handlers"
-"""Type of the metadata, in the manifest of the assembly, that names the folder of the package."""
+"""Metadata type in the assembly's manifest that holds the folder of the package."""
 _GRANTS = "grants.json"
 
 
 class HandlersNotFound(NotDeployable):
-    """The settings name no folder of handlers, or one without a package."""
+    """The settings name no handlers folder, or one without a package."""
 
 
 @dataclass(frozen=True, slots=True)
 class HandlersFolder:
-    """What is deployed of a project's own code."""
+    """The code of a project that is deployed."""
 
     package: Path
     """The folder of the package; its name is the package's import name."""
 
     @property
     def grants(self) -> list[dict[str, Any]]:
-        """The IAM statements that the worker's role is given; none without a `grants.json`."""
+        """The IAM statements for the worker's role; empty without a `grants.json`."""
         path = self.package.parent / _GRANTS
         statements: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
         return statements
 
 
 def handlers_of(environment: Environment, project: Path | None = None) -> HandlersFolder:
-    """The handlers that the settings of an environment name.
+    """Find the handlers of an environment.
 
     Args:
         environment: the settings.
         project: the folder that `handlers_folder` is relative to; the project's own by default.
 
     Raises:
-        HandlersNotFound: they name none, or one that has not got what is named.
+        HandlersNotFound: the settings name no folder, or it lacks the named package.
     """
     if not environment.handlers_folder:
         raise HandlersNotFound(

@@ -1,4 +1,4 @@
-"""The HTTP API: all paths lead to the api function, behind the environment's authorizer unless they are public."""
+"""The HTTP API: all paths lead to the api function, with the environment's authorizer except for public paths."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ ALLOWED_HEADERS = (
     *("Content-Type", "Content-Encoding", "If-Match", "If-None-Match", "Idempotency-Key", "Idempotency-Key-Seconds"),
     "traceparent",
 )
-"""What a script of another origin may send."""
+"""Request headers allowed from other origins."""
 EXPOSED_HEADERS = (
     *("ETag", "Location", "Request-Id", "Retry-After", "Idempotent-Replayed", "traceparent", "RateLimit-Policy"),
     *("Allow", "Accept-Patch", "Deprecation", "Sunset", "Link", "Duetime-On-Conflict"),
 )
-"""What it may read of an answer."""
+"""Response headers exposed to other origins."""
 ACCESS_LOG_FIELDS = {
     "requestId": "$context.requestId",
     "time": "$context.requestTime",
@@ -58,19 +58,20 @@ _CALLERS = {
     Authentication.JWT: "$context.authorizer.claims.sub",
     Authentication.NONE: "$context.identity.sourceIp",
 }
-"""Who called, by who may (Source: API Gateway Developer Guide, "Customize HTTP API access logs")."""
+"""The caller's identity in access logs, by kind of authentication (Source: API Gateway Developer Guide, "Customize HTTP
+API access logs")."""
 _ERROR = "$context.error.messageString"
-"""The gateway's message in quotes of its own, with those in it escaped (Source: the same)."""
+"""The gateway's error message, already quoted and escaped (Source: the same)."""
 
 
 def access_log_format(authentication: Authentication) -> str:
-    """A line of the access log, by who may call."""
+    """The format of an access-log line, by kind of authentication."""
     fields = {**ACCESS_LOG_FIELDS, "caller": _CALLERS[authentication], "error": _ERROR}
     return json.dumps(fields).replace(f'"{_ERROR}"', _ERROR)
 
 
 class HttpApi(Construct):
-    """The function routes by itself: so the API that is tested is the API that is deployed."""
+    """All routing happens in the function, so that tests cover the deployed API."""
 
     def __init__(self, scope: Construct, id_: str, *, environment: Environment, function: lambda_.Function) -> None:
         super().__init__(scope, id_)
@@ -91,7 +92,7 @@ class HttpApi(Construct):
         for path in PUBLIC:
             self._open(path, READING, integration)
         if environment.cors_origins:
-            # Browsers send no credentials with a preflight, and the route above would ask for them (Source: API Gateway
+            # Browsers send no credentials with a preflight, which the route above would require (Source: API Gateway
             # Developer Guide, "Configure CORS for HTTP APIs in API Gateway").
             self._open(EVERYTHING, (apigateway.HttpMethod.OPTIONS,), integration)
         log_group = logs.LogGroup(
@@ -120,7 +121,7 @@ class HttpApi(Construct):
         )
 
     def serve_console(self, function: lambda_.Function) -> str:
-        """Serve the files of the console beside the API: under the same origin, its page needs no CORS.
+        """Serve the console under the API's origin, so that its page needs no CORS.
 
         Returns:
             The address of its page.
@@ -133,7 +134,7 @@ class HttpApi(Construct):
     def _open(
         self, path: str, methods: Sequence[apigateway.HttpMethod], integration: integrations.HttpLambdaIntegration
     ) -> None:
-        """A route that asks for no credentials."""
+        """A route without authentication."""
         routes = self.api.add_routes(
             path=path, methods=list(methods), integration=integration, authorizer=apigateway.HttpNoneAuthorizer()
         )
@@ -145,7 +146,7 @@ class HttpApi(Construct):
 
 @jsii.implements(apigateway.IAccessLogSettings)
 class _AccessLog:
-    """One JSON line a request: who called what, and how it ended."""
+    """An access log with one JSON line per request: caller, path and result."""
 
     def __init__(self, log_group: logs.LogGroup, authentication: Authentication) -> None:
         self._authentication = authentication
@@ -161,7 +162,7 @@ class _AccessLog:
 
 
 def _cors(origins: Sequence[str]) -> apigateway.CorsPreflightOptions:
-    """What the gateway answers browsers; it takes the function's own CORS headers away."""
+    """The gateway's CORS settings; it removes the function's own CORS headers."""
     methods = apigateway.CorsHttpMethod
     return apigateway.CorsPreflightOptions(
         allow_origins=list(origins),
@@ -173,7 +174,7 @@ def _cors(origins: Sequence[str]) -> apigateway.CorsPreflightOptions:
 
 
 def _authorizer(environment: Environment) -> apigateway.IHttpRouteAuthorizer:
-    """Who may call; `Environment` has rejected `none` anywhere but on one machine."""
+    """The authorizer; `Environment` allows `none` only on the local machine."""
     match environment.authentication:
         case Authentication.IAM:
             return authorizers.HttpIamAuthorizer()

@@ -1,4 +1,4 @@
-"""The rules that send a message when a job has ended which AWS ran for a task."""
+"""EventBridge rules that send a message when an AWS job of a task has ended."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class JobEvents(Construct):
-    """A rule for each service whose jobs the settings let tasks run; an event that is lost is found by a check."""
+    """A rule for each job service that the settings allow; a periodic check covers lost events."""
 
     def __init__(self, scope: Construct, id_: str, *, environment: Environment, queues: Queues) -> None:
         super().__init__(scope, id_)
@@ -51,7 +51,7 @@ class JobEvents(Construct):
 
 
 def _ours(service: AwsService, row: JobService, patterns: Sequence[str]) -> dict[str, list[dict[str, str]]]:
-    """Which events may be of jobs of tasks: by the job's name, or by the name of what is started."""
+    """The event pattern that selects jobs of tasks, by the job's name or its definition's name."""
     if isinstance(row.event_job, str):
         return {row.event_job: [{"prefix": JOB_PREFIX}]}
     names = [each.rpartition("/")[2] for each in patterns if service_of(each) is service]
@@ -59,12 +59,12 @@ def _ours(service: AwsService, row: JobService, patterns: Sequence[str]) -> dict
 
 
 def wildcard_of(name: str) -> str:
-    """A pattern of names as EventBridge takes it: it has no `?`, and refuses `**` (Source: its library Event Ruler)."""
+    """A name pattern in EventBridge's syntax, which has no `?` and rejects `**` (Source: its library Event Ruler)."""
     return re.sub(r"[*?]+", "*", name)
 
 
 def _job(service: AwsService, row: JobService) -> str | list[str]:
-    """What the message says of the job: its name, or where its service can be asked for that."""
+    """The job in the message: its name, or an id with which its service can be asked for it."""
     if isinstance(row.event_job, str):
         return events.EventField.from_path(f"$.detail.{row.event_job}")
     named = [events.EventField.from_path(f"$.detail.{field}") for field in row.event_job]

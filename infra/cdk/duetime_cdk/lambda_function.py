@@ -1,4 +1,4 @@
-"""One Lambda function of ours, with a role and a log group of its own."""
+"""A Lambda function with its own role and log group."""
 
 from __future__ import annotations
 
@@ -38,19 +38,20 @@ _OUTSIDE_LOOPS = frozenset(
         FunctionName.CONSOLE,
     }
 )
-"""Functions that no queue wakes."""
+"""Functions without a queue, for which recursive-loop detection stays on."""
 
 _POLLING = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
-"""What Lambda does to a queue with the function's role (Source: AWS Lambda Developer Guide, using Lambda with SQS)."""
+"""Actions that Lambda performs on a queue with the function's role (Source: AWS Lambda Developer Guide, using Lambda
+with SQS)."""
 UNTRACED = "The setting `xray` turns tracing on: of thin traffic it would be most of the bill"
 _VALIDATING = frozenset({FunctionName.API, FunctionName.INTAKE, FunctionName.WATCH})
-"""Functions that validate requests by pydantic; none of them runs handlers, which may want its plugins."""
+"""Functions that validate requests with pydantic; none of them runs handlers, which may need its plugins."""
 _CREATING_TASKS = frozenset({FunctionName.API, FunctionName.INTAKE})
-"""Functions that create tasks: they reject types that have no handler."""
+"""Functions that create tasks; they reject types without a handler."""
 
 
 class LambdaFunction(Construct):
-    """A folder of `functions/`, deployed: it may do what `allow` and its event sources grant, and nothing else."""
+    """A deployed folder of `functions/`; only `allow` and event sources grant it permissions."""
 
     def __init__(
         self,
@@ -68,7 +69,7 @@ class LambdaFunction(Construct):
             **_observability(name, environment, Stack.of(self).stack_name),
             **variables,
         }
-        """What the function is given by `complete`."""
+        """Environment variables, set by `complete`."""
         self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
         log_group.grant_write(self.role)
         self.function = lambda_.Function(
@@ -86,21 +87,21 @@ class LambdaFunction(Construct):
             role=self.role,
             log_group=log_group,
             logging_format=lambda_.LoggingFormat.JSON,
-            # Said to Lambda too: its level, INFO by default, comes before Powertools' own.
+            # Set for Lambda as well, whose level (INFO by default) overrides the one of Powertools.
             application_log_level_v2=lambda_.ApplicationLogLevel[environment.log_level],
-            # Start, end and report lines of every invocation would be most of the log and of its price.
+            # The start, end and report lines of invocations would dominate the log and its cost.
             system_log_level_v2=lambda_.SystemLogLevel.WARN,
             tracing=lambda_.Tracing.ACTIVE if environment.xray else lambda_.Tracing.DISABLED,
-            # A chain of retries through a queue is no runaway: our own bounds end it, not Lambda's sixteen hops.
+            # Retries through a queue are not a runaway loop: our own limits end them, not Lambda's sixteen hops.
             recursive_loop=None if name in _OUTSIDE_LOOPS else lambda_.RecursiveLoop.ALLOW,
         )
         self._acknowledge_findings()
 
     def complete(self) -> None:
-        """Give the function its variables; the largest tables go into a layer if they are too large together.
+        """Set the function's variables; the largest tables move to a layer if the total is too large.
 
         Raises:
-            LimitExceeded: they are too large without any table.
+            LimitExceeded: they are too large even without the tables.
         """
         kept, moved = split_variables(self._name, self.variables)
         if moved:
@@ -110,7 +111,7 @@ class LambdaFunction(Construct):
             self.function.add_environment(variable.value, value)
 
     def _acknowledge_findings(self) -> None:
-        """Say why rules of cdk-nag do not apply."""
+        """Suppress cdk-nag rules that do not apply, with reasons."""
         Validations.of(self.role).acknowledge(
             Acknowledgment(
                 id="AwsSolutions-IAM5[Resource::*]",
@@ -126,14 +127,14 @@ class LambdaFunction(Construct):
             ),
             Acknowledgment(
                 id="Serverless-LambdaAsyncFailureDestination",
-                reason="A tick or a start that failed is of no use later: the next tick makes up for it",
+                reason="A failed tick or start need not be kept: the next tick recovers it",
             ),
         )
 
     def allow(
         self, actions: Sequence[str], resources: Sequence[str], conditions: Mapping[str, object] | None = None
     ) -> None:
-        """Grant this function, and no other, `actions` on `resources`, under `conditions` if there are any."""
+        """Grant only this function `actions` on `resources`, with optional `conditions`."""
         self.role.add_to_policy(
             iam.PolicyStatement(actions=list(actions), resources=list(resources), conditions=conditions)
         )
@@ -147,10 +148,10 @@ class LambdaFunction(Construct):
         concurrency: int | None = None,
         pollers: Pollers | None = None,
     ) -> None:
-        """Have a queue invoke this function; it answers for each message of a batch.
+        """Let a queue invoke this function, which reports failures per message of a batch.
 
-        The CDK's own event source would grant two actions more, of which Lambda needs none. A mapping has a limit of
-        concurrency or pollers of its own, not both.
+        The CDK's own event source would grant two actions that Lambda does not need. A mapping has either a concurrency
+        limit or provisioned pollers, not both.
         """
         self.allow(_POLLING, [queue.queue_arn])
         mapping = self.function.add_event_source_mapping(
@@ -181,14 +182,14 @@ def _layers(name: FunctionName, layers: LayerVersions) -> list[lambda_.LayerVers
 
 
 def _tracing_layers(scope: Construct, environment: Environment) -> list[lambda_.ILayerVersion]:
-    """What exports spans; before our own layers, which lie over it: it must not replace what both have."""
+    """The tracing layer; it comes first, so that our own layers override files that both contain."""
     if not environment.otlp_layer:
         return []
     return [lambda_.LayerVersion.from_layer_version_arn(scope, "Tracing", environment.otlp_layer)]
 
 
 def _code(name: FunctionName) -> lambda_.Code:
-    """The function's own folder, kept as a folder: deployed and in tests it is imported by the same path."""
+    """The function's folder, with its name kept, so that the import path is the same in tests and when deployed."""
     only = ["/*", f"!/{name}", "__pycache__"]
     return lambda_.Code.from_asset(str(FUNCTIONS), exclude=only, ignore_mode=IgnoreMode.GIT)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class LayerVersions(Construct):
-    """Ours for every function, the user's handlers for the worker alone, and their types for whoever takes tasks in."""
+    """Our layers for every function, the user's handlers for the worker, and their types for task creation."""
 
     def __init__(self, scope: Construct, id_: str, *, target: Target, layers: Layers) -> None:
         super().__init__(scope, id_)
@@ -25,20 +25,20 @@ class LayerVersions(Construct):
             lambda_.Architecture.ARM_64 if target.architecture == "arm64" else lambda_.Architecture.X86_64
         )
         self.own = [self._version("Dependencies", layers.dependencies), self._version("Duetime", layers.duetime)]
-        # Last, so that what the handlers bring along lies over what we left out.
+        # Last, so that the handlers' packages can add data that our layers leave out.
         self.with_handlers = [*self.own, self._version("Handlers", layers.handlers)]
         self.with_types = [*self.own, *([self._version("Types", layers.types)] if layers.types else [])]
         self.types_module = MODULE if layers.types else ""
 
     def settings(self, function: str, layer: Layer) -> lambda_.LayerVersion:
-        """The variables of one function that are too large for its environment."""
+        """A layer with the variables of one function that are too large for its environment."""
         return self._version(f"Settings-{function}", layer)
 
     def _version(self, id_: str, layer: Layer) -> lambda_.LayerVersion:
         return lambda_.LayerVersion(
             self,
             id_,
-            # The hash of what the layer was built from: the same on every machine, and not computed again here.
+            # The hash of the layer's inputs, which is the same on every machine and need not be computed again.
             code=lambda_.Code.from_asset(
                 str(layer.folder), asset_hash=layer.fingerprint, asset_hash_type=AssetHashType.CUSTOM
             ),

@@ -1,4 +1,4 @@
-"""Figures that are calculated from metrics: service levels, and what a million tasks cost."""
+"""Figures calculated from metrics: service levels, and the cost of a million tasks."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ MESSAGE_REQUESTS = 0.4
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A figure that is calculated from metrics.
+    """A figure calculated from metrics.
 
     Attributes:
-        label: what the panel calls it.
+        label: its name in the panel.
         formula: CloudWatch's metric math over the names of `sources`.
         sources: each metric by its name in the formula.
     """
@@ -46,13 +46,13 @@ def on_time() -> Expression:
 
 
 def accepted() -> Expression:
-    """The share of requests that were not answered by a server's error, in percent."""
+    """The share of requests without a server error, in percent."""
     sources = {"f": api("5xx", "Sum", "server errors"), "n": api("Count", "Sum", "requests")}
     return Expression("accepted", "100 * (1 - FILL(f, 0) / n)", sources)
 
 
 def dollars_per_million(environment: Environment) -> Expression:
-    """What a million tasks cost at the rate of the moment, by the prices of `docs/reference/costs.md`."""
+    """The current cost of a million tasks, by the prices in `docs/reference/costs.md`."""
     indexes = ["", *(index.name for index in schema.INDEXES)]
     writes = {f"w{n}": table("ConsumedWriteCapacityUnits", "Sum", "writes", each) for n, each in enumerate(indexes)}
     reads = {f"r{n}": table("ConsumedReadCapacityUnits", "Sum", "reads", each) for n, each in enumerate(indexes)}

@@ -1,4 +1,4 @@
-"""Metrics as panels and alarms name them, before it is known what their queues and functions are called."""
+"""Metric references of panels and alarms, independent of the names of queues and functions."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ SERVICE = "service"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One metric and how its values are combined.
+    """A metric and its statistic.
 
     Attributes:
-        namespace: CloudWatch's; empty for the metrics that the functions write, whose namespace is the environment's.
+        namespace: CloudWatch's namespace; empty for the functions' own metrics, which use the environment's.
         name: of the metric.
-        dimensions: by which it is found; a value that begins with `$` names a resource of the deployment.
+        dimensions: the metric's dimensions; a value that begins with `$` refers to a resource of the deployment.
         statistic: `Sum`, `Maximum`, `Average`, `SampleCount`, `p50` and so on.
-        label: what a panel calls it.
+        label: its name in panels.
     """
 
     namespace: str
@@ -36,12 +36,12 @@ class Source:
 
 
 def namespace_of(stack: str) -> str:
-    """Where the functions of a stack write, by its name: the stacks of one account are kept apart."""
+    """The metric namespace of a stack; separate for each stack of an account."""
     return f"{NAMESPACE}/{stack}"
 
 
 def service_of(function: FunctionName | str) -> str:
-    """What a function's log lines and metrics belong to."""
+    """The service name in a function's logs and metrics."""
     return f"duetime-{function}"
 
 
@@ -51,8 +51,8 @@ def own(name: str, statistic: str, function: str, label: str = "", **split: str)
     Args:
         name: as in `duetime.metrics`.
         statistic: of its values.
-        function: which writes it.
-        label: what a panel calls it; its name, unless another is given.
+        function: the function that writes it.
+        label: its name in panels; by default the metric's name.
         split: a value of the metric's further dimension.
     """
     metric = METRICS[name]
@@ -63,7 +63,7 @@ def own(name: str, statistic: str, function: str, label: str = "", **split: str)
 
 
 def everywhere(name: str, statistic: str, label: str = "", **split: str) -> list[Source]:
-    """A metric of each of the functions that write it."""
+    """A metric of every function that writes it."""
     functions = METRICS[name].functions
     shown = label or " ".join((name, *split.values()))
     return [
@@ -78,21 +78,21 @@ def queue(queue_name: str, name: str, statistic: str, label: str) -> Source:
 
 
 def function_metric(function: str, name: str, statistic: str, label: str = "") -> Source:
-    """What Lambda measures of a function."""
+    """A metric of Lambda for a function."""
     return Source("AWS/Lambda", name, {"FunctionName": f"$function_{function}"}, statistic, label or function)
 
 
 def table(name: str, statistic: str, label: str, index: str = "") -> Source:
-    """What DynamoDB measures of the table, or of one of its indexes."""
+    """A metric of DynamoDB for the table or an index."""
     by_index = {"GlobalSecondaryIndexName": index} if index else {}
     return Source("AWS/DynamoDB", name, {"TableName": "$table", **by_index}, statistic, label)
 
 
 def table_operation(operation: str, name: str, statistic: str, label: str) -> Source:
-    """What DynamoDB measures of one kind of request to the table."""
+    """A metric of DynamoDB for one operation on the table."""
     return Source("AWS/DynamoDB", name, {"TableName": "$table", "Operation": operation}, statistic, label)
 
 
 def api(name: str, statistic: str, label: str) -> Source:
-    """What API Gateway measures of the API."""
+    """A metric of API Gateway for the API."""
     return Source("AWS/ApiGateway", name, {"ApiId": "$api"}, statistic, label)

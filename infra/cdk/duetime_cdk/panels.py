@@ -1,4 +1,4 @@
-"""What a deployment's dashboards show: one list, of which CloudWatch's and Grafana's are made."""
+"""The panels of a deployment's dashboards, shared by CloudWatch and Grafana."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GATES = ("queue", "lease", "retry", *WaitReason)
 
 
 class Unit(StrEnum):
-    """How the values of a panel are written."""
+    """The unit of a panel's values."""
 
     COUNT = "count"
     MILLISECONDS = "ms"
@@ -35,7 +35,7 @@ class Panel:
 
     Attributes:
         title: what it shows, in a few words.
-        meaning: how to read it.
+        meaning: how to interpret it.
     """
 
     title: str
@@ -62,7 +62,7 @@ class Section:
 
 
 def sections(environment: Environment) -> list[Section]:
-    """The dashboard of an environment, from what matters first to what explains it."""
+    """The sections of an environment's dashboard, from symptoms to causes."""
     return [
         Section("Is it well?", _service_levels(environment)),
         Section("What tasks wait for", _waits(environment)),
@@ -127,7 +127,7 @@ def _waits(environment: Environment) -> list[Panel]:
         ),
         Panel(
             "Longest wait",
-            "the longest single wait, whatever for",
+            "the longest single wait, for any reason",
             Unit.MILLISECONDS,
             everywhere("wait", "Maximum"),
         ),
@@ -145,7 +145,7 @@ def _waits(environment: Environment) -> list[Panel]:
         ),
         Panel(
             "Checks that started nothing",
-            "tasks that were postponed, and what brought it about",
+            "tasks that were postponed, and the cause",
             Unit.COUNT,
             [*_sums("tasks_postponed", "calls_not_sent", "handlers_unavailable"), *_sums("locks_handed_on")],
         ),
@@ -325,7 +325,7 @@ def _aws(environment: Environment) -> list[Panel]:
         ),
         Panel(
             "Throttled requests to the table",
-            "each is repeated; many make tasks late",
+            "each is retried; many make tasks late",
             Unit.COUNT,
             [table_operation(each, "ThrottledRequests", "Sum", each) for each in THROTTLED],
         ),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Content(Construct):
-    """An object is written before the record that names it, and expires some time after its task's record has."""
+    """The bucket of large content; objects are written before their record, and expire after it."""
 
     def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
         super().__init__(scope, id_)
@@ -32,9 +32,9 @@ class Content(Construct):
             self,
             environment=environment,
             lifecycle_rules=[
-                # An object is written again, with the tag, when its task ends: its age counts from then.
+                # Objects are rewritten with the tag when their task ends, so their age counts from then.
                 s3.LifecycleRule(tag_filters={key: value}, expiration=Duration.days(kept)),
-                # An object that no record refers to was left by a writer that vanished or was rejected.
+                # Objects without a record were left by a writer that crashed or was rejected.
                 s3.LifecycleRule(
                     tag_filters={key: unreferenced}, expiration=Duration.days(UNREFERENCED_OBJECT_LIFE_DAYS)
                 ),
@@ -43,10 +43,10 @@ class Content(Construct):
         )
 
     def grant_access(self, function: LambdaFunction, *, reads: bool = True) -> None:
-        """Let a function write and tag any object, and read it unless it never does, but not delete it: see below.
+        """Let a function write and tag objects, and optionally read them, but not delete them.
 
-        Who may not list the bucket is told `AccessDenied` of an object that is not there, as if its policy were wrong
-        (Source: S3 API Reference, GetObject): nobody lists it.
+        Without permission to list the bucket, a missing object is reported as `AccessDenied`, as if the policy were
+        wrong (Source: S3 API Reference, GetObject).
         """
         reading = ["s3:GetObject"] if reads else []
         function.allow([*reading, "s3:PutObject", "s3:PutObjectTagging"], [self.bucket.arn_for_objects("*")])
@@ -54,7 +54,7 @@ class Content(Construct):
         self._acknowledge(function)
 
     def grant_deletion(self, function: LambdaFunction) -> None:
-        """Let a function delete objects: whose task its user deletes."""
+        """Let a function delete the objects of tasks that their user deletes."""
         function.allow(["s3:DeleteObject"], [self.bucket.arn_for_objects("*")])
 
     def _acknowledge(self, function: LambdaFunction) -> None:

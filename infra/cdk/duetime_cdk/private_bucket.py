@@ -23,7 +23,7 @@ def private_bucket(
 ) -> s3.Bucket:
     """The bucket of a construct, which removes uploads that were never completed after a day.
 
-    `why_unlogged` tells the report of cdk-nag why nobody needs its server access logs.
+    `why_unlogged` is the reason for missing server access logs in the report of cdk-nag.
     """
     bucket = s3.Bucket(
         scope,
@@ -37,7 +37,7 @@ def private_bucket(
             *lifecycle_rules,
         ],
         removal_policy=removal_of(environment),
-        # CloudFormation deletes no bucket with objects in it. The embedded AWS does, and has no custom resources.
+        # CloudFormation does not delete a bucket that has objects. The embedded AWS does, and has no custom resources.
         auto_delete_objects=not environment.protected and environment.name != LOCAL,
     )
     reason = f"{why_unlogged}; server access logs would cost more than the objects"

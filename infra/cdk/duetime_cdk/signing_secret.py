@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from duetime_cdk.environments import Environment
 
 LENGTH = 64
-"""Letters and digits, which are base64 of 48 bytes: Standard Webhooks asks for 24 to 64."""
+"""Length in letters and digits, the base64 of 48 bytes: Standard Webhooks requires 24 to 64 bytes."""
 
 
 class Signing(Construct):
-    """One secret with two live versions: `AWSCURRENT` and `AWSPREVIOUS`, which Secrets Manager keeps by itself."""
+    """A secret with two live versions, `AWSCURRENT` and `AWSPREVIOUS`, which Secrets Manager maintains."""
 
     def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
         super().__init__(scope, id_)
@@ -30,7 +30,7 @@ class Signing(Construct):
             generate_secret_string=secretsmanager.SecretStringGenerator(
                 password_length=LENGTH,
                 exclude_punctuation=True,
-                # The same once more, by name: the embedded AWS knows only this way to say it.
+                # Repeats `exclude_punctuation` as a list of characters, the only form that the embedded AWS supports.
                 exclude_characters=string.punctuation,
                 include_space=False,
             ),
@@ -39,6 +39,6 @@ class Signing(Construct):
         Validations.of(self.secret).acknowledge(
             Acknowledgment(
                 id="AwsSolutions-SMG4",
-                reason="receivers hold the secret too: whoever rotates it tells them, which no schedule can",
+                reason="receivers hold the secret too, and a rotation by schedule could not give them the new one",
             )
         )

@@ -1,4 +1,4 @@
-"""Where the code of the functions and of the layers is: in this package, as its wheel carries it, or in a checkout."""
+"""Locations of the functions' and layers' code: in this package's wheel, or in a checkout."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import duetime
 
 _BUNDLED = Path(__file__).parent / "assets"
 CHECKOUT = None if _BUNDLED.is_dir() else Path(__file__).parents[3]
-"""The folder of the checkout; none if this package was installed from its wheel."""
+"""The folder of the checkout; `None` if this package was installed from a wheel."""
 _SOURCES = CHECKOUT or _BUNDLED
 _PROJECT_FILE = "cdk.json"
 
@@ -17,13 +17,13 @@ FUNCTIONS = _SOURCES / "functions"
 CORE = Path(duetime.__file__).parent
 """The package that all functions import."""
 REQUIREMENTS = _SOURCES / "pyproject.toml"
-"""Lists what that package needs."""
+"""The file that lists the package's requirements."""
 CONSTRAINTS = _SOURCES / "constraints.txt"
-"""Pins the versions of what the layers contain."""
+"""The file that pins the versions of the layers' packages."""
 
 
 def project_folder(start: Path | None = None) -> Path:
-    """The folder of the project that is deployed: the nearest one, from here upward, with a `cdk.json`.
+    """The folder of the deployed project: the nearest one, from here upwards, with a `cdk.json`.
 
     Without one, it is the checkout, or the working directory.
     """
@@ -35,6 +35,6 @@ def project_folder(start: Path | None = None) -> Path:
 
 
 def node_package(name: str) -> Path:
-    """Where a Node package, or a command of one, is if it is installed: in the project, or else in the checkout."""
+    """The path of an installed Node package or command: in the project, else in the checkout."""
     found = project_folder() / "node_modules" / name
     return found if CHECKOUT is None or found.exists() else CHECKOUT / "node_modules" / name

@@ -1,4 +1,4 @@
-"""The CDK stack: creates all constructs and exports their names."""
+"""The CDK stack: creates all constructs and outputs their names."""
 
 from __future__ import annotations
 
@@ -53,26 +53,26 @@ class DuetimeStack(Stack):
         layers: Layers | None = None,
         env: AccountAndRegion | None = None,
     ) -> None:
-        """Define the stack; the Lambda layers are built, unless they are given.
+        """Define the stack; Lambda layers are built unless they are passed in.
 
         Args:
             scope: the app, or a stage of it.
             id_: the name of the stack, which differs between the environments of one account and region.
-            handlers: the folder of your handlers, relative to that of the project (of `cdk.json`); otherwise the one
-                that the settings name.
+            handlers: the folder of your handlers, relative to the project (the folder of `cdk.json`); by default the
+            one in the settings.
             environment: the settings, or the name of a preset: `dev`, `staging`, `prod` or `local`.
-            settings: values for some of the settings, in place of the environment's.
+            settings: values that override settings of the environment.
             layers: built layers.
-            env: the account and region, as for other stacks; by default where it is deployed from.
+            env: the account and region, as for other stacks; by default those of the deploying environment.
 
         Raises:
-            NotDeployable: the settings or the handlers would not give a deployment that works.
+            NotDeployable: the settings or the handlers are not deployable.
         """
         named = {"handlers_folder": str(handlers), "handlers_package": ""} if handlers else {}
         environment = with_settings(environment, {**named, **(settings or {})})
         own = handlers_of(environment)
         super().__init__(scope, id_, env=env, description=f"duetime, a distributed task scheduler ({environment.name})")
-        # For the stack of this machine, which reloads them: not a part of the template.
+        # For the local stack, which reloads handlers; not part of the template.
         self.node.add_metadata(METADATA, str(own.package))
         Tags.of(self).add("project", "duetime")
         Tags.of(self).add("environment", environment.name)
@@ -92,7 +92,7 @@ class DuetimeStack(Stack):
         )
         http = HttpApi(self, "HttpApi", environment=environment, function=functions.api.function)
         console_url = http.serve_console(functions.console.function) if functions.console else ""
-        # The gateway of this machine's stack has another address than its template knows.
+        # The local stack's gateway has a different address than its template.
         if console_url and environment.name != LOCAL:
             for function in (functions.worker, functions.api):
                 function.variables[Variable.CONSOLE_URL] = console_url
@@ -107,7 +107,7 @@ class DuetimeStack(Stack):
         if archive:
             ArchiveCatalog(self, "Catalog", bucket=archive.bucket)
         check_limits(self)
-        # Printed by every deploy, before it begins.
+        # Printed before every deploy.
         Annotations.of(self).add_info(_needs(environment))
         self._say(
             {
@@ -137,7 +137,7 @@ class DuetimeStack(Stack):
 
 
 def _needs(environment: Environment) -> str:
-    """What the account must have, and what to do if it has less."""
+    """The account limits that the stack needs, and how to raise them."""
     reserved = sum(environment.reserved.values())
     says = f"Environment {environment.name!r} is made for an account with {environment.concurrency_needed} concurrent"
     says += " Lambda executions (`aws lambda get-account-settings`)."

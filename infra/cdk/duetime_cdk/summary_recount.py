@@ -1,4 +1,4 @@
-"""The EventBridge schedule that has tasks recounted for the summary."""
+"""The EventBridge schedule that triggers recounts for the summary."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class SummaryRecount(Construct):
-    """Asks every few minutes whether a part of the table is to be counted; most of the time, none is."""
+    """Checks every few minutes whether a part of the table must be recounted; usually none must."""
 
     def __init__(self, scope: Construct, id_: str, *, function: lambda_.Function) -> None:
         super().__init__(scope, id_)
@@ -29,7 +29,7 @@ class SummaryRecount(Construct):
             "Every",
             schedule=scheduler.ScheduleExpression.rate(every),
             time_window=scheduler.TimeWindow.off(),
-            # What one invocation does not count, the next one does.
+            # The next invocation continues where this one stopped.
             target=targets.LambdaInvoke(
                 function,
                 role=role,

@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from duetime_cdk.tasks_table import Tables
 
 READ = ("dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator")
-"""What Lambda does to the stream with the function's role (Source: AWS Lambda Developer Guide, "Using Lambda with
-DynamoDB"; it needs `dynamodb:ListStreams` for the console only)."""
+"""Actions that Lambda performs on the stream with the function's role (Source: AWS Lambda Developer Guide, "Using
+Lambda with DynamoDB"; it needs `dynamodb:ListStreams` for the console only)."""
 OLDEST = Duration.hours(23)
-"""The stream itself forgets after 24 hours (Source: DynamoDB Developer Guide): what is older is said to be lost."""
+"""The stream keeps records for 24 hours (Source: DynamoDB Developer Guide); older ones are reported as lost."""
 _REPEATS = -1
-"""Until a batch is too old. What a batch must not be repeated for is caught in the function."""
+"""Retry until a batch is too old; the function itself catches errors that must not be retried."""
 
 
 class TableStream(Construct):
-    """The stream's changes of tasks and schedules go to the function, in batches, each record's in their order.
+    """Delivers the stream's changes of tasks and schedules to the function in batches, in order for each record.
 
-    A batch that fails is halved, so that one record that fails each time keeps none but its own shard's later ones
-    waiting; where it lies in the stream goes to a queue when it is given up.
+    A failed batch is halved, so that a record that always fails delays only later records of its shard. When a record
+    is given up, its position in the stream is sent to a queue.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class TableStream(Construct):
             "Mapping",
             function_name=function.function.function_name,
             event_source_arn=stream,
-            # From the first change on: counts would lack what was created before.
+            # Start at the first change, so that counts include everything created before.
             starting_position="TRIM_HORIZON",
             batch_size=environment.broadcast_batch_size,
             maximum_batching_window_in_seconds=environment.broadcast_batch_seconds,
@@ -64,7 +64,7 @@ class TableStream(Construct):
                 ]
             ),
         )
-        # Lambda checks at once whether the role may read.
+        # Lambda checks the role's read permission when the mapping is created.
         mapping.node.add_dependency(function.role)
 
     def _queue(self) -> sqs.Queue:
@@ -75,7 +75,7 @@ class TableStream(Construct):
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
         )
-        reason = "It is a dead-letter queue itself: a person looks at what lies there, and an alarm tells of it"
+        reason = "It is a dead-letter queue itself: an alarm reports its messages, and a person handles them"
         Validations.of(queue).acknowledge(
             Acknowledgment(id="AwsSolutions-SQS3", reason=reason),
             Acknowledgment(id="Serverless-SQSRedrivePolicy", reason=reason),

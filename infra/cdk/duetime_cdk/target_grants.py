@@ -1,4 +1,4 @@
-"""What the worker may call of AWS on behalf of tasks: the action of each service, on the patterns of the settings."""
+"""AWS permissions of the worker on behalf of tasks: each service's action, on the patterns in the settings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ACTIONS = {
     AwsService.SNS: "sns:Publish",
     AwsService.EVENTBRIDGE: "events:PutEvents",
     AwsService.STEP_FUNCTIONS: JOB_SERVICES[AwsService.STEP_FUNCTIONS].start,
-    # A job definition may be submitted to the queues that are named beside it.
+    # A job definition may be submitted to the queues listed with it.
     AwsService.BATCH: JOB_SERVICES[AwsService.BATCH].start,
     AwsService.CODEBUILD: JOB_SERVICES[AwsService.CODEBUILD].start,
     AwsService.GLUE: JOB_SERVICES[AwsService.GLUE].start,
@@ -30,9 +30,9 @@ _CLUSTER = ":cluster/"
 
 
 def grant_target_calls(function: LambdaFunction, patterns: Sequence[str]) -> None:
-    """Let a function call the resources that patterns of ARNs name, each by the one action of its service.
+    """Let a function call the resources that match ARN patterns, each with its service's action.
 
-    The jobs of those that run some may be read and stopped as well. Containers may be given the roles that are named.
+    It may also read and stop the jobs of services that run jobs, and pass the listed roles to containers.
     """
     for service, action in _ACTIONS.items():
         if of_service := _of(service, patterns):
@@ -55,7 +55,7 @@ def _of(service: AwsService, patterns: Sequence[str]) -> list[str]:
 
 
 def _grant_containers(function: LambdaFunction, patterns: Sequence[str]) -> None:
-    """Let a function run the named task definitions on the named clusters only, with the named roles only."""
+    """Let a function run only the listed task definitions, clusters and roles."""
     of_ecs = _of(AwsService.ECS, patterns)
     clusters = [each for each in of_ecs if _CLUSTER in each]
     definitions = [each for each in of_ecs if _CLUSTER not in each]
@@ -65,7 +65,7 @@ def _grant_containers(function: LambdaFunction, patterns: Sequence[str]) -> None
     on_clusters = {"ArnLike": {"ecs:cluster": clusters}}
     to_containers = {"StringEquals": {"iam:PassedToService": "ecs-tasks.amazonaws.com"}}
     function.allow([JOB_SERVICES[AwsService.ECS].start], definitions, on_clusters)
-    # It is allowed on container instances or on everything, and what a list by its starter is on, nobody documents.
+    # The action applies to container instances or everything; the resource of a list by starter is undocumented.
     function.allow(["ecs:ListTasks"], ["*"], on_clusters)
     _acknowledge(function, "*", "Tasks are listed on the named clusters only")
     if roles:

@@ -1,4 +1,4 @@
-"""The tasks table, as `duetime.adapters.dynamodb.schema` writes it down."""
+"""The tasks table, as defined in `duetime.adapters.dynamodb.schema`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Tables(Construct):
-    """One table holds everything: tasks in their minutes, and beside them what the trigger need not read."""
+    """A single table: tasks by due minute, and separate items that the trigger need not read."""
 
     def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
         super().__init__(scope, id_)
@@ -27,7 +27,7 @@ class Tables(Construct):
             billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
             time_to_live_attribute=schema.TTL,
             stream=dynamodb.StreamViewType.NEW_AND_OLD_IMAGES,
-            # A key in this account whose use CloudTrail shows; it costs nothing while nothing is asked of it.
+            # A key in this account, so that CloudTrail shows its use; it costs nothing while unused.
             encryption=dynamodb.TableEncryption.AWS_MANAGED,
             point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
                 point_in_time_recovery_enabled=True
@@ -45,7 +45,7 @@ class Tables(Construct):
 
     @property
     def index_arns(self) -> list[str]:
-        """The indexes by name: a grant on them needs no wildcard."""
+        """The ARNs of the indexes, so that grants need no wildcard."""
         return [f"{self.tasks.table_arn}/index/{index.name}" for index in schema.INDEXES]
 
 

@@ -1,9 +1,9 @@
 """The state machine that runs topologies.
 
-It decides nothing: nodes start each other (see `duetime.services.topologies`). It keeps a run's beginning and end
-together, waits for each node, and tries again what broke. An execution has at most 25 000 events, and an inline map 40
-iterations at once (Source: Step Functions Developer Guide, quotas, Map state): a graph of more nodes is waited for by
-executions of 40 nodes each.
+It decides nothing: nodes start each other (see `duetime.services.topologies`). It starts and ends a run, waits for each
+node, and retries failed states. An execution has at most 25 000 events, and an inline map 40 iterations at once
+(Source: Step Functions Developer Guide, quotas, Map state): larger graphs are waited for by child executions of 40
+nodes each.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from duetime_cdk.lambda_function import LambdaFunction
 
 HEARTBEAT_SECONDS = 43_200
-"""After so long without a word of a node its wait begins again, with another token and a check of the node. Each time
-is four events of the execution's history, forty nodes at once: twice a day they leave the longest execution room.
-No node and no end of a topology waits for this, only the execution's own end when a token was lost."""
+"""Seconds without a signal from a node after which its wait restarts with a new token and a check of the node. Each
+restart adds four events to the execution's history for each of forty nodes; at two a day the longest execution stays
+within the limit. This delays neither nodes nor a topology's end, only the execution's own end after a lost token."""
 LONGEST_SECONDS = MAX_DEADLINE_SECONDS + TOPOLOGY_MARGIN // SECOND
-"""Longest that a topology's attempt lasts, and so its execution."""
+"""Maximum duration of a topology's attempt, and thus of its execution."""
 CHILDREN_AT_ONCE = 10
-"""Executions that wait for the nodes of one large graph at a time: begun all at once, ten thousand waits would take the
-account's concurrency (1 000 by default; Source: AWS Lambda quotas) from the workers. No node waits for them."""
+"""Concurrent child executions that wait for the nodes of one large graph. Ten thousand waits started at once would take
+the account's concurrency (1 000 by default; Source: AWS Lambda quotas) from the workers. No node waits for them."""
 _INVOKE = "arn:aws:states:::lambda:invoke"
 _UNLIMITED_ATTEMPTS = 1_000_000
 _RETRIES = {"IntervalSeconds": 1, "BackoffRate": 2, "MaxDelaySeconds": 60, "MaxAttempts": 12}
@@ -63,7 +63,8 @@ class TopologyMachine(Construct):
             self,
             "Machine",
             state_machine_type=sfn.StateMachineType.STANDARD,
-            # Comment and timeout stand in the definition: the CDK adds neither to one that is given as a text.
+            # Comment and timeout are part of the definition, because the CDK adds neither to a definition given as
+            # text.
             definition_body=sfn.DefinitionBody.from_string(json.dumps(definition(arn))),
             role=self.role,
             tracing_enabled=environment.xray,
@@ -76,7 +77,7 @@ class TopologyMachine(Construct):
                     removal_policy=removal,
                 ),
                 level=sfn.LogLevel.ALL,
-                # The ids are all there is to log: no payload ever passes through.
+                # Only ids are logged; no payload passes through.
                 include_execution_data=True,
             ),
         )
@@ -93,10 +94,10 @@ class TopologyMachine(Construct):
         )
 
     def _grant_children(self) -> None:
-        """A policy of its own, as one of the role's would have to exist before the machine whose name is in it."""
+        """A separate policy, because the role's own policy would have to exist before the machine that it names."""
         own = self.machine.state_machine_arn
         start = iam.PolicyStatement(actions=["states:StartExecution"], resources=[own])
-        # As the Step Functions Developer Guide has it: "IAM policies for using Distributed Map states".
+        # Source: Step Functions Developer Guide, "IAM policies for using Distributed Map states".
         follow = iam.PolicyStatement(
             actions=["states:DescribeExecution", "states:StopExecution"], resources=[self._executions]
         )
@@ -122,7 +123,7 @@ class TopologyMachine(Construct):
         )
 
     def grant_start(self, function: LambdaFunction) -> None:
-        """Let a function start runs, and ask whether one is still going."""
+        """Let a function start runs and check whether one is still running."""
         function.allow(["states:StartExecution"], [self.machine.state_machine_arn])
         policy = iam.Policy(
             self,
@@ -133,7 +134,7 @@ class TopologyMachine(Construct):
         self._acknowledge_executions(policy)
 
     def grant_task_success(self, by_name: Sequence[LambdaFunction]) -> None:
-        """Let functions tell of the ends of nodes, also to the executions that a distributed map has started."""
+        """Let functions signal the ends of nodes, including to executions started by a distributed map."""
         own = self.machine.state_machine_arn
         answer = iam.PolicyStatement(actions=["states:SendTaskSuccess"], resources=[own, f"{own}/*"])
         policy = iam.Policy(self, "Answers", statements=[answer], roles=[function.role for function in by_name])
@@ -153,7 +154,7 @@ def definition(function_arn: str) -> dict[str, Any]:
     """The machine in the Amazon States Language.
 
     Args:
-        function_arn: of the function that does its states.
+        function_arn: of the function that executes its states.
     """
     return {
         "Comment": "Plans a run of a topology, waits for its nodes, and ends it",
@@ -164,7 +165,7 @@ def definition(function_arn: str) -> dict[str, Any]:
 
 
 def _planning(function_arn: str) -> dict[str, Any]:
-    """Creates the run's nodes; how many there are decides how they are waited for."""
+    """The states that create the run's nodes; their number decides how they are awaited."""
     return {
         "Plan": {
             **_task(function_arn, {"state": "plan", **_RUN}),
@@ -186,7 +187,7 @@ def _planning(function_arn: str) -> dict[str, Any]:
 
 
 def _waiting(function_arn: str) -> dict[str, Any]:
-    """Waits for all nodes: a few in this execution, many in child executions."""
+    """The states that wait for all nodes: few in this execution, many in child executions."""
     return {
         "Nodes": {**_nodes(function_arn, "$.plan.chunks[0]", "Node"), "Catch": _BROKEN, "Next": "Finish"},
         "ManyNodes": {**_chunks(function_arn), "Catch": _BROKEN, "Next": "Finish"},
@@ -194,7 +195,7 @@ def _waiting(function_arn: str) -> dict[str, Any]:
 
 
 def _finishing(function_arn: str) -> dict[str, Any]:
-    """Ends the run, as soon as it is over; what went wrong for good is written down."""
+    """The states that end the run; a permanent error is recorded."""
     return {
         "Finish": {
             **_task(function_arn, {"state": "finish", **_RUN, "looks.$": "$.plan.looks"}),
@@ -224,7 +225,7 @@ def _finishing(function_arn: str) -> dict[str, Any]:
 
 
 def _task(function_arn: str, payload: Mapping[str, str], *, waits: bool = False) -> dict[str, Any]:
-    """A state that the function does; whatever it raises is tried again."""
+    """A state that invokes the function and retries any error."""
     return {
         "Type": "Task",
         "Resource": f"{_INVOKE}.waitForTaskToken" if waits else _INVOKE,
@@ -234,12 +235,12 @@ def _task(function_arn: str, payload: Mapping[str, str], *, waits: bool = False)
 
 
 def _nodes(function_arn: str, items: str, name: str) -> dict[str, Any]:
-    """Waits for some nodes, all at once.
+    """A state that waits for some nodes concurrently.
 
     Args:
-        function_arn: of the function that is told of each wait.
-        items: path of the nodes' numbers.
-        name: of the state that waits; one name may be given once in a machine, whatever it is nested in.
+        function_arn: of the function that is invoked for each wait.
+        items: JSON path of the nodes' numbers.
+        name: of the waiting state; must be unique within the machine.
     """
     waiting = {"state": "wait", **_RUN, "number.$": "$.number"}
     silent = {
@@ -273,7 +274,7 @@ def _nodes(function_arn: str, items: str, name: str) -> dict[str, Any]:
 
 
 def _chunks(function_arn: str) -> dict[str, Any]:
-    """Waits for many nodes, a child execution for as many as an inline map waits for at once."""
+    """A state that waits for many nodes, with one child execution per inline map's worth of nodes."""
     return {
         "Type": "Map",
         "ItemsPath": "$.plan.chunks",

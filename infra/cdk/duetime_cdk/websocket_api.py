@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 STAGE = "live"
 ROUTES = ("$connect", "$disconnect", "$default")
 SELECTION = "$request.body.do"
-"""All messages take the default route: the function reads them itself, and so what is tested is what is deployed."""
+"""All messages take the default route: the function parses them, so that tests cover the deployed routing."""
 
 
 class WebSocketApi(Construct):
-    """Made before the functions, which are told its URL; one of them is connected to it afterwards."""
+    """Created before the functions, which need its URL; one of them is attached afterwards."""
 
     def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
         super().__init__(scope, id_)
@@ -50,13 +50,13 @@ class WebSocketApi(Construct):
 
     @property
     def url(self) -> str:
-        """Where clients connect."""
+        """The URL for clients."""
         return self.stage.url
 
     def serve(self, function: LambdaFunction) -> None:
-        """Have a function take the events of the API."""
+        """Route the API's events to a function."""
         for route in ROUTES:
-            # The id of an integration names its route: the permission to invoke the function is for that one only.
+            # The integration's id names its route, so that the invoke permission covers only that route.
             integration = integrations.WebSocketLambdaIntegration(route.removeprefix("$"), function.function)
             added = self.api.add_route(route, integration=integration)
             Validations.of(added).acknowledge(

@@ -1,7 +1,7 @@
-"""Batches of PartiQL insertions that are writes like any others.
+"""PartiQL batch insertions as ordinary writes.
 
-MiniStack 1.5.33 inserts an item without telling the table's stream of it, and charges one unit for each, however large
-it is. Here an insertion is a `PutItem` with a condition, which it is in AWS, too.
+MiniStack 1.5.33 inserts items without a record in the table's stream, and charges one unit for each, regardless of
+size. Here an insertion is a conditional `PutItem`, as in AWS.
 
 Run by the emulator's own Python, so it imports the standard library only.
 """
@@ -16,7 +16,7 @@ _UNITS = "CapacityUnits"
 
 
 class BatchInserts:
-    """Takes the place of `BatchExecuteStatement`, for batches of nothing but insertions.
+    """Replaces `BatchExecuteStatement` for batches that contain only insertions.
 
     Args:
         engine: its module of DynamoDB.

@@ -1,8 +1,8 @@
-"""What MiniStack 1.5.33 does differently from AWS, said once, with what is done about it.
+"""Differences between MiniStack 1.5.33 and AWS, and how each is handled.
 
-Before the deploy (`with_fixed_addresses`), because it draws the ids of APIs:
+Before the deploy (`with_fixed_addresses`), because it generates random ids of APIs:
 
-* a tag of its own gives each API an id, so that its address is the same after every start.
+* a MiniStack tag sets each API's id, so that its address is the same after every start.
 
 After the deploy (`complete_deployment`), because its CloudFormation accepts these properties and drops them:
 
@@ -11,68 +11,66 @@ After the deploy (`complete_deployment`), because its CloudFormation accepts the
 * the CORS settings of an HTTP API, which it keeps under names that it does not look for;
 * the URL of the WebSocket API in the functions' environment, which names a host that only AWS has.
 
-After the deploy, too, because every invocation at once is a process of its own, of 110 MB and a second of a core:
+After the deploy, because every concurrent invocation is a separate process of 110 MB that takes a second of a core:
 
-* A state machine's maps are kept to `GENTLE_WAITS`. They wait for nodes that run without them, so no node is later
-  for it, and the end of 200 nodes by a second or three. It also loses nothing: what a function that was given a token
-  raises, or that it was throttled, is not told to the state, which waits until its time is out. A graph of more nodes
-  than the account's concurrency would never end.
+* A state machine's maps are kept to `GENTLE_WAITS`. Nodes run independently of these waits, so none is delayed; the end
+* of 200 nodes comes one to three seconds later. The limit also prevents lost errors: if a function with a token raises
+* or is throttled, the state is not notified and waits until its timeout. A graph with more nodes than the account's
+* concurrency would never end.
 
-Around the server, because it keeps the setting and does nothing by it (`http_throttle.py`):
+Around the server, because it stores the setting but does not apply it (`http_throttle.py`):
 
-* the throttle of an HTTP API's stage. A function at its concurrency is answered 429 there, too.
+* the throttle of an HTTP API's stage. A function at its concurrency limit also results in 429 there.
 
-Around the server, because every request at once is a process of its own (`http_throttle.py`):
+Around the server, because every concurrent request is a separate process (`http_throttle.py`):
 
-* few requests of HTTP APIs are executed at a time; others wait for their turn, and are answered 503 if it comes too
-  late. In AWS they are executed at once, up to the account's concurrency.
+* few requests of HTTP APIs are executed at a time; others are queued, and get 503 if they wait too long. In AWS they
+* run concurrently, up to the account's concurrency.
 
-By settings of the `local` environment (`infra/`), because nothing else would work:
+By settings of the `local` environment (`infra/`), because there is no alternative:
 
 * Lambdas run as warm subprocesses of the emulator's own Python, whatever runtime is declared: layers hold boto3 and
   wheels for this machine.
-* Its poller looks at a queue when something was sent or a batch has ended, else once a second, and an expired delay
-  wakes nobody: precision is `exact` locally, so that a message is there a second before it is due.
-* Authorizers: it checks JWTs but no IAM signatures: locally the API has one default owner.
+* Its poller checks a queue when a message was sent or a batch has ended, else once a second, and an expired delay does
+* not trigger it: precision is `exact` locally, so that messages arrive a second before they are due. Authorizers: it
+* checks JWTs but not IAM signatures, so locally the API has one default owner.
 
 Around the server, because each process would unpack all of its layers (`shared_layers.py`):
 
 * a version of a layer is unpacked once, for all processes.
-* a process whose function is given another configuration ends its invocation before it ends.
+* when a function's configuration changes, a process finishes its invocation before it ends.
 
-Around the server, because one waiting function holds up others (`stream_poller.py`, `function_logs.py`):
+Around the server, because one waiting function blocks others (`stream_poller.py`, `function_logs.py`):
 
-* streams are looked at by a thread of their own. Its own poller gives no function a message of a queue while a
-  function works on a batch of a stream.
-* an invocation ends as soon as its log is read. By itself the server waits 50 ms for one that logs nothing.
+* streams are polled by a separate thread. MiniStack's own poller delivers no queue message while a function processes a
+* stream batch. an invocation ends as soon as its log is read. Otherwise the server waits 50 ms for an invocation that
+* logs nothing.
 
-Around the server, because its stream is not told of them, and each is charged one unit (`batch_inserts.py`):
+Around the server, because they create no stream records and each is charged one unit (`batch_inserts.py`):
 
 * insertions by `BatchExecuteStatement` are conditional writes like any others.
 
-By the reader of logs (`duetime_local.logs`), because it answers as if it had no more:
+By the reader of logs (`duetime_local.logs`), because the response looks complete:
 
-* `FilterLogEvents` returns the oldest 10 000 events of a log group, whatever a pattern of JSON says, and no token.
+* `FilterLogEvents` ignores JSON patterns, and returns the oldest 10 000 events of a log group without a token.
 
 By starting processes of the worker before they are needed (`lambda_warm_up.warm_up`):
 
-* A cold start takes a second of a core, which many of them at once take from everything else.
+* A cold start takes a second of a core; many at once slow down everything else.
 
-By nothing, because it is harmless here, but a test on AWS's own behaviour must not be made of it:
+Not handled, because it is harmless here, but tests must not rely on it as AWS's behaviour:
 
 * IAM, memory limits, the queue-visibility-at-least-function-timeout rule and DelaySeconds <= 900 are not enforced:
   the template's tests assert them.
-* EventBridge Scheduler looks at its schedules every ten seconds: a one-minute rate comes up to ten seconds late, the
-  first one a minute after the deploy. The look-ahead of three minutes is made for such things.
-* Lambdas inherit the server's environment (it is started with a clean one) and its site-packages (layers come first).
-* A Lambda that raises, times out or dies (`os._exit`, SIGKILL) gives its batch back at the messages' visibility, and
-  that mapping then rests for a second.
-* MessageGroupId on a standard queue is kept and shown, but there are no fair queues.
-* The error of a function that raised is of the type `Runtime.HandlerError`, whatever it raised.
-* EMF lines do not become metrics; there is no X-Ray; TTL deletions emit no stream record.
-* State is saved on a graceful stop only; after a restart stream mappings stay deaf until deployed again.
-* A state that waits for a token has no heartbeat: only its time limit ends it.
-* Recursive-loop detection counts direct invocations only, never hops over a queue.
+* EventBridge Scheduler checks its schedules every ten seconds: a one-minute rate is up to ten seconds late, and first
+* fires a minute after the deploy. The look-ahead of three minutes covers this. Lambdas inherit the server's environment
+* (it is started with a clean one) and its site-packages (layers come first). A Lambda that raises, times out or dies
+* (`os._exit`, SIGKILL) returns its batch when the messages' visibility ends, and the mapping then pauses for a second.
+* MessageGroupId on a standard queue is stored and returned, but there are no fair queues. The error type of a function
+* that raised is always `Runtime.HandlerError`. EMF lines do not become metrics; there is no X-Ray; TTL deletions emit
+* no stream record. State is saved only on a graceful stop; after a restart stream mappings are inactive until deployed
+* again. A state that waits for a token has no heartbeat: only its timeout ends it. Recursive-loop detection counts only
+* direct invocations, not hops through a queue.
 """
 
 from __future__ import annotations
@@ -88,14 +86,14 @@ if TYPE_CHECKING:
 
     from duetime_local.emulator.server import Emulator
 
-Properties = dict[str, Any]  # CloudFormation properties are whatever the template says
+Properties = dict[str, Any]  # CloudFormation properties have arbitrary types
 
 GENTLE_WAITS = 4
-"""Most iterations at a time of a map on this machine; of a distributed map's children, one."""
+"""Most concurrent iterations of a map on this machine; a distributed map runs one child at a time."""
 
 
 def complete_deployment(emulator: Emulator, template: Mapping[str, Any], physical_ids: Mapping[str, str]) -> None:
-    """Set what the template says and the emulator's CloudFormation has dropped."""
+    """Apply the template's properties that the emulator's CloudFormation drops."""
     for logical_id, resource in template["Resources"].items():
         complete = _COMPLETIONS.get(resource["Type"])
         if complete is not None:
@@ -104,7 +102,7 @@ def complete_deployment(emulator: Emulator, template: Mapping[str, Any], physica
 
 
 def with_fixed_addresses(template: Mapping[str, Any]) -> dict[str, Any]:
-    """The template with a fixed id for each API, so that addresses stay the same from one start to the next."""
+    """The template with a fixed id for each API, so that addresses are the same after every start."""
     resources = {
         logical_id: _with_tag(resource) if resource["Type"] == "AWS::ApiGatewayV2::Api" else resource
         for logical_id, resource in template["Resources"].items()
@@ -120,18 +118,18 @@ def _with_tag(api: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def api_url(emulator: Emulator, api_id: str) -> str:
-    """Return the address under which an HTTP API with a `$default` stage answers."""
+    """Return the URL of an HTTP API with a `$default` stage."""
     return f"{emulator.endpoint_url}/_aws/execute-api/{api_id}"
 
 
 def watch_url(emulator: Emulator, deployed_url: str) -> str:
-    """Return the address of a WebSocket API on this machine, of the one that it would have in AWS."""
+    """Convert the AWS URL of a WebSocket API to the one on this machine."""
     parts = urlsplit(deployed_url)
     return f"ws{api_url(emulator, parts.netloc.partition('.')[0]).removeprefix('http')}{parts.path}"
 
 
 def _complete_watch_url(emulator: Emulator, template: Mapping[str, Any], physical_ids: Mapping[str, str]) -> None:
-    """Tell the functions where WebSocket connections are opened, and written to, on this machine."""
+    """Set the functions' variables with the local URLs for opening WebSocket connections and sending to them."""
     resources = template["Resources"]
     stages = [
         (physical_ids[body["Properties"]["ApiId"]["Ref"]], body["Properties"]["StageName"])
@@ -155,7 +153,7 @@ def _complete_table(emulator: Emulator, name: str, properties: Properties) -> No
     time_to_live = properties.get("TimeToLiveSpecification")
     if time_to_live:
         dynamodb.update_time_to_live(TableName=name, TimeToLiveSpecification=time_to_live)
-    # A global table (CDK's TableV2) says it per replica.
+    # A global table (CDK's TableV2) sets it per replica.
     replicas = properties.get("Replicas", [properties])
     recovery = replicas[0].get("PointInTimeRecoverySpecification")
     if recovery:
@@ -184,7 +182,7 @@ def _complete_machine(emulator: Emulator, arn: str, _properties: Properties) -> 
 
 
 def gentle(machine: Mapping[str, Any]) -> dict[str, Any]:
-    """A definition whose maps start few functions at once."""
+    """A definition with limited concurrency of its maps."""
     return {**machine, "States": {name: _gentle_state(state) for name, state in machine["States"].items()}}
 
 

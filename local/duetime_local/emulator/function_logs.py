@@ -1,8 +1,8 @@
 """Logs of functions, collected without a wait.
 
-After each invocation MiniStack 1.5.33 waits for lines that its reading thread may still get, 50 ms if there is none at
-all. A function writes its log before its response, so all lines are in the pipe by then: here they are read by whoever
-collects them. With the wait, an invocation of a function that does nothing takes ten times as long.
+After each invocation MiniStack 1.5.33 waits for further lines from its reading thread, 50 ms if there are none at all.
+A function writes its log before its response, so all lines are already in the pipe: here the collector reads them
+directly. With the wait, an invocation of an empty function takes ten times as long.
 
 Run by the emulator's own Python, so it imports the standard library only.
 """
@@ -21,7 +21,7 @@ _CHUNK_BYTES = 65_536
 
 
 class Process(Protocol):
-    """A process of a function, as the emulator keeps it: the lines of its log are in a queue until they are drained."""
+    """The emulator's process of a function; its log lines are queued until they are drained."""
 
     _proc: Any
     _stderr_queue: Any
@@ -30,15 +30,15 @@ class Process(Protocol):
 
 
 class LogReader:
-    """Reads the log of a process line by line, from a thread that waits for it and for those who collect it.
+    """Reads the log of a process line by line, for both the reading thread and collectors.
 
     Args:
-        pipe: the end to read from; it does not block from now on.
-        put: takes each line, without its end.
+        pipe: the end to read from; it is set to non-blocking.
+        put: receives each line, without the line end.
     """
 
     def __init__(self, pipe: IO[str], put: Callable[[str], None]) -> None:
-        self._pipe = pipe  # kept, or it would be closed
+        self._pipe = pipe  # a reference, to keep it open
         self._put = put
         self._lock = threading.Lock()
         self._begun = b""
@@ -52,7 +52,7 @@ class LogReader:
             pass
 
     def read(self) -> bool:
-        """Read what there is, without waiting; whether more may come."""
+        """Read the available lines without waiting; returns whether more may come."""
         with self._lock:
             try:
                 while chunk := os.read(self._pipe.fileno(), _CHUNK_BYTES):
@@ -68,10 +68,10 @@ class LogReader:
 
 
 class FunctionLogs:
-    """Takes the place of the emulator's reading and collecting.
+    """Replaces the emulator's reading and collecting of logs.
 
     Args:
-        collect_slowly: as the emulator does it.
+        collect_slowly: the emulator's own function.
     """
 
     def __init__(self, collect_slowly: Callable[..., str]) -> None:
@@ -79,7 +79,7 @@ class FunctionLogs:
         self._readers: dict[int, LogReader] = {}
 
     def read(self, process: Process) -> None:
-        """Read the log of a process until it ends: the work of a thread."""
+        """Read the log of a process until it ends; runs in a thread."""
         started = process._proc  # noqa: SLF001 - the emulator has no other way
         if started is None:
             return
@@ -91,11 +91,11 @@ class FunctionLogs:
             del self._readers[id(started)]
 
     def collect(self, process: Process, **waits: float) -> str:
-        """All lines that a process has written until its response.
+        """Return all lines that a process wrote before its response.
 
         Args:
-            process: that has just responded.
-            waits: of the emulator, if the process has ended since.
+            process: the process that has just responded.
+            waits: the emulator's waits, if the process has ended meanwhile.
         """
         reader = self._readers.get(id(process._proc))  # noqa: SLF001 - same
         if reader is None:

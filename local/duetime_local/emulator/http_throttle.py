@@ -1,12 +1,12 @@
-"""Two things that the HTTP APIs of the embedded AWS leave out: a stage's throttle, and a limit of concurrency.
+"""Adds to the embedded AWS's HTTP APIs a stage's throttle and a concurrency limit.
 
-API Gateway keeps a stage to its rate and burst by a token bucket, and answers whoever comes beyond it 429, without
-a `Retry-After`. MiniStack 1.5.33 keeps the settings and does nothing by them.
+API Gateway limits a stage's rate and burst with a token bucket, and rejects further requests with 429, without a
+`Retry-After`. MiniStack 1.5.33 stores the settings but does not apply them.
 
-In AWS each concurrent invocation has a machine of its own. Here it is a process of 110 MB that takes a second of a core
-to start: a burst of clients would start one for each, and none of them would come to anything. So few requests are
-executed at a time, others wait in the order in which they came, and whoever cannot be served soon is answered 503, as
-API Gateway does when a function is throttled.
+In AWS each concurrent invocation has its own machine. Here it is a process of 110 MB that takes a second of a core to
+start: a burst of clients would start one each, and none would make progress. So few requests are executed at a time,
+others wait in order of arrival, and those that cannot be served soon get 503, as from API Gateway when a function is
+throttled.
 
 Run by the emulator's own Python, so it imports the standard library and the emulator only.
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     Answer = tuple[int, dict[str, str], bytes]
 
 CONCURRENCY = 12
-"""Requests of all HTTP APIs that are executed at a time: the processes of their functions."""
+"""Most concurrent requests of all HTTP APIs, and so processes of their functions."""
 FIRST_CONCURRENCY = 2
-"""How many of them at first: each answer allows one more, so that few processes start at once."""
+"""Initial concurrency; each response allows one more, so that few processes start at once."""
 MOST_WAITING = 500
-"""Requests that may wait for their turn."""
+"""Most requests that may wait."""
 PATIENCE_SECONDS = 20.0
-"""How long a request waits for its turn: API Gateway gives up after thirty seconds in all."""
+"""Seconds that a request may wait; API Gateway gives up after thirty seconds in total."""
 BUSY: Answer = (
     503,
     {"Content-Type": "application/json", "Retry-After": "1"},
@@ -41,19 +41,19 @@ REFUSAL: Answer = (429, {"Content-Type": "application/json"}, b'{"message":"Too 
 
 
 class Bucket:
-    """Tokens that come back at a rate, up to a burst; it starts full."""
+    """A token bucket that starts full."""
 
     def __init__(self) -> None:
         self._tokens = float("inf")
         self._seen = 0.0
 
     def admits(self, rate: float, burst: float, now: float) -> bool:
-        """Take one token, if one is there.
+        """Take one token if available.
 
         Args:
-            rate: tokens that come back in a second.
-            burst: tokens that it holds at most.
-            now: in seconds, on a clock that never goes back.
+            rate: tokens added per second.
+            burst: capacity in tokens.
+            now: seconds of a monotonic clock.
         """
         self._tokens = min(burst, self._tokens + (now - self._seen) * rate)
         self._seen = now
@@ -64,7 +64,7 @@ class Bucket:
 
 
 def throttle_of(stage: Mapping[str, Any]) -> tuple[float, float] | None:
-    """Rate and burst of a stage, if it has both; CloudFormation spells them with a capital, the API without."""
+    """Rate and burst of a stage if it has both; CloudFormation capitalizes the names, the API does not."""
     settings = {name.lower(): value for name, value in (stage.get("defaultRouteSettings") or {}).items()}
     rate, burst = settings.get("throttlingratelimit"), settings.get("throttlingburstlimit")
     return None if rate is None or burst is None else (float(rate), float(burst))
@@ -73,7 +73,7 @@ def throttle_of(stage: Mapping[str, Any]) -> tuple[float, float] | None:
 def gated(
     execute: Callable[..., Awaitable[Answer]], stage_of: Callable[[str, str], Mapping[str, Any]]
 ) -> Callable[..., Awaitable[Answer]]:
-    """What executes requests of an API, kept to the throttle of the API's stage."""
+    """Wrap the execution of API requests with the throttle of the API's stage."""
     buckets: dict[tuple[str, str], Bucket] = {}
 
     async def execute_or_reject(api_id: str, stage: str, *rest: object) -> Answer:
@@ -93,14 +93,14 @@ def limited(
     most_waiting: int = MOST_WAITING,
     patience: float = PATIENCE_SECONDS,
 ) -> Callable[..., Awaitable[Answer]]:
-    """What executes requests, only so many at a time.
+    """Wrap the execution of requests with a concurrency limit.
 
     Args:
         execute: executes one.
-        concurrency: most that are executed at a time.
-        first: how many at first; each one that has ended allows one more.
-        most_waiting: most that wait for their turn; whoever comes beyond them is refused at once.
-        patience: for how many seconds one waits before it is refused.
+        concurrency: maximum number executed at a time.
+        first: initial limit; each completed request raises it by one.
+        most_waiting: maximum number of waiting requests; further ones are rejected at once.
+        patience: seconds that a request waits before it is rejected.
     """
     allowed = min(first, concurrency)
     turns = asyncio.Semaphore(allowed)

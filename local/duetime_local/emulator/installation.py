@@ -1,4 +1,4 @@
-"""The Python environment of the embedded AWS: the checkout's, or one in the project, installed when it is needed."""
+"""The Python environment of the embedded AWS: the checkout's, or one in the project, installed on demand."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
-"""Pins what is installed: the emulator's own versions of libraries are not those of the project."""
+"""Pinned requirements, because the emulator needs other library versions than the project."""
 _NAME = "emulator-"
 _PYTHON = Path("bin", "python")
 _LAST_LINES = 15
@@ -30,13 +30,13 @@ def interpreter() -> Path:
     """The Python that runs the emulator, whether or not it is installed."""
     if CHECKOUT is not None:
         return CHECKOUT / ".venv-emulator" / _PYTHON
-    # Another version of duetime, or of Python, has another one.
+    # One for each version of duetime and Python.
     inputs = REQUIREMENTS.read_bytes() + sys.version.encode()
     return project_folder() / ".duetime" / f"{_NAME}{sha256(inputs).hexdigest()[:12]}" / _PYTHON
 
 
 def is_missing() -> bool:
-    """Whether `install` has to be called: `make setup` installs that of a checkout."""
+    """Whether `install` must be called; for a checkout, `make setup` installs it."""
     return CHECKOUT is None and not interpreter().exists()
 
 
@@ -47,14 +47,14 @@ def run_uv(command: list[str]) -> None:
         EmulatorFailed: it ended with an error.
     """
     environ = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
-    # uv by the path that its own package names, with a file of ours.
+    # uv's path comes from its own package; the file is ours.
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode:
         raise EmulatorFailed("cannot be installed", "\n".join(done.stderr.splitlines()[-_LAST_LINES:]))
 
 
 def install(run: Callable[[list[str]], object] = run_uv) -> None:
-    """Install the emulator into the project, in the place of any former one.
+    """Install the emulator into the project, replacing any former one.
 
     Args:
         run: runs a command of uv.

@@ -1,4 +1,4 @@
-"""The processes in which the emulator runs Lambda functions: starting them beforehand."""
+"""Starts the emulator's Lambda processes in advance."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 
 NOTHING = json.dumps({"Records": [], "calls": [], "state": "none", "task_id": "0" * 26, "fence": 0}).encode()
-"""A batch without messages, one without calls, and a state that no run of a topology has."""
+"""Events without effect: a batch without messages, one without calls, and an unknown topology state."""
 
 
 def warm_up(emulator: Emulator, worker: str, called: str, waiting: str) -> int:
-    """Start as many processes of functions as may be called at once.
+    """Start as many processes of functions as may run concurrently.
 
-    Each takes a second of a core: ten cold starts in the middle of the work would make everything late by seconds,
-    which tells nothing about AWS.
+    Each takes a second of a core: ten cold starts during the work would delay everything by seconds, which says nothing
+    about AWS.
 
     Args:
-        emulator: that they run in.
-        worker: the function that the queues call, as many at once as one of them may.
+        emulator: the emulator that runs them.
+        worker: the function that the queues invoke, up to a queue's concurrency.
         called: the function that the worker calls.
         waiting: the function that waits for the nodes of topologies.
 
@@ -40,18 +40,18 @@ def warm_up(emulator: Emulator, worker: str, called: str, waiting: str) -> int:
 
 
 def start_many(emulator: Emulator, counts: Mapping[str, int]) -> int:
-    """Start so many processes of each of these functions; how many there are in all."""
+    """Start a number of processes of each function; returns their total."""
     functions = emulator.client("lambda")
     with ThreadPoolExecutor(max(counts.values())) as threads:
         for name, count in counts.items():
-            # At once: one after the other would all find the first process free.
+            # Concurrently, because consecutive calls would all reuse the first process.
             for call in [threads.submit(functions.invoke, FunctionName=name, Payload=NOTHING) for _ in range(count)]:
                 call.result()
     return sum(counts.values())
 
 
 def start_one(emulator: Emulator, *names: str) -> None:
-    """Start a process of each of these functions, at the same time, unless it has one."""
+    """Start a process of each function that has none, concurrently."""
     functions = emulator.client("lambda")
     with ThreadPoolExecutor(len(names)) as threads:
         for call in [threads.submit(functions.invoke, FunctionName=name, Payload=NOTHING) for name in names]:

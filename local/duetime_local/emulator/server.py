@@ -36,39 +36,40 @@ if TYPE_CHECKING:
     from mypy_boto3_stepfunctions import SFNClient
 
 STARTER = Path(__file__).with_name("starter.py")
-"""What that Python starts the emulator by."""
+"""The script that starts the emulator."""
 REGION = "us-east-1"
 ACCOUNT = "000000000000"
 SECRET = "none"  # noqa: S105 - the emulator checks no signatures
 HOME, TEMPORARY = "home", "tmp"
 """Folders inside the emulator's own."""
 START_SECONDS = 120.0
-"""Of a busy machine; usually it takes two or three."""
+"""Seconds to wait for the start on a busy machine; usually it takes two or three."""
 _PATIENT = Config(read_timeout=300)
-"""Of a function that is started with many others at once the answer may take minutes; asked again, it starts twice."""
+"""Timeouts without retries: a function started along with many others may respond after minutes, and a retry would
+start it twice."""
 SAVE_SECONDS = 30.0
-"""How long it may take to save its state when it is stopped: on a quiet machine a second or two."""
+"""Seconds to wait for saving its state on a stop; on a quiet machine it takes one or two."""
 
 
 @dataclass(frozen=True, slots=True)
 class Emulator:
-    """A running emulator: where it answers and how to talk to it."""
+    """A running emulator, with its address and clients."""
 
     port: int
     folder: Path
-    """Private to this emulator, and gone with it."""
+    """Private to this emulator, and deleted with it."""
 
     @property
     def endpoint_url(self) -> str:
-        """The one address of every AWS service."""
+        """The endpoint of all AWS services."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def environ(self) -> dict[str, str]:
-        """Variables that make an AWS SDK, or the CDK, talk to this emulator only."""
+        """Environment variables that direct AWS SDKs and the CDK to this emulator only."""
         return {
             "AWS_ENDPOINT_URL": self.endpoint_url,
-            # The CDK remembers accounts by key: a key of its own keeps an emulator out of real accounts' cache.
+            # The CDK caches accounts by access key; a separate key keeps the emulator out of that cache.
             "AWS_ACCESS_KEY_ID": f"duetime-local-{self.port}",
             "AWS_SECRET_ACCESS_KEY": SECRET,
             "AWS_REGION": REGION,
@@ -114,14 +115,14 @@ class Emulator:
             "stepfunctions",
         ],
     ) -> object:
-        """Return a boto3 client of `service` that talks to this emulator."""
+        """Return a boto3 client of `service` for this emulator."""
         return _client(self.endpoint_url, self.environ["AWS_ACCESS_KEY_ID"], service)
 
 
 @cache
 def _client(endpoint_url: str, access_key: str, service: str) -> object:
-    """A client; made once, because making one takes a tenth of a second."""
-    # The caller's own AWS profile and files are none of our business, and a profile that is missing would be fatal.
+    """A cached client, because creating one takes a tenth of a second."""
+    # Ignores the caller's AWS profile and files; a missing profile would be fatal.
     bare = botocore.session.Session(
         {"profile": (None, None, None, None), "config_file": (None, None, os.devnull, None)}
     )
@@ -131,15 +132,15 @@ def _client(endpoint_url: str, access_key: str, service: str) -> object:
         region_name=REGION,
         botocore_session=bare,
     )
-    # The type names one of the services of the method above.
+    # The type is one of the services of the method above.
     return cast("Any", session).client(service, endpoint_url=endpoint_url, config=_PATIENT)
 
 
 @contextmanager
 def running(port: int | None = None, data_dir: Path | None = None) -> Iterator[Emulator]:
-    """Run an emulator on 127.0.0.1 for the length of the context, on `PREFERRED_PORT` or a free one if none is named.
+    """Run an emulator on 127.0.0.1 within the context, by default on `PREFERRED_PORT` or a free port.
 
-    With `data_dir` what it holds is saved there on a graceful stop, and only then.
+    With `data_dir`, its state is saved there, but only on a graceful stop.
     """
     program = interpreter()
     if not program.exists():
@@ -149,7 +150,7 @@ def running(port: int | None = None, data_dir: Path | None = None) -> Iterator[E
     with (
         tempfile.TemporaryFile() as log,
         guarded(
-            # -P: the names of the modules beside it are none of the emulator's.
+            # -P: keeps the neighbouring modules off the import path.
             [str(program), "-P", str(STARTER)],
             environ=_environment(port, folder, data_dir),
             cwd=folder,
@@ -163,7 +164,7 @@ def running(port: int | None = None, data_dir: Path | None = None) -> Iterator[E
 
 
 def _environment(port: int, folder: Path, data_dir: Path | None) -> dict[str, str]:
-    """Everything the server sees, and with it every Lambda: they inherit its whole environment."""
+    """The complete environment of the server, which every Lambda inherits."""
     home, temporary = folder / HOME, folder / TEMPORARY
     for path in (home, temporary):
         path.mkdir()
@@ -179,8 +180,8 @@ def _environment(port: int, folder: Path, data_dir: Path | None) -> dict[str, st
         "LOG_LEVEL": "WARNING",
         "STATE_DIR": str(folder / "state"),
         "S3_DATA_DIR": str(folder / "s3"),
-        # Its default is derived from the machine's memory and may be below what three queues, the calls that their
-        # tasks make and the API ask for.
+        # Its default depends on the machine's memory and may be too low for three queues, their tasks' calls and the
+        # API.
         "LAMBDA_ACCOUNT_CONCURRENCY": "128",
     }
     if data_dir is not None:

@@ -1,10 +1,10 @@
-"""Lambda processes of the embedded AWS that share their unpacked layers, and that end between two invocations.
+"""Lambda processes of the embedded AWS that share unpacked layers, and end only between invocations.
 
-MiniStack 1.5.33 unpacks all layers of a function, 33 MB, for each of its processes. Here a version of a layer is
-unpacked once, into a folder that all processes import from. In AWS, too, a layer is one read-only folder.
+MiniStack 1.5.33 unpacks all layers of a function, 33 MB, for each of its processes. Here each layer version is unpacked
+once, into a folder shared by all processes. In AWS, too, a layer is one read-only folder.
 
-When the configuration of a function changes, MiniStack kills all of its processes. Here, as in AWS, a process ends
-its invocation first; new invocations get a process of the new configuration at once.
+When the configuration of a function changes, MiniStack kills all of its processes. Here, as in AWS, a process finishes
+its invocation first; new invocations immediately use the new configuration.
 
 Run by the emulator's own Python, so it imports the standard library only.
 """
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FOLDERS = "_LAMBDA_LAYERS_DIRS"
-"""The variable by which the emulator tells a process where its layers lie."""
+"""The variable with which the emulator passes the layer folders to a process."""
 
 
 class Process(Protocol):
-    """A process of a function, as the emulator keeps it."""
+    """The emulator's process of a function."""
 
     config: dict[str, Any]
     in_use: bool
 
 
 class SharedLayers:
-    """Folders of unpacked layers, one for each version that was needed."""
+    """Folders of unpacked layers, one for each version in use."""
 
     def __init__(self, folder: Path, archive_of: Callable[[Any], bytes | None]) -> None:
         self._folder = folder
@@ -70,7 +70,7 @@ class SharedLayers:
 
 
 class GentleEnd:
-    """Ends the processes of a changed function: the idle ones at once, the others after their invocation."""
+    """Ends the processes of a changed function: idle ones at once, others after their invocation."""
 
     def __init__(self, kill: Callable[[Sequence[Process]], None], release: Callable[[Process | None], None]) -> None:
         self._kill = kill

@@ -1,6 +1,6 @@
-"""Starts the embedded AWS with what it leaves out: see the modules beside this one.
+"""Starts the embedded AWS with the additions of this folder's modules.
 
-Run by the emulator's own Python, so it imports the standard library, the emulator and modules beside this one only.
+Run by the emulator's own Python, so it imports only the standard library, the emulator and modules of this folder.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def main() -> None:
 
 def _limit_requests(apigateway: Any) -> None:  # noqa: ANN401 - a module of the emulator
     throttle = _module_beside("http_throttle")
-    # Called in the scope of the API's own account and region, without which its stages are not found.
+    # Called in the scope of the API's account and region, which is needed to find its stages.
     apigateway._handle_execute_in_scope = throttle.gated(  # noqa: SLF001 - it has no hook for this
         throttle.limited(apigateway._handle_execute_in_scope),  # noqa: SLF001 - same
         lambda api_id, stage: apigateway._stages.get(api_id, {}).get(stage, {}),  # noqa: SLF001 - same
@@ -60,7 +60,7 @@ def _share_layers(lambda_runtime: Any) -> None:  # noqa: ANN401 - a module of th
 
 
 def _archive_of(layer: object) -> bytes | None:
-    # Imported when it is there: its import restores what a former server has saved.
+    # Imported late, because the import restores the state saved by a former server.
     from ministack.services import lambda_svc  # noqa: PLC0415 - see above
 
     archive: bytes | None = lambda_svc._resolve_layer_zip(layer)  # noqa: SLF001 - it has no hook for this
@@ -76,13 +76,13 @@ def _end_gently(lambda_runtime: Any) -> None:  # noqa: ANN401 - a module of the 
 def _collect_logs_at_once(lambda_runtime: Any) -> None:  # noqa: ANN401 - a module of the emulator
     worker = lambda_runtime.Worker
     logs = _module_beside("function_logs").FunctionLogs(worker._drain_stderr_bounded)  # noqa: SLF001 - it has no hook
-    # Functions and not bound methods, which would not be given the process.
+    # Functions instead of bound methods, which would not receive the process.
     worker._read_stderr = lambda process: logs.read(process)  # noqa: PLW0108, SLF001 - see the line above
     worker._drain_stderr_bounded = lambda process, **waits: logs.collect(process, **waits)  # noqa: PLW0108, SLF001 - same
 
 
 def _module_beside(name: str) -> ModuleType:
-    """A module of this folder, which is not on the path: its names would hide those of the emulator's libraries."""
+    """Import a module of this folder, which is kept off the path because its names would hide other libraries."""
     spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
     assert spec is not None  # noqa: S101 - a path that ends in .py has one
     assert spec.loader is not None  # noqa: S101 - same

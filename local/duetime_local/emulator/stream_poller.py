@@ -1,8 +1,7 @@
-"""A poller of streams that keeps no queue waiting.
+"""A poller of streams that does not block queues.
 
-MiniStack 1.5.33 looks at queues and streams in one thread, and waits in it until a function has taken a batch of a
-stream: meanwhile no function gets a message of a queue. In AWS each mapping has pollers of its own. Here streams have
-a thread of their own.
+MiniStack 1.5.33 polls queues and streams in one thread, and blocks it until a function has processed a stream batch;
+meanwhile no queue message is delivered. In AWS each mapping has its own pollers. Here streams have a separate thread.
 
 Run by the emulator's own Python, so it imports the standard library only.
 """
@@ -18,17 +17,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PAUSE_SECONDS = 0.05
-"""After each look, so that a busy stream comes in batches and not record by record. AWS looks every 0.25 s."""
+"""Pause between polls, so that records of a busy stream arrive in batches. AWS polls every 0.25 s."""
 
 _log = logging.getLogger(__name__)
 
 
 class StreamPoller:
-    """Looks at streams in a thread of its own, which begins when a look is first asked for.
+    """Polls streams in a separate thread, which starts at the first request to poll.
 
     Args:
-        look: at all streams, once: invokes functions with what is new.
-        pause: for so many seconds.
+        look: polls all streams once, and invokes functions with new records.
+        pause: waits for a number of seconds.
     """
 
     def __init__(self, look: Callable[[], object], pause: Callable[[float], object] = time.sleep) -> None:
@@ -37,10 +36,10 @@ class StreamPoller:
         self._thread: threading.Thread | None = None
 
     def start(self) -> bool:
-        """Look from now on, if it does not already. Called in place of a look, by the engine's poller only.
+        """Start polling unless already started. The engine's poller calls it instead of polling itself.
 
         Returns:
-            That nothing was found, so that the engine goes on to wait.
+            An empty result, so that the engine continues to wait.
         """
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="stream-poller", daemon=True)

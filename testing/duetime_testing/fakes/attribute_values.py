@@ -13,17 +13,17 @@ Item: TypeAlias = dict[str, Value]
 _ORDERED = frozenset("SNB")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _DIGITS = 38
-"""Of a number (Source: DynamoDB Developer Guide, "Naming rules and data types")."""
+"""Most digits of a number (Source: DynamoDB Developer Guide, "Naming rules and data types")."""
 MOST_BYTES = 400 * 1024
-"""Of an item (Source: DynamoDB quotas)."""
+"""Maximum size of an item (Source: DynamoDB quotas)."""
 
 
 class ValueInvalid(ValueError):
-    """A value that DynamoDB refuses."""
+    """A value that DynamoDB rejects."""
 
 
 def kind_of(value: Value) -> str:
-    """The letter of a value's type."""
+    """The type letter of a value."""
     return next(iter(value))
 
 
@@ -36,7 +36,7 @@ def number_of(text: str) -> int | Decimal:
 
 
 def number_text(number: int | Decimal) -> str:
-    """Write a number as DynamoDB does: no exponent that is not needed, no zeros that say nothing."""
+    """Format a number as DynamoDB does, without unnecessary exponents or zeros."""
     if isinstance(number, int):
         return str(number)
     text = f"{number:f}"
@@ -63,7 +63,7 @@ def equal(one: Value, other: Value) -> bool:
 
 
 def contains(value: Value, part: Value) -> bool:
-    """Whether a text has a part, or a list or a set a member."""
+    """Whether a string contains a substring, or a list or set contains a member."""
     ((kind, inside),), wanted = value.items(), kind_of(part)
     if kind in {"SS", "NS", "BS"}:
         return kind[0] == wanted and any(equal({wanted: each}, part) for each in inside)
@@ -73,14 +73,14 @@ def contains(value: Value, part: Value) -> bool:
 
 
 def joined(one: Value, other: Value) -> Value:
-    """The union of two sets of a kind."""
+    """The union of two sets of the same type."""
     kind = kind_of(one)
     more = [each for each in other[kind] if not contains(one, {kind[0]: each})]
     return {kind: [*one[kind], *more]}
 
 
 def order(one: Value, other: Value) -> int | None:
-    """-1, 0 or 1 as one value is less than, equal to or greater than another; `None` if they have no order."""
+    """-1, 0 or 1 if one value is less than, equal to or greater than another; `None` if they are not comparable."""
     kind = kind_of(one)
     if kind not in _ORDERED or kind != kind_of(other):
         return None
@@ -92,10 +92,10 @@ def order(one: Value, other: Value) -> int | None:
 
 
 def checked(value: Value) -> Value:
-    """A value as it is stored.
+    """Validate and normalise a value for storage.
 
     Raises:
-        ValueInvalid: it cannot be.
+        ValueInvalid: DynamoDB would reject it.
     """
     ((kind, inside),) = value.items()
     if kind == "S":
@@ -133,7 +133,7 @@ def _checked_number(text: str) -> str:
 
 
 def size_of(item: Mapping[str, Value]) -> int:
-    """About the bytes of an item: names and values (Source: DynamoDB Developer Guide, "Item sizes")."""
+    """Approximate size of an item in bytes, with names and values (Source: DynamoDB Developer Guide, "Item sizes")."""
     total = 0
     for name, value in item.items():
         ((kind, inside),) = value.items()

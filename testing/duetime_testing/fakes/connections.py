@@ -1,4 +1,4 @@
-"""API Gateway's management API of WebSocket connections, as far as functions call it."""
+"""A fake of API Gateway's management API for WebSocket connections."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from duetime_testing.fakes.errors import Exceptions
 
 @dataclass
 class FakeConnections:
-    """Connections, open and closed, and the messages that arrived on them.
+    """Open and closed connections, and the messages sent to them.
 
     Attributes:
-        received: the messages of each open connection, in their order.
-        refused: connections that take no more for now.
+        received: the messages of each open connection, in order.
+        refused: connections that currently reject messages.
     """
 
     exceptions: Exceptions = field(default_factory=Exceptions)

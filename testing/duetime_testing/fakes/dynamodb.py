@@ -1,4 +1,4 @@
-"""DynamoDB as an object: the calls, answers and refusals that the stores rely on."""
+"""A fake of DynamoDB with the calls, responses and errors that the stores rely on."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
     from duetime_testing.fakes.expressions import Comparison, Condition
 
 _MOST_KEYS = 100
-"""In one BatchGetItem (Source: DynamoDB API Reference)."""
+"""Most keys in one BatchGetItem (Source: DynamoDB API Reference)."""
 _MOST_PARTITION_BYTES, _MOST_SORT_BYTES = 2_048, 1_024
-"""Of keys (Source: DynamoDB quotas)."""
+"""Maximum sizes of keys (Source: DynamoDB quotas)."""
 _MOST_WRITES = 100
-"""In one transaction (Source: DynamoDB API Reference)."""
+"""Most writes in one transaction (Source: DynamoDB API Reference)."""
 _THROTTLED = {"Error": {"Code": "ThrottlingError", "Message": "Throughput exceeds the current capacity"}}
 _META = {"ResponseMetadata": {"HTTPStatusCode": 200}}
 
 
 class FakeDynamoDB:
-    """A client of DynamoDB whose tables are in this object.
+    """A DynamoDB client with in-memory tables.
 
     Every call is atomic, as long as only one thread calls at a time.
 
     Attributes:
-        now: the time in milliseconds, by which a reader that lags is told what was there.
-        lag: by how many milliseconds an eventually consistent read lags behind.
-        processed: how many of the keys of a BatchGetItem are read at once, and of the statements of a batch executed.
-        page: the most items on a page.
+        now: the time in milliseconds; lagging reads return earlier versions by it.
+        lag: milliseconds by which an eventually consistent read lags behind.
+        processed: how many keys of a BatchGetItem, or statements of a batch, are processed at once.
+        page: maximum number of items on a page.
     """
 
     def __init__(self, now: Callable[[], int] = lambda: 0) -> None:
@@ -130,7 +130,7 @@ class FakeDynamoDB:
         ReturnValues: str = "NONE",
         ReturnValuesOnConditionCheckFailure: str = "NONE",
     ) -> dict[str, Any]:
-        """Change an item, or make one of nothing but its key and the change."""
+        """Update an item, or create one from the key and the update."""
         table = self._table(TableName, "UpdateItem")
         names, values = ExpressionAttributeNames or {}, ExpressionAttributeValues or {}
         key = self._key(table, Key, "UpdateItem")
@@ -169,9 +169,9 @@ class FakeDynamoDB:
         self,
         *,
         TransactItems: list[dict[str, Any]],
-        ClientRequestToken: str = "",  # it is not remembered: a repeat is refused by its conditions
+        ClientRequestToken: str = "",  # the token is not stored: a repeat is rejected by its conditions
     ) -> dict[str, Any]:
-        """Put and update items, all of them or none."""
+        """Put and update items atomically."""
         del ClientRequestToken
         if not 1 <= len(TransactItems) <= _MOST_WRITES:
             raise self._invalid("TransactWriteItems", "a transaction has 1 to 100 items")
@@ -199,7 +199,7 @@ class FakeDynamoDB:
         return dict(_META)
 
     def batch_execute_statement(self, *, Statements: list[dict[str, Any]]) -> dict[str, Any]:
-        """Insert items, or some of them, each by itself."""
+        """Insert items independently of each other; some may fail."""
         if not 1 <= len(Statements) <= MOST_STATEMENTS:
             raise self._invalid("BatchExecuteStatement", "a batch has 1 to 25 statements")
         now = self.processed(len(Statements))
@@ -225,7 +225,7 @@ class FakeDynamoDB:
         return {"TableName": name}
 
     def _metadata(self) -> dict[str, Any]:
-        """What an answer says of itself: by the service's own clock, among other things."""
+        """The metadata of a response, including the service's time."""
         return {"HTTPStatusCode": 200, "HTTPHeaders": {"date": formatdate(self.now() / 1000, usegmt=True)}}
 
     def delete_item(
@@ -248,7 +248,7 @@ class FakeDynamoDB:
         return dict(_META)
 
     def batch_get_item(self, *, RequestItems: Mapping[str, Any]) -> dict[str, Any]:
-        """Read items by their keys, or some of them."""
+        """Read items by key; some may remain unprocessed."""
         responses: dict[str, list[Item]] = {}
         unprocessed: dict[str, Any] = {}
         for name, wanted in RequestItems.items():
@@ -298,7 +298,7 @@ class FakeDynamoDB:
         most = min(self.page, Limit or self.page)
         page = found[:most]
         answer: dict[str, Any] = {"Count": len(page), "ScannedCount": len(page), **_META}
-        # A page that is full may be the last one, which is not known before the next.
+        # A full page may be the last one, which only the next request shows.
         if len(found) >= most:
             last = page[-1]
             key_names = {table.partition_name, table.sort_name, partition_name}
@@ -310,7 +310,7 @@ class FakeDynamoDB:
         return answer
 
     def get_paginator(self, operation: str) -> FakePaginator:
-        """What reads page after page."""
+        """A paginator."""
         return FakePaginator(getattr(self, operation))
 
     def _since(self, *, consistent: bool) -> int | None:
@@ -365,7 +365,7 @@ class FakeDynamoDB:
         operation: str,
         used: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset()),
     ) -> None:
-        """Refuse what the condition refuses, and placeholders that are not those of the expressions."""
+        """Reject a failed condition, and placeholders that the expressions do not use or define."""
         text, names, values = asked
         old = table.get(key)
         try:
@@ -412,7 +412,7 @@ class FakeDynamoDB:
         values: Mapping[str, Value],
         keys: tuple[str, str],
     ) -> str:
-        """The partition that a key condition asks for; it may ask something of the sort key besides, once."""
+        """The partition of a key condition, which may also have one condition on the sort key."""
         by_name: dict[str, Comparison] = {}
         for comparison in parsed.comparisons or ():
             by_name[name_of(comparison.name, names) if comparison.name[0] == "#" else comparison.name] = comparison
@@ -434,7 +434,7 @@ class FakeDynamoDB:
 
 
 class FakePaginator:
-    """Reads page after page."""
+    """Reads pages one after another."""
 
     def __init__(self, call: Callable[..., dict[str, Any]]) -> None:
         self._call = call
@@ -454,14 +454,14 @@ def _keys_in(table: Table, item: Item) -> Item:
 
 
 def _index_items(table: Table, index: Index, partition: str, since: int | None) -> Iterator[Item]:
-    """What an index holds of the items in one of its partitions: their keys."""
+    """The items of an index partition, with keys only."""
     for sort, *key in index.at(partition, since):
         item = table.key_item((key[0], key[1]))
         yield {**item, index.partition_name: {"S": partition}, index.sort_name: {"S": sort}}
 
 
 def _after(found: list[Item], start: Item, names: tuple[str, str], forward: bool) -> list[Item]:  # noqa: FBT001 - as the request has it
-    """What comes behind the item of a key, whether or not that one is still there."""
+    """The items after a key, whether or not its item still exists."""
 
     def place(item: Item) -> tuple[str, ...]:
         return tuple(item[name]["S"] for name in names)

@@ -1,4 +1,4 @@
-"""ECS as an object: the tasks that are run, stopped and described."""
+"""A fake of ECS with running, stopped and described tasks."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _DESCRIBED = 3_600_000
-"""For so many milliseconds a stopped task is described (Source: ECS API Reference, DescribeTasks)."""
+"""Milliseconds for which a stopped task is still described (Source: ECS API Reference, DescribeTasks)."""
 
 
 class FakeEcs:
-    """A client of ECS whose tasks are in this object.
+    """An ECS client with in-memory tasks.
 
     Attributes:
         now: the time in milliseconds.
         has_capacity: whether a task can be placed.
-        begin: runs a task that was placed.
-        over: is told the name of a task that somebody has stopped.
-        tasks: every task as it is described, by ARN.
-        requests: the request that each task was run with, by ARN.
-        listed_after: after how many milliseconds a task that begins is listed.
+        begin: runs a placed task.
+        over: called with the name of a stopped task.
+        tasks: descriptions of all tasks, by ARN.
+        requests: the request that started each task, by ARN.
+        listed_after: milliseconds until a new task is listed.
     """
 
     def __init__(self, now: Callable[[], int] = lambda: 0) -> None:
@@ -39,7 +39,7 @@ class FakeEcs:
         self._stopped_at: dict[str, int] = {}
 
     def run_task(self, **request: Any) -> dict[str, Any]:  # noqa: ANN401 - boto3's own
-        """Run a task; of one token there is one in a cluster.
+        """Run a task; one token starts only one task in a cluster.
 
         Source: ECS API Reference, RunTask and "Ensuring idempotency".
         """
@@ -64,14 +64,14 @@ class FakeEcs:
         return {"tasks": [self.tasks[arn]], "failures": []}
 
     def list_tasks(self, *, cluster: str, startedBy: str) -> dict[str, Any]:
-        """The tasks of a cluster that are to run, by who has started them."""
+        """The running tasks of a cluster, filtered by starter."""
         running = (arn for arn, task in self.tasks.items() if task["lastStatus"] != "STOPPED")
         listed = [arn for arn in running if self._listed_at.get(arn, 0) <= self.now()]
         request = {"cluster": cluster, "startedBy": startedBy}
         return {"taskArns": [arn for arn in listed if self.requests[arn].items() >= request.items()]}
 
     def describe_tasks(self, *, cluster: str, tasks: list[str]) -> dict[str, Any]:
-        """Describe tasks, but for those that were stopped long ago."""
+        """Describe tasks, except those stopped long ago."""
         del cluster
         known = [arn for arn in tasks if arn in self.tasks and self._is_described(arn)]
         missing = [{"arn": arn, "reason": "MISSING"} for arn in tasks if arn not in known]
@@ -90,7 +90,7 @@ class FakeEcs:
     def end(
         self, arn: str, exit_code: int | None, stop_code: str = "EssentialContainerExited", reason: str = ""
     ) -> None:
-        """End a task, as its containers do, or somebody else."""
+        """End a task, as its containers or a user would."""
         task = self.tasks[arn]
         if task["lastStatus"] == "STOPPED":
             return

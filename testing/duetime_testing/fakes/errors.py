@@ -10,7 +10,7 @@ _STATUS = {"InternalServerError": 500, "ServiceUnavailable": 503, "InternalError
 
 
 class Exceptions:
-    """A client's `exceptions`: a class for each code, made when it is first asked for."""
+    """A client's `exceptions`: a class for each error code, created on first access."""
 
     def __init__(self) -> None:
         self._classes: dict[str, type[ClientError]] = {}
@@ -23,7 +23,7 @@ class Exceptions:
         return self._classes[code]
 
     def make(self, code: str, operation: str, message: str = "", **node_refs: Any) -> ClientError:  # noqa: ANN401 - any member
-        """An error of a code, with further members of its response."""
+        """An error with a code and further members of the response."""
         response: Any = {
             "Error": {"Code": code, "Message": message},
             "ResponseMetadata": {"HTTPStatusCode": _STATUS.get(code, 400)},

@@ -1,4 +1,4 @@
-"""DynamoDB's expressions: parsed once, kept by their text, and evaluated as closures.
+"""DynamoDB's expressions: parsed once, cached by their text, and evaluated as closures.
 
 Source: DynamoDB Developer Guide, "Condition and filter expressions, operators, and functions" and "Update expressions".
 """
@@ -20,7 +20,7 @@ Test: TypeAlias = Callable[[Item, Names, Values], bool]
 
 _TOKEN = re.compile(r"\s*([#:]?\w+|<>|<=|>=|[=<>(),.\[\]+-])")
 _SIZED = frozenset({"S", "B", "L", "M", "SS", "NS", "BS"})
-"""Types whose size a condition may ask for."""
+"""Types to which `size` applies in a condition."""
 _COMPARISONS: dict[str, Callable[[int], bool]] = {
     "<": lambda sign: sign < 0,
     "<=": lambda sign: sign <= 0,
@@ -30,12 +30,12 @@ _COMPARISONS: dict[str, Callable[[int], bool]] = {
 
 
 class ExpressionInvalid(ValueError):
-    """An expression that DynamoDB refuses."""
+    """An expression that DynamoDB rejects."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One comparison of a key condition: a name, what is asked of it, and the placeholders of the values."""
+    """One comparison of a key condition: a name, an operator, and the placeholders of the values."""
 
     name: str
     operator: str
@@ -47,9 +47,9 @@ class Condition:
     """A parsed condition.
 
     Attributes:
-        names: the placeholders of names in it.
-        values: the placeholders of values in it.
-        comparisons: its clauses, if it is nothing but comparisons of names with values, all of which must hold.
+        names: the placeholders of its names.
+        values: the placeholders of its values.
+        comparisons: its clauses, if it is a conjunction of comparisons of names with values.
     """
 
     test: Test
@@ -60,7 +60,7 @@ class Condition:
 
 @dataclass
 class Update:
-    """A parsed update: what is set, added and removed."""
+    """A parsed update with its SET, ADD and REMOVE clauses."""
 
     sets: list[tuple[tuple[str, ...], Operand]]
     adds: list[tuple[tuple[str, ...], str]]
@@ -81,7 +81,7 @@ def condition(text: str) -> Condition:
 
 @cache
 def projection(text: str) -> frozenset[str]:
-    """The names in a projection; only whole attributes are known."""
+    """The names in a projection; only whole attributes are supported."""
     names = [each.strip() for each in text.split(",")]
     if not all(re.fullmatch(r"#?\w+", each) for each in names):
         raise NotImplementedError(text)
@@ -105,7 +105,7 @@ def fetch(path: tuple[str, ...], item: Item, names: Names) -> Value | None:
 
 
 def name_of(part: str, names: Names) -> str:
-    """The name that a part of a path stands for."""
+    """Resolve a part of a path to a name."""
     return names[part] if part[0] == "#" else part
 
 
@@ -134,7 +134,7 @@ class _Parser:
         return self.tokens[self.at] if self.at < len(self.tokens) else ""
 
     def take(self, wanted: str | None = None) -> str:
-        """Pass over the next token, which may have to be a certain one."""
+        """Consume the next token, optionally requiring a certain one."""
         token = self.peek()
         if not token or (wanted is not None and token.upper() != wanted):
             raise ExpressionInvalid(f"Syntax error; token: {token or '<EOF>'!r}")
@@ -142,19 +142,19 @@ class _Parser:
         return token
 
     def takes(self, wanted: str) -> bool:
-        """Pass over the next token if it is this one."""
+        """Consume the next token if it matches."""
         if self.peek().upper() == wanted:
             self.at += 1
             return True
         return False
 
     def end(self) -> None:
-        """Nothing may follow."""
+        """Require the end of the expression."""
         if self.peek():
             raise ExpressionInvalid(f"Syntax error; token: {self.peek()!r}")
 
     def any_of(self) -> Test:
-        """Conditions of which one must hold."""
+        """Parse conditions joined by OR."""
         tests = [self.all_of()]
         while self.takes("OR"):
             self.complex = True
@@ -162,14 +162,14 @@ class _Parser:
         return tests[0] if len(tests) == 1 else lambda item, names, values: any(t(item, names, values) for t in tests)
 
     def all_of(self) -> Test:
-        """Conditions that must all hold."""
+        """Parse conditions joined by AND."""
         tests = [self.one()]
         while self.takes("AND"):
             tests.append(self.one())
         return tests[0] if len(tests) == 1 else lambda item, names, values: all(t(item, names, values) for t in tests)
 
     def one(self) -> Test:
-        """A single condition."""
+        """Parse a single condition."""
         if self.takes("NOT"):
             self.complex = True
             test = self.one()
@@ -265,7 +265,7 @@ class _Parser:
         return test
 
     def operand(self) -> Operand:
-        """A value, a path, or the size of what lies at one."""
+        """Parse a value, a path, or `size(path)`."""
         if self.peek().lower() == "size":
             return self._size()
         if self.peek().startswith(":"):
@@ -294,14 +294,14 @@ class _Parser:
         return size
 
     def path(self) -> tuple[str, ...]:
-        """A path of names."""
+        """Parse a path of names."""
         parts = [self.name()]
         while self.takes("."):
             parts.append(self.name())
         return tuple(parts)
 
     def name(self) -> str:
-        """A name or its placeholder."""
+        """Parse a name or its placeholder."""
         token = self.take()
         if token[0] == "#":
             self.names.add(token)
@@ -310,7 +310,7 @@ class _Parser:
         return token
 
     def value(self) -> str:
-        """A placeholder of a value."""
+        """Parse the placeholder of a value."""
         token = self.take()
         if token[0] != ":":
             raise ExpressionInvalid(f"Syntax error; token: {token!r}")
@@ -318,7 +318,7 @@ class _Parser:
         return token
 
     def update(self) -> Update:
-        """The clauses of an update."""
+        """Parse the clauses of an update."""
         made = Update([], [], [], frozenset(), frozenset())
         seen: set[str] = set()
         while self.peek():

@@ -1,4 +1,4 @@
-"""Services that run jobs, as objects: Batch, CodeBuild, Glue, and durable functions of Lambda.
+"""Fakes of services that run jobs: Batch, CodeBuild, Glue, and Lambda durable functions.
 
 ECS and Step Functions have modules of their own.
 """
@@ -17,20 +17,20 @@ _PLACE = "us-east-1:123456789012"
 
 
 class FakeJobs:
-    """What the services have in common.
+    """Base of the job services.
 
     Attributes:
-        begin: is told of a job that begins.
-        over: is told of a job that somebody has stopped.
+        begin: called when a job begins.
+        over: called when a job is stopped.
         has_capacity: whether a job can be started.
-        jobs: every job as it is described, by what the service calls it.
-        names: the names that tasks have given them.
-        facts: what each was told of its task.
-        listed_after: after how many milliseconds the service lists a job that begins.
+        jobs: descriptions of all jobs, by the service's identifier.
+        names: the names given by tasks.
+        facts: the task data passed to each job.
+        listed_after: milliseconds until the service lists a new job.
     """
 
     state_field: str
-    """The field of a job's description with its state."""
+    """Name of the field with a job's state in its description."""
 
     def __init__(self, now: Callable[[], int] = lambda: 0) -> None:
         self.now = now
@@ -45,7 +45,7 @@ class FakeJobs:
         self.facts: dict[str, str] = {}
 
     def event(self, job: str) -> str | list[str]:
-        """What the message of a rule says of a job that has ended."""
+        """The job in the message of a rule for an ended job."""
         return self.names[job]
 
     def running(self) -> list[str]:
@@ -70,7 +70,7 @@ class FakeJobs:
         self.begin(self, job)
 
     def _listed(self) -> dict[str, dict[str, Any]]:
-        """The jobs that the service lists by now, in the order in which they began."""
+        """The listed jobs, in the order of their start."""
         return {job: each for job, each in self.jobs.items() if self._listed_at.get(job, 0) <= self.now()}
 
     def _stopped(self, job: str, state: dict[str, Any]) -> None:
@@ -80,7 +80,7 @@ class FakeJobs:
 
 
 class FakeBatch(FakeJobs):
-    """A client of Batch, whose names are given twice. Source: AWS Batch API Reference."""
+    """A client of Batch, which does not require unique names. Source: AWS Batch API Reference."""
 
     state_field = "status"
 
@@ -119,7 +119,7 @@ class FakeBatch(FakeJobs):
         return {"jobArn": arn, "jobId": job, "jobName": name}
 
     def list_jobs(self, *, jobQueue: str, filters: list[dict[str, Any]]) -> dict[str, Any]:
-        """The jobs of a queue that have a name, in whatever state."""
+        """The jobs of a queue with a name, in any state."""
         (names,) = (each["values"] for each in filters if each["name"] == "JOB_NAME")
         kept = ("jobArn", "jobId", "jobName", "status")
         listed = self._listed().values()
@@ -137,7 +137,7 @@ class FakeBatch(FakeJobs):
 
 
 class FakeCodeBuild(FakeJobs):
-    """A client of CodeBuild, which has forgotten every token. Source: CodeBuild API Reference."""
+    """A client of CodeBuild that remembers no idempotency tokens. Source: CodeBuild API Reference."""
 
     state_field = "buildStatus"
 
@@ -146,7 +146,7 @@ class FakeCodeBuild(FakeJobs):
         return ["codebuild", "us-east-1", self.jobs[job]["projectName"], self.jobs[job]["arn"]]
 
     def is_running(self, job: str) -> bool:
-        """Whether a build goes on."""
+        """Whether a build is running."""
         return bool(self.jobs[job]["buildStatus"] == "IN_PROGRESS")
 
     def end(self, job: str, *, well: bool) -> None:
@@ -209,7 +209,7 @@ class FakeGlue(FakeJobs):
         return ["glue", "us-east-1", self.jobs[job]["JobName"], job]
 
     def is_running(self, job: str) -> bool:
-        """Whether a run goes on."""
+        """Whether a run is active."""
         return bool(self.jobs[job]["JobRunState"] == "RUNNING")
 
     def end(self, job: str, *, well: bool) -> None:
@@ -254,7 +254,7 @@ class FakeDurableFunctions(FakeJobs):
     state_field = "Status"
 
     def is_running(self, job: str) -> bool:
-        """Whether an execution goes on."""
+        """Whether an execution is running."""
         return bool(self.jobs[job]["Status"] == "RUNNING")
 
     def end(self, job: str, *, well: bool) -> None:
@@ -263,7 +263,7 @@ class FakeDurableFunctions(FakeJobs):
         self.jobs[job] |= {"Status": "SUCCEEDED", "Result": '{"rows": 7}'} if well else failed
 
     def invoke(self, **request: Any) -> dict[str, Any]:  # noqa: ANN401 - boto3's own
-        """Start an execution; of one name there is one, and only the same payload finds it."""
+        """Start an execution; a name can be used once, and repeating it requires the same payload."""
         assert request["InvocationType"] == "Event"
         name, payload = request["DurableExecutionName"], request["Payload"].decode()
         for job, known in self.names.items():

@@ -1,4 +1,4 @@
-"""S3 as an object: buckets of bytes."""
+"""A fake of S3 with in-memory objects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from duetime_testing.fakes.errors import Exceptions
 
 
 class FakeS3:
-    """A client of S3 whose buckets are in this object.
+    """An S3 client with in-memory buckets.
 
     Attributes:
         objects: bytes by bucket and key.

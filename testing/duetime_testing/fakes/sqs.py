@@ -1,4 +1,4 @@
-"""SQS as an object: standard queues, their delays, visibility and dead letters."""
+"""A fake of SQS: standard queues with delays, visibility and dead letters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _ENTRY_ID = re.compile(r"[A-Za-z0-9_-]{1,80}", re.ASCII)
 _INVALID = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What no message may hold (Source: SQS API Reference, SendMessage)."""
+"""Characters that a message must not contain (Source: SQS API Reference, SendMessage)."""
 _MOST_ENTRIES = 10
 _MOST_BYTES = 1_048_576
 _NAMESPACE = "AWS.SimpleQueueService."
@@ -29,8 +29,8 @@ class Held:
 
     Attributes:
         visible_at: when it can be received, in milliseconds.
-        receipt: what its last receiver holds; empty before the first.
-        source: the queue that gave it up, if this is the dead-letter queue.
+        receipt: the receipt handle of its last receiver; empty before the first receive.
+        source: the original queue of a dead letter.
     """
 
     id: str
@@ -61,19 +61,19 @@ class Queue:
         return f"arn:aws:sqs:us-east-1:{_ACCOUNT}:{self.name}"
 
     def visible_at(self, now: int) -> int | None:
-        """When there is something to receive: now, or later; `None` if nothing is in it."""
+        """When a message can be received, now or later; `None` if the queue is empty."""
         return min((max(now, each.visible_at) for each in self.messages), default=None)
 
 
 class FakeSQS:
-    """A client of SQS whose queues are in this object.
+    """An SQS client with in-memory queues.
 
     Attributes:
         now: the time in milliseconds.
-        wait: what a long poll of a queue in which nothing is visible does until something is, or the time has come.
-        pick: which of the messages that can be received are, and in which order.
-        changed: told of each message that can be received at a time, so that a poller may wake.
-        transit: how many milliseconds a message that is sent now takes, besides its delay, until it can be received.
+        wait: how a long poll waits until a message is visible or the time is over.
+        pick: chooses the messages to receive, and their order.
+        changed: called with the time at which a message becomes visible, to wake pollers.
+        transit: milliseconds, in addition to its delay, until a message sent now can be received.
     """
 
     def __init__(self, now: Callable[[], int] = lambda: 0) -> None:
@@ -157,7 +157,7 @@ class FakeSQS:
         MessageSystemAttributeNames: Sequence[str] = (),
         MessageAttributeNames: Sequence[str] = (),
     ) -> dict[str, Any]:
-        """Receive messages, which nobody else receives until their visibility is over."""
+        """Receive messages, which are hidden from others until their visibility timeout ends."""
         queue = self._queue(QueueUrl, "ReceiveMessage")
         if not 1 <= MaxNumberOfMessages <= _MOST_ENTRIES:
             raise self.exceptions.make("InvalidParameterValue", "ReceiveMessage")
@@ -179,7 +179,7 @@ class FakeSQS:
         return {"Messages": told} if told else {}
 
     def change_message_visibility_batch(self, *, QueueUrl: str, Entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        """Set after how many seconds received messages can be received again."""
+        """Set the visibility timeout of received messages, in seconds."""
         queue = self._queue(QueueUrl, "ChangeMessageVisibilityBatch")
         self._check(Entries, "ChangeMessageVisibilityBatch")
         answer = _Answer()
@@ -193,7 +193,7 @@ class FakeSQS:
         return answer.told()
 
     def delete_queue(self, *, QueueUrl: str) -> dict[str, Any]:
-        """Remove a queue with all that is in it."""
+        """Remove a queue with its messages."""
         self._queue(QueueUrl, "DeleteQueue")
         del self.queues[QueueUrl]
         return {}
@@ -254,7 +254,7 @@ class FakeSQS:
         return [each for each in queue.messages if each.visible_at <= now]
 
     def _give_up(self, queue: Queue) -> None:
-        """Move what was received too often to the dead-letter queue."""
+        """Move messages that were received too often to the dead-letter queue."""
         if not queue.most_receives:
             return
         graves = next(each for each in self.queues.values() if each.arn == queue.dead_letters)
@@ -284,17 +284,17 @@ class FakeSQS:
 
 @dataclass
 class _Answer:
-    """The answer to a batch, entry by entry."""
+    """The response to a batch, entry by entry."""
 
     successful: list[dict[str, Any]] = field(default_factory=list)
     failed: list[dict[str, Any]] = field(default_factory=list)
 
     def fail(self, entry: dict[str, Any], code: str) -> None:
-        """Refuse an entry."""
+        """Reject an entry."""
         self.failed.append({"Id": entry["Id"], "Code": code, "Message": code, "SenderFault": True})
 
     def told(self) -> dict[str, Any]:
-        """The answer as boto3 gives it: a list that is empty is left out."""
+        """The response in boto3's form, without empty lists."""
         named = {"Successful": self.successful, "Failed": self.failed}
         return {name: entries for name, entries in named.items() if entries}
 

@@ -1,4 +1,4 @@
-"""Statements of PartiQL, as far as the stores make them: insertions of an item whose values are parameters."""
+"""The PartiQL statements that the stores use: insertions of an item whose values are parameters."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ if TYPE_CHECKING:
     from duetime_testing.fakes.attribute_values import Item, Value
 
 MOST_STATEMENTS = 25
-"""In one batch (Source: DynamoDB Developer Guide, "Running batch operations with PartiQL for DynamoDB")."""
+"""Most statements in one batch (Source: DynamoDB Developer Guide, "Running batch operations with PartiQL for
+DynamoDB")."""
 _INSERT = re.compile(r"INSERT INTO \"([a-zA-Z0-9_.-]+)\" VALUE \{('[^']+': \?(?:, '[^']+': \?)*)\}")
 _NAME = re.compile(r"'([^']+)'")
 
 
 class StatementInvalid(ValueError):
-    """A statement of another kind, or with parameters more or fewer than it has places for."""
+    """A statement that is not supported, or whose number of parameters does not match."""
 
 
 def inserted_item(statement: str, parameters: Sequence[Value]) -> tuple[str, Item]:
     """The table and the item of an insertion.
 
     Raises:
-        StatementInvalid: it is none.
+        StatementInvalid: it is not an insertion.
     """
     parsed = _INSERT.fullmatch(statement)
     names = _NAME.findall(parsed[2]) if parsed else []

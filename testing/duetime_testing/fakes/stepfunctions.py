@@ -1,4 +1,4 @@
-"""Step Functions as an object: the executions of one standard state machine, and the tokens that they wait with."""
+"""A fake of Step Functions: executions of one standard state machine, and their task tokens."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ARN = "arn:aws:states:us-east-1:123456789012:execution"
 
 
 class Status(StrEnum):
-    """Of an execution."""
+    """The status of an execution."""
 
     RUNNING = "RUNNING"
     SUCCEEDED = "SUCCEEDED"
@@ -30,7 +30,7 @@ class Execution:
     """One execution.
 
     Attributes:
-        over: how it is ended from outside.
+        over: ends it from outside.
     """
 
     arn: str
@@ -45,14 +45,14 @@ class Execution:
     over: Callable[[], None] = field(default=lambda: None)
 
     def end(self, status: Status, now: int, error: str = "", cause: str = "") -> None:
-        """Note that it has ended."""
+        """Record that it has ended."""
         if self.status is Status.RUNNING:
             self.status, self.stopped, self.error, self.cause = status, now, error, cause
 
 
 @dataclass
 class Token:
-    """What a state waits with.
+    """A task token.
 
     Attributes:
         output: what the task of its state has returned, as the only member; `None` until then.
@@ -66,12 +66,12 @@ class Token:
 
 
 class FakeStepFunctions:
-    """A client of Step Functions whose executions are in this object.
+    """A Step Functions client with in-memory executions.
 
     Attributes:
         now: the time in milliseconds.
-        begin: runs an execution that was started.
-        forgets: whether it takes a token's end, and loses it.
+        begin: runs a started execution.
+        forgets: whether it accepts a token's result and loses it.
     """
 
     def __init__(self, now: Callable[[], int] = lambda: 0) -> None:
@@ -93,7 +93,7 @@ class FakeStepFunctions:
         return made
 
     def start_execution(self, *, stateMachineArn: str, name: str, input: str) -> dict[str, Any]:  # noqa: A002 - as boto3 has it
-        """Start an execution; starting one that runs again, of the same input, is starting it once.
+        """Start an execution; repeating the start of a running one with the same input has no effect.
 
         Source: Step Functions API Reference, StartExecution.
         """
@@ -109,7 +109,7 @@ class FakeStepFunctions:
         return {"executionArn": arn, "startDate": made.began}
 
     def describe_execution(self, *, executionArn: str) -> dict[str, Any]:
-        """Tell where an execution stands."""
+        """Return the status of an execution."""
         found = self._execution(executionArn, "DescribeExecution")
         ended = {} if found.stopped is None else {"stopDate": found.stopped}
         why = {name: text for name, text in (("error", found.error), ("cause", found.cause)) if text}
@@ -118,7 +118,7 @@ class FakeStepFunctions:
         return {**told, "startDate": found.began, **ended, **why}
 
     def break_execution(self, arn: str, status: Status = Status.FAILED) -> None:
-        """End an execution as Step Functions does when it breaks or takes too long."""
+        """End an execution as Step Functions does on an error or a timeout."""
         found = self._execution(arn, "DescribeExecution")
         if found.status is Status.RUNNING:
             found.end(status, self.now(), "States.Runtime")

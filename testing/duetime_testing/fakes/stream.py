@@ -1,4 +1,4 @@
-"""A table's stream as Lambda hands it out: records in their order, filtered, with bytes as Base64 texts."""
+"""A table's stream as Lambda delivers it: ordered and filtered records, with bytes as Base64."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Record = dict[str, Any]
 
 @dataclass
 class FakeStream:
-    """Every write of a table from now on (Source: DynamoDB Streams API Reference, "Record").
+    """Records every write of a table from now on (Source: DynamoDB Streams API Reference, "Record").
 
     Attributes:
         now: the time, in milliseconds.
-        records: those that the filters of the event source let through, in the order of the writes.
+        records: those that pass the event source's filters, in the order of the writes.
         told: called after each write.
-        by_ttl: whether TTL removes what is removed now.
+        by_ttl: whether current removals are by TTL.
         filters: of the event source.
     """
 
@@ -38,7 +38,7 @@ class FakeStream:
     _numbers: int = 0
 
     def watch(self, table: Table) -> None:
-        """Note each write of a table, beside whoever is told of it already."""
+        """Record each write of a table, in addition to existing watchers."""
         before = table.watch
 
         def written(old: Item | None, new: Item | None) -> None:
@@ -48,7 +48,7 @@ class FakeStream:
         table.watch = written
 
     def add(self, old: Item | None, new: Item | None) -> None:
-        """Note a write; one that changes nothing makes no record."""
+        """Record a write; a write without a change creates no record."""
         if old == new:
             return
         self._numbers += 1
@@ -60,12 +60,12 @@ class FakeStream:
             self.told()
 
     def event(self, start: int = 0, end: int | None = None) -> dict[str, Any]:
-        """An event of some of the records; all, if no others are named."""
+        """An event with the given records, by default all."""
         return {"Records": self.records[start:end]}
 
 
 def record_of(number: int, now: int, old: Item | None, new: Item | None) -> Record:
-    """One record of a stream."""
+    """Build one record of a stream."""
     item = new or old or {}
     keys = {name: item[name] for name in (schema.PARTITION_KEY, schema.SORT_KEY)}
     images = {name: _as_json(image) for name, image in (("NewImage", new), ("OldImage", old)) if image is not None}

@@ -1,4 +1,4 @@
-"""A table as its items: partitions of items by sort key, its indexes, and what was there a moment ago."""
+"""An in-memory table: items by partition and sort key, indexes, and recent versions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     Millis = int
 
 _KEPT = 16
-"""Earlier versions of an item that are kept for readers who lag behind."""
+"""Earlier versions of an item kept for lagging reads."""
 
 
 @dataclass
@@ -22,7 +22,7 @@ class Index:
 
     Attributes:
         entries: the keys of the items in each partition: sort value, then the table's two keys.
-        log: what was added (`True`) or removed, and when, newest last.
+        log: additions (`True`) and removals with their times, newest last.
     """
 
     partition_name: str
@@ -31,7 +31,7 @@ class Index:
     log: list[tuple[Millis, bool, str, tuple[str, str, str]]] = field(default_factory=list)
 
     def change(self, now: Millis, key: tuple[str, str], old: Item | None, new: Item | None) -> None:
-        """Follow a write of the table."""
+        """Update the index after a write of the table."""
         before, after = self._place(old), self._place(new)
         if before == after:
             return
@@ -50,7 +50,7 @@ class Index:
         return item[self.partition_name]["S"], item[self.sort_name]["S"]
 
     def at(self, partition: str, since: Millis | None) -> list[tuple[str, str, str]]:
-        """The entries of a partition in their order; as they were at `since`, if that is given."""
+        """The entries of a partition in order, as of `since` if given."""
         entries = self.entries.get(partition, set())
         if since is not None:
             entries = set(entries)
@@ -64,10 +64,10 @@ class Index:
 
 @dataclass
 class Table:
-    """A table whose keys are two texts.
+    """A table with two string keys.
 
     Attributes:
-        watch: told of every write: the item before, and after.
+        watch: called after every write with the old and the new item.
     """
 
     partition_name: str
@@ -78,7 +78,7 @@ class Table:
     watch: Callable[[Item | None, Item | None], None] = lambda _old, _new: None
 
     def get(self, key: tuple[str, str], since: Millis | None = None) -> Item | None:
-        """An item, as it was at `since` if that is given."""
+        """An item, as of `since` if given."""
         if since is not None:
             for at, old in self.earlier.get(key[0], {}).get(key[1], ()):
                 if at > since:
@@ -102,7 +102,7 @@ class Table:
             index.change(now, key, old, new)
 
     def in_order(self, partition: str, since: Millis | None) -> Iterator[Item]:
-        """The items of a partition by their sort keys."""
+        """The items of a partition in the order of their sort keys."""
         sorts: Iterable[str] = self.partitions.get(partition, {})
         if since is not None:
             sorts = {*sorts, *self.earlier.get(partition, {})}
@@ -116,7 +116,7 @@ class Table:
         return {self.partition_name: {"S": key[0]}, self.sort_name: {"S": key[1]}}
 
     def key_of(self, item: Item) -> tuple[str, str]:
-        """The key of an item, or of what a page ended with."""
+        """The key of an item or of a page's last key."""
         return item[self.partition_name]["S"], item[self.sort_name]["S"]
 
     def every(self) -> Iterator[Item]:

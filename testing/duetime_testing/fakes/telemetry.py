@@ -1,4 +1,4 @@
-"""Telemetry that is kept, not written."""
+"""Telemetry that is kept in memory."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass
 class FakeTelemetry:
-    """`duetime.ports.runtime.Telemetry` for a test to look at; it refuses what is not in the table of metrics.
+    """`duetime.ports.runtime.Telemetry` for tests; it rejects metrics that are not in the table of metrics.
 
     Attributes:
-        counts: the counts, and those of each value of a dimension as `name{dimension=value}`.
-        measures: the lengths of time, each by its metric's name, and again with its dimension.
+        counts: the counts by name, and by dimension value as `name{dimension=value}`.
+        measures: the measured values by name, and by dimension value.
     """
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -31,24 +31,24 @@ class FakeTelemetry:
     notes: list[tuple[str, dict[str, object]]] = field(default_factory=list)
 
     def count(self, name: str, number: int = 1, **dimension: str) -> None:
-        """Add to a count."""
+        """Increase a count."""
         for each in _names(name, Unit.COUNT, dimension):
             self.counts[each] += number
 
     def measure(self, name: str, milliseconds: Millis, **dimension: str) -> None:
-        """Keep a length of time."""
+        """Record a duration."""
         self.measures += [(each, milliseconds) for each in _names(name, Unit.MILLISECONDS, dimension)]
 
     def note(self, text: str, **facts: object) -> None:
-        """Keep a note."""
+        """Record a note."""
         self.notes.append((text, facts))
 
     def attempt(self, task: Task) -> AbstractContextManager[None]:  # noqa: ARG002 - it keeps no lines
-        """Attribute nothing."""
+        """Do nothing."""
         return nullcontext()
 
     def attribute_output(self) -> None:
-        """Leave the output of the process alone."""
+        """Do nothing; the output is not attributed."""
 
     def flush(self) -> None:
         """Write nothing."""

@@ -1,4 +1,4 @@
-"""What an update makes of an item."""
+"""Applies updates to items."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def updated(update: Update, item: Item, names: Names, values: Values, keys: Collection[str]) -> Item:
-    """The item after an update; every operand is that of the item before.
+    """The item after an update; all operands refer to the old item.
 
     Raises:
-        ExpressionInvalid: the update cannot be made of this item.
+        ExpressionInvalid: the update cannot be applied to this item.
     """
     _check_paths(update, names, keys)
     changes: list[tuple[tuple[str, ...], Value | None]] = []
@@ -56,7 +56,7 @@ def _sum(old: Value | None, added: Value) -> Value:
 
 
 def _put(item: Item, path: list[str], value: Value | None) -> None:
-    """Put a value at a path, copying the maps on the way, for the old item stays as it is."""
+    """Put a value at a path, copying the maps on the way to keep the old item unchanged."""
     inside: dict[str, Mapping[str, object]] = item
     for part in path[:-1]:
         found = inside.get(part)

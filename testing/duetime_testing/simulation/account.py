@@ -1,4 +1,4 @@
-"""A deployed account in virtual time: the unmodified functions over fakes of what they call, invoked as by Lambda."""
+"""A deployed account in virtual time: the unmodified functions over fakes, invoked as by Lambda."""
 
 from __future__ import annotations
 
@@ -49,27 +49,28 @@ TIMEOUTS = {
     "archive": 5 * MINUTE,
     "watch": 29 * SECOND,
 }
-"""How long an invocation of each function may take, as the settings of the deployment have it."""
+"""Timeout of each function, as in the deployment's settings."""
 INTAKE_OWNER = "local"
-"""Who owns the tasks that are made of events: the users of the account, who look after them."""
+"""Owner of tasks created from events: the account's users, who follow them."""
 START: Millis = 1_795_228_387_250
 """2026-11-21T02:33:07.250Z."""
 MOST_WORKERS = 60
-"""How many invocations work on one queue at once: enough that no task of a large graph waits for one."""
+"""Concurrent invocations per queue: enough that no task of a large graph waits."""
 LEASE_SECONDS = 30
 LATE_WRITES = 0.4
-"""How many of the faults of conditional writes are that they arrive late."""
+"""Share of the faults of conditional writes that are late arrivals."""
 _MILD_FAULTS, _MILD_TIME, _MILD_RATE = 2, 5 * MINUTE, 0.4
 _USUAL_LAG = 20
-"""Milliseconds by which an eventually consistent read lags behind any day."""
+"""Usual lag of an eventually consistent read, in milliseconds."""
 _STATE_MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:topologies"
 _ASYNC_TRIES = 3
-"""How often Lambda tries an asynchronous invocation (Source: AWS Lambda Developer Guide, "Asynchronous invocation")."""
+"""How many times Lambda attempts an asynchronous invocation (Source: AWS Lambda Developer Guide, "Asynchronous
+invocation")."""
 
 
 @dataclass(frozen=True)
 class Context:
-    """What Lambda tells a function of its invocation."""
+    """Lambda's context object of an invocation."""
 
     aws_request_id: str
     function_name: str = "trigger"
@@ -79,11 +80,11 @@ class Context:
 
 @dataclass
 class Invocation:
-    """One invocation, and what came of it.
+    """One invocation and its result.
 
     Attributes:
-        answer: what the function returned; `None` if it did not.
-        failed: the function raised, or its machine died, or its time was up.
+        answer: the function's return value; `None` if it did not return.
+        failed: the function raised, its machine died, or it timed out.
     """
 
     function: str
@@ -98,7 +99,7 @@ EGRESS = "egress"
 
 @dataclass
 class FakeLambda:
-    """Lambda, as far as functions call it."""
+    """A fake of the Lambda calls that functions make."""
 
     account: Account
     exceptions: Exceptions = field(default_factory=Exceptions)
@@ -114,32 +115,32 @@ class FakeLambda:
 
 
 class Account:
-    """Everything that is deployed, and the time it lives in.
+    """All deployed resources, and their virtual time.
 
     Attributes:
-        fetched: the URLs that the egress function was to fetch while nobody waited.
+        fetched: URLs that the egress function fetched without a waiting caller.
         rate: the chance of a fault at each call.
-        is_mild: the only faults are some that must not even make anything late.
-        calls: how many calls of AWS were made.
-        faults: how many faults of each kind were injected.
+        is_mild: only faults that must not cause lateness are injected.
+        calls: number of AWS calls.
+        faults: number of injected faults by kind.
         lines: the trace.
         ticking: whether the scheduler invokes the trigger.
         receiving: whether Lambda polls the queues.
         generation: counts the deploys.
-        code: which code was deployed last.
+        code: the code version deployed last.
         reordering: the chance that a message is delivered late, twice, or out of order.
-        delivery: how many milliseconds a message takes from its sending until it can be received, at least and at most;
-            its poller takes up to a quarter of that besides. Drawn for each, apart from all other draws.
-        hot_until: the partitions of the table that throttle, and until when.
-        sends_fail_until: until when the queues take no messages.
-        creations_fail_until: until when the table takes no new records from the API.
-        unread_until: the queues that nobody receives from, and until when.
-        endpoint_down_until: until when the endpoint that tasks call answers that it cannot.
-        before_call: what a scenario does before each call of AWS: let time pass, refuse it, or end the process.
-        after_call: what it does when a call was made, and its answer is on the way.
-        heard: what it does when an endpoint outside of AWS is called.
-        handlers_package: what registers the Python handlers.
-        pulled_types: the types that pull workers do.
+        delivery: minimum and maximum milliseconds from sending a message until it can be received; its poller adds up
+        to a quarter. Drawn for each message from a separate random source.
+        hot_until: throttled partitions of the table, with end times.
+        sends_fail_until: until when the queues reject messages.
+        creations_fail_until: until when the table rejects new records from the API.
+        unread_until: queues from which nothing is received, with end times.
+        endpoint_down_until: until when the tasks' endpoint responds with errors.
+        before_call: a scenario's hook before each AWS call: lets time pass, rejects it, or ends the process.
+        after_call: the hook after a call, before its response arrives.
+        heard: the hook for calls of endpoints outside AWS.
+        handlers_package: the package that registers the Python handlers.
+        pulled_types: the types of pull workers.
         aws_targets: the ARNs that tasks may call.
     """
 
@@ -209,7 +210,7 @@ class Account:
 
     def _deploy(self, most_receives: int) -> None:
         table, bucket = new_table(self.dynamodb), "contents"  # type: ignore[arg-type]  # stands in for a client
-        # The name is drawn by chance, which no seed decides.
+        # The name is random and independent of the seed.
         self.dynamodb.tables = {"tasks": self.dynamodb.tables[table]}
         self.s3.create_bucket(Bucket=bucket)
         dead = self.sqs.create_queue(QueueName="dead")["QueueUrl"]
@@ -253,14 +254,14 @@ class Account:
         self._ticker = self.time.start_process(self._tick)
 
     def stand_still(self) -> None:
-        """Invoke the trigger no more, and receive nothing: only requests are answered from now on."""
+        """Stop the trigger and the queues; from now on only requests are served."""
         self.receiving = False
         self.time.kill(self._ticker)
 
-    # What calls and faults need.
+    # Used by calls and faults.
 
     def travel(self) -> None:
-        """Let a request or an answer be under way."""
+        """Wait for the transit of a request or a response."""
         self.take(self.random.randrange(1, 9))
 
     def take(self, milliseconds: Millis) -> None:
@@ -268,19 +269,19 @@ class Account:
         self.time.sleep_until(self.time.now() + milliseconds)
 
     def fault_for(self, machine: Machine, operation: str) -> Fault | None:
-        """What goes wrong with the next call, if anything."""
+        """Draw the fault of the next call, if any."""
         if self.is_mild:
             return self._mild_fault_for(machine, operation)
         if self.random.random() >= self.rate:
             return None
-        # What conditions are for: a write that arrives when the world has gone on.
+        # The case that conditions guard against: a write that arrives after other changes.
         is_late = operation == "update_item" and self.random.random() < LATE_WRITES
         fault = Fault.LATE if is_late else self.random.choice(list(Fault))
         self.count(fault.name.lower())
         return fault
 
     def _mild_fault_for(self, machine: Machine, operation: str) -> Fault | None:
-        """Only sendings of the trigger fail, no more than two in some minutes: its look-ahead makes up for that."""
+        """Only sends of the trigger fail, at most two within some minutes, which its look-ahead compensates."""
         if machine.function != "trigger" or operation != "send_message_batch":
             return None
         now = self.time.now()
@@ -293,7 +294,7 @@ class Account:
         return fault
 
     def is_throttled(self, call: Call) -> bool:
-        """Whether a call is throttled: too much goes to its partition, or the queues take no messages."""
+        """Whether a call is throttled, because its partition is hot or the queues reject messages."""
         if call.operation == "send_message_batch" and self.sends_fail_until > self.time.now():
             self.count("send refused")
             return True
@@ -309,37 +310,37 @@ class Account:
         return hot
 
     def count(self, fault: str) -> None:
-        """Note that a fault was injected."""
+        """Count an injected fault."""
         self.faults[fault] = self.faults.get(fault, 0) + 1
 
     def job_raised(self, machine: Machine, error: Exception) -> None:
-        """Note that something has raised that a process did beside its invocation: it must not."""
+        """Record an exception in a background job of a process, which must not happen."""
         self.trace(machine, "raised", error)
 
     def ends(self, machine: Machine) -> None:
-        """Note that a process ends itself."""
+        """Record that a process ends itself."""
 
     def respond(self, call: HttpCall) -> HttpResponse:
-        """Answer an HTTP call of a task, or of a callback; what endpoints do is up to those who use the account."""
+        """Respond to an HTTP call of a task or callback; overridden by users of the account."""
         raise NotImplementedError
 
     def check_grant(self, function: str, service: str, operation: str, request: Mapping[str, Any]) -> None:
-        """Refuse what the function's role does not allow; who has no roles allows all."""
+        """Reject calls that the function's role does not allow; overridden where roles are known."""
 
     def targets(self, machine: Machine, targets: Targets) -> Targets:
-        """What the tasks of a process call."""
+        """The targets of a process."""
         return MortalTargets(targets.handlers, targets.http, targets.aws, targets.topologies, machine)
 
     def target_rules(self, rules: TargetRules) -> TargetRules:
-        """What tasks may call: what the settings let them."""
+        """The targets that the settings allow."""
         return rules
 
     def is_tick_needed(self) -> bool:
-        """Whether the trigger's next invocation may be of consequence."""
+        """Whether the trigger's next invocation may have an effect."""
         return True
 
     def trace(self, who: object, *what: Any) -> None:  # noqa: ANN401 - whatever is worth a line
-        """Note what happens; it is put into words only if somebody asks."""
+        """Record an event in the trace; it is formatted only on request."""
         self.lines.append((self.time.now(), str(who), *what))
 
     def _lag(self) -> Millis:
@@ -357,7 +358,7 @@ class Account:
     # Lambda.
 
     def invoke(self, function: str, event: Mapping[str, Any]) -> Invocation:
-        """Begin an invocation, now, on a machine that is free or new."""
+        """Begin an invocation now, on a free or new machine."""
         invocation = Invocation(function, event)
         machine = self._free_machine(function)
         self._invocations += 1
@@ -380,7 +381,7 @@ class Account:
     def _free_machine(self, function: str) -> Machine:
         self.machines = [machine for machine in self.machines if not machine.dead]
         free = [each for each in self.machines if each.function == function and each.strand is None]
-        # Machines of an earlier deploy finish what they do, and get nothing new.
+        # Machines of an earlier deploy finish their invocation and get no new one.
         current = [each for each in free if each.generation == self.generation]
         if current:
             return self.random.choice(current)
@@ -393,11 +394,11 @@ class Account:
         return made
 
     def drawn_skew(self) -> Millis:
-        """How much a clock is off; half of them as much as they may be."""
+        """Draw a clock's skew; half of the clocks have the maximum."""
         return self.random.choice([-SKEW, SKEW, *2 * [self.random.randint(-SKEW, SKEW)]])
 
     def wait_for(self, invocation: Invocation) -> Invocation:
-        """Wait for an invocation's end, and end it if its time is up."""
+        """Wait for an invocation to end, and kill it on its timeout."""
         strand = invocation.strand
         assert strand is not None
         until = self.time.now() + TIMEOUTS[invocation.function]
@@ -408,12 +409,12 @@ class Account:
             machine = strand.home
             assert isinstance(machine, Machine)
             machine.die()
-            # It is buried when this strand has waited.
+            # It is removed when this strand next waits.
             self.take(1)
         return invocation
 
     def invoke_later(self, function: str, event: Mapping[str, Any]) -> None:
-        """Queue an asynchronous invocation, which is tried again if it fails, and may come twice."""
+        """Queue an asynchronous invocation, which is retried on failure and may be duplicated."""
 
         def run() -> None:
             self.take(self.random.randrange(5, 200))
@@ -430,7 +431,7 @@ class Account:
     # Step Functions.
 
     def _invoke_state(self, payload: Mapping[str, Any]) -> Any:  # noqa: ANN401 - what the function answers
-        """Do a state's task; now and then it is done twice, or the state machine misses that it was done."""
+        """Run a state's task; occasionally it runs twice, or its completion is lost."""
         self.travel()
         if self.random.random() < self.reordering:
             self.count("state invoked twice")
@@ -449,17 +450,17 @@ class Account:
     # The jobs that AWS runs for tasks.
 
     def begin_execution(self, execution: Execution) -> None:
-        """Begin an execution that a task has started; it runs until somebody ends it."""
+        """Begin an execution started by a task; it runs until it is ended."""
         execution.over = lambda: self.send_job_event(execution.name)
 
     def begin_container(self, arn: str) -> None:
-        """Begin a container that a task has started; it runs until somebody ends it."""
+        """Begin a container started by a task; it runs until it is ended."""
 
     def begin_job(self, service: FakeJobs, job: str) -> None:
-        """Begin a job of another service that a task has started; it runs until somebody ends it."""
+        """Begin a job of another service started by a task; it runs until it is ended."""
 
     def end_job(self, service: FakeJobs, job: str, *, well: bool) -> None:
-        """End such a job, and have its event sent."""
+        """End such a job, and send its event."""
         if service.is_running(job):
             service.end(job, well=well)
             self._tell_of_job(service, job)
@@ -468,14 +469,14 @@ class Account:
         self.send_job_event(service.event(job))
 
     def end_execution(self, execution: Execution, status: Status, output: str = "") -> None:
-        """End an execution that a task has started, and have its event sent."""
+        """End an execution started by a task, and send its event."""
         if execution.status is Status.RUNNING:
             execution.output = output
             execution.end(status, self.time.now(), "" if status is Status.SUCCEEDED else "Boom")
             self.send_job_event(execution.name)
 
     def send_job_event(self, name: str | list[str]) -> None:
-        """Send what a rule of EventBridge makes of the event of a job's end; it may be lost, late, or come twice."""
+        """Send the message of an EventBridge rule for an ended job; it may be lost, late or duplicated."""
         body = json.dumps({"j": name})
         url = self.environ[QUEUE_VARIABLES[Priority.HIGH]]
         if self.random.random() < self.reordering * 10:
@@ -567,7 +568,7 @@ class Account:
             self.sqs.delete_message_batch(QueueUrl=url, Entries=done)
 
     def _pick(self, messages: list[Held]) -> list[Held]:
-        """Messages come in any order; some are delivered twice, or late."""
+        """Choose messages in random order; some are duplicated or delayed."""
         came = list(messages)
         self.random.shuffle(messages)
         if not self.reordering:
@@ -588,7 +589,7 @@ class Account:
         return picked
 
     def deliver_in_flight_again(self) -> None:
-        """Have what is being worked on delivered to others as well, some of it soon."""
+        """Redeliver messages in flight to other workers, some of them soon."""
         for queue in self.sqs.queues.values():
             for held in queue.messages:
                 if held.received and held.visible_at > self.time.now():
@@ -596,7 +597,7 @@ class Account:
                     self.time.start_process(partial(self._deliver_again, held))
 
     def deliver_at(self, task_id: str, at: Millis) -> None:
-        """Have the messages of a task that are being worked on delivered to others as well, at an instant."""
+        """Redeliver a task's messages in flight to other workers at a given time."""
         self.time.sleep_until(at)
         for queue in self.sqs.queues.values():
             for held in queue.messages:
@@ -606,7 +607,7 @@ class Account:
                     self._changed(queue, held.visible_at)
 
     def _deliver_again(self, held: Held) -> None:
-        """Let a received message be received once more, soon."""
+        """Make a received message visible again soon."""
         self.take(self.random.choice([1, 50, *range(3 * SECOND, 40 * SECOND, 3 * SECOND)]))
         for queue in self.sqs.queues.values():
             if held in queue.messages:
@@ -622,7 +623,7 @@ class Account:
                 self.time.nudge(strand)
 
     def _long_poll(self, queue: Queue, until: Millis) -> None:
-        """Wait until something is visible in a queue; whatever changes there wakes who waits."""
+        """Wait until a message is visible in a queue; every change there ends the wait."""
         while (now := self.time.now()) < until:
             at = queue.visible_at(now)
             if at == now:
@@ -632,5 +633,5 @@ class Account:
             self.time.sleep_until(until if at is None else min(at, until))
 
     def close(self) -> None:
-        """End everything that still runs."""
+        """End everything that is still running."""
         self.time.close()

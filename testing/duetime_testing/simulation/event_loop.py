@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class VirtualEventLoop(asyncio.SelectorEventLoop):
-    """An event loop whose time is virtual: while it waits, others of the same account go on."""
+    """An event loop in virtual time; while it waits, others of the same account continue."""
 
     def __init__(self, time: VirtualTime) -> None:
         super().__init__(cast("selectors.BaseSelector", _VirtualSelector(time)))
@@ -29,14 +29,14 @@ class VirtualEventLoop(asyncio.SelectorEventLoop):
 
 
 class _VirtualSelector(selectors.DefaultSelector):
-    """Waits in virtual time. Sockets are looked at without waiting."""
+    """Waits in virtual time. Sockets are polled without waiting."""
 
     def __init__(self, time: VirtualTime) -> None:
         super().__init__()
         self._time = time
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """What is ready, after waiting."""
+        """Wait, and return the ready events."""
         if timeout is not None and timeout > 0:
             with without_event_loop():
                 self._time.sleep_until(self._time.now() + max(1, round(timeout * SECOND)))
@@ -45,8 +45,8 @@ class _VirtualSelector(selectors.DefaultSelector):
 
 @contextmanager
 def without_event_loop() -> Iterator[None]:
-    """Let others run event loops in this thread meanwhile, as each handler does that is a coroutine."""
-    # What asyncio offers to those who write event loops: each thread has one that runs.
+    """Allow others to run event loops in this thread meanwhile, as coroutine handlers do."""
+    # asyncio's API for event loop implementations, which tracks one running loop per thread.
     running = asyncio._get_running_loop()
     asyncio._set_running_loop(None)
     try:

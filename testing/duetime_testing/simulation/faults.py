@@ -1,4 +1,4 @@
-"""What may go wrong with a call of AWS."""
+"""Faults of AWS calls."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _THROTTLES = {
     "apigatewaymanagementapi": "LimitExceededException",
 }
 _DIES_MEANWHILE = 0.5
-"""How often the sender of a call that is long under way dies before it arrives."""
+"""Share of delayed calls whose sender dies before they arrive."""
 _BATCHES = frozenset({"send_message_batch", "change_message_visibility_batch", "delete_message_batch"})
 
 
 class Fault(Enum):
-    """What goes wrong with one call."""
+    """A fault of one call."""
 
     CRASH_BEFORE = "the process dies before the call"
     CRASH_AFTER = "the process dies after the call"
@@ -53,7 +53,7 @@ class Fault(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of AWS that a simulated process is about to make.
+    """An AWS call that a simulated process is about to make.
 
     Attributes:
         machine: the process; `machine.function` is the function's name.
@@ -68,13 +68,13 @@ class Call:
     request: Mapping[str, Any]
 
     def refuse(self) -> None:
-        """Have the service throttle this call, until the SDK gives up."""
+        """Throttle this call until the SDK gives up."""
         self.machine.account.take(300)
         raise Exceptions().make(_THROTTLES[self.service], self.operation)
 
     @property
     def partition(self) -> str | None:
-        """The partition of the table that it reads or writes, if it is one."""
+        """The partition of the table that the call reads or writes, if there is only one."""
         if self.service != "dynamodb":
             return None
         key = self.request.get("Key") or self.request.get("Item")
@@ -88,19 +88,19 @@ class Call:
 
 @dataclass(frozen=True)
 class Meta:
-    """Where a client of SQS sends its requests."""
+    """The `meta` of an SQS client, with its endpoint."""
 
     endpoint_url: str = "https://sqs.us-east-1.amazonaws.com"
 
 
 class FaultyClient:
-    """A client whose calls take time, and go wrong now and then.
+    """A client whose calls take time and occasionally fail.
 
     Args:
         machine: the process that calls.
         fake: the service.
         service: its name.
-        once: whether the SDK never sends a call of it again.
+        once: whether the SDK does not retry its calls.
     """
 
     def __init__(
@@ -119,14 +119,14 @@ class FaultyClient:
 
     @property
     def meta(self) -> Meta:
-        """What boto3's clients tell of themselves."""
+        """The `meta` attribute of boto3's clients."""
         return Meta()
 
     def __getattr__(self, operation: str) -> Callable[..., Any]:
         return partial(self._call, operation)
 
     def get_paginator(self, operation: str) -> FakePaginator:
-        """What reads page after page."""
+        """A paginator."""
         return FakePaginator(partial(self._call, operation))
 
     def _call(self, operation: str, **request: Any) -> Any:  # noqa: ANN401 - whatever the service answers
@@ -202,7 +202,7 @@ class FaultyClient:
                 account.take(account.random.choice([30, 5 * SECOND]))
                 machine.live()
             case Fault.STALLED:
-                # The trigger has time: it may be overtaken by its next invocation.
+                # The trigger may be slow enough to be overtaken by its next invocation.
                 longest = 90 * SECOND if machine.function == "trigger" else 5 * SECOND
                 account.take(account.random.choice([100, SECOND, longest]))
                 machine.live()
@@ -211,13 +211,13 @@ class FaultyClient:
         return make()
 
     def _make_later(self, make: Callable[[], Any]) -> None:
-        """Make a call that was long under way; nobody hears its answer."""
+        """Execute a long-delayed call, whose response is lost."""
         self._machine.account.take(self._machine.account.random.choice([6, 20, 33, 36, 40, 45, 60]) * SECOND)
         with suppress(ClientError):
             make()
 
     def _in_part(self, operation: str, request: dict[str, Any]) -> Any:  # noqa: ANN401 - same
-        """Some entries of a batch are not taken by the service, through no fault of the sender."""
+        """The service rejects some entries of a batch with a server-side error."""
         entries = list(request["Entries"])
         self._machine.account.random.shuffle(entries)
         done = entries[: len(entries) // 2]

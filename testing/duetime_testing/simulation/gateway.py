@@ -1,4 +1,4 @@
-"""Requests as API Gateway hands them to the api function."""
+"""Requests in API Gateway's format for the api function."""
 
 from __future__ import annotations
 

@@ -14,6 +14,6 @@ _PACKAGE = _BUNDLED if find_spec(_BUNDLED) else "functions"
 
 
 def handler_of(function: str) -> Callable[..., Any]:
-    """What Lambda invokes for a function."""
+    """The entry point that Lambda invokes for a function."""
     handler: Callable[..., Any] = importlib.import_module(f"{_PACKAGE}.{function}.handler").handler
     return handler

@@ -1,4 +1,4 @@
-"""A simulated process of a Lambda function: its own composition, skewed clock and threads, and calls that go wrong."""
+"""A simulated process of a Lambda function, with its own composition, skewed clock, threads and faulty calls."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R")
 SKEW = 2_500
-"""Milliseconds that a clock is off at most, either way."""
+"""Maximum skew of a clock in either direction, in milliseconds."""
 FAR = 1_000_000_000
 """Milliseconds."""
 
@@ -52,26 +52,26 @@ class SkewedClock:
         return self.time.now() + self.skew
 
     def sleep_until(self, at: Millis) -> None:
-        """Let everybody else go on until `at` by this clock."""
+        """Let others continue until `at` by this clock."""
         self.time.sleep_until(at - self.skew)
 
 
 @dataclass
 class Threads:
-    """What a process runs concurrently."""
+    """The concurrent jobs of a process."""
 
     time: VirtualTime
     clock: SkewedClock
     raised: Callable[[Exception], None]
 
     def start(self, work: Callable[[], None]) -> Job:
-        """Begin something in this process; what it raises ends nothing else, as on a thread."""
+        """Begin a job in this process; like on a thread, its exceptions do not end anything else."""
 
         def run() -> None:
             try:
                 work()
             except AssertionError:
-                # What watches is wrong, not what is watched.
+                # An error of an observer, not of the observed code.
                 raise
             except Exception as error:  # noqa: BLE001 - nobody waits for it
                 self.raised(error)
@@ -79,11 +79,11 @@ class Threads:
         return self.time.start(run)
 
     def wait(self, jobs: Sequence[Job], until: Millis) -> None:
-        """Return when one of the jobs ends, or the time has come."""
+        """Return when one of the jobs ends or the time has come."""
         self.time.wait(jobs, until - self.clock.skew)
 
     def map(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
-        """Do the same for each item, all at once."""
+        """Call a function for all items concurrently."""
         todo = list(items)
         if len(todo) < 2:
             return [work(item) for item in todo]
@@ -109,7 +109,7 @@ class SimulatedHttp(HttpServices):
 
     @cached_property
     def caller(self) -> SimulatedCaller:
-        """Calls simulated endpoints."""
+        """A caller of simulated endpoints."""
         machine = self.platform.process
         assert isinstance(machine, Machine)
         return SimulatedCaller(machine)
@@ -117,12 +117,12 @@ class SimulatedHttp(HttpServices):
 
 @dataclass(frozen=True, slots=True)
 class MortalTargets(Targets):
-    """Targets whose handlers end with their machine: one that is killed does not go on with what they have raised."""
+    """Targets whose handlers end with their machine; a killed machine does not process their exceptions."""
 
     machine: Machine
 
     def run(self, work: Work) -> TargetEnding:
-        """Have the target do one phase and wait for its end."""
+        """Run one phase of a target to its end."""
         ending = Targets.run(self, work)
         self.machine.live()
         return ending
@@ -133,7 +133,7 @@ class SimulatedCore(CoreServices):
 
     @cached_property
     def target_rules(self) -> TargetRules:
-        """What tasks may call."""
+        """The allowed targets."""
         machine = self.platform.process
         assert isinstance(machine, Machine)
         return machine.account.target_rules(super().target_rules)
@@ -144,7 +144,7 @@ class SimulatedTargets(TargetServices):
 
     @cached_property
     def targets(self) -> Targets:
-        """What tasks call; AWS is called without real threads."""
+        """The targets; AWS is called without real threads."""
         machine = self.platform.process
         assert isinstance(machine, Machine)
         aws = InlineAwsRunner(Resources(self.platform.clients), self.settings.callable_arns)
@@ -153,7 +153,7 @@ class SimulatedTargets(TargetServices):
 
 @dataclass
 class Clients:
-    """`duetime.adapters.aws_clients.Clients`, of one machine."""
+    """`duetime.adapters.aws_clients.Clients` for one machine."""
 
     machine: Machine
 
@@ -180,7 +180,7 @@ class Clients:
         return FaultyClient(self.machine, self.machine.account.connections, "apigatewaymanagementapi")
 
     def step_functions(self, region: str | None = None) -> Any:  # noqa: ANN401 - same
-        """A client of Step Functions; what tasks start is in a region that is named."""
+        """A client of Step Functions; executions started by tasks are in a named region."""
         account = self.machine.account
         if region is None:
             return FaultyClient(self.machine, account.states, "states")
@@ -194,21 +194,21 @@ class Clients:
         return FaultyClient(self.machine, client, service, once=True)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """Clients of other services: nothing in a simulation calls them."""
+        """Clients of other services, which simulations do not call."""
         return lambda *_arguments: None
 
 
 @dataclass(eq=False)
 class Machine:
-    """One execution environment: it serves one invocation after the other until it dies.
+    """One execution environment, which serves invocations one after another until it dies.
 
     Attributes:
-        strand: what runs on it now, if anything.
-        dead: whether it must not do anything any more.
-        cut_off_until: none of its calls arrives before.
+        strand: the strand running on it, if any.
+        dead: whether it has died and must do nothing.
+        cut_off_until: until when none of its calls arrives.
         generation: the deploy it belongs to.
-        code: which code was deployed then.
-        fastest_skew: the most that its clock has been ahead.
+        code: the code version of that deploy.
+        fastest_skew: the largest lead of its clock so far.
     """
 
     account: Account
@@ -256,12 +256,12 @@ class Machine:
         )
 
     def _job_raised(self, error: Exception) -> None:
-        # What a dead process still raises while it is ended has no consequence.
+        # Exceptions raised while a dead process is ended have no effect.
         if not self.dead:
             self.account.job_raised(self, error)
 
     def step_clock(self, skew: Millis) -> None:
-        """Set its clock, which is off by so much from now on."""
+        """Set the skew of its clock from now on."""
         self.skew = self.clock.skew = skew
         self.fastest_skew = max(self.fastest_skew, skew)
 
@@ -272,19 +272,19 @@ class Machine:
         self.die()
 
     def die(self) -> None:
-        """Stop whatever runs on it, for good. Does not return to it."""
+        """Kill everything that runs on it. Does not return to it."""
         self.dead = True
         if self.strand is not None:
             self.account.time.kill(self.strand)
 
     def live(self) -> None:
-        """Nothing that was started on a dead machine goes on, be it to clean up."""
+        """Stop strands of a dead machine, even during cleanup."""
         if self.dead:
             raise GreenletExit
 
 
 def composition_of_machine() -> Composition | None:
-    """The composition of the machine that the caller runs on; `None` outside of virtual time."""
+    """The composition of the caller's machine; `None` outside virtual time."""
     time = running_time()
     if time is None:
         return None
@@ -304,5 +304,5 @@ class NamedRandomSource(SeededRandom):
         self._name = name
 
     def nonce(self) -> str:
-        """A text that is not drawn again, on any machine."""
+        """A text that is unique across machines."""
         return f"{self._name}.{next(self._nonces)}"

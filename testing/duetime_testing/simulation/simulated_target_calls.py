@@ -1,4 +1,4 @@
-"""How a simulated process calls the targets of tasks: HTTP endpoints through its account, AWS without real threads."""
+"""Target calls of a simulated process: HTTP endpoints through its account, AWS without real threads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class SimulatedCaller:
-    """Makes HTTP calls to endpoints that keep to their deadline; calls and their answers get lost now and then."""
+    """Makes HTTP calls to endpoints that respect their deadline; calls and responses are occasionally lost."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -43,7 +43,7 @@ class SimulatedCaller:
         return reply
 
     def _within(self, call: Call) -> Reply:
-        """The endpoint's answer, if it comes in time; it stops at the deadline that it is told."""
+        """The endpoint's response, if it arrives before the deadline, at which the endpoint stops."""
         time, replies = self._machine.account.time, list[HttpResponse]()
         until = time.now() + round(call.seconds * SECOND)
         strand = time.start(lambda: replies.append(self._response(call)))
@@ -63,7 +63,7 @@ class SimulatedCaller:
 
 
 class InlineAwsRunner(AwsRunner):
-    """Calls AWS resources in virtual time, where no real thread may wait."""
+    """Calls AWS resources in virtual time, without real threads."""
 
     def _within(self, seconds: float, target: AwsTarget, task: Task, body: bytes) -> TargetEnding:
         del seconds

@@ -1,4 +1,4 @@
-"""Runs executions of the deployed state machine in virtual time: its definition is interpreted as it is written.
+"""Runs executions of the deployed state machine in virtual time by interpreting its definition.
 
 Source: Amazon States Language (states, paths, retriers, catchers), as far as the definition uses it.
 """
@@ -24,17 +24,18 @@ if TYPE_CHECKING:
     from duetime_testing.simulation.virtual_time import Strand, VirtualTime
 
 DEFINITION = Path(__file__).with_name("topology_machine.json")
-"""A copy of `infra.topology_state_machine.definition`, so that a simulation needs no CDK; a test compares both."""
+"""A copy of `infra.topology_state_machine.definition`, so that simulations do not need the CDK; a test compares
+both."""
 _STEP = re.compile(r"\.([A-Za-z_]+)|\[(\d+)\]")
 _WAITS = ".waitForTaskToken"
 _FAR = 400 * 86_400 * SECOND
 _FRAMING = {"Map": 4, "Fail": 1}
-"""Events of a state but for its tries and its iterations: that it was entered and left; a map also began and ended
+"""History events of a state besides its attempts and iterations: entered and exited; for a map also started and ended
 (Source: Step Functions API Reference, HistoryEvent)."""
 
 
 class StateFailed(Exception):
-    """A state, and what it failed with."""
+    """A state failed with an error."""
 
     def __init__(self, error: str, cause: str = "") -> None:
         super().__init__(error)
@@ -47,9 +48,10 @@ class StateMachine:
     """Interprets one definition.
 
     Attributes:
-        invoke: does a state's task: invokes the function with a payload, and gives its answer or raises `StateFailed`.
-        entered: how often each state was entered, retries included: what Step Functions charges for.
-        events: how many events the histories of all executions have, those of a distributed map's children included.
+        invoke: runs a state's task: invokes the function with a payload, and returns its response or raises
+        `StateFailed`.
+        entered: number of entries into each state, retries included, which Step Functions bills.
+        events: total history events of all executions, including children of distributed maps.
     """
 
     time: VirtualTime
@@ -60,7 +62,7 @@ class StateMachine:
     events: int = 0
 
     def begin(self, execution: Execution) -> None:
-        """Run an execution, from now on."""
+        """Start running an execution."""
         strand = self.time.start_process(partial(self._execute, execution))
         execution.over = lambda: self.time.kill(strand)
 
@@ -104,7 +106,7 @@ class StateMachine:
         given: Any,  # noqa: ANN401 - same
         context: Mapping[str, Any],
     ) -> Any:  # noqa: ANN401 - same
-        """Enter a state, again as often as its retriers have it."""
+        """Enter a state, with the retries of its retriers."""
         tries: dict[int, int] = {}
         while True:
             told = {**context, "State": {"RetryCount": sum(tries.values())}}
@@ -140,7 +142,7 @@ class StateMachine:
         raise NotImplementedError(state["Type"])
 
     def _task(self, state: Mapping[str, Any], given: Any, context: dict[str, Any]) -> Any:  # noqa: ANN401 - same
-        self.events += 3  # scheduled, started, and how it ended
+        self.events += 3  # scheduled, started, ended
         if not state["Resource"].endswith(_WAITS):
             return {"Payload": self.invoke(_filled(state["Parameters"], given, context)["Payload"])}
         self.events += 1  # submitted
@@ -151,7 +153,7 @@ class StateMachine:
         silent_at = self.time.now() + state.get("HeartbeatSeconds", _FAR) * SECOND
         try:
             context["Task"] = {"Token": name}
-            # The function's answer is nothing; only the token's counts.
+            # The function's response is ignored; only the token's result counts.
             self.invoke(_filled(state["Parameters"], given, context)["Payload"])
             while token.output is None:
                 if self.time.now() >= min(until, silent_at):
@@ -208,7 +210,7 @@ def _chosen(state: Mapping[str, Any], given: Any) -> str:  # noqa: ANN401 - any 
 
 
 def _at(path: str, given: Any, context: Mapping[str, Any]) -> Any:  # noqa: ANN401 - same
-    """What is at a path of the input, or of the context if it begins with `$$`."""
+    """The value at a path of the input, or of the context if it begins with `$$`."""
     value: Any = context if path.startswith("$$") else given
     rest = path.lstrip("$")
     for name, number in _STEP.findall(rest):
@@ -217,7 +219,7 @@ def _at(path: str, given: Any, context: Mapping[str, Any]) -> Any:  # noqa: ANN4
 
 
 def _filled(template: Any, given: Any, context: Mapping[str, Any]) -> Any:  # noqa: ANN401 - same
-    """A template with what its paths stand for."""
+    """A template with its paths resolved."""
     if not isinstance(template, dict):
         return template
     return {

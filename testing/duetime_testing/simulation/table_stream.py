@@ -1,4 +1,4 @@
-"""The table's stream in the simulation: Lambda reads it in order, repeats what fails, and halves it."""
+"""The table's stream in the simulation: Lambda reads it in order, and retries failed batches in halves."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 BATCH = 25
 _SHARDS = 2
-"""How many shards the stream has: each is read on its own, and a record's writes are always in the same one."""
+"""Number of shards, which are read independently; a record's writes are always in the same shard."""
 _GATHERED = SECOND
 _AFTER_FAILURE = SECOND
 
@@ -26,8 +26,8 @@ class StreamShard:
     """One shard of the stream.
 
     Attributes:
-        records: in their order.
-        position: how far it is read.
+        records: in order.
+        position: how far it has been read.
     """
 
     records: list[dict[str, Any]] = field(default_factory=list)
@@ -35,11 +35,11 @@ class StreamShard:
 
 
 class SimulatedTableStream:
-    """Invokes a function, `broadcast` unless another is named, with what is written to the table from now on.
+    """Invokes a function, by default `broadcast`, with the table's writes from now on.
 
     Attributes:
-        repeats: the chance that a batch that was taken is delivered again, whole or in part, as if it had not been.
-        dead_until: until when every invocation fails before the function begins.
+        repeats: the chance that a processed batch is redelivered, in whole or in part.
+        dead_until: until when every invocation fails before the function starts.
     """
 
     def __init__(self, account: Account, *, repeats: float = 0.0, function: str = "broadcast") -> None:
@@ -60,12 +60,12 @@ class SimulatedTableStream:
 
     @property
     def is_read(self) -> bool:
-        """Whether everything that was written is delivered."""
+        """Whether all writes have been delivered."""
         return all(shard.position == len(shard.records) for shard in self.shards)
 
     @property
     def records(self) -> list[dict[str, Any]]:
-        """Everything that was written."""
+        """All records written."""
         return list(self._stream.records)
 
     def _sort(self) -> None:
@@ -84,18 +84,18 @@ class SimulatedTableStream:
             begin = shard.position
             batch = shard.records[begin : begin + BATCH]
             self._deliver(batch)
-            # Meanwhile a test may have let the rest be lost.
+            # A test may have dropped the rest in the meantime.
             shard.position = max(shard.position, begin + len(batch))
 
     def _deliver(self, batch: list[dict[str, Any]]) -> None:
-        """Deliver a batch until it is taken; each time that it fails, in halves."""
+        """Deliver a batch until it is processed, halving it after each failure."""
         while True:
-            # Each write wakes it.
+            # Every write ends the wait.
             while self._account.time.now() < self.dead_until:
                 self._account.time.sleep_until(self.dead_until)
             self.deliveries += 1
             failed = self._account.wait_for(self._account.invoke(self._function, {"Records": batch})).failed
-            # That it was taken may get lost on the way, too.
+            # The acknowledgement may be lost as well.
             if not failed and self._account.random.random() >= self.repeats:
                 return
             self._account.take(_AFTER_FAILURE)

@@ -1,4 +1,4 @@
-"""A clock and a executor whose threads are greenlets: time passes only when everybody waits."""
+"""A clock and an executor whose threads are greenlets: time passes only when all of them wait."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ R = TypeVar("R")
 
 @dataclass(eq=False)
 class Strand:
-    """Something that runs concurrently in virtual time.
+    """A concurrent activity in virtual time.
 
     Attributes:
-        waits: how often it has begun to wait; a wake-up for an earlier wait is stale.
-        parent: what started it; killed together, they are one process.
-        children: what it started.
-        home: the machine that it is on, where a world has machines.
-        on_behalf_of: the process whose call it makes, long after that has given it up.
+        waits: number of waits so far; a wake-up for an earlier wait is stale.
+        parent: the strand that started it; both belong to one process and are killed together.
+        children: the strands that it started.
+        home: its machine, if the world has machines.
+        on_behalf_of: the process whose abandoned call it makes.
         began: when it was started.
-        rank: of what happens at one instant, the lowest comes first; handed on to what it starts.
+        rank: order among events of the same instant, lowest first; inherited by strands that it starts.
     """
 
     run: Callable[[], None]
@@ -50,12 +50,12 @@ class Strand:
 
 
 def family_of(strand: Strand) -> list[Strand]:
-    """A strand and all that it has started, and what that has started, the youngest first."""
+    """A strand and all its descendants, youngest first."""
     return [each for child in strand.children for each in family_of(child)] + [strand]
 
 
 class _Running(local):
-    """What runs in each thread; a world belongs to the thread that made it."""
+    """The running world of each thread; a world belongs to the thread that created it."""
 
     time: VirtualTime | None = None
 
@@ -64,7 +64,7 @@ _RUNNING = _Running()
 
 
 def running_time() -> VirtualTime | None:
-    """The virtual time that the caller runs in, if it does."""
+    """The virtual time in which the caller runs, if any."""
     return _RUNNING.time
 
 
@@ -73,7 +73,7 @@ def _always() -> bool:
 
 
 class VirtualTime:
-    """The clock and the executor of a virtual world. Everything that waits must wait through it."""
+    """The clock and the executor of a virtual world. All waiting must go through it."""
 
     def __init__(self, start: Millis) -> None:
         self._now = start
@@ -91,16 +91,16 @@ class VirtualTime:
         return self._now
 
     def sleep_until(self, at: Millis) -> None:
-        """Let everybody else go on until `at`."""
+        """Let others continue until `at`."""
         if at > self._now:
             self._wait(at)
 
     def start(self, work: Callable[[], None]) -> Strand:
-        """Begin something in this process, now."""
+        """Begin a job in this process now."""
         return self._begin(Strand(work, parent=self._current))
 
     def start_process(self, work: Callable[[], None]) -> Strand:
-        """Begin something in a process of its own, now."""
+        """Begin a job in a new process now."""
         return self._begin(Strand(work))
 
     def _begin(self, strand: Strand) -> Strand:
@@ -114,7 +114,7 @@ class VirtualTime:
         return strand
 
     def wait(self, jobs: Sequence[Job], until: Millis) -> None:
-        """Return when one of the jobs ends, or the time has come."""
+        """Return when one of the jobs ends or the time has come."""
         current = self._current
         assert current is not None
         for job in jobs:
@@ -123,34 +123,34 @@ class VirtualTime:
         self._wait(until)
 
     def map(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
-        """Do the same for each item, one after the other: virtual time does not pass meanwhile."""
+        """Call a function for each item in turn; virtual time does not pass meanwhile."""
         return [work(item) for item in items]
 
     def nudge(self, strand: Strand) -> None:
-        """End a strand's wait now; it has to look for itself why."""
+        """End a strand's wait now; the strand must check the reason itself."""
         self._wake(strand, self._now)
 
     def current(self) -> Strand:
-        """What is running just now."""
+        """The running strand."""
         if self._current is None:
-            # As what ends a process that was killed: nothing that it still wants to do may have an effect.
+            # Behaves like the exception that ends a killed process: its further actions must have no effect.
             raise RuntimeError("nothing runs in virtual time just now")
         return self._current
 
     def process(self) -> Strand:
-        """The process that is running just now."""
+        """The running process."""
         strand = self.current()
         while strand.parent is not None:
             strand = strand.parent
         return strand
 
     def author(self) -> Strand:
-        """The process whose call is being made just now, perhaps long after it has given that up."""
+        """The process whose call is being made, possibly long after it gave the call up."""
         process = self.process()
         return process.on_behalf_of or process
 
     def kill(self, strand: Strand) -> None:
-        """End a process, wherever it is and whatever it has started, as a crash would; does not return to it."""
+        """End a process and everything it started, like a crash; does not return to it."""
         self._dying += family_of(strand)
         if self._current is None:
             self._bury()
@@ -158,15 +158,15 @@ class VirtualTime:
             self._hub.switch()
 
     def raise_outside(self, error: BaseException) -> None:
-        """Raise something where time is let pass, as soon as whatever runs just now waits or ends."""
+        """Raise an exception in the code that lets time pass, once the running strand waits or ends."""
         self._raised = error
 
     def freeze(self, strand: Strand, until: Millis) -> None:
-        """Let nothing of a process go on before `until`, as if its machine stood still; then it goes on as it was."""
+        """Freeze a process until `until`, as if its machine were suspended; then it continues unchanged."""
         self._frozen[strand] = until
 
     def is_frozen(self, strand: Strand) -> bool:
-        """Whether a process stands still."""
+        """Whether a process is frozen."""
         return self._frozen.get(strand, 0) > self._now
 
     def _frozen_until(self, strand: Strand) -> Millis:
@@ -185,7 +185,7 @@ class VirtualTime:
                 strand.green.throw(GreenletExit)
 
     def close(self) -> None:
-        """End all that still waits: the garbage collector cannot see into a greenlet, and would keep all it holds."""
+        """End all waiting strands, because the garbage collector cannot see into greenlets and would leak them."""
         for strand in list(self._alive):
             self._dying.append(strand)
             with suppress(Exception):
@@ -193,12 +193,12 @@ class VirtualTime:
         self._events.clear()
 
     def run_until(self, end: Millis) -> None:
-        """Let everything happen that happens before `end`."""
+        """Run all events before `end`."""
         self.run_while(_always, end)
         self._now = max(self._now, end)
 
     def run_while(self, goes_on: Callable[[], object], end: Millis) -> bool:
-        """Let one thing happen after the other until something is no longer so; says whether that was before `end`."""
+        """Run events until a condition no longer holds; returns whether that was before `end`."""
         before, _RUNNING.time = _RUNNING.time, self
         try:
             return self._run_events(goes_on, end)
@@ -254,17 +254,17 @@ class SeededRandom:
         self._nonces = count()
 
     def bits(self, number: int) -> int:
-        """A number of so many random bits."""
+        """A number with the given number of random bits."""
         return self._source.getrandbits(number)
 
     def below(self, bound: int) -> int:
-        """A whole number from 0, less than `bound`."""
+        """An integer in [0, bound)."""
         return self._source.randrange(bound)
 
     def fraction(self) -> float:
-        """A number from 0, less than 1."""
+        """A number in [0, 1)."""
         return self._source.random()
 
     def nonce(self) -> str:
-        """A text that is not drawn again."""
+        """A unique text."""
         return f"nonce-{next(self._nonces)}"

@@ -1,7 +1,7 @@
 """Build the Lambda layers, without Docker.
 
-Every layer lies in a folder named after the hash of what went into it, so that a second call finds it there and a
-deployment never carries a stale one. The network is needed only when a dependency changed.
+Each layer is built in a folder named after the hash of its inputs, so that a repeated build reuses it and a deployment
+never contains a stale layer. The network is needed only when a dependency has changed.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
 SETTINGS_MODULE = "duetime_settings"
-"""Import name of the module that holds variables which are too large for Lambda."""
+"""Import name of the module with variables that are too large for Lambda's environment."""
 OUTPUT = Path("build", "layers")
 """Where layers are built, in the folder of the project."""
 STALE_AFTER_SECONDS = 3600
-"""Older builds are removed after this long: another process may still be reading one."""
+"""Seconds until older builds are removed, because another process may still read one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +49,15 @@ class Layers:
     duetime: Layer
     handlers: Layer
     types: Layer | None = None
-    """The list of the types that have a handler; none if the package of handlers is not to be imported here."""
+    """The task types with a handler; empty if the handlers' package must not be imported here."""
 
 
 def build(target: Target, handlers: Path, *, importing: bool = True) -> Layers:
-    """Build what is not built yet.
+    """Build the missing layers.
 
     Args:
-        target: what the layers must fit.
-        handlers: the user's package, beside its `requirements.txt`.
+        target: the platform of the layers.
+        handlers: the user's package, next to its `requirements.txt`.
         importing: whether to import it.
 
     Raises:
@@ -85,7 +85,7 @@ def duetime_layer(target: Target) -> Layer:
 
 
 def handlers_layer(target: Target, package: Path) -> Layer:
-    """The user's package, and what the `requirements.txt` beside it lists."""
+    """The user's package, and the requirements of the `requirements.txt` next to it."""
     listed = package.parent / "requirements.txt"
     text = listed.read_text() if listed.exists() else ""
     needed = any(line.strip() and not line.lstrip().startswith("#") for line in text.splitlines())
@@ -100,7 +100,7 @@ def handlers_layer(target: Target, package: Path) -> Layer:
 
 
 def types_layer(target: Target, package: Path) -> Layer:
-    """The list of the types that the user's package handles: it is imported for that, as it is for this machine.
+    """The layer with the list of task types that the user's package handles; the package is imported to find them.
 
     Raises:
         HandlersUnimportable: it cannot be imported.
@@ -138,7 +138,7 @@ def types_of(layer: Layer) -> tuple[str, ...]:
 
 
 def _layer(name: str, target: Target, inputs: str, fill: Callable[[Path], None]) -> Layer:
-    """Find the layer that was built from these inputs, or build it in a folder aside and move it into place."""
+    """Find the layer built from these inputs, or build it in a temporary folder and move it into place."""
     fingerprint = _digest(inputs, target.tag, *(path.read_text() for path in _builders()))
     final = project_folder() / OUTPUT / target.tag / f"{name}-{fingerprint[:16]}"
     if not final.exists():
@@ -157,7 +157,7 @@ def _move(built: Path, final: Path) -> None:
     try:
         built.rename(final)
     except OSError:
-        # Another process built the same inputs meanwhile: its folder is as good as ours.
+        # Another process built the same inputs in the meantime; its result is identical.
         if not final.exists():
             raise
 
@@ -174,7 +174,7 @@ def _copy(package: Path, packages: Path) -> None:
 
 
 def _builders() -> Iterable[Path]:
-    """The files whose change may change what is built from the same inputs."""
+    """The source files of the build, whose change may change the result for the same inputs."""
     return sorted(path for path in Path(__file__).parent.iterdir() if path.suffix in {".py", ".mjs"})
 
 

@@ -1,7 +1,7 @@
-"""Bytecode for a layer, written by the very Python that will read it.
+"""Bytecode for a layer, written by the Python version that will read it.
 
-A layer without `.pyc` imports at half the speed or less, because `/opt` is read-only and every start compiles again.
-Assets lose their modification times on the way to Lambda, so the files are marked `unchecked-hash`: Python then
+A layer without `.pyc` files imports at half the speed or less, because `/opt` is read-only and every start compiles
+again. Assets lose their modification times on the way to Lambda, so the files are marked `unchecked-hash`: Python then
 loads them without comparing anything. Only an interpreter of the same feature version can write them.
 """
 
@@ -21,9 +21,10 @@ from duetime_cdk.source_folders import node_package
 
 COMPILE_IN_WASM = Path(__file__).with_name("compile.mjs")
 MOUNT_POINT = "/opt"
-"""Where Lambda unpacks layers: tracebacks name the files there."""
+"""Where Lambda unpacks layers; tracebacks show these paths."""
 FEW = 50
-"""So many modules are compiled in this process: to start another one takes longer. A saved handler waits for that."""
+"""Up to this many modules are compiled in this process, because starting another one would delay the reload of a saved
+handler."""
 _LINES = 15
 
 
@@ -61,7 +62,7 @@ def write_bytecode(root: Path, python: str) -> None:
         command += ["-s", str(root), "-p", MOUNT_POINT, str(root)]
     else:
         command = _wasm_command(root, python)
-    # The command is made of our own constants and paths; nothing in it comes from outside.
+    # The command consists of our own constants and paths; nothing in it is external input.
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode:
         raise SourceUncompilable(python, done.stdout + done.stderr)
@@ -82,7 +83,7 @@ def _interpreter(python: str) -> str | None:
     if python == RUNNING_PYTHON:
         return sys.executable
     found = shutil.which(f"python{python}")
-    # A version manager's shim may be found and yet have no such version to run.
+    # A version manager's shim may exist without having this version installed.
     works = found and subprocess.run([found, "-c", ""], check=False, capture_output=True).returncode == 0  # noqa: S603 (a path found by which)
     return found if works else None
 

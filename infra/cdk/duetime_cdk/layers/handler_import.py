@@ -1,7 +1,7 @@
-"""Importing the user's package of handlers when it is built: what cannot be imported must not be deployed.
+"""Imports the user's handlers at build time, so that a package that cannot be imported is not deployed.
 
-The import also tells which task types have a handler. The API refuses others by that list, without importing the
-package itself.
+The import also lists the task types that have a handler. The API rejects other types by that list, without importing
+the package itself.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MODULE = "duetime_handler_types"
-"""Import name of the module that lists the types, and of nothing else."""
+"""Import name of the module that lists the types."""
 _IMPORT = """
 import importlib, json, pathlib, sys
 importlib.import_module(sys.argv[1])
@@ -29,7 +29,7 @@ from duetime.handlers import REGISTRY
 pathlib.Path(sys.argv[2]).write_text(json.dumps(sorted(REGISTRY)))
 """
 _REGION = "us-east-1"
-"""For clients of AWS that a package makes while it is imported; Lambda names the function's own region."""
+"""Region for AWS clients that a package creates during the import; in Lambda the function's region is set."""
 _LINES = 15
 _FRAME = "  File "
 _MACHINERY = ("<frozen importlib", "<string>", "/importlib/__init__.py")
@@ -49,7 +49,7 @@ _VERSION = ".".join(map(str, sys.version_info[:3]))
 
 
 def _without_machinery(lines: Sequence[str]) -> list[str]:
-    """The lines of a traceback without those of the import machinery, which nobody can change."""
+    """The lines of a traceback without those of the import machinery."""
     found = []
     is_own = True
     for line in lines:
@@ -61,10 +61,10 @@ def _without_machinery(lines: Sequence[str]) -> list[str]:
 
 
 def reject_invalid_syntax(package: Path) -> None:
-    """Read all modules of a package as Python does, without running them.
+    """Parse all modules of a package without running them.
 
     Raises:
-        HandlersUnimportable: one is not Python; the error names its line.
+        HandlersUnimportable: a module is not valid Python; the error names the line.
     """
     for path in sorted(package.rglob("*.py")):
         try:
@@ -74,15 +74,15 @@ def reject_invalid_syntax(package: Path) -> None:
 
 
 def handler_types(package: str, folders: Sequence[Path], source: Path | None = None) -> tuple[str, ...]:
-    """Import a package in a process of its own; the task types that it registers handlers for.
+    """Import a package in a separate process, and return the task types that have a handler.
 
     Args:
         package: its import name.
-        folders: where it, what it needs and duetime are imported from, besides this environment.
-        source: the folder from which the first of these was copied, which an error names instead.
+        folders: import path of the package, its requirements and duetime, in addition to this environment.
+        source: the original of the first folder, shown in errors instead.
 
     Raises:
-        HandlersUnimportable: it raises an error.
+        HandlersUnimportable: the import raises an error.
     """
     with tempfile.TemporaryDirectory() as aside:
         answer = Path(aside) / "types.json"
@@ -98,6 +98,6 @@ def handler_types(package: str, folders: Sequence[Path], source: Path | None = N
 
 
 def module_text(types: Sequence[str]) -> str:
-    """The module that lists the types."""
+    """The source of the module that lists the types."""
     docstring = '"""The task types that have a handler, written when the layers were built."""'
     return f"{docstring}\n\nTYPES = {tuple(types)!r}\n"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class RequirementsUninstallable(NotDeployable):
-    """What a layer needs cannot be installed: it does not exist, contradicts a pin, or has no wheel for the target."""
+    """A layer's requirement cannot be installed: it does not exist, contradicts a pin, or lacks a suitable wheel."""
 
     def __init__(self, output: str) -> None:
         told = "\n".join(f"  {line}" for line in output.strip().splitlines())
@@ -31,9 +31,9 @@ def install(requirements: Sequence[str], constraints: Path, target: Target, into
     """Install `requirements`, at the versions that `constraints` pins, into the folder `into`.
 
     Args:
-        requirements: what uv takes after `pip install`: requirements, or `--requirements` and a file of them.
+        requirements: arguments of `uv pip install`: requirements, or `--requirements` and a file.
         constraints: the file that pins every version.
-        target: what the wheels must fit.
+        target: the platform of the wheels.
         into: the folder that becomes importable.
 
     Raises:
@@ -43,7 +43,7 @@ def install(requirements: Sequence[str], constraints: Path, target: Target, into
     command += ["--target", str(into), "--constraints", str(constraints), "--only-binary", ":all:"]
     if target.wheels:
         command += ["--python-platform", target.wheels, "--python-version", target.python]
-    # uv by the path its own package names; the requirements are those of this checkout's files.
+    # uv's path comes from its own package; the requirements come from this checkout's files.
     done = subprocess.run([*command, *requirements], capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode:
         raise RequirementsUninstallable(done.stderr)
@@ -52,14 +52,14 @@ def install(requirements: Sequence[str], constraints: Path, target: Target, into
 
 
 def drop_unused_data(packages: Path) -> None:
-    """Remove what no function reads: models of AWS services that are never called, examples, tests."""
-    # The models of all other services would double its size. A layer of handlers that lists `boto3` in its requirements
-    # brings the whole of it, at the same version.
+    """Remove data that no function reads: models of unused AWS services, examples, tests."""
+    # The models of all other services would double the layer's size. A handlers layer with `boto3` in its requirements
+    # contains all models, at the same version.
     for sdk in ("botocore", "boto3"):
         for model in (packages / sdk / "data").iterdir():
-            # Files at the top are read for every client: endpoints, partitions, retries, defaults.
+            # Top-level files are read for every client: endpoints, partitions, retries, defaults.
             if model.is_dir() and model.name not in AWS_SERVICES:
                 shutil.rmtree(model)
     shutil.rmtree(packages / "boto3" / "examples")
-    # Its tests are larger than all the rest of it.
+    # Its tests are larger than the rest of the package.
     shutil.rmtree(packages / "icalendar" / "tests", ignore_errors=True)

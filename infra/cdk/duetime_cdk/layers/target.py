@@ -1,4 +1,4 @@
-"""What a layer is built for: a version of Python and a platform."""
+"""The target of a layer: a Python version and a platform."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Target:
     architecture: Architecture
     """The processor, as Lambda names it."""
     wheels: str | None
-    """uv's name of the platform to take wheels for; None for the machine that builds."""
+    """uv's name of the wheels' platform; `None` for the building machine."""
 
     @classmethod
     def of_lambda(cls, python: str, architecture: Architecture) -> Self:
-        """Lambda's own Amazon Linux 2023: glibc 2.34, so wheels for 2.28 and older fit."""
+        """Lambda's Amazon Linux 2023 with glibc 2.34, so wheels for 2.28 and older are compatible."""
         machine = "aarch64" if architecture == "arm64" else "x86_64"
         return cls(python, architecture, wheels=f"{machine}-manylinux_2_28")
 
@@ -36,7 +36,7 @@ class Target:
 
     @property
     def tag(self) -> str:
-        """Name of the folder that layers for this target lie in."""
+        """Folder name for layers of this target."""
         return f"python{self.python}-{self.wheels or f'{sys.platform}-{self.architecture}'}"
 
 
