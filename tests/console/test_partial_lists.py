@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.console.conftest import PATIENCE_MS
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from playwright.sync_api import Page, Route
 
     from tests.console.conftest import Console
@@ -23,14 +20,6 @@ pytestmark = pytest.mark.slow
 CROWD = 1_600
 """More tasks than one page covers."""
 SOON, LATER = 2 * MINUTE // SECOND, 2 * HOUR // SECOND
-
-
-@pytest.fixture(autouse=True)
-def patience() -> Iterator[None]:
-    """Some requests of these pages look at a thousand tasks each."""
-    expect.set_options(timeout=2 * PATIENCE_MS)
-    yield
-    expect.set_options(timeout=5_000)
 
 
 def crowd(world: World, number: int = CROWD, **body: Any) -> None:  # noqa: ANN401 - any JSON
