@@ -51,7 +51,6 @@ def test_what_a_page_shows_works(runner: PageRunner, page: Path) -> None:
 @pytest.mark.parametrize("page", SLOW)
 def test_what_a_slow_page_shows_works(runner: PageRunner, page: str) -> None:
     """The same, of pages that take longer."""
-    runner.patience = 300
     runner.run((ROOT / page).read_text(encoding="utf-8"))
 
 

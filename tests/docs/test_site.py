@@ -129,7 +129,7 @@ def test_every_diagram_is_drawn(browser: Browser) -> None:
         opened.goto((build.SITE / page.name).with_suffix(".html").as_uri())
         expected = page.source.read_text(encoding="utf-8").count("```mermaid")
         opened.wait_for_function(
-            f"document.querySelectorAll('.mermaid:not(pre)').length === {expected}", timeout=15_000
+            f"document.querySelectorAll('.mermaid:not(pre)').length === {expected}", timeout=60_000
         )
         assert [url for url in requested if not url.startswith(("file:", "data:", "blob:"))] == []
         # The drawing is in a closed shadow root: its height tells whether there is one.
