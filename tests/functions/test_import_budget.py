@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import grimp
 import pytest
 
+import duetime
 from duetime_cdk.environments import FunctionName
 
 BUDGET = {
@@ -62,3 +65,16 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
         if graph.chain_exists(importer=imported, imported=module)
     ]
     assert cycles == []
+
+
+def test_no_import_is_late_in_vain() -> None:
+    """A module that is imported with its importer is not imported again within a function, as if that saved time."""
+    core = Path(duetime.__path__[0])
+    late: list[str] = []
+    for path in core.rglob("*.py"):
+        tree = ast.parse(path.read_text())
+        at_start = {node.module for node in tree.body if isinstance(node, ast.ImportFrom)}
+        functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+        within = {node.module for each in functions for node in ast.walk(each) if isinstance(node, ast.ImportFrom)}
+        late += [f"{path.relative_to(core)}: {module}" for module in sorted(filter(None, within & at_start))]
+    assert late == []

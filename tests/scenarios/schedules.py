@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
-from duetime.domain.tasks.attempt_results import SKIPPED
+from duetime.domain.tasks.attempt_records import SKIPPED
 from tests.scenarios.scenario import MINUTE, PLAIN, SECOND
 from tests.scenarios.tasks import Tasks
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.contract.http.timestamps import instant_of
-from duetime.domain.tasks.attempt_results import SKIPPED
+from duetime.domain.tasks.attempt_records import SKIPPED
 from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.times import DAY, to_iso
 from duetime.environment_variables import Variable

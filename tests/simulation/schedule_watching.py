@@ -12,7 +12,7 @@ from duetime.adapters.dynamodb.task_items import ATTRIBUTES, task_of
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.occurrences import count_between, judged, may_mean
 from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.tasks.attempt_results import SKIPPED
+from duetime.domain.tasks.attempt_records import SKIPPED
 from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.states import TERMINAL
 from duetime.domain.times import MINUTE, Millis, to_iso

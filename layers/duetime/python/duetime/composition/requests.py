@@ -199,7 +199,7 @@ class PullServices(Part):
     @cached_property
     def _pull_locks(self) -> PullLocks:
         from duetime.composition.locks import LockServices
-        from duetime.composition.worker import StartGateServices
+        from duetime.composition.start_gates import StartGateServices
         from duetime.services.pull.claims import PullLocks
 
         return PullLocks(self.part(LockServices).manager, self.part(StartGateServices).gates)

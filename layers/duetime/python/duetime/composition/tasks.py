@@ -14,7 +14,7 @@ from duetime.composition.root import Part
 from duetime.services.long_poll_limit import LongPolls
 from duetime.services.tasks.attempt_reports import AttemptReports
 from duetime.services.tasks.control import TaskControl, TaskReopener
-from duetime.services.tasks.create import TaskCreator
+from duetime.services.tasks.create import BatchCreator, KeyConflicts, TaskCreator
 from duetime.services.tasks.creation_rules import CreationRules
 from duetime.services.tasks.erase import TaskEraser
 from duetime.services.tasks.read import ArchiveAge, OutcomeWaiter, TaskReader
@@ -22,7 +22,6 @@ from duetime.services.tasks.update import TaskUpdater
 
 if TYPE_CHECKING:
     from duetime.services.tasks.approvals import Approvals
-    from duetime.services.tasks.create import BatchCreator, KeyConflicts
 
 
 class TaskServices(Part):
@@ -44,13 +43,9 @@ class TaskServices(Part):
     @cached_property
     def batch_creator(self) -> BatchCreator:
         """Creates many tasks."""
-        from duetime.services.tasks.create import BatchCreator
-
         return BatchCreator(self.creator)
 
     def _key_conflicts(self) -> KeyConflicts:
-        from duetime.services.tasks.create import KeyConflicts
-
         return KeyConflicts(self.updater, self.part(CoreServices).stores.keys, self.runtime)
 
     @cached_property

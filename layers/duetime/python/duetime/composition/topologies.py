@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from duetime.adapters.step_functions import StepFunctionsStateMachine
 from duetime.composition.core import BulkServices, CoreServices
@@ -12,7 +11,7 @@ from duetime.composition.outcomes import OutcomeServices
 from duetime.composition.root import Part
 from duetime.composition.tasks import TaskServices
 from duetime.domain.topologies.graph import outline_of
-from duetime.services.topologies.deletion import Retention
+from duetime.services.topologies.deletion import NodeEraser, Retention, TopologyEraser
 from duetime.services.topologies.node_finished import Joins, NodeFinished
 from duetime.services.topologies.node_requests import NodeRequests
 from duetime.services.topologies.node_tasks import NodeInputs, NodeTasks
@@ -21,9 +20,6 @@ from duetime.services.topologies.reconciler import TopologyReconciler
 from duetime.services.topologies.repository import TopologyRepository
 from duetime.services.topologies.service import TopologyService
 from duetime.services.topologies.state_machine_steps import StateMachineSteps, TopologyWatchdog
-
-if TYPE_CHECKING:
-    from duetime.services.topologies.deletion import NodeEraser, TopologyEraser
 
 
 class TopologyServices(Part):
@@ -67,16 +63,12 @@ class TopologyServices(Part):
     @cached_property
     def eraser(self) -> TopologyEraser:
         """Erases tasks, including topologies with their nodes."""
-        from duetime.services.topologies.deletion import TopologyEraser
-
         stores, operations = self.part(CoreServices).stores, self.part(BulkServices).operations
         return TopologyEraser(self.part(TaskServices).eraser, self.node_eraser, stores, self.runtime, operations)
 
     @cached_property
     def node_eraser(self) -> NodeEraser:
         """Erases the nodes of erased topologies."""
-        from duetime.services.topologies.deletion import NodeEraser
-
         stores, task_eraser = self.part(CoreServices).stores, self.part(TaskServices).eraser
         return NodeEraser(self.outlines, task_eraser, stores, self.runtime, self.settings.retention_ms)
 

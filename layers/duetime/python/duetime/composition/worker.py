@@ -11,7 +11,7 @@ from duetime.adapters.targets.aws_resource_clients import Resources
 from duetime.adapters.targets.aws_target import AwsRunner
 from duetime.adapters.targets.callbacks import HttpCallbacks
 from duetime.adapters.targets.http_target import HttpRunner
-from duetime.adapters.targets.python_handlers import HandlerRunner, HandlersPackage
+from duetime.adapters.targets.python_handlers import HandlerRunner
 from duetime.adapters.targets.topology_target import TopologyRunner
 from duetime.canary_task import BUILT_IN
 from duetime.composition.core import CoreServices
@@ -22,6 +22,7 @@ from duetime.composition.http_calls import HttpServices
 from duetime.composition.locks import LockServices, SwitchServices
 from duetime.composition.outcomes import OutcomeServices
 from duetime.composition.root import Part
+from duetime.composition.start_gates import StartGateServices
 from duetime.domain.tasks.notices import ConsolePages
 from duetime.handlers import REGISTRY
 from duetime.services.outcomes.completion_steps import (
@@ -33,8 +34,7 @@ from duetime.services.outcomes.completion_steps import (
 )
 from duetime.services.outcomes.outcome import RollbackWriter
 from duetime.services.outcomes.traceback_recorder import TracebackRecorder
-from duetime.services.start_gates import ApprovalGate, StartGates
-from duetime.services.worker.attempt import AttemptPhases, AttemptRunner, HandlerAvailability
+from duetime.services.worker.attempt import AttemptPhases, AttemptRunner
 from duetime.services.worker.attempt_lease import AttemptLease, AttemptLocks
 from duetime.services.worker.batch import BatchWorker
 from duetime.services.worker.circuit_breaker import CircuitBreakers
@@ -178,23 +178,3 @@ class TargetServices(Part):
     def circuit_breakers(self) -> CircuitBreakers:
         """Calls targets, with a circuit breaker for each HTTP host."""
         return CircuitBreakers(self.targets, self.part(CoreServices).stores.circuit_breakers, self.runtime)
-
-
-class StartGateServices(Part):
-    """Gates that keep tasks from starting: an operator, a broken handler, or a schedule."""
-
-    @cached_property
-    def gates(self) -> StartGates:
-        """All gates, in order."""
-        of_all = (self.part(SwitchServices).gate, self.handler_availability, ApprovalGate(self.runtime.clock))
-        return StartGates(of_all, of_occurrences=overlap_control(self))
-
-    @cached_property
-    def handler_availability(self) -> HandlerAvailability:
-        """Decides whether the handlers of tasks can be called."""
-        return HandlerAvailability(self.handlers_package, self.runtime)
-
-    @cached_property
-    def handlers_package(self) -> HandlersPackage:
-        """The user's package of handlers."""
-        return HandlersPackage(self.settings.handlers, self.runtime.clock)

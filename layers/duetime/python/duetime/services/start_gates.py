@@ -6,9 +6,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import RecordUnreadable, Unavailable
-from duetime.domain.operating_parameters import LONGEST_STOP, SHORTEST_STOP, SWITCHES_LIFE, SWITCHES_TRUST
+from duetime.domain.operating_parameters import (
+    HANDLERS_RETRY,
+    LONGEST_STOP,
+    SHORTEST_STOP,
+    SWITCHES_LIFE,
+    SWITCHES_TRUST,
+)
 from duetime.domain.tasks.attempt_results import Postponed
-from duetime.domain.tasks.targets import ApprovalTarget
+from duetime.domain.tasks.targets import ApprovalTarget, HandlerTarget
 
 if TYPE_CHECKING:
     from duetime.domain.locks import LockClaim
@@ -20,6 +26,7 @@ if TYPE_CHECKING:
     from duetime.ports.attempts import StartGate
     from duetime.ports.runtime import Clock, Runtime
     from duetime.ports.stores import SwitchStore
+    from duetime.ports.targets import HandlerPackage
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +43,22 @@ class ApprovalGate:
         from duetime.domain.tasks.approvals import waiting_time  # noqa: PLC0415 - see the line above
 
         return waiting_time(task, self.clock.now())
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerAvailability:
+    """Decides which tasks cannot begin because the package of handlers is broken."""
+
+    package: HandlerPackage
+    runtime: Runtime
+
+    def held(self, task: Task) -> Postponed | None:
+        """Whether a just-claimed task must wait for its handler; waiting costs no attempt."""
+        if not isinstance(task.target, HandlerTarget) or (why := self.package.why_broken()) is None:
+            return None
+        self.runtime.telemetry.count("handlers_unavailable")
+        self.runtime.telemetry.note("the package of handlers cannot be imported", error=why, task=task.id.text)
+        return Postponed(self.runtime.now() + HANDLERS_RETRY, f"HandlersUnavailable: {why}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
 from duetime.adapters.dynamodb.attribute_values import text
-from duetime.adapters.dynamodb.batches import read_items
+from duetime.adapters.dynamodb.batches import insert_items, read_items
 from duetime.adapters.dynamodb.owner_index import sort_keys
 from duetime.adapters.dynamodb.task_items import (
     ATTRIBUTES,
@@ -113,8 +113,6 @@ class DynamoTaskStore:
 
     def insert(self, tasks: Sequence[Task]) -> Insertions:
         """Write new records with few requests, each unless its id exists."""
-        from duetime.adapters.dynamodb.batches import insert_items  # noqa: PLC0415 - few functions need it
-
         tasks = list({task.id: task for task in tasks}.values())
         places = insert_items(self._client, self._table, [item_of(task) for task in tasks], self._executor)
         return Insertions(*([tasks[place] for place in sorted(each)] for each in places))

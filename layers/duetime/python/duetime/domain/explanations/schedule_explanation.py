@@ -23,7 +23,6 @@ from duetime.domain.schedules.occurrences import (
 )
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_history import TIMING_FIELDS, ScheduleAction
-from duetime.domain.tasks.attempt_results import SKIPPED
 from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.times import HOUR, MINUTE, SECOND, from_datetime, to_iso
 
@@ -169,7 +168,7 @@ def _chosen(tasks: Sequence[Task], at: Millis) -> Task | None:
 
 def _has_a_say(task: Task) -> bool:
     """Whether a task was not dropped because of its schedule."""
-    return task.error is None or task.error.type != SKIPPED
+    return not task.was_dropped
 
 
 def _stands_for(task: Task) -> Millis:

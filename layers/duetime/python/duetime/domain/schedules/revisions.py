@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_REVISION_ENDS
-from duetime.domain.tasks.attempt_results import SKIPPED
 from duetime.domain.tasks.states import LEASED, State
 from duetime.domain.times import SECOND
 
@@ -100,7 +99,7 @@ def is_stopped(task: Task) -> bool:
         return True
     if task.state is State.CANCELLED:
         # Occurrences that the schedule itself dropped may run now.
-        return task.error is None or task.error.type != SKIPPED
+        return not task.was_dropped
     return bool(task.attempt_history)
 
 

@@ -30,6 +30,8 @@ class TaskError:
         object.__setattr__(self, "message", writable(self.message))
 
 
+SKIPPED = "Skipped"
+"""Error type of a skipped task."""
 EXPIRED = "Expired"
 """Error type of an expired task: its first attempt did not start in time."""
 RETRY_DURATION_EXPIRED = "RetryDurationExpired"

@@ -145,8 +145,6 @@ class Expired:
     kind: str = EXPIRED
 
 
-SKIPPED = "Skipped"
-"""Error type of a skipped task."""
 Ending = Succeeded | Failed | Deferred | Yielded | Stopped | Postponed | Skipped | Expired
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.json_values import writable
 from duetime.domain.limits import ATTEMPTS_INLINE, MAX_PROGRESS_MESSAGE_LENGTH
 from duetime.domain.tasks.action_history import NO_ACTIONS, Action
-from duetime.domain.tasks.attempt_records import EXPIRED
+from duetime.domain.tasks.attempt_records import EXPIRED, SKIPPED
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.tasks.targets import HandlerTarget, Target, TopologyTarget, definition_of, pull_queue_of
 from duetime.domain.tasks.task_options import TaskOptions
@@ -179,6 +179,11 @@ class Task(TaskOptions):
         """Whether it has failed because its first attempt did not start in time."""
         is_so = self.state is State.FAILED and self.started_at is None
         return is_so and self.error is not None and self.error.type == EXPIRED
+
+    @property
+    def was_dropped(self) -> bool:
+        """Whether its schedule dropped it before its target was called; its user did not ask for that."""
+        return self.error is not None and self.error.type == SKIPPED
 
     @property
     def schedule_run(self) -> ScheduleRef | None:

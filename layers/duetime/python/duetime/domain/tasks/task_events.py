@@ -8,8 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.action_history import ActorType, Attribution
-from duetime.domain.tasks.attempt_records import AttemptOutcome
-from duetime.domain.tasks.attempt_results import SKIPPED
+from duetime.domain.tasks.attempt_records import SKIPPED, AttemptOutcome
 from duetime.domain.tasks.states import LEASED, State
 
 if TYPE_CHECKING:

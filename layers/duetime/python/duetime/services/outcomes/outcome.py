@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from duetime.domain.conditional_writes import Applied, Guard, Write, WriteResult
 from duetime.domain.limits import ATTEMPTS_INLINE, MAX_CHECKPOINT_BYTES, MAX_RESULT_BYTES, MAX_WAIT_REASON_LENGTH
 from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN
-from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
+from duetime.domain.tasks.attempt_records import SKIPPED, AttemptOutcome, AttemptRecord
 from duetime.domain.tasks.attempt_results import (
-    SKIPPED,
     Deferred,
     Ending,
     Expired,

@@ -45,7 +45,7 @@ from duetime.domain.schedules.time_zones import tzdata_version
 from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.states import LEASED
 from duetime.domain.times import DAY, MINUTE, to_iso
-from duetime.services.schedules.known_runs import MOST_IN_PASS, is_due, latest_run
+from duetime.services.schedules.known_runs import MOST_IN_PASS, is_due, known_runs, latest_run
 from duetime.services.schedules.occurrence_tasks import Due
 
 if TYPE_CHECKING:
@@ -317,9 +317,6 @@ class ExpansionPlanner:
 
     def _known_runs(self, current: ExpansionPass, schedule: Schedule, run: BackfillRun, horizon: Millis) -> KnownRuns:
         """Occurrences of a backfill that already have a run, including those placed by this pass for another one."""
-        # Seldom needed, so not imported at start.
-        from duetime.services.schedules.known_runs import known_runs  # noqa: PLC0415 - see the line above
-
         found = known_runs(self.stores.tasks, current.before, schedule, run, horizon)
         placed = {each.occurrence.nominal for each in current.due if each.cause is Cause.BACKFILL}
         return replace(found, instants=found.instants | placed)

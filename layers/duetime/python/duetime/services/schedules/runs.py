@@ -26,7 +26,6 @@ from duetime.domain.schedules.runs import (
     runs_remarked,
 )
 from duetime.domain.schedules.schedule_history import ScheduleAction
-from duetime.domain.tasks.attempt_results import SKIPPED
 from duetime.domain.tasks.filters import TaskFilter
 from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.times import LAST_INSTANT, SECOND
@@ -300,7 +299,7 @@ def _is_at(task: Task, first: Millis, end: Millis) -> bool:
 def _has_run(task: Task, nominal: Millis) -> bool:
     """Whether a task has run for that time; a skipped one may have an attempt whose worker crashed."""
     is_of_it = task.schedule_ref is not None and task.schedule_ref.nominal == nominal
-    return is_of_it and bool(task.attempt_history) and (task.error is None or task.error.type != SKIPPED)
+    return is_of_it and bool(task.attempt_history) and not task.was_dropped
 
 
 def _longest_delay(stored: StoredSchedule) -> Millis:

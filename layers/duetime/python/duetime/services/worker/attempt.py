@@ -21,7 +21,6 @@ from duetime.domain.errors import RecordUnreadable, Unavailable
 from duetime.domain.operating_parameters import (
     CLAIM_LEAD,
     FUNCTION_END_MARGIN,
-    HANDLERS_RETRY,
     LEASE_RETURN_MARGIN,
     MAX_DELAY,
     MAX_HOLD,
@@ -42,7 +41,7 @@ from duetime.domain.tasks.aws_jobs import is_job
 from duetime.domain.tasks.expiry import expired, lock_wait
 from duetime.domain.tasks.notices import time_to_tell
 from duetime.domain.tasks.states import Move, State
-from duetime.domain.tasks.targets import HandlerTarget, Phase, outlives_workers
+from duetime.domain.tasks.targets import Phase, outlives_workers
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.tasks.task_options import LockScope
 from duetime.domain.times import SECOND, Millis
@@ -59,10 +58,10 @@ if TYPE_CHECKING:
     from duetime.ports.attempts import JobChecker, StartGate, TopologyChecker
     from duetime.ports.runtime import OpenSpan, Runtime
     from duetime.ports.stores import Stores
-    from duetime.ports.targets import HandlerPackage
     from duetime.services.outcomes.completion_steps import InlineCompletion, LateNotices
     from duetime.services.outcomes.outcome import OutcomeWriter, RollbackWriter
     from duetime.services.outcomes.traceback_recorder import TracebackRecorder
+    from duetime.services.start_gates import HandlerAvailability
     from duetime.services.worker.attempt_lease import AttemptLease, AttemptLocks, DeliveryState, Watch
     from duetime.services.worker.target_caller import TargetCaller
 
@@ -422,19 +421,3 @@ def _requested(task: Task) -> Ending | None:
             return Yielded(None)
         case None:
             return None
-
-
-@dataclass(frozen=True, slots=True)
-class HandlerAvailability:
-    """Decides which tasks cannot begin because the package of handlers is broken."""
-
-    package: HandlerPackage
-    runtime: Runtime
-
-    def held(self, task: Task) -> Postponed | None:
-        """Whether a just-claimed task must wait for its handler; waiting costs no attempt."""
-        if not isinstance(task.target, HandlerTarget) or (why := self.package.why_broken()) is None:
-            return None
-        self.runtime.telemetry.count("handlers_unavailable")
-        self.runtime.telemetry.note("the package of handlers cannot be imported", error=why, task=task.id.text)
-        return Postponed(self.runtime.now() + HANDLERS_RETRY, f"HandlersUnavailable: {why}")
