@@ -88,6 +88,10 @@ SUMMARY_COUNTS = Rule(
     "the last moment at which a process that knows of no later generation may count in, or read, this one",
     "test_the_counts_of_an_ended_generation_expire_once_nobody_uses_them",
 )
+TASK_LIST = Rule(
+    "as long as the record of the task that it names; a task that ends late is listed anew",
+    "test_a_place_in_a_list_is_kept_for_longer_than_the_record",
+)
 WATCH_TICKET = Rule("the time for which it can be used", "test_a_ticket_is_kept_for_as_long_as_it_can_be_used")
 WATCH_CONNECTION = Rule(
     "the longest time for which the gateway keeps a connection open",
@@ -116,6 +120,8 @@ WRITERS: dict[str, Rule] = {
     "adapters/dynamodb/summary.py:DynamoSummaryStore._remembering": SUMMARY_STEPS,
     "adapters/dynamodb/summary.py:DynamoSummaryStore.expire_counts": SUMMARY_COUNTS,
     "adapters/dynamodb/summary_recount.py:DynamoSummaryRecounts.add_older": SUMMARY_RECOUNT,
+    "adapters/dynamodb/task_lists.py:DynamoTaskLists._block_item": TASK_LIST,
+    "adapters/dynamodb/task_lists.py:DynamoTaskLists._entry_item": TASK_LIST,
     "adapters/dynamodb/topology_run_state.py:DynamoTopologyStore._addition": TOPOLOGY,
     "adapters/dynamodb/topology_run_state.py:DynamoTopologyStore.add_report": TOPOLOGY,
     "adapters/dynamodb/topology_run_state.py:DynamoTopologyStore.put_token": TOPOLOGY,
@@ -131,6 +137,9 @@ DECIDERS: dict[str, Rule] = {
     "domain/bulk/operation.py:BulkOperation.expires_at": BULK,
     "domain/locks.py:Lock.expires_at": LOCK,
     "domain/locks.py:Lock.renewal_expires_at": LOCK,
+    "domain/tasks/task_lists.py:Block.expires_at": TASK_LIST,
+    "domain/tasks/task_lists.py:_postings": TASK_LIST,
+    "domain/tasks/task_lists.py:_endings": TASK_LIST,
     "domain/topologies/run_state.py:status_of": NODE,
     "domain/live_updates.py:Connection.opened": WATCH_CONNECTION,
     "domain/live_updates.py:Ticket.issued": WATCH_TICKET,

@@ -16,7 +16,7 @@ from duetime.contract.http.etags import etag_of, is_known_tag
 from duetime.contract.http.operation import MERGE_PATCH, ON_CONFLICT, REPLAYED
 from duetime.contract.http.request_errors import EncodingUnsupported, MediaTypeUnsupported, MethodUnsupported
 from duetime.contract.http.routes import reference_to
-from duetime.contract.tasks.encoding import page_text, task_text
+from duetime.contract.tasks.encoding import task_text
 from duetime.domain.tasks.poll_interval import poll_interval
 from duetime.domain.times import SECOND
 
@@ -25,11 +25,9 @@ from .requests import header_of, request_id
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from duetime.contract.tasks.queries import TaskListQuery
     from duetime.domain.cost_estimates.requests import RequestWorkload, TaskWorkloads
     from duetime.domain.tasks.idempotency_keys import Accepted
     from duetime.domain.tasks.task import Task
-    from duetime.services.tasks.read import Page
 
 _NO_STORE = {"Cache-Control": "no-store"}
 # An outcome stays the same until the task is retried: caches check the ETag each time.
@@ -134,14 +132,6 @@ def with_estimate(response: Response, find: Callable[[TaskWorkloads], RequestWor
     workload = find(composed(CostEstimateServices).workloads)
     estimate = json.dumps(None if workload is None else estimate_response(workload), separators=(",", ":"))
     return replace(response, text=f'{response.text[:-1]},"estimate":{estimate}}}')
-
-
-def page_response(
-    page: Page, query: TaskListQuery, token: str | None, headers: Mapping[str, str] | None = None
-) -> Response:
-    """A page of a list: its entries, further fields, and the token of the next page."""
-    rest = {"applied": query.applied(page.examined, page.after), "next_token": token}
-    return answer(page_text(page.tasks, query.expand, rest), headers=headers)
 
 
 def not_modified(headers: Mapping[str, str]) -> Response:

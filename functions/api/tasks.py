@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
 from duetime.composition.tasks import TaskServices
-from duetime.contract.http import page_tokens
 from duetime.contract.http.etags import etag_of, is_known
 from duetime.contract.http.problems import kind_of, problem_of
 from duetime.contract.http.request_errors import Fault, FieldsInvalid
@@ -19,9 +18,9 @@ from duetime.domain.tasks.creation import Order
 from duetime.domain.tasks.idempotency_keys import Accepted, IdempotencyKey
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import SECOND
-from duetime.ports.tasks import ListQuery
 from duetime.services.tasks.read import Page
 
+from .pages import page_response, read_page
 from .requests import body_hash
 from .responses import (
     Response,
@@ -30,7 +29,6 @@ from .responses import (
     creation_headers,
     creation_status,
     not_modified,
-    page_response,
     polling,
     replayed,
     task_response,
@@ -109,12 +107,8 @@ def list_tasks(request: Request[TaskListQuery]) -> Response:
     owner, query, reader = request.owner, request.query, composed(TaskServices).reader
     if query.ids:
         found = reader.get_many(owner, query.ids, consistent=True)
-        return page_response(Page(found, None, len(query.ids)), query, None, polling(found))
-    scope = query.scope(owner)
-    after = None if query.next_token is None else page_tokens.after_of(query.next_token, scope)
-    wanted = ListQuery(owner, after, descending=query.order == "desc", limit=query.page_size)
-    page = reader.expanded(reader.list(wanted, query.filter), query.expand)
-    return page_response(page, query, None if page.after is None else page_tokens.token_of(page.after, scope))
+        return page_response(Page(found, None, len(query.ids)), owner, query, polling(found))
+    return page_response(reader.expanded(read_page(owner, query), query.expand), owner, query)
 
 
 @route(operations.UPDATE)

@@ -17,10 +17,10 @@ from duetime.contract.topologies.decoding import retry_request, topology_request
 from duetime.contract.topologies.responses import TopologyPage, node_page, topology_entry, topology_response
 from duetime.domain.tasks.creation import Order
 from duetime.domain.tasks.idempotency_keys import IdempotencyKey
-from duetime.ports.tasks import ListQuery
 from duetime.services.topologies.service import ControlResult
 
 from .filter_actions import location
+from .pages import applied, next_token, read_page
 from .requests import body_hash
 from .responses import Response, answer, creation_headers, creation_status, no_content, task_response, with_estimate
 from .routing import route
@@ -56,14 +56,10 @@ def create_topology(request: Request[EstimateQuery]) -> Response:
 @route(operations.LIST)
 def list_topologies(request: Request[TopologyListQuery]) -> Response:
     """Read a page of the owner's topologies."""
-    query, scope = request.query, request.query.scope(request.owner)
-    after = None if query.next_token is None else page_tokens.after_of(query.next_token, scope)
-    wanted = ListQuery(request.owner, after, descending=query.order == "desc", limit=query.limit)
-    page = composed(TaskServices).reader.list(wanted, query.filter)
-    token = None if page.after is None else page_tokens.token_of(page.after, scope)
+    page = read_page(request.owner, request.query)
     entries = [topology_entry(task) for task in page.tasks]
-    applied = query.applied(page.examined, page.after)
-    return answer(json_text(TopologyPage(topologies=entries, applied=applied, next_token=token)))
+    token = next_token(page, request.owner, request.query)
+    return answer(json_text(TopologyPage(topologies=entries, applied=applied(page, request.query), next_token=token)))
 
 
 @route(operations.READ)

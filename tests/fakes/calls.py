@@ -70,7 +70,7 @@ class StoreCalls:
         """The next call."""
         self.names, self.values = set(), {}
         kinds: list[Callable[[], Drawn]] = [self._put, self._update, self._update, self._delete, self._get]
-        kinds += [self._batch, self._insert, self._query, self._query, self._index_query, self._edge]
+        kinds += [self._batch, self._batch_write, self._insert, self._query, self._query, self._index_query, self._edge]
         drawn = self.random.choice(kinds)()
         return self._spoilt(drawn) if self.random.random() < 0.08 else drawn
 
@@ -115,6 +115,15 @@ class StoreCalls:
         keys = [self._key() for _ in range(self.random.randint(1, 4))]
         different = [key for number, key in enumerate(keys) if key not in keys[:number]]
         return Drawn("batch_get_item", {"RequestItems": {"Keys": different, "ConsistentRead": True}})
+
+    def _batch_write(self) -> Drawn:
+        requests: dict[str, Any] = {}
+        for _ in range(self.random.randint(1, 4)):
+            item = self._item()
+            key = {name: item[name] for name in (schema.PARTITION_KEY, schema.SORT_KEY)}
+            is_put = self.random.random() < 0.6
+            requests[str(key)] = {"PutRequest": {"Item": item}} if is_put else {"DeleteRequest": {"Key": key}}
+        return Drawn("batch_write_item", {"RequestItems": list(requests.values())})
 
     def _insert(self) -> Drawn:
         items = [self._item() for _ in range(self.random.randint(1, 4))]

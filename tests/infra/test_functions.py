@@ -69,7 +69,13 @@ USED = {
         Variable.BULK_FUNCTION,
         Variable.HANDLER_TYPES,
     }
-    | {Variable.LONG_POLLS, Variable.REQUESTS_PER_SECOND, Variable.SUMMARY_SPREAD, Variable.WATCH_URL}
+    | {
+        Variable.LONG_POLLS,
+        Variable.REQUESTS_PER_SECOND,
+        Variable.SUMMARY_SPREAD,
+        Variable.TASK_LISTS,
+        Variable.WATCH_URL,
+    }
     | {Variable.TRACEBACKS, Variable.TRACES, Variable.PYDANTIC_PLUGINS}
     | {Variable.ARCHIVE_BUCKET, Variable.STACK, Variable.WORKER_LOGS},
     "trigger": EVERYWHERE
@@ -96,7 +102,9 @@ USED = {
     "bulk": EVERYWHERE
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.HTTP_SECRETS},
     "deadletter": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS},
-    "broadcast": LIVE | {Variable.SUMMARY_SPREAD, Variable.SUMMARY_RECOUNT_MEGABYTES, Variable.EVENT_BUS},
+    "broadcast": LIVE
+    | {Variable.TASK_LISTS, Variable.RETENTION_DAYS}
+    | {Variable.SUMMARY_SPREAD, Variable.SUMMARY_RECOUNT_MEGABYTES, Variable.EVENT_BUS},
     "watch": LIVE | {Variable.PYDANTIC_PLUGINS},
     "console": (LIVE - {Variable.TABLE}) | {Variable.SIGN_IN},
     "archive": {

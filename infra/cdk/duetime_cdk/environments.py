@@ -278,9 +278,14 @@ class Environment:
     summary_recount_megabytes: int = 100
     """Megabytes of the table read every five minutes while older tasks are recounted (100: at most 0.5 dollars a day,
     and some 25 million tasks). 0: there is no recount, and the summary lacks tasks that the stream did not report."""
+    task_lists: int = 1
+    """Lists of tasks by state, type, name, tag, schedule and end, kept from the table's stream for owners with more
+    than about a thousand tasks. They cost two to six write units for a task that comes alone, and a tenth of that in
+    busy seconds. 0: there are none, and a filter reads all of an owner's tasks. Another number builds them anew, which
+    is needed after they were off."""
     broadcast_batch_size: int = 500
     """Most table changes per invocation of `broadcast` (1 to 1000; they must fit into 6 MB)."""
-    broadcast_batch_seconds: int = 5
+    broadcast_batch_seconds: int = 1
     """Batching window of the table's stream, in seconds (0 to 300): a longer window means fewer invocations and summary
     writes, but later live updates and events. Use 1 if people watch; with few tasks, each change is then billed
     separately."""

@@ -10,6 +10,7 @@ from aws_cdk import Duration, Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from duetime.adapters.dynamodb import schema
 from duetime.environment_variables import QUEUE_VARIABLES, Variable
 from duetime_cdk.archive import ArchiveStream
 from duetime_cdk.environments import LOCAL, FunctionName
@@ -117,6 +118,7 @@ class Functions(Construct):
                 Variable.LONG_POLLS: str(settings.long_polls),
                 Variable.TRACEBACKS: "keep" if settings.keep_tracebacks else "log",
                 Variable.SUMMARY_SPREAD: str(settings.summary_spread),
+                Variable.TASK_LISTS: str(settings.task_lists),
                 Variable.REQUESTS_PER_SECOND: str(settings.requests_per_second),
                 Variable.TRACES: "xray" if settings.xray else "",
                 Variable.EGRESS_FUNCTION: self.egress.function.function_name,
@@ -273,13 +275,19 @@ class Functions(Construct):
         settings, tasks = self._environment, self._stores.tables.tasks
         more = {
             Variable.SUMMARY_SPREAD: str(settings.summary_spread),
+            Variable.TASK_LISTS: str(settings.task_lists),
+            Variable.RETENTION_DAYS: str(settings.retention_days),
             Variable.SUMMARY_RECOUNT_MEGABYTES: str(settings.summary_recount_megabytes),
             Variable.EVENT_BUS: settings.event_bus,
         }
         function = self._live_function(FunctionName.BROADCAST, more)
         function.allow(["dynamodb:Query", *DELETE], [tasks.table_arn])
-        if settings.summary_spread:
+        if settings.summary_spread or settings.task_lists:
             function.allow(WRITE, [tasks.table_arn])
+        if settings.task_lists:
+            owner_list = f"{tasks.table_arn}/index/{schema.OWNER_INDEX.name}"
+            function.allow(["dynamodb:Query"], [owner_list])
+            function.allow(["dynamodb:BatchGetItem", "dynamodb:BatchWriteItem"], [tasks.table_arn])
         if settings.recounts_summary:
             function.allow(["dynamodb:Scan"], [tasks.table_arn])
         if settings.event_bus:

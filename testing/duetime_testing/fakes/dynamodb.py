@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from duetime_testing.fakes.attribute_values import Item, Value
     from duetime_testing.fakes.expressions import Comparison, Condition
 
+_MOST_PUTS = 25
+"""Most puts and deletions in one BatchWriteItem (Source: DynamoDB API Reference)."""
 _MOST_KEYS = 100
 """Most keys in one BatchGetItem (Source: DynamoDB API Reference)."""
 _MOST_PARTITION_BYTES, _MOST_SORT_BYTES = 2_048, 1_024
@@ -262,6 +264,29 @@ class FakeDynamoDB:
             if rest := wanted["Keys"][now:]:
                 unprocessed[name] = {"Keys": rest}
         return {"Responses": responses, "UnprocessedKeys": unprocessed, **_META}
+
+    def batch_write_item(self, *, RequestItems: Mapping[str, list[Any]]) -> dict[str, Any]:
+        """Put and delete items, without conditions; some may remain unprocessed."""
+        unprocessed: dict[str, list[Any]] = {}
+        for name, requests in RequestItems.items():
+            table = self._table(name, "BatchWriteItem")
+            writes = [self._batch_write(table, each) for each in requests]
+            if not 1 <= len(writes) <= _MOST_PUTS or len({key for key, _ in writes}) < len(writes):
+                raise self._invalid("BatchWriteItem", "Too many items requested, or provided list contains duplicates")
+            now = self.processed(len(writes))
+            for key, item in writes[:now]:
+                if item is not None or table.get(key) is not None:
+                    table.write(self.now(), key, item)
+            if rest := requests[now:]:
+                unprocessed[name] = rest
+        return {"UnprocessedItems": unprocessed, **_META}
+
+    def _batch_write(self, table: Table, request: Mapping[str, Any]) -> tuple[tuple[str, str], Item | None]:
+        if "DeleteRequest" in request:
+            return self._key(table, request["DeleteRequest"]["Key"], "BatchWriteItem"), None
+        item = request["PutRequest"]["Item"]
+        stored = self._storable(table, item, "BatchWriteItem")
+        return self._key(table, _keys_in(table, item), "BatchWriteItem"), stored
 
     def query(  # noqa: PLR0913 - as boto3 has them
         self,

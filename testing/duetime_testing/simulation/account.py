@@ -243,6 +243,7 @@ class Account:
             Variable.INTAKE_REJECTS: rejects,
             Variable.BULK_FUNCTION: "bulk",
             Variable.SUMMARY_SPREAD: "2",
+            Variable.TASK_LISTS: "1",
             Variable.SUMMARY_RECOUNT_MEGABYTES: "100",
             Variable.WATCH_URL: "wss://live.example.org/live",
             "AWS_LAMBDA_FUNCTION_NAME": "trigger",

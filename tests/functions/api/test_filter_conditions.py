@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from tests.functions.api.gateway import Gateway
 
 SOON, LATE = "2026-11-21T02:33:07.250Z", "2026-11-21T02:43:07.250Z"
-PAGES = {"expand", "order", "limit", "next_token"}
-ALONE = {"ids", "parent"}
+PAGES = {"expand", "order", "order_by", "limit", "next_token"}
+ALONE = {"ids", "include_nodes", "parent"}
 
 
 def counted(api: Gateway, path: str, conditions: dict[str, Any]) -> int:

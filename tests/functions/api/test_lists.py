@@ -40,14 +40,18 @@ def test_a_list_says_what_it_was_narrowed_by(api: Gateway) -> None:
             "type": ["mail"],
         },
         "order": "asc",
+        "order_by": "due_at",
         "limit": 7,
         "examined": 4,
         "examined_to": None,
+        "changes_until": None,
     }
+    of_all = {"order": "desc", "order_by": "due_at", "limit": 100, "examined": 4}
+    of_all |= {"examined_to": None, "changes_until": None}
     bare = api.send("GET", "/v1/tasks").body["applied"]
-    assert bare == {"filters": {}, "order": "desc", "limit": 100, "examined": 4, "examined_to": None}
+    assert bare == {"filters": {}, **of_all}
     topologies = api.send("GET", "/v1/topologies", query="name=n").body
-    listed = {"filters": {"name": ["n"]}, "order": "desc", "limit": 100, "examined": 4, "examined_to": None}
+    listed = {"filters": {"name": ["n"]}, **of_all}
     assert topologies["applied"] == listed
     first = api.send("GET", "/v1/tasks", query="limit=1").body
     assert first["applied"]["examined_to"] == first["tasks"][0]["due_at"]

@@ -74,6 +74,8 @@ class Variable(StrEnum):
     """Number of parts that each owner's counts of tasks are split into; 0 turns counting off."""
     SUMMARY_RECOUNT_MEGABYTES = "DUETIME_SUMMARY_RECOUNT_MEGABYTES"
     """Megabytes of the table to read at a time for counting older tasks; 0 turns recounts off."""
+    TASK_LISTS = "DUETIME_TASK_LISTS"
+    """Number of the lists of tasks by state, type, name and tag; 0 if they are off."""
     ARCHIVE_BUCKET = "DUETIME_ARCHIVE_BUCKET"
     """Name of the bucket for the archive of ended tasks; empty for none."""
     EVENT_BUS = "DUETIME_EVENT_BUS"

@@ -203,6 +203,11 @@ class Settings:
         """Megabytes of the table to read at a time for recounting tasks; 0 if recounts are off."""
         return int(self.environ.get(Variable.SUMMARY_RECOUNT_MEGABYTES, "0"))
 
+    @property
+    def task_lists(self) -> int:
+        """Number of the lists of tasks by state, type, name and tag; 0 if they are off."""
+        return int(self.environ.get(Variable.TASK_LISTS, "0"))
+
     archive_bucket = OptionalText(Variable.ARCHIVE_BUCKET)
     """Name of the bucket for the archive of ended tasks."""
     event_bus = OptionalText(Variable.EVENT_BUS)

@@ -9,12 +9,14 @@ from duetime.adapters.dynamodb.stream import changes_of
 from duetime.adapters.dynamodb.summary import DynamoSummaryStore
 from duetime.adapters.dynamodb.summary_recount import DynamoSummaryRecounts
 from duetime.adapters.event_bus import EventBridgeBus
+from duetime.composition.core import CoreServices
 from duetime.composition.live_updates import PushServices
 from duetime.composition.root import Part
 from duetime.services.broadcaster import Broadcaster
 from duetime.services.event_publisher import EventPublisher
 from duetime.services.summary.counter import Generations, SummaryCounter, SummaryRecounter
 from duetime.services.summary.reader import SummaryReader
+from duetime.services.task_lists.updater import TaskListUpdater
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,9 +52,13 @@ class BroadcastServices(Part):
 
     def _exact(self) -> list[ChangeConsumer]:
         spread, summary = self.settings.summary_spread, self.part(SummaryServices)
-        if not spread:
-            return []
-        return [SummaryCounter(summary.store, self.runtime, spread, self._generations, summary.recounts)]
+        consumers: list[ChangeConsumer] = []
+        if spread:
+            consumers.append(SummaryCounter(summary.store, self.runtime, spread, self._generations, summary.recounts))
+        if self.settings.task_lists:
+            stores = self.part(CoreServices).stores
+            consumers.append(TaskListUpdater(stores.tasks, stores.task_lists, self.runtime, self.settings.retention_ms))
+        return consumers
 
     def _best_effort(self) -> list[ChangeConsumer]:
         bus = self.settings.event_bus

@@ -26,7 +26,8 @@ class WatchServices(Part):
     def connections(self) -> WatchConnections:
         """Opens and closes connections, and manages their subscriptions."""
         stores = DynamoStores(self.platform.clients, self.settings, self.runtime)
-        return WatchConnections(stores.subscriptions, TaskReader(stores, archive=None), stores.schedules, self.runtime)
+        reader = TaskReader(stores, archive=None, clock=self.runtime.clock)
+        return WatchConnections(stores.subscriptions, reader, stores.schedules, self.runtime)
 
     @property
     def sender(self) -> ConnectionSender:

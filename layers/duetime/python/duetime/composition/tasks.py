@@ -53,7 +53,7 @@ class TaskServices(Part):
         """Reads tasks."""
         settings = self.settings
         archive = ArchiveAge(self.runtime.clock, settings.retention_ms) if settings.archive_bucket else None
-        return TaskReader(self.part(CoreServices).stores, archive)
+        return TaskReader(self.part(CoreServices).stores, archive, self.runtime.clock)
 
     @cached_property
     def updater(self) -> TaskUpdater:

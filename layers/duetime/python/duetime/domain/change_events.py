@@ -365,6 +365,7 @@ def task_snapshot(task: Task) -> TaskSnapshot:
         schedule_ref=task.schedule_ref,
         node_ref=task.node_ref,
         is_topology=task.is_topology,
+        definition=task.definition,
         actions=task.actions,
         erased=task.erased,
     )

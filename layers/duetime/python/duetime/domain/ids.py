@@ -25,6 +25,10 @@ _LENGTH = 26
 _SHIFTS = tuple(range(5 * (_LENGTH - 2), -1, -10))
 _RANDOM_BITS = 80
 _TAIL_BITS = 64
+_BYTES = 16
+NODE_MARK = "#N"
+"""Between the owner and the number in the partitions of the owner's list of nodes: a graph has thousands of them, and
+they would stand between other tasks."""
 
 
 class InvalidTaskId(ValueError):
@@ -96,9 +100,25 @@ class TaskId:
         """Partition key of the record: `2026-11-21T02:33#0007`."""
         return partition_of(self.minute, self.shard)
 
-    def owner_partition(self, owner: str) -> str:
-        """Partition key of this task in its owner's list: `owner#n`."""
-        return f"{owner}#{self.shard % OWNER_SPREAD}"
+    def at_time(self, home: Millis) -> TaskId:
+        """The id with another time and the same shard and random bits."""
+        return TaskId.of(home, self.shard, self._number & (1 << _TAIL_BITS) - 1)
+
+    @property
+    def data(self) -> bytes:
+        """The id as 16 bytes, in the same order as its text."""
+        return self._number.to_bytes(_BYTES)
+
+    @classmethod
+    def from_data(cls, data: bytes) -> TaskId:
+        """The id of 16 bytes."""
+        number = int.from_bytes(data)
+        return cls("".join([_PAIRS[number >> shift & 1023] for shift in _SHIFTS]))
+
+    def owner_partition(self, owner: str, *, is_node: bool = False) -> str:
+        """Partition key of this task in its owner's list: `owner#n`, or `owner#Nn` for a node of a topology."""
+        mark = NODE_MARK if is_node else "#"
+        return f"{owner}{mark}{self.shard % OWNER_SPREAD}"
 
 
 def partition_of(minute: int, shard: int) -> str:

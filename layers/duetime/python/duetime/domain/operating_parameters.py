@@ -266,6 +266,29 @@ SUMMARY_RECOUNT_KEPT = 60 * DAY
 """How long the counts of a recount are used without a later one."""
 OWNER_SPREAD = 16
 """Partitions of the list of one owner. A constant: another value requires the index to be rewritten."""
+LIST_FROM = 64
+"""Tasks in one partition of an owner's list from which on lists by state, type, name, tag and more are kept: about a
+thousand tasks in all, which one page reads."""
+LIST_EXAMINED = 4_000
+"""Tasks of an owner without lists that are read for a list in the order of ends: more than he can have."""
+LIST_BLOCK = 45
+"""Postings in one item of a list: 18 bytes each, so that the item and its key cost one write unit."""
+LIST_KEPT = 100 * DAY
+"""How long a posting is kept beyond the retention of a task that ends at the time of its id. A task that ends later
+than half of it is listed anew; one that is open for longer is found by its state only."""
+LIST_LATE = 5 * SECOND
+"""A task scheduled this long after the time in its id is late: it is listed as scheduled from then on."""
+LIST_SWEEP_EVERY = 10 * SECOND
+"""Shortest interval at which an owner's tasks are looked at for late ones."""
+LIST_SWEEP_TASKS = 1_000
+"""Most tasks looked at for late ones at once."""
+LIST_KNOWN = 30 * SECOND
+"""How long a process caches that an owner has no lists."""
+LIST_BUILD_DELAY = MINUTE
+"""How long after an owner's lists were begun the tasks that existed before are added: every process follows changes by
+then, as it has read anew whether there are lists."""
+LIST_BUILD_TASKS = 2_000
+"""Most existing tasks added to lists with one batch of changes."""
 
 
 MAX_STARTS_PER_RATE_PART = 250

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.content import Expiry
     from duetime.domain.times import Millis
     from duetime.domain.tracebacks import AttemptTraceback
-    from duetime.ports.tasks import ContentStore, KeyStore, TaskStore, UniqueKeyStore
+    from duetime.ports.tasks import ContentStore, KeyStore, TaskListStore, TaskStore, UniqueKeyStore
     from duetime.ports.topologies import DefinitionStore, TopologyStore
 
 
@@ -36,6 +36,11 @@ class Stores(Protocol):
     @property
     def tasks(self) -> TaskStore:
         """Records of tasks and their timers."""
+        ...
+
+    @property
+    def task_lists(self) -> TaskListStore:
+        """Lists of tasks by state, type, name, tag and more."""
         ...
 
     @property

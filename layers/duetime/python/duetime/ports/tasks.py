@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.content import Content, Expiry
     from duetime.domain.tasks.idempotency_keys import KeyRedirect, RememberedKey
     from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task_lists import ListHead, ListName, ListWrites
     from duetime.domain.tasks.unique_key_holders import KeyHolder, KeyTaking, KeyWrite
     from duetime.domain.times import Millis
 
@@ -34,6 +35,8 @@ class ListQuery:
         failed_only: whether to list only `failed` tasks.
         limit: maximum number of ids.
         since: tasks whose ids have an earlier time are not read; a descending list ends there.
+        with_nodes: whether to list nodes of topologies, too.
+        by_end: whether `TaskReader.list` orders by the times of the ends, and lists ended tasks only.
     """
 
     owner: str
@@ -42,6 +45,8 @@ class ListQuery:
     failed_only: bool = False
     limit: int = 100
     since: Millis = 0
+    with_nodes: bool = True
+    by_end: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +148,54 @@ class TaskStore(Protocol):
 
     def list_ids(self, query: ListQuery) -> list[TaskId]:
         """Ids of an owner's tasks in order of their home times, eventually consistent."""
+        ...
+
+    def count_listed(self, owner: str, limit: int) -> int:
+        """Tasks in one of the partitions of an owner's list, counted up to a limit, eventually consistent."""
+        ...
+
+
+class TaskListStore(Protocol):
+    """Lists of owners' tasks by state, type, name, tag and more."""
+
+    def head(self, owner: str) -> ListHead | None:
+        """The progress of an owner's lists, eventually consistent; `None` if they have none."""
+        ...
+
+    def save_head(self, head: ListHead, nonce: str) -> bool:
+        """Store the progress, if it is as it was read. Safe to resend.
+
+        Returns:
+            Whether it is stored.
+        """
+        ...
+
+    def write(self, writes: ListWrites) -> None:
+        """Add and remove postings and entries; repeating it changes nothing.
+
+        Raises:
+            Unavailable: some are not written.
+        """
+        ...
+
+    def postings(
+        self, name: ListName, after: TaskId | None, limit: int, *, descending: bool
+    ) -> list[tuple[TaskId, TaskId]]:
+        """The next postings of a list, in order of their places, eventually consistent.
+
+        Args:
+            name: the list.
+            after: the place after which they begin; `None` for the start.
+            limit: maximum number of postings.
+            descending: whether the latest come first.
+
+        Returns:
+            The place and the task of each; shorter than the limit at the end of the list only.
+        """
+        ...
+
+    def entries(self, name: ListName, after: TaskId | None, limit: int, *, descending: bool) -> list[TaskId]:
+        """The next entries of a list, in order of ids, eventually consistent."""
         ...
 
 

@@ -120,6 +120,8 @@ WATCH_CONNECTION_PREFIX = "wc#"
 """Partition of one WebSocket connection."""
 WATCH_SUBSCRIPTION_PREFIX = "ws#"
 """Partition of the subscriptions of one owner, sorted by connection."""
+LIST_PREFIX = "i#"
+"""Partition of one list of an owner's tasks, or of the progress of all of them."""
 CURSOR_PREFIX = "c#"
 """Partition of one shard group's cursors."""
 

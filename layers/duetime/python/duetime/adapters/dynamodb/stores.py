@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from duetime.adapters.dynamodb.rates import DynamoRateStore
     from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
     from duetime.adapters.dynamodb.switches import DynamoSwitchStore
+    from duetime.adapters.dynamodb.task_lists import DynamoTaskLists
     from duetime.adapters.dynamodb.topology_definitions import DynamoDefinitionStore
     from duetime.adapters.dynamodb.topology_run_state import DynamoTopologyStore
     from duetime.adapters.dynamodb.trigger_cursors import DynamoCursorStore, DynamoShardStore
@@ -54,6 +55,13 @@ class DynamoStores:
     def tasks(self) -> DynamoTaskStore:
         """Records of tasks and their timers."""
         return DynamoTaskStore(self._client, self._table, self._runtime.executor, self._runtime.telemetry)
+
+    @cached_property
+    def task_lists(self) -> DynamoTaskLists:
+        """Lists of tasks by state, type, name, tag and more."""
+        from duetime.adapters.dynamodb.task_lists import DynamoTaskLists
+
+        return DynamoTaskLists(self._client, self._table, self._runtime.executor, self._settings.task_lists)
 
     @cached_property
     def contents(self) -> SplitContentStore:

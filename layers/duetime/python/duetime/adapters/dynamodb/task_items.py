@@ -153,7 +153,7 @@ def key_of(task_id: TaskId) -> Item:
 
 def item_of(task: Task) -> Item:
     """The whole record as an item."""
-    owner = attribute_values.text(task.id.owner_partition(task.owner))
+    owner = attribute_values.text(task.id.owner_partition(task.owner, is_node=task.node_ref is not None))
     item = key_of(task.id)
     item[schema.OWNER_KEY] = owner
     item[schema.VERSION_OF_SCHEMA] = attribute_values.number(schema.SCHEMA_VERSION)

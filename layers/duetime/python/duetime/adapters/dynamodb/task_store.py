@@ -28,7 +28,7 @@ from duetime.adapters.dynamodb.versioned_items import item_of_failed_condition
 from duetime.domain.conditional_writes import Applied, ConditionFailed
 from duetime.domain.dispatch.enqueue_plan import BulkTimer, Entry, LateTimer, ScheduleTimer, Timer
 from duetime.domain.errors import RecordUnreadable
-from duetime.domain.ids import TaskId, partition_of
+from duetime.domain.ids import NODE_MARK, TaskId, partition_of
 from duetime.domain.operating_parameters import MINUTE_PAGE, OWNER_SPREAD, TIMER_LIFE
 from duetime.domain.tasks.targets import pull_queue_of
 from duetime.domain.tasks.task_options import Priority
@@ -240,14 +240,20 @@ class DynamoTaskStore:
 
     def list_ids(self, query: ListQuery) -> list[TaskId]:
         """Ids of an owner's tasks in order of their home times, eventually consistent."""
-        lists = self._executor.map(partial(self._list_partition, query), range(OWNER_SPREAD))
+        marks = ("#", NODE_MARK) if query.with_nodes else ("#",)
+        partitions = [f"{query.owner}{mark}{number}" for mark in marks for number in range(OWNER_SPREAD)]
+        lists = self._executor.map(partial(self._list_partition, query), partitions)
         merged = heapq.merge(*lists, reverse=query.descending)
         return list(islice(merged, query.limit))
 
-    def _list_partition(self, query: ListQuery, number: int) -> list[TaskId]:
+    def count_listed(self, owner: str, limit: int) -> int:
+        """Tasks in one of the partitions of an owner's list, counted up to a limit, eventually consistent."""
+        partitions = [f"{owner}{mark}0" for mark in ("#", NODE_MARK)]
+        return max(len(sort_keys(self._client, self._table, each, limit)) for each in partitions)
+
+    def _list_partition(self, query: ListQuery, partition: str) -> list[TaskId]:
         index = schema.FAILED_INDEX if query.failed_only else schema.OWNER_INDEX
         after = None if query.after is None else query.after.text
-        partition = f"{query.owner}#{number}"
         keys = sort_keys(
             self._client, self._table, partition, query.limit, after, descending=query.descending, index=index
         )

@@ -66,8 +66,9 @@ class _Expression:
             # An erased task has ended.
             clauses.append(f"attribute_not_exists({self._field('erased')})")
         if guard.owner is not None:
-            partition = text(write.task_id.owner_partition(guard.owner))
-            clauses.append(f"{self._name(schema.OWNER_KEY)} = {self._value('owner', partition)}")
+            task, node = (write.task_id.owner_partition(guard.owner, is_node=is_node) for is_node in (False, True))
+            owners = f"{self._value('owner', text(task))}, {self._value('node_owner', text(node))}"
+            clauses.append(f"{self._name(schema.OWNER_KEY)} IN ({owners})")
         if guard.version is not None:
             clauses.append(self._compare("version", "=", "guard_version", guard.version))
         if guard.fence is not None:

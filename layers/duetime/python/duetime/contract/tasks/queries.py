@@ -22,6 +22,8 @@ from duetime.domain.times import to_iso
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from duetime.domain.times import Millis
+
 
 def states_of(given: object) -> tuple[State, ...]:
     """Parses the names of states, without repeats.
@@ -143,7 +145,7 @@ WaitSeconds = Annotated[
 _IDS_SCHEMA: dict[str, Any] = {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": MAX_BATCH}
 _TAGS_SCHEMA: dict[str, Any] = {"type": "array", "items": {"type": "string", "pattern": ":"}, "maxItems": MAX_TAGS}
 Expandable = Literal["payload", "result"]
-_NO_FILTERS = {"expand", "limit", "next_token", "order"}
+_NO_FILTERS = {"expand", "limit", "next_token", "order", "order_by"}
 """Parameters that are not filters."""
 
 
@@ -180,8 +182,15 @@ class ListedQuery(Parameters, TaskConditions):
     finished_after: FinishedAfter = None
     finished_before: FinishedBefore = None
     order: Annotated[
-        Literal["asc", "desc"], Field(description="By due time: earliest first (`asc`) or latest first (`desc`).")
+        Literal["asc", "desc"], Field(description="Earliest first (`asc`) or latest first (`desc`), by `order_by`.")
     ] = "desc"
+    order_by: Annotated[
+        Literal["due_at", "finished_at"] | None,
+        Field(
+            description="`due_at`: by the due time at creation. `finished_at`: by the end, ended tasks only; this is "
+            "the default with `finished_after` or `finished_before`."
+        ),
+    ] = None
     limit: Annotated[PageSize, Field(description="Maximum number of tasks on a page.")] = MAX_PAGE
     next_token: Annotated[
         str | None, Field(description="`next_token` of the previous page; all other parameters must be the same.")
@@ -193,30 +202,45 @@ class ListedQuery(Parameters, TaskConditions):
         finished = Range(self.finished_after, self.finished_before)
         return replace(self.conditions, states=self.state, tags=self.tag, finished=finished)
 
+    @property
+    def by_end(self) -> bool:
+        """Whether the list is in the order of ends."""
+        if self.order_by is None:
+            return self.finished_after is not None or self.finished_before is not None
+        return self.order_by == "finished_at"
+
+    @property
+    def with_nodes(self) -> bool:
+        """Whether nodes of topologies are listed, too."""
+        return False
+
     def scope(self, owner: str) -> str:
         """Scope of the list's page tokens."""
-        return repr((owner, self.order, self.filter))
+        return repr((owner, self.order, self.by_end, self.with_nodes, self.filter))
 
     @property
     def page_size(self) -> int:
         """Maximum number of tasks on a page."""
         return self.limit
 
-    def applied(self, examined: int, after: TaskId | None) -> AppliedList:
+    def applied(self, examined: int, after: TaskId | None, changed_at: Millis | None = None) -> AppliedList:
         """The filters of the list, and how much of it was read.
 
         Args:
             examined: number of tasks that were read for the page.
             after: the last of them; `None` if there are no more.
+            changed_at: when the lists that it was read from followed a change last; `None` if it was read from records.
         """
         names = sorted(self.model_fields_set - _NO_FILTERS)
         filters = {name: _texts(getattr(self, name)) for name in names}
         return AppliedList(
             filters=filters,
             order=self.order,
+            order_by="finished_at" if self.by_end else "due_at",
             limit=self.page_size,
             examined=examined,
             examined_to=None if after is None else to_iso(after.home),
+            changes_until=None if changed_at is None else to_iso(changed_at),
         )
 
 
@@ -242,6 +266,10 @@ class TaskListQuery(ListedQuery):
         WithJsonSchema({"type": "string"}),
         Field(description="Only nodes of this topology, in all of its runs."),
     ] = None
+    include_nodes: Annotated[
+        Flag,
+        Field(description="Whether to list nodes of topologies, too; `parent` lists those of one topology."),
+    ] = False
     ids: Annotated[
         tuple[TaskId, ...],
         BeforeValidator(_ids),
@@ -256,6 +284,11 @@ class TaskListQuery(ListedQuery):
     def filter(self) -> TaskFilter:
         """The filter of the conditions."""
         return replace(super().filter, error_type=self.error_type, schedule=self.schedule, parent=self.parent)
+
+    @property
+    def with_nodes(self) -> bool:
+        """Whether nodes of topologies are listed, too."""
+        return self.include_nodes or self.parent is not None
 
     @property
     def page_size(self) -> int:

@@ -297,12 +297,22 @@ class AppliedList(TypedDict):
     filters: Annotated[
         Mapping[str, Sequence[str]], Field(description="The filters of the request, by the names of their parameters.")
     ]
-    order: Annotated[Literal["asc", "desc"], Field(description="By due time at creation: earliest or latest first.")]
+    order: Annotated[Literal["asc", "desc"], Field(description="Earliest first or latest first.")]
+    order_by: Annotated[
+        Literal["due_at", "finished_at"], Field(description="By the due time at creation, or by the end.")
+    ]
     limit: Annotated[int, Field(description="Maximum number of entries on the page.")]
     examined: Annotated[int, Field(description="How many of your tasks were read for this page.")]
     examined_to: Annotated[
         Instant | None,
-        Field(description="Due time, at its creation, of the task that was read last; null if none is left to read."),
+        Field(description="Time, by `order_by`, of the task that was read last; null if none is left to read."),
+    ]
+    changes_until: Annotated[
+        Instant | None,
+        Field(
+            description="The page was read from lists that are kept from changes of tasks, a second or two after each "
+            "change: when they followed one last, to within ten seconds. Null if it was read from the tasks themselves."
+        ),
     ]
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.errors import ContentExpired, QueryNotOffered, TaskArchived, TaskNotFound
 from duetime.domain.limits import MAX_EXAMINED, MAX_EXPANDED_BYTES, MAX_PAGE
-from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import HttpTarget
+from duetime.domain.tasks.task_lists import place_of
 from duetime.domain.times import SECOND
+from duetime.services.task_lists.reader import TaskFinder
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -34,11 +36,15 @@ class Page:
     Attributes:
         after: id after which the next page begins; `None` on the last page.
         examined: number of tasks read for the page.
+        changed_at: when the lists that it was read from followed a change last; `None` if it was read from records.
+        by_end: whether it is in the order of ends.
     """
 
     tasks: Sequence[Task]
     after: TaskId | None
     examined: int = 0
+    changed_at: Millis | None = None
+    by_end: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +74,7 @@ class TaskReader:
 
     stores: Stores
     archive: ArchiveAge | None
+    clock: Clock
 
     def get(self, owner: str, task_id: TaskId) -> Task:
         """Read one task with its payload and result.
@@ -110,32 +117,33 @@ class TaskReader:
         return [task for task_id in task_ids if (task := found.get(task_id)) and task.exists_for(owner)]
 
     def list(self, query: ListQuery, wanted: TaskFilter) -> Page:
-        """Read a page of an owner's list.
+        """Read a page of an owner's list, from the kept lists of an owner with many tasks.
 
-        A page ends when it is full or when it has examined `MAX_EXAMINED` records, so it can be shorter than its limit,
+        A page ends when it is full or when it has examined `MAX_EXAMINED` tasks, so it can be shorter than its limit,
         or empty, and still have a next page.
         """
-        matching: list[Task] = []
-        after = query.after
-        examined = 0
-        # Reading one more id than the limit shows whether there are more tasks.
-        step = replace(query, limit=MAX_PAGE + 1, failed_only=wanted.states == (State.FAILED,))
+        listed = TaskFinder(self.stores, self.clock).listed(query, wanted)
+        page = partial(Page, changed_at=listed.changed_at, by_end=query.by_end)
+        matching: dict[TaskId, Task] = {}
+        after, examined, step = query.after, 0, query.limit
         while examined < MAX_EXAMINED:
-            ids = self.stores.tasks.list_ids(replace(step, after=after))
-            recent = [each for each in ids if each.home >= query.since]
-            for task in self.get_many(query.owner, recent[:MAX_PAGE]):
+            # Reading one more place than needed shows whether there are more tasks.
+            places = listed.after(after, step + 1)
+            tasks = {each.id: each for each in self.get_many(query.owner, [task_id for _, task_id in places[:step]])}
+            for place, task_id in places[:step]:
                 if len(matching) == query.limit:
-                    return Page(matching, after, examined)
-                if wanted.matches(task):
-                    matching.append(task)
-                after = task.id
+                    return page(list(matching.values()), after, examined)
+                task = tasks.get(task_id)
+                if task is not None and wanted.matches(task) and _is_listed(task, place, query):
+                    matching[task_id] = task
+                after = place
                 examined += 1
-            if len(recent) < step.limit:
-                return Page(matching, None, examined)
-            after = recent[MAX_PAGE - 1]
+            if len(places) <= step:
+                return page(list(matching.values()), None, examined)
             if len(matching) == query.limit:
                 break
-        return Page(matching, after, examined)
+            step = MAX_PAGE
+        return page(list(matching.values()), after, examined)
 
     def expanded(self, page: Page, fields: Collection[str]) -> Page:
         """A page with the payloads or results of its tasks; it ends before they become too large for a response.
@@ -150,7 +158,7 @@ class TaskReader:
             whole = self.with_contents(task, fields)
             size += sum(len(each.data or b"") for name in fields if (each := getattr(whole, name)) is not None)
             if shown and size > MAX_EXPANDED_BYTES:
-                return replace(page, tasks=shown, after=shown[-1].id)
+                return replace(page, tasks=shown, after=_place(shown[-1], by_end=page.by_end))
             shown.append(whole)
         return replace(page, tasks=shown)
 
@@ -161,6 +169,18 @@ class TaskReader:
             return replace(content, data=self.stores.contents.fetch(task_id, content))
         except ContentExpired:
             return content
+
+
+def _is_listed(task: Task, place: TaskId, query: ListQuery) -> bool:
+    """Whether a list has a task at a place: one by ends may also have an earlier end of the task."""
+    return place == _place(task, by_end=query.by_end) and (query.with_nodes or task.node_ref is None)
+
+
+def _place(task: Task, *, by_end: bool) -> TaskId | None:
+    """The place of a task in a list; `None` in one by ends if it is not finished."""
+    if not by_end:
+        return task.id
+    return None if task.finished_at is None else place_of(task.finished_at, task.id)
 
 
 FIRST_PAUSE: Millis = 100

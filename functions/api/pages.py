@@ -1,0 +1,50 @@
+"""Reads pages of an owner's tasks, and encodes them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duetime.composition import composed
+from duetime.composition.tasks import TaskServices
+from duetime.contract.http import page_tokens
+from duetime.contract.tasks.encoding import page_text
+from duetime.ports.tasks import ListQuery
+
+from .responses import Response, answer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.contract.tasks.queries import ListedQuery, TaskListQuery
+    from duetime.contract.tasks.responses import AppliedList
+    from duetime.services.tasks.read import Page
+
+
+def read_page(owner: str, query: ListedQuery) -> Page:
+    """The page of an owner's list that a request asks for."""
+    after = None if query.next_token is None else page_tokens.after_of(query.next_token, query.scope(owner))
+    wanted = ListQuery(
+        owner,
+        after,
+        descending=query.order == "desc",
+        limit=query.page_size,
+        with_nodes=query.with_nodes,
+        by_end=query.by_end,
+    )
+    return composed(TaskServices).reader.list(wanted, query.filter)
+
+
+def next_token(page: Page, owner: str, query: ListedQuery) -> str | None:
+    """The token of the page after a page; `None` if it is the last one."""
+    return None if page.after is None else page_tokens.token_of(page.after, query.scope(owner))
+
+
+def applied(page: Page, query: ListedQuery) -> AppliedList:
+    """The filters of a page, and how much was read for it."""
+    return query.applied(page.examined, page.after, page.changed_at)
+
+
+def page_response(page: Page, owner: str, query: TaskListQuery, headers: Mapping[str, str] | None = None) -> Response:
+    """A page of a list: its entries, its filters, and the token of the next page."""
+    rest = {"applied": applied(page, query), "next_token": next_token(page, owner, query)}
+    return answer(page_text(page.tasks, query.expand, rest), headers=headers)

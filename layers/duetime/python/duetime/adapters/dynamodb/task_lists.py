@@ -1,0 +1,246 @@
+"""Lists of an owner's tasks in DynamoDB: an item for each block of postings, each entry, and the progress."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.aws_clients import translated
+from duetime.adapters.dynamodb import attribute_values, schema
+from duetime.adapters.dynamodb.batches import ITEMS_A_REQUEST
+from duetime.adapters.dynamodb.versioned_items import save_next, version_of
+from duetime.domain.errors import Unavailable
+from duetime.domain.ids import TaskId
+from duetime.domain.tasks.task_lists import ListHead, place_of
+from duetime.domain.times import SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
+    from duetime.domain.tasks.task_lists import Block, Entry, ListName, ListWrites
+    from duetime.ports.runtime import Executor
+
+_POSTINGS = "h"
+"""The postings of a block: for each, the milliseconds within the second, and the task's id."""
+_OFFSET_BYTES, _ID_BYTES = 2, 16
+_DIGEST_BYTES = 8
+_POSTING_BYTES = _OFFSET_BYTES + _ID_BYTES
+_HEAD = "head"
+_BUILDING_FROM, _BUILT_TO, _COMPLETE, _SWEPT_TO, _CHANGED_AT = "b", "i", "c", "w", "u"
+_FIRST_BLOCKS = 25
+"""Blocks read at first: in a busy list, each has many postings."""
+_TRIES = 5
+"""How often items that DynamoDB did not process are sent."""
+
+
+class DynamoTaskLists:
+    """`duetime.ports.tasks.TaskListStore` over the tasks table."""
+
+    def __init__(self, client: DynamoDBClient, table: str, executor: Executor, number: int) -> None:
+        self._client = client
+        self._table = table
+        self._executor = executor
+        self._number = number
+        """A deployment whose lists were off, or lack changes, begins anew under another number; 0 if they are off."""
+
+    def head(self, owner: str) -> ListHead | None:
+        """The progress of an owner's lists, eventually consistent; `None` if they have none."""
+        if not self._number:
+            return None
+        with translated():
+            answer = self._client.get_item(TableName=self._table, Key=self._head_key(owner))
+        return _head_of(owner, answer["Item"]) if "Item" in answer else None
+
+    def save_head(self, head: ListHead, nonce: str) -> bool:
+        """Store the progress, if it is as it was read."""
+        return save_next(
+            self._client, self._table, {**self._head_key(head.owner), **_head_values(head)}, head.version, nonce
+        )
+
+    def write(self, writes: ListWrites) -> None:
+        """Add and remove postings and entries; repeating it changes nothing.
+
+        Raises:
+            Unavailable: some are not written.
+        """
+        requests = [
+            *({"PutRequest": {"Item": self._block_item(each)}} for each in writes.blocks),
+            *({"PutRequest": {"Item": self._entry_item(each)}} for each in writes.added),
+            *({"DeleteRequest": {"Key": self._entry_key(name, task_id)}} for name, task_id in writes.removed),
+        ]
+        starts = range(0, len(requests), ITEMS_A_REQUEST)
+        self._executor.map(self._send, [requests[start : start + ITEMS_A_REQUEST] for start in starts])
+
+    def postings(
+        self, name: ListName, after: TaskId | None, limit: int, *, descending: bool
+    ) -> list[tuple[TaskId, TaskId]]:
+        """The next postings of a list, in order of their places, eventually consistent.
+
+        Args:
+            name: the list.
+            after: the place after which they begin; `None` for the start.
+            limit: maximum number of postings.
+            descending: whether the latest come first.
+
+        Returns:
+            The place and the task of each; shorter than the limit at the end of the list only.
+        """
+        found: dict[TaskId, TaskId] = {}
+        for blocks, complete_to in self._blocks(name, after, limit, descending=descending):
+            for item in blocks:
+                found.update(_postings_of(item))
+            ordered = sorted(found.items(), reverse=descending)
+            wanted = [each for each in ordered if _is_after(each[0], after, descending=descending)]
+            ready = [each for each in wanted if _is_complete(each[0], complete_to, descending=descending)]
+            if len(ready) >= limit or complete_to is None:
+                return ready[:limit]
+        return []
+
+    def entries(self, name: ListName, after: TaskId | None, limit: int, *, descending: bool) -> list[TaskId]:
+        """The next entries of a list, in order of ids, eventually consistent."""
+        found: list[TaskId] = []
+        for page in self._pages(name, None if after is None else after.text, limit, descending=descending):
+            found += [TaskId(item[schema.SORT_KEY]["S"]) for item in page["Items"]]
+            if len(found) >= limit:
+                break
+        return found[:limit]
+
+    def _blocks(
+        self, name: ListName, after: TaskId | None, limit: int, *, descending: bool
+    ) -> Iterator[tuple[list[StoredItem], int | None]]:
+        """Pages of blocks, each with the second before which, in reading order, all blocks are read; `None` at the end.
+
+        The blocks of one second overlap.
+        """
+        start = None if after is None else f"{_second(after)}{'$' if descending else ''}"
+        for page in self._pages(name, start, min(limit + 1, _FIRST_BLOCKS), descending=descending):
+            items = page["Items"]
+            is_last = "LastEvaluatedKey" not in page
+            if not items and not is_last:
+                continue
+            yield items, None if is_last else int(items[-1][schema.SORT_KEY]["S"].partition("#")[0])
+
+    def _pages(self, name: ListName, after: str | None, limit: int, *, descending: bool) -> Iterator[Any]:
+        condition, names = "#p = :p", {"#p": schema.PARTITION_KEY}
+        values: Item = {":p": attribute_values.text(self._partition(name))}
+        if after is not None:
+            condition += f" AND #s {'<' if descending else '>'} :after"
+            names["#s"], values[":after"] = schema.SORT_KEY, attribute_values.text(after)
+        start: dict[str, Any] = {}
+        while True:
+            with translated():
+                page = self._client.query(
+                    TableName=self._table,
+                    KeyConditionExpression=condition,
+                    ExpressionAttributeNames=names,
+                    ExpressionAttributeValues=values,
+                    ScanIndexForward=not descending,
+                    Limit=limit,
+                    **start,
+                )
+            yield page
+            if "LastEvaluatedKey" not in page:
+                return
+            start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+            limit = 4 * _FIRST_BLOCKS
+
+    def _send(self, requests: list[Any]) -> None:
+        for _ in range(_TRIES):
+            with translated():
+                answer = self._client.batch_write_item(RequestItems={self._table: requests})
+            requests = list(answer.get("UnprocessedItems", {}).get(self._table, []))
+            if not requests:
+                return
+        raise Unavailable("some items of lists were not written: DynamoDB throttles")
+
+    def _partition(self, name: ListName) -> str:
+        return f"{self._owner_partition(name.owner)}#{name.kind}={name.value}"
+
+    def _owner_partition(self, owner: str) -> str:
+        # The length says where the owner ends, who may have any characters.
+        return f"{schema.LIST_PREFIX}{self._number}#{len(owner)}#{owner}"
+
+    def _block_item(self, block: Block) -> Item:
+        data = b"".join((each.at % SECOND).to_bytes(_OFFSET_BYTES) + each.task_id.data for each in block.postings)
+        # A block that is written again replaces itself, and never another one of the same second.
+        digest = hashlib.blake2b(data, digest_size=_DIGEST_BYTES).hexdigest()
+        return {
+            schema.PARTITION_KEY: attribute_values.text(self._partition(block.list)),
+            schema.SORT_KEY: attribute_values.text(f"{block.second:011d}#{digest}"),
+            schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
+            schema.TTL: attribute_values.expiry(block.expires_at),
+            _POSTINGS: {"B": data},
+        }
+
+    def _entry_key(self, name: ListName, task_id: TaskId) -> Item:
+        return {
+            schema.PARTITION_KEY: attribute_values.text(self._partition(name)),
+            schema.SORT_KEY: attribute_values.text(task_id.text),
+        }
+
+    def _entry_item(self, entry: Entry) -> Item:
+        return {
+            **self._entry_key(entry.list, entry.task_id),
+            schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
+            schema.TTL: attribute_values.expiry(entry.expires_at),
+        }
+
+    def _head_key(self, owner: str) -> Item:
+        return {
+            schema.PARTITION_KEY: attribute_values.text(self._owner_partition(owner)),
+            schema.SORT_KEY: attribute_values.text(_HEAD),
+        }
+
+
+def _second(place: TaskId) -> str:
+    return f"{place.home // SECOND:011d}"
+
+
+def _postings_of(item: StoredItem) -> Iterator[tuple[TaskId, TaskId]]:
+    second = int(item[schema.SORT_KEY]["S"].partition("#")[0])
+    data = bytes(item[_POSTINGS]["B"])
+    for start in range(0, len(data), _POSTING_BYTES):
+        offset = int.from_bytes(data[start : start + _OFFSET_BYTES])
+        task_id = TaskId.from_data(data[start + _OFFSET_BYTES : start + _POSTING_BYTES])
+        yield place_of(second * SECOND + offset, task_id), task_id
+
+
+def _is_after(place: TaskId, after: TaskId | None, *, descending: bool) -> bool:
+    return after is None or (place < after if descending else place > after)
+
+
+def _is_complete(place: TaskId, complete_to: int | None, *, descending: bool) -> bool:
+    """Whether all blocks that may have a posting before this one, in reading order, are read."""
+    if complete_to is None:
+        return True
+    second = place.home // SECOND
+    return second > complete_to if descending else second < complete_to
+
+
+def _head_values(head: ListHead) -> Item:
+    item = {
+        schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
+        _BUILDING_FROM: attribute_values.number(head.building_from),
+        _SWEPT_TO: attribute_values.text(head.swept_to.text),
+        _CHANGED_AT: attribute_values.number(head.changed_at),
+    }
+    if head.built_to is not None:
+        item[_BUILT_TO] = attribute_values.text(head.built_to.text)
+    if head.is_complete:
+        item[_COMPLETE] = {"BOOL": True}
+    return item
+
+
+def _head_of(owner: str, item: StoredItem) -> ListHead:
+    return ListHead(
+        owner=owner,
+        building_from=attribute_values.integer(item[_BUILDING_FROM]),
+        swept_to=TaskId(item[_SWEPT_TO]["S"]),
+        built_to=TaskId(item[_BUILT_TO]["S"]) if _BUILT_TO in item else None,
+        is_complete=_COMPLETE in item,
+        changed_at=attribute_values.integer(item[_CHANGED_AT]),
+        version=version_of(item),
+    )

@@ -1,0 +1,360 @@
+"""Lists of an owner's tasks by state, type, name, tag and more: a filter reads the list of its tasks and no others.
+
+The lists are derived from the table's stream, so they cost the path of a task nothing and lag it by the stream's
+batching window. A list may name tasks that no longer belong to it, so readers compare each record with the filter; it
+lacks no task that belongs to it. There are two kinds:
+
+* Postings, for what does not change: a task is added once and never removed. Many postings share an item.
+* Entries, for states that a task leaves again: one item for each task that stays in the state for longer than a batch
+  of changes. A task that starts, runs and ends within one batch has none.
+
+An owner has lists from about a thousand tasks on. Below that, one page reads all of his tasks.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from duetime.domain.ids import TaskId
+from duetime.domain.operating_parameters import (
+    LIST_BLOCK,
+    LIST_BUILD_DELAY,
+    LIST_KEPT,
+    LIST_LATE,
+    LIST_SWEEP_EVERY,
+)
+from duetime.domain.tasks.states import TERMINAL, State
+from duetime.domain.times import MINUTE, SECOND, Millis
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from duetime.domain.change_events import TaskChange, TaskSnapshot
+    from duetime.domain.tasks.task import Task
+
+ENTRY_STATES = frozenset(State) - {State.SCHEDULED, State.SUCCEEDED}
+"""States with a complete list. Scheduled tasks are found by their ids, which begin with the due time, and have an entry
+only if they did not start at that time; succeeded tasks are found by their ids or in the list of ended tasks."""
+
+
+class ListKind(StrEnum):
+    """The kinds of lists; all but `ENDED` and `MOVED` are in the order of ids.
+
+    Attributes:
+        TYPE: tasks of a type.
+        NAME: tasks of a name.
+        TAG: tasks with a tag; the value is `key:value`.
+        SCHEDULE: runs of a schedule.
+        TOPOLOGY: topologies.
+        DEFINITION: runs of a topology definition.
+        PARENT: nodes of a topology.
+        STATE: tasks in a state.
+        NODE_STATE: the same for nodes.
+        ENDED: ended tasks in the order of their ends.
+        ENDED_NODES: the same for nodes.
+        EARLY: tasks that succeeded before the time in their ids.
+        MOVED: tasks whose due time is not the time in their ids, in the order of their due times.
+    """
+
+    TYPE = "type"
+    NAME = "name"
+    TAG = "tag"
+    SCHEDULE = "schedule"
+    TOPOLOGY = "topology"
+    DEFINITION = "definition"
+    PARENT = "parent"
+    STATE = "state"
+    NODE_STATE = "node-state"
+    ENDED = "ended"
+    ENDED_NODES = "ended-nodes"
+    EARLY = "early"
+    MOVED = "moved"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ListName:
+    """One list of one owner."""
+
+    owner: str
+    kind: ListKind
+    value: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Posting:
+    """A task in a list.
+
+    Attributes:
+        at: the time by which the list is ordered: that of the id, the end or the due time.
+        expires_at: when it may be removed.
+    """
+
+    list: ListName
+    at: Millis
+    task_id: TaskId
+    expires_at: Millis
+
+    @property
+    def place(self) -> TaskId:
+        """Its place in the list: the task's id, with the time by which the list is ordered."""
+        return place_of(self.at, self.task_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A task in the list of a state.
+
+    Attributes:
+        expires_at: when it may be removed.
+    """
+
+    list: ListName
+    task_id: TaskId
+    expires_at: Millis
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Postings of one list within one second, stored as one item.
+
+    Attributes:
+        postings: in order of their places.
+    """
+
+    postings: Sequence[Posting]
+
+    @property
+    def list(self) -> ListName:
+        """The list."""
+        return self.postings[0].list
+
+    @property
+    def second(self) -> int:
+        """The second of all of its postings."""
+        return self.postings[0].at // SECOND
+
+    @property
+    def expires_at(self) -> Millis:
+        """When it may be removed."""
+        return max(each.expires_at for each in self.postings)
+
+
+@dataclass(frozen=True, slots=True)
+class ListWrites:
+    """Changes of lists; repeating them changes nothing more.
+
+    Attributes:
+        blocks: postings to add.
+        added: entries to add.
+        removed: entries to remove.
+    """
+
+    blocks: Sequence[Block] = ()
+    added: Sequence[Entry] = ()
+    removed: Sequence[tuple[ListName, TaskId]] = ()
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to write."""
+        return bool(self.blocks or self.added or self.removed)
+
+
+def place_of(at: Millis, task_id: TaskId) -> TaskId:
+    """The place of a task in a list: an id with the given time, which differs from those of other tasks."""
+    return task_id if at == task_id.home else task_id.at_time(at)
+
+
+def writes_of(changes: Iterable[TaskChange], retention: Millis) -> ListWrites:
+    """The changes of lists that follow from changes of tasks.
+
+    Args:
+        changes: changes of one or more owners; those of each task in order.
+        retention: how long an ended task is kept.
+    """
+    first: dict[TaskId, TaskChange] = {}
+    last: dict[TaskId, TaskChange] = {}
+    for change in changes:
+        task = change.after or change.before
+        if task is not None:
+            first.setdefault(task.id, change)
+            last[task.id] = change
+    postings: list[Posting] = []
+    added: list[Entry] = []
+    removed: list[tuple[ListName, TaskId]] = []
+    for task_id, change in last.items():
+        before = first[task_id].before
+        postings += _postings(before, change.after, change.at, retention)
+        added += _added(before, change.after, change.at, retention)
+        removed += _removed(before, change.after, change.at)
+    return ListWrites(blocks_of(postings), added, removed)
+
+
+def writes_of_snapshots(tasks: Iterable[TaskSnapshot], now: Millis, retention: Millis) -> ListWrites:
+    """The changes of lists that add tasks of which no change is known.
+
+    Args:
+        tasks: existing tasks.
+        now: the time; scheduled tasks of an earlier time get entries.
+        retention: how long an ended task is kept.
+    """
+    postings: list[Posting] = []
+    added: list[Entry] = []
+    for task in tasks:
+        postings += _postings(None, task, now, retention)
+        added += _added(None, task, now, retention)
+    return ListWrites(blocks_of(postings), added)
+
+
+def late_entries(tasks: Iterable[TaskSnapshot], now: Millis, retention: Millis) -> ListWrites:
+    """The entries of tasks that are scheduled although the time of their ids has passed."""
+    late = (each for each in tasks if each.state is State.SCHEDULED)
+    return ListWrites(added=[_entry(each, now, retention) for each in late])
+
+
+def blocks_of(postings: Iterable[Posting]) -> list[Block]:
+    """Packs postings into as few items as possible, each of one list and one second."""
+    groups: dict[tuple[ListName, int], dict[TaskId, Posting]] = defaultdict(dict)
+    for each in postings:
+        groups[each.list, each.at // SECOND][each.place] = each
+    blocks = []
+    for _, group in sorted(groups.items()):
+        ordered = [group[place] for place in sorted(group)]
+        blocks += [Block(ordered[start : start + LIST_BLOCK]) for start in range(0, len(ordered), LIST_BLOCK)]
+    return blocks
+
+
+def state_list(owner: str, state: State, *, is_node: bool) -> ListName:
+    """The list of an owner's tasks or nodes in a state."""
+    return ListName(owner, ListKind.NODE_STATE if is_node else ListKind.STATE, state.value)
+
+
+def list_of_state(task: Task | TaskSnapshot) -> ListName:
+    """The list of the tasks in the state of a task."""
+    return state_list(task.owner, task.state, is_node=task.node_ref is not None)
+
+
+def _postings(
+    before: TaskSnapshot | None, after: TaskSnapshot | None, at: Millis, retention: Millis
+) -> Iterator[Posting]:
+    if after is None or after.erased:
+        return
+    for name in _facets(after):
+        # Long after its time, a task is listed once more when it ends: its first posting may expire before its record.
+        is_new = before is None or name not in _facets(before)
+        if is_new or (_has_ended(before, after) and at - after.id.home > LIST_KEPT // 2):
+            yield Posting(name, after.id.home, after.id, max(at, after.id.home) + retention + LIST_KEPT)
+    if _is_moved(after) and (before is None or before.due_at != after.due_at):
+        expires_at = max(at, after.due_at) + retention + LIST_KEPT
+        yield Posting(ListName(after.owner, ListKind.MOVED), after.due_at, after.id, expires_at)
+    yield from _endings(before, after, at, retention)
+
+
+def _endings(before: TaskSnapshot | None, after: TaskSnapshot, at: Millis, retention: Millis) -> Iterator[Posting]:
+    """Postings of an end: when the outcome is stored, and again if the task finishes later than that."""
+    has_ended = _has_ended(before, after)
+    ended_at = at if after.finished_at is None else after.finished_at
+    expires_at = ended_at + retention + LIST_KEPT
+    if has_ended or (before is not None and after.finished_at not in (None, before.finished_at)):
+        kind = ListKind.ENDED if after.node_ref is None else ListKind.ENDED_NODES
+        yield Posting(ListName(after.owner, kind), ended_at, after.id, expires_at)
+    if has_ended and after.state is State.SUCCEEDED and after.id.home > ended_at - LIST_LATE:
+        yield Posting(
+            ListName(after.owner, ListKind.EARLY), after.id.home, after.id, max(expires_at, after.id.home + retention)
+        )
+
+
+def _has_ended(before: TaskSnapshot | None, after: TaskSnapshot) -> bool:
+    return after.state in TERMINAL and (before is None or before.state != after.state)
+
+
+def _facets(task: TaskSnapshot) -> list[ListName]:
+    """The lists that a task belongs to by what it is; nodes of topologies are only in the list of their topology."""
+    if task.node_ref is not None:
+        return [ListName(task.owner, ListKind.PARENT, task.node_ref.topology.text)]
+    found = [(ListKind.TYPE, task.type), *((ListKind.TAG, f"{key}:{value}") for key, value in task.tags.items())]
+    if task.name:
+        found.append((ListKind.NAME, task.name))
+    if task.schedule_ref is not None:
+        found.append((ListKind.SCHEDULE, task.schedule_ref.schedule))
+    if task.is_topology:
+        found.append((ListKind.TOPOLOGY, ""))
+    if task.definition is not None:
+        found.append((ListKind.DEFINITION, task.definition))
+    return [ListName(task.owner, kind, value) for kind, value in found]
+
+
+def _is_moved(task: TaskSnapshot) -> bool:
+    """Whether the due time is not in the minutes around the time of the id."""
+    return abs(task.due_at - task.id.home) > MINUTE
+
+
+def _added(before: TaskSnapshot | None, after: TaskSnapshot | None, at: Millis, retention: Millis) -> Iterator[Entry]:
+    if after is None or after.erased or (before is not None and before.state is after.state):
+        return
+    if after.state in ENTRY_STATES or (after.state is State.SCHEDULED and _may_be_late(after, at)):
+        yield _entry(after, at, retention)
+
+
+def _removed(before: TaskSnapshot | None, after: TaskSnapshot | None, at: Millis) -> Iterator[tuple[ListName, TaskId]]:
+    if before is None or (after is not None and after.state is before.state and not after.erased):
+        return
+    if before.state in ENTRY_STATES or (before.state is State.SCHEDULED and _may_be_late(before, at)):
+        yield list_of_state(before), before.id
+
+
+def _may_be_late(task: TaskSnapshot, at: Millis) -> bool:
+    """Whether the time of the id has passed, so that the task may have an entry as a scheduled one."""
+    return task.id.home < at - LIST_LATE
+
+
+def _entry(task: TaskSnapshot, at: Millis, retention: Millis) -> Entry:
+    # An open task may stay in its state for longer than anything is kept.
+    kept = retention + LIST_KEPT if task.state in TERMINAL else 10 * LIST_KEPT
+    return Entry(list_of_state(task), task.id, max(at, task.id.home) + kept)
+
+
+@dataclass(frozen=True, slots=True)
+class ListHead:
+    """The progress of an owner's lists.
+
+    Attributes:
+        building_from: when adding the tasks that existed before begins: every process follows changes by then.
+        built_to: id of the last task that was added; `None` at the beginning.
+        is_complete: whether all tasks have been added, so that the lists may be read.
+        swept_to: scheduled tasks with smaller ids have entries.
+        changed_at: when the lists followed a change last, to within some seconds.
+        version: increases with each write; 0 if nothing is stored.
+    """
+
+    owner: str
+    building_from: Millis
+    swept_to: TaskId
+    built_to: TaskId | None = None
+    is_complete: bool = False
+    changed_at: Millis = 0
+    version: int = 0
+
+    @classmethod
+    def new(cls, owner: str, now: Millis) -> ListHead:
+        """The head of lists that are begun now."""
+        return cls(owner, now + LIST_BUILD_DELAY, TaskId.of(now, 0, 0))
+
+    def may_build(self, now: Millis) -> bool:
+        """Whether existing tasks are to be added now."""
+        return not self.is_complete and now >= self.building_from
+
+    def sweep_end(self, now: Millis) -> TaskId | None:
+        """The id before which tasks are to be looked at for late ones now; `None` if it is too early."""
+        end = now - 2 * LIST_LATE
+        is_due = self.is_complete and end - self.swept_to.home >= LIST_SWEEP_EVERY
+        return TaskId.of(end, 0, 0) if is_due else None
+
+    def after_building(self, last: TaskId | None, now: Millis, *, is_last: bool) -> ListHead:
+        """The head after existing tasks up to an id were added."""
+        return replace(self, built_to=last, is_complete=is_last, changed_at=now)
+
+    def after_sweep(self, swept_to: TaskId, now: Millis) -> ListHead:
+        """The head after tasks with smaller ids were looked at."""
+        return replace(self, swept_to=swept_to, changed_at=now)

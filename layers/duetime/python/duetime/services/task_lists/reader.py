@@ -1,0 +1,231 @@
+"""Finds the tasks of a list: in the kept lists of an owner with many tasks, or by reading all of his tasks."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, TypeAlias
+
+from duetime.domain.ids import TaskId
+from duetime.domain.operating_parameters import LIST_EXAMINED
+from duetime.domain.tasks.filters import Range
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task_lists import ENTRY_STATES, ListKind, ListName, place_of, state_list
+from duetime.domain.times import LAST_INSTANT, MINUTE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from duetime.domain.tasks.filters import TaskFilter
+    from duetime.domain.tasks.task_lists import ListHead
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Clock
+    from duetime.ports.stores import Stores
+    from duetime.ports.tasks import ListQuery
+
+    Place: TypeAlias = tuple[TaskId, TaskId]
+    """The place of a task in a list, and its id."""
+    Source: TypeAlias = Callable[[TaskId | None, int], Sequence[Place]]
+    """Reads the next places after one, up to a number; fewer only at the end."""
+
+_MOST_MOVED = 1_000
+"""Tasks with a changed due time that are read for a range of due times."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The candidates of a list, in its order.
+
+    Attributes:
+        sources: where to find them; together they have every task that matches the filter.
+        changed_at: when the lists followed a change last; `None` if they are not read.
+    """
+
+    query: ListQuery
+    sources: Sequence[Source]
+    changed_at: Millis | None = None
+
+    def after(self, after: TaskId | None, limit: int) -> list[Place]:
+        """The next candidates after a place, some of them twice; fewer than the limit only at the end."""
+        found = [source(after, limit) for source in self.sources]
+        return list(islice(heapq.merge(*found, reverse=self.query.descending), limit))
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFinder:
+    """Chooses where to find the tasks of a list."""
+
+    stores: Stores
+    clock: Clock
+
+    def listed(self, query: ListQuery, wanted: TaskFilter) -> Listed:
+        """The candidates of a list: all of an owner's tasks if he has few, or if no kept list helps."""
+        head = self._head(query, wanted)
+        if head is None and query.by_end:
+            return Listed(query, [self._ended_of_all(query)])
+        if head is None:
+            all_tasks = replace(query, failed_only=wanted.states == (State.FAILED,))
+            return Listed(query, [self._all(all_tasks, _bounds(wanted))])
+        return Listed(query, self._kept(query, wanted, head), head.changed_at)
+
+    def _head(self, query: ListQuery, wanted: TaskFilter) -> ListHead | None:
+        if not query.by_end and not _helps(wanted):
+            return None
+        head = self.stores.task_lists.head(query.owner)
+        return head if head is not None and head.is_complete else None
+
+    def _kept(self, query: ListQuery, wanted: TaskFilter, head: ListHead) -> list[Source]:
+        owner = query.owner
+        if query.by_end:
+            kinds = (ListKind.ENDED, ListKind.ENDED_NODES) if query.with_nodes else (ListKind.ENDED,)
+            return [self._postings(query, ListName(owner, kind), wanted.finished) for kind in kinds]
+        if (facet := _facet_without_nodes(owner, wanted)) is not None:
+            return [self._postings(query, facet, _bounds(wanted))]
+        if wanted.states and ENTRY_STATES.issuperset(wanted.states):
+            return [self._entries(query, each) for each in _state_lists(query, wanted.states)]
+        if not query.with_nodes and (facet := _facet(owner, wanted)) is not None:
+            return [self._postings(query, facet, _bounds(wanted))]
+        if wanted.states:
+            return self._in_states(query, wanted, head)
+        return self._due(query, wanted)
+
+    def _in_states(self, query: ListQuery, wanted: TaskFilter, head: ListHead) -> list[Source]:
+        """Scheduled and succeeded tasks are found by the times in their ids; those of other times have lists."""
+        bounds = _bounds(wanted)
+        sources = [self._entries(query, each) for each in _state_lists(query, wanted.states)]
+        if State.SUCCEEDED not in wanted.states:
+            bounds = _narrowed(bounds, Range(after=head.swept_to.home))
+        elif State.SCHEDULED not in wanted.states:
+            bounds = _narrowed(bounds, Range(before=self.clock.now() + 1))
+            sources.append(self._postings(query, ListName(query.owner, ListKind.EARLY), Range()))
+        return [*sources, self._all(query, bounds)]
+
+    def _due(self, query: ListQuery, wanted: TaskFilter) -> list[Source]:
+        """Tasks due in a range: by the times in their ids, and those whose due time is another."""
+        moved = self._moved(query, wanted.due)
+        if moved is None:
+            return [self._all(query, _bounds(wanted))]
+        due = wanted.due
+        near = Range(due.after and due.after - MINUTE, due.before and due.before + MINUTE)
+        return [self._all(query, _narrowed(_bounds(wanted), near)), moved]
+
+    def _all(self, query: ListQuery, bounds: Range) -> Source:
+        """All of an owner's tasks with ids in a range of time."""
+
+        def read(after: TaskId | None, limit: int) -> list[Place]:
+            asked = replace(query, after=_start(after, bounds, descending=query.descending), limit=limit)
+            return [(each, each) for each in self.stores.tasks.list_ids(asked)]
+
+        return _within(read, bounds)
+
+    def _postings(self, query: ListQuery, name: ListName, bounds: Range) -> Source:
+        def read(after: TaskId | None, limit: int) -> list[Place]:
+            start = _start(after, bounds, descending=query.descending)
+            return self.stores.task_lists.postings(name, start, limit, descending=query.descending)
+
+        return _within(read, bounds)
+
+    def _entries(self, query: ListQuery, name: ListName) -> Source:
+        def read(after: TaskId | None, limit: int) -> list[Place]:
+            found = self.stores.task_lists.entries(name, after, limit, descending=query.descending)
+            return [(each, each) for each in found]
+
+        return read
+
+    def _moved(self, query: ListQuery, due: Range) -> Source | None:
+        """Tasks due in a range that their ids do not show; `None` if there are too many of them."""
+        if due == Range():
+            return None
+        name = ListName(query.owner, ListKind.MOVED)
+        first = None if due.after is None else TaskId.of(due.after, 0, 0)
+        found = self.stores.task_lists.postings(name, first, _MOST_MOVED, descending=False)
+        if len(found) == _MOST_MOVED:
+            return None
+        places = [(task_id, task_id) for place, task_id in found if due.before is None or place.home < due.before]
+        return _of_places(sorted(set(places), reverse=query.descending), descending=query.descending)
+
+    def _ended_of_all(self, query: ListQuery) -> Source:
+        """The ended ones of all of an owner's tasks, who has few, in the order of their ends."""
+        asked = replace(query, after=None, limit=LIST_EXAMINED)
+        found = self.stores.tasks.read_many(self.stores.tasks.list_ids(asked)).values()
+        places = [
+            (place_of(each.finished_at, each.id), each.id)
+            for each in found
+            if each.is_terminal and each.finished_at is not None
+        ]
+        return _of_places(sorted(places, reverse=query.descending), descending=query.descending)
+
+
+def _helps(wanted: TaskFilter) -> bool:
+    """Whether kept lists help to find the tasks of a filter."""
+    by_what_they_are = (wanted.type, wanted.name, wanted.tags, wanted.schedule, wanted.parent, wanted.definition)
+    return any(by_what_they_are) or bool(wanted.states) or wanted.is_topology or wanted.due != Range()
+
+
+def _facet_without_nodes(owner: str, wanted: TaskFilter) -> ListName | None:
+    """The shortest list for conditions that nodes of topologies cannot meet, or that only they meet."""
+    if wanted.parent is not None:
+        return ListName(owner, ListKind.PARENT, wanted.parent.text)
+    if wanted.schedule is not None:
+        return ListName(owner, ListKind.SCHEDULE, wanted.schedule)
+    if wanted.definition is not None:
+        return ListName(owner, ListKind.DEFINITION, wanted.definition)
+    return ListName(owner, ListKind.TOPOLOGY) if wanted.is_topology else None
+
+
+def _facet(owner: str, wanted: TaskFilter) -> ListName | None:
+    """The list that is likely to be the shortest, of those without nodes."""
+    if wanted.name is not None:
+        return ListName(owner, ListKind.NAME, wanted.name)
+    for key, value in wanted.tags.items():
+        return ListName(owner, ListKind.TAG, f"{key}:{value}")
+    return None if wanted.type is None else ListName(owner, ListKind.TYPE, wanted.type)
+
+
+def _state_lists(query: ListQuery, states: Sequence[State]) -> Iterator[ListName]:
+    for state in states:
+        if state is not State.SUCCEEDED:
+            yield state_list(query.owner, state, is_node=False)
+            if query.with_nodes:
+                yield state_list(query.owner, state, is_node=True)
+
+
+def _bounds(wanted: TaskFilter) -> Range:
+    """The times of ids that may match: no task is created after the time in its id."""
+    return Range(after=wanted.created.after)
+
+
+def _narrowed(first: Range, second: Range) -> Range:
+    afters = [each.after for each in (first, second) if each.after is not None]
+    befores = [each.before for each in (first, second) if each.before is not None]
+    return Range(max(afters, default=None), min(befores, default=None))
+
+
+def _start(after: TaskId | None, bounds: Range, *, descending: bool) -> TaskId | None:
+    """The place after which to read: that of the query, or the bound in its direction."""
+    bound = bounds.before if descending else bounds.after
+    if bound is None:
+        return after
+    limit = TaskId.of(min(bound, LAST_INSTANT), 0, 0)
+    if after is None:
+        return limit
+    return min(after, limit) if descending else max(after, limit)
+
+
+def _within(read: Source, bounds: Range) -> Source:
+    """A source that ends at the bound in its direction."""
+
+    def bounded(after: TaskId | None, limit: int) -> list[Place]:
+        return [each for each in read(after, limit) if bounds.holds(each[0].home)]
+
+    return bounded
+
+
+def _of_places(places: Sequence[Place], *, descending: bool) -> Source:
+    def read(after: TaskId | None, limit: int) -> list[Place]:
+        if after is None:
+            return list(places[:limit])
+        return [each for each in places if (each[0] < after if descending else each[0] > after)][:limit]
+
+    return read
