@@ -30,6 +30,7 @@ _KEYS_BY_COMMAND = {
         "growth_write_units_worst",
         "growth_cpu_worst",
     ),
+    "python -m bench.task_lists": ("lists_tasks", "lists_read_units_worst", "lists_reads_worst"),
     "python -m bench.lateness": (
         "lateness_p50_ms",
         "lateness_p99_ms",

@@ -12,7 +12,7 @@ from duetime.adapters.dynamodb.task_lists import DynamoTaskLists
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.domain.change_events import Change, ChangeBatch, task_snapshot
 from duetime.domain.ids import TaskId
-from duetime.domain.operating_parameters import LIST_BUILD_DELAY, LIST_KNOWN, SUMMARY_GAP
+from duetime.domain.operating_parameters import LIST_BUILD_DELAY, LIST_KNOWN, OWNER_SPREAD, SUMMARY_GAP
 from duetime.domain.tasks.filters import Range, TaskFilter
 from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
 from duetime.domain.tasks.states import TERMINAL, State
@@ -53,11 +53,12 @@ class Account:
     changes: list[TaskChange] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.fake: Any = FakeDynamoDB()
-        self.table = new_table(self.fake)
+        self.fake = FakeDynamoDB()
+        client: Any = self.fake
+        self.table = new_table(client)
         runtime = Runtime(self.clock, SeededRandom(), VirtualTime(NOW), FakeTelemetry())
-        self.tasks = DynamoTaskStore(self.fake, self.table, runtime.executor, runtime.telemetry)
-        self.lists = DynamoTaskLists(self.fake, self.table, runtime.executor, 1)
+        self.tasks = DynamoTaskStore(client, self.table, runtime.executor, runtime.telemetry)
+        self.lists = DynamoTaskLists(client, self.table, runtime.executor, 1)
         self.updater = TaskListUpdater(self.tasks, self.lists, runtime, RETENTION, self.begin_at)
         stores: Any = SimpleNamespace(tasks=self.tasks, task_lists=self.lists)
         self.reader = TaskReader(stores, None, self.clock)
@@ -72,13 +73,13 @@ class Account:
         else:
             self.fake.put_item(TableName=self.table, Item=item_of(after))
             self.records[task.id] = after
-        images = (each and task_snapshot(each) for each in (before, after))
-        self.changes.append(Change(str(len(self.changes)), self.clock.at // SECOND * SECOND, *images))
+        old, new = (None if each is None else task_snapshot(each) for each in (before, after))
+        self.changes.append(Change(str(len(self.changes)), self.clock.at // SECOND * SECOND, old, new))
 
-    def create(self, **fields: Any) -> Task:
+    def create(self, **fields: Any) -> Task:  # noqa: ANN401 - any field of a task
         """Create a task with these fields."""
         home = max(fields.get("due_at", self.clock.at), self.clock.at)
-        new = TaskId.of(home, self.random.randrange(1, 16), self.random.getrandbits(64))
+        new = TaskId.of(home, self.random.randrange(1, OWNER_SPREAD), self.random.getrandbits(64))
         given = {"id": new, "created_at": self.clock.at, "due_at": home, "next_at": home}
         created = example(**(given | fields))
         self.write(None, created)

@@ -27,7 +27,7 @@ from duetime.domain.operating_parameters import (
     LIST_SWEEP_EVERY,
 )
 from duetime.domain.tasks.states import TERMINAL, State
-from duetime.domain.times import MINUTE, SECOND, Millis
+from duetime.domain.times import SECOND, Millis
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -286,8 +286,8 @@ def _facets(task: TaskSnapshot) -> list[ListName]:
 
 
 def _is_moved(task: TaskSnapshot) -> bool:
-    """Whether the due time is not in the minutes around the time of the id."""
-    return abs(task.due_at - task.id.home) > MINUTE
+    """Whether the due time is not the time of the id."""
+    return task.due_at != task.id.home
 
 
 def _added(before: TaskSnapshot | None, after: TaskSnapshot | None, at: Millis, retention: Millis) -> Iterator[Entry]:

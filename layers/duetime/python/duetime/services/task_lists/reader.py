@@ -12,7 +12,7 @@ from duetime.domain.operating_parameters import LIST_EXAMINED
 from duetime.domain.tasks.filters import Range
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_lists import ENTRY_STATES, ListKind, ListName, place_of, state_list
-from duetime.domain.times import LAST_INSTANT, MINUTE
+from duetime.domain.times import LAST_INSTANT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -88,7 +88,7 @@ class TaskFinder:
             return [self._postings(query, facet, _bounds(wanted))]
         if wanted.states:
             return self._in_states(query, wanted, head)
-        return self._due(query, wanted)
+        return self._due(query, wanted.due, _bounds(wanted))
 
     def _in_states(self, query: ListQuery, wanted: TaskFilter, head: ListHead) -> list[Source]:
         """Scheduled and succeeded tasks are found by the times in their ids; those of other times have lists."""
@@ -99,16 +99,14 @@ class TaskFinder:
         elif State.SCHEDULED not in wanted.states:
             bounds = _narrowed(bounds, Range(before=self.clock.now() + 1))
             sources.append(self._postings(query, ListName(query.owner, ListKind.EARLY), Range()))
-        return [*sources, self._all(query, bounds)]
+        return [*sources, *self._due(query, wanted.due, bounds)]
 
-    def _due(self, query: ListQuery, wanted: TaskFilter) -> list[Source]:
+    def _due(self, query: ListQuery, due: Range, bounds: Range) -> list[Source]:
         """Tasks due in a range: by the times in their ids, and those whose due time is another."""
-        moved = self._moved(query, wanted.due)
+        moved = self._moved(query, due)
         if moved is None:
-            return [self._all(query, _bounds(wanted))]
-        due = wanted.due
-        near = Range(due.after and due.after - MINUTE, due.before and due.before + MINUTE)
-        return [self._all(query, _narrowed(_bounds(wanted), near)), moved]
+            return [self._all(query, bounds)]
+        return [self._all(query, _narrowed(bounds, due)), moved]
 
     def _all(self, query: ListQuery, bounds: Range) -> Source:
         """All of an owner's tasks with ids in a range of time."""
@@ -138,7 +136,7 @@ class TaskFinder:
         if due == Range():
             return None
         name = ListName(query.owner, ListKind.MOVED)
-        first = None if due.after is None else TaskId.of(due.after, 0, 0)
+        first = None if due.after is None else _first_at(due.after)
         found = self.stores.task_lists.postings(name, first, _MOST_MOVED, descending=False)
         if len(found) == _MOST_MOVED:
             return None
@@ -207,10 +205,15 @@ def _start(after: TaskId | None, bounds: Range, *, descending: bool) -> TaskId |
     bound = bounds.before if descending else bounds.after
     if bound is None:
         return after
-    limit = TaskId.of(min(bound, LAST_INSTANT), 0, 0)
+    limit = _first_at(bound)
     if after is None:
         return limit
     return min(after, limit) if descending else max(after, limit)
+
+
+def _first_at(at: Millis) -> TaskId:
+    """The smallest id of a time, or of the nearest time that ids can have."""
+    return TaskId.of(max(0, min(at, LAST_INSTANT)), 0, 0)
 
 
 def _within(read: Source, bounds: Range) -> Source:

@@ -14,7 +14,7 @@ from duetime.domain.times import SECOND
 from duetime.services.task_lists.reader import TaskFinder
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.content import Content
@@ -125,25 +125,25 @@ class TaskReader:
         listed = TaskFinder(self.stores, self.clock).listed(query, wanted)
         page = partial(Page, changed_at=listed.changed_at, by_end=query.by_end)
         matching: dict[TaskId, Task] = {}
-        after, examined, step = query.after, 0, query.limit
-        while examined < MAX_EXAMINED:
+        after, examined, chunk = query.after, 0, query.limit
+        while True:
             # Reading one more place than needed shows whether there are more tasks.
-            places = listed.after(after, step + 1)
-            tasks = {each.id: each for each in self.get_many(query.owner, [task_id for _, task_id in places[:step]])}
-            for place, task_id in places[:step]:
-                if len(matching) == query.limit:
-                    return page(list(matching.values()), after, examined)
-                task = tasks.get(task_id)
-                if task is not None and wanted.matches(task) and _is_listed(task, place, query):
-                    matching[task_id] = task
-                after = place
-                examined += 1
-            if len(places) <= step:
+            places = listed.after(after, chunk + 1)
+            for some in _growing(places[:chunk], query.limit):
+                tasks = {each.id: each for each in self.get_many(query.owner, [task_id for _, task_id in some])}
+                for place, task_id in some:
+                    if len(matching) == query.limit:
+                        return page(list(matching.values()), after, examined)
+                    task = tasks.get(task_id)
+                    if task is not None and wanted.matches(task) and _is_listed(task, place, query):
+                        matching[task_id] = task
+                    after = place
+                    examined += 1
+            if len(places) <= chunk:
                 return page(list(matching.values()), None, examined)
-            if len(matching) == query.limit:
-                break
-            step = MAX_PAGE
-        return page(list(matching.values()), after, examined)
+            chunk = min(4 * chunk, MAX_EXAMINED - examined)
+            if len(matching) == query.limit or chunk <= 0:
+                return page(list(matching.values()), after, examined)
 
     def expanded(self, page: Page, fields: Collection[str]) -> Page:
         """A page with the payloads or results of its tasks; it ends before they become too large for a response.
@@ -169,6 +169,14 @@ class TaskReader:
             return replace(content, data=self.stores.contents.fetch(task_id, content))
         except ContentExpired:
             return content
+
+
+def _growing(places: Sequence[tuple[TaskId, TaskId]], size: int) -> Iterator[Sequence[tuple[TaskId, TaskId]]]:
+    """Splits places for reading: first as many as are wanted, then more at a time, as few of them may match."""
+    start = 0
+    while start < len(places):
+        yield places[start : start + size]
+        start, size = start + size, min(2 * size, MAX_PAGE)
 
 
 def _is_listed(task: Task, place: TaskId, query: ListQuery) -> bool:

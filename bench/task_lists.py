@@ -1,0 +1,338 @@
+"""Price and speed of finding tasks: reads and time of the first page of each filter, and the writes that lists cost.
+
+python -m bench.task_lists [TASKS …] [--engine]
+
+An owner gets so many tasks: nine of ten succeeded, the others are due from tomorrow on, and a few are running, waiting,
+paused or failed, of a rare type, with a rare tag or name, or runs of a schedule, spread over all of them. The lists are
+kept by the product's own code from the changes of each second. Then the API answers each filter, ten tasks a page, and
+a GET for comparison. Reads are counted exactly, over a fake of DynamoDB or the embedded engine; times are those of the
+whole process on this machine, so they only compare with each other.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import time
+from argparse import ArgumentParser
+from contextlib import ExitStack, redirect_stdout
+from dataclasses import dataclass, replace
+from functools import partial
+from http import HTTPStatus
+from itertools import islice
+from math import ceil
+from pathlib import Path
+from random import Random
+from statistics import median
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import boto3
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from bench import results
+from duetime import composition
+from duetime.adapters.aws_clients import Clients
+from duetime.adapters.dynamodb.task_items import item_of
+from duetime.composition import Platform, composed
+from duetime.composition.broadcast import BroadcastServices
+from duetime.domain.change_events import Change, ChangeBatch, task_snapshot
+from duetime.domain.ids import TaskId
+from duetime.domain.operating_parameters import LIST_BUILD_DELAY, LIST_KNOWN
+from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
+from duetime.domain.tasks.states import TERMINAL, State
+from duetime.domain.tasks.targets import TopologyTarget
+from duetime.domain.tasks.task_lists import writes_of
+from duetime.domain.times import DAY, MINUTE, SECOND
+from duetime.environment_variables import QUEUE_VARIABLES, Variable
+from duetime_local import emulator
+from duetime_testing.fakes.task_table import new_table
+from tests.adapters.examples import task as example
+from tests.clocks import NOW, StandingClock
+from tests.fakes.session import FakeSession
+from tests.functions.api.gateway import Answer, Gateway
+from tests.metering import item_size, read_units
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from duetime.domain.tasks.task import Task
+
+T = TypeVar("T")
+SIZES = (1_000, 100_000)
+OWNER = "local"
+PAGE = 10
+FILTERS = (
+    "",
+    "state=running",
+    "state=waiting",
+    "state=paused",
+    "state=failed",
+    "state=scheduled",
+    "state=scheduled&order=asc",
+    "state=scheduled&state=waiting&order=asc&due_before=2026-11-21T02:33:00Z",
+    "state=succeeded",
+    "order_by=finished_at",
+    "finished_after=2026-11-21T02:00:00Z",
+    "type=rare",
+    "type=report",
+    "name=close",
+    "tag=batch:rare",
+    "schedule=nightly",
+    "parent={topology}",
+    "due_after=2026-11-21T02:00:00Z&due_before=2026-11-21T02:30:00Z",
+    "type=rare&state=succeeded",
+)
+"""Those that the console offers; each finds a full page but the eighth, which must find nothing."""
+RATES = (0.4, 1, 10, 100, 1_000)
+"""Tasks a second for which the writes are counted."""
+
+
+@dataclass(slots=True)
+class Reads:
+    """Reads of DynamoDB since the last reset."""
+
+    requests: int = 0
+    units: float = 0.0
+
+    def count(self, operation: str, request: dict[str, Any], answer: dict[str, Any]) -> None:
+        """Count an answered read (Source: DynamoDB Developer Guide, "Read and write operations")."""
+        consistent = bool(request.get("ConsistentRead"))
+        if operation == "query":
+            self.requests += 1
+            self.units += read_units(sum(map(item_size, answer["Items"])), consistent=consistent)
+        elif operation == "get_item":
+            self.requests += 1
+            self.units += read_units(item_size(answer.get("Item", {})), consistent=consistent)
+        elif operation == "batch_get_item":
+            self.requests += 1
+            for items in answer["Responses"].values():
+                self.units += sum(read_units(item_size(item), consistent=False) for item in items)
+
+
+class CountedClient:
+    """A client of DynamoDB that counts its reads."""
+
+    def __init__(self, client: Any, reads: Reads) -> None:  # noqa: ANN401 - boto3's own, or a fake
+        self._client = client
+        self._reads = reads
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the client has
+        found = getattr(self._client, name)
+        if name not in {"query", "get_item", "batch_get_item"}:
+            return found
+
+        def call(**request: Any) -> Any:  # noqa: ANN401 - the response
+            answer = found(**request)
+            self._reads.count(name, request, answer)
+            return answer
+
+        return call
+
+
+class CountedSession:
+    """A session whose client of DynamoDB counts its reads."""
+
+    def __init__(self, session: Any, reads: Reads) -> None:  # noqa: ANN401 - boto3's own, or a fake
+        self._session = session
+        self._reads = reads
+
+    def client(self, service: str, **settings: Any) -> Any:  # noqa: ANN401 - boto3's own
+        """A client of a service."""
+        client = self._session.client(service, **settings)
+        return CountedClient(client, self._reads) if service == "dynamodb" else client
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the session has
+        return getattr(self._session, name)
+
+
+def tasks_of(number: int, random: Random) -> Iterator[Task]:
+    """An owner's tasks, in the order of their due times: ten a second until now, then one a second from tomorrow on."""
+    ended = number * 9 // 10
+    rare = {place * max(1, ended // 25): kind for place, kind in enumerate(_KINDS * 5)}
+    topology = TaskId.of(NOW - MINUTE, 1, 1)
+    base = example(owner=OWNER, state=State.SUCCEEDED)
+    for place in range(number):
+        due = NOW - (ended - place) * 100 if place < ended else NOW + DAY + (place - ended) * SECOND
+        of = replace(
+            base, id=TaskId.of(due, place % 16, random.getrandbits(64)), due_at=due, next_at=due, created_at=due
+        )
+        if place >= ended:
+            yield replace(of, state=State.SCHEDULED)
+            continue
+        of = replace(of, finished_at=due + 500, started_at=due)
+        yield _of_kind(of, rare.get(place, ""))
+    for place in range(50):
+        of = replace(base, id=TaskId.of(NOW - SECOND, place % 16, place), due_at=NOW - SECOND, next_at=NOW - SECOND)
+        yield replace(of, finished_at=NOW, node_ref=NodeRef(topology, 1, f"n{place}"))
+    yield replace(base, id=topology, target=TopologyTarget(), finished_at=NOW)
+
+
+_KINDS = ("running", "waiting", "paused", "failed", "rare") * 3
+"""What fifteen of every 25 rare tasks are; all of them have the rare name, tag and schedule."""
+
+
+def _of_kind(task: Task, kind: str) -> Task:
+    if not kind:
+        return task
+    task = replace(task, name="close", tags={"batch": "rare"}, schedule_ref=ScheduleRef("nightly", 1, task.due_at))
+    if kind == "rare":
+        return replace(task, type="rare")
+    state = State(kind)
+    return replace(task, state=state, finished_at=task.finished_at if state in TERMINAL else None)
+
+
+def fill(client: Any, table: str, number: int, clock: StandingClock) -> None:  # noqa: ANN401 - any client
+    """Store the tasks, and let the product keep their lists."""
+    services = composed(BroadcastServices)
+    consumers = [each for each in services._exact() if each.name == "lists"]  # noqa: SLF001 - without the counts
+    some: Sequence[Task] = ()
+    batches = _batches(tasks_of(number, Random(1)), 500)  # noqa: S311 - always the same
+    for some in track(batches, f"fill {number:,}", number // 500):
+        for part in _batches(some, 25):
+            requests = [{"PutRequest": {"Item": item_of(task)}} for task in part]
+            client.batch_write_item(RequestItems={table: requests})
+        changes = tuple(Change(task.id.text, clock.at, None, task_snapshot(task)) for task in some)
+        for consumer in consumers:
+            consumer.consume(ChangeBatch(changes))
+    last = Change("last", clock.at, None, task_snapshot(some[-1]))
+    # Lists of an owner with many tasks begin, are completed, and follow the latest changes.
+    for wait in (LIST_KNOWN, LIST_BUILD_DELAY + SECOND, *[SECOND] * ceil(number / 1_000), MINUTE):
+        clock.at += wait
+        for consumer in consumers:
+            consumer.consume(ChangeBatch((last,)))
+    clock.at = NOW
+
+
+def _batches(values: Iterable[T], size: int) -> Iterator[list[T]]:
+    rest = iter(values)
+    while batch := list(islice(rest, size)):
+        yield batch
+
+
+def measure(number: int, *, on_engine: bool) -> list[tuple[str, int, int, float, float]]:
+    """Hits, requests, read units and time of each filter; the first is a GET."""
+    clock, reads = StandingClock(), Reads()
+    with ExitStack() as stack:
+        if on_engine:
+            engine = stack.enter_context(emulator.running(port=0))
+            os.environ.update(engine.environ)
+            session: Any = boto3.Session()
+        else:
+            session = FakeSession(clock.now)
+        client = session.client("dynamodb")
+        table = new_table(client)
+        queues: dict[str, str] = {
+            each: session.client("sqs").create_queue(QueueName=name.value)["QueueUrl"]
+            for name, each in QUEUE_VARIABLES.items()
+        }
+        environ: dict[str, str] = {
+            Variable.TABLE: table,
+            Variable.BUCKET: "contents",
+            Variable.AUTHENTICATION: "none",
+            Variable.TASK_LISTS: "1",
+            Variable.RETENTION_DAYS: "30",
+            **queues,
+        }
+        clients: Any = CountedSession(session, reads)
+        composition.use(Platform(environ=environ, clock=clock, clients=Clients(clients)))
+        stack.callback(composition.use, None)
+        fill(client, table, number, clock)
+        return _answers(reads)
+
+
+def _answers(reads: Reads) -> list[tuple[str, int, int, float, float]]:
+    api = Gateway()
+    first = api.send("GET", "/v1/tasks", query="limit=1").body["tasks"][0]["id"]
+    topology = TaskId.of(NOW - MINUTE, 1, 1).text
+    found = [("GET", *_timed(reads, partial(api.send, "GET", f"/v1/tasks/{first}")))]
+    for each in FILTERS:
+        query = f"{each}&limit={PAGE}".lstrip("&").format(topology=topology)
+        found.append((each or "no filter", *_timed(reads, partial(api.send, "GET", "/v1/tasks", query=query))))
+    return found
+
+
+def _timed(reads: Reads, call: Callable[[], Answer]) -> tuple[int, int, float, float]:
+    times = []
+    for _ in range(7):
+        reads.requests, reads.units = 0, 0.0
+        began = time.perf_counter()
+        with redirect_stdout(io.StringIO()):
+            answer = call()
+        times.append(time.perf_counter() - began)
+        assert answer.status == HTTPStatus.OK, answer.text  # noqa: S101 - a refused request is not measured
+    return len(answer.body.get("tasks", ())), reads.requests, reads.units, median(times)
+
+
+def units_per_task(rate: float, seconds: int = 60) -> tuple[float, float]:
+    """Write units a task for lists: of thin tasks, and of tasks with a name, a tag and a schedule.
+
+    Each task is created, runs for 300 ms and succeeds; the stream delivers the changes of each second.
+    """
+    found = []
+    for is_full in (False, True):
+        random, units, count = Random(1), 0, 0  # noqa: S311 - always the same
+        for second in range(max(seconds, ceil(20 / rate))):
+            due_times = [NOW + second * SECOND + at for at in _times(rate, random)]
+            changes = [change for due in due_times for change in _life(due, random, is_full=is_full)]
+            writes = writes_of(changes, 30 * DAY)
+            units += len(writes.blocks) + len(writes.added) + len(writes.removed)
+            count += len(due_times)
+        found.append(units / max(1, count))
+    return found[0], found[1]
+
+
+def _times(rate: float, random: Random) -> list[int]:
+    number = int(rate) if rate >= 1 else int(random.random() < rate)
+    return sorted(random.randrange(SECOND) for _ in range(number))
+
+
+def _life(due: int, random: Random, *, is_full: bool) -> Iterator[Change[Any]]:
+    task = example(id=TaskId.of(due, 0, random.getrandbits(64)), due_at=due, created_at=due)
+    if is_full:
+        more: dict[str, Any] = {"name": "close", "tags": {"team": "red"}, "schedule_ref": ScheduleRef("s", 1, due)}
+        task = replace(task, **more)
+    running = replace(task, state=State.RUNNING)
+    ended = replace(task, state=State.SUCCEEDED, finished_at=due + 300)
+    images = [None, *map(task_snapshot, (task, running, ended))]
+    for before, after in zip(images, islice(images, 1, None), strict=False):
+        yield Change("", due // SECOND * SECOND, before, after)
+
+
+def main() -> None:
+    """Measure each number of tasks, print tables, and save the worst figures."""
+    parser = ArgumentParser(prog="python -m bench.task_lists", description=__doc__)
+    parser.add_argument("tasks", nargs="*", type=int, default=SIZES, help="how many tasks the owner has")
+    parser.add_argument("--engine", action="store_true", help="use the embedded engine instead of the fake")
+    asked = parser.parse_args()
+    console = Console()
+    kept: dict[str, float] = {}
+    for number in asked.tasks:
+        rows = measure(number, on_engine=asked.engine)
+        console.print(_table(number, rows))
+        kept = {
+            "lists_tasks": number,
+            "lists_read_units_worst": max(row[3] for row in rows[1:]),
+            "lists_reads_worst": max(row[2] for row in rows[1:]),
+        }
+    written = Table("tasks a second", "thin", "with name, tag and schedule", title="write units a task for lists")
+    for rate in RATES:
+        thin, full = units_per_task(rate)
+        written.add_row(f"{rate:g}", f"{thin:.2f}", f"{full:.2f}")
+    console.print(written)
+    if not asked.engine:
+        results.keep(Path(__file__).parent, kept)
+
+
+def _table(number: int, rows: Sequence[tuple[str, int, int, float, float]]) -> Table:
+    table = Table(
+        "filter", "tasks", "reads", "read units", "time · GET", title=f"first page of {PAGE}, {number:,} tasks"
+    )
+    for name, hits, requests, units, seconds in rows:
+        table.add_row(name, str(hits), str(requests), f"{units:g}", f"{seconds / rows[0][4]:.1f}")
+    return table
+
+
+if __name__ == "__main__":
+    main()
