@@ -152,8 +152,8 @@ def test_the_signing_secret_is_read_by_the_egress_alone(every: Synthesis) -> Non
     assert statement["Resource"] == {"Ref": id_}
 
 
-def test_only_the_api_and_bulk_operations_read_indexes(every: Synthesis) -> None:
-    """The lists of an owner are read by nothing else; the path of a task needs no index."""
+def test_no_function_on_the_path_of_a_task_reads_indexes(every: Synthesis) -> None:
+    """The lists of an owner are read by the API, bulk operations and the reader of the stream."""
     of_indexes = {
         function: {
             action
@@ -163,7 +163,8 @@ def test_only_the_api_and_bulk_operations_read_indexes(every: Synthesis) -> None
         }
         for function in every.functions()
     }
-    assert of_indexes.pop("api") == of_indexes.pop("bulk") == {"dynamodb:Query"}
+    for reader in ("api", "bulk", "broadcast"):
+        assert of_indexes.pop(reader) == {"dynamodb:Query"}
     assert not any(of_indexes.values())
 
 

@@ -34,10 +34,10 @@ PRESENT = f"v{schema.SCHEMA_VERSION}"
 PASSING = frozenset(
     {
         *(schema.LONG_POLL_PREFIX, schema.WATCH_TICKET_PREFIX, schema.WATCH_CONNECTION_PREFIX),
-        *(schema.WATCH_SUBSCRIPTION_PREFIX, schema.SUMMARY_PREFIX),
+        *(schema.WATCH_SUBSCRIPTION_PREFIX, schema.SUMMARY_PREFIX, schema.LIST_PREFIX),
     }
 )
-"""Kinds of items that live as long as a connection, and counts, which a recount makes anew."""
+"""Kinds of items that live as long as a connection, and counts and lists, which are made anew from the tasks."""
 UNKNOWN = {"zz": {"S": "of a newer version"}, "zn": {"N": "7"}, "zm": {"M": {"a": {"L": [{"BOOL": True}]}}}}
 """Attributes that no code of today knows."""
 

@@ -280,7 +280,7 @@ class Environment:
     and some 25 million tasks). 0: there is no recount, and the summary lacks tasks that the stream did not report."""
     task_lists: int = 1
     """Lists of tasks by state, type, name, tag, schedule and end, kept from the table's stream for owners with more
-    than about a thousand tasks. They cost two to six write units for a task that comes alone, and a tenth of that in
+    than about a thousand tasks. They cost two to five write units for a task that comes alone, and a tenth of that in
     busy seconds. 0: there are none, and a filter reads all of an owner's tasks. Another number builds them anew, which
     is needed after they were off."""
     broadcast_batch_size: int = 500

@@ -259,7 +259,7 @@ def _endings(before: TaskSnapshot | None, after: TaskSnapshot, at: Millis, reten
     if has_ended or (before is not None and after.finished_at not in (None, before.finished_at)):
         kind = ListKind.ENDED if after.node_ref is None else ListKind.ENDED_NODES
         yield Posting(ListName(after.owner, kind), ended_at, after.id, expires_at)
-    if has_ended and after.state is State.SUCCEEDED and after.id.home > ended_at - LIST_LATE:
+    if has_ended and after.state is State.SUCCEEDED and after.id.home > ended_at:
         yield Posting(
             ListName(after.owner, ListKind.EARLY), after.id.home, after.id, max(expires_at, after.id.home + retention)
         )

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
 from duetime.domain.ids import TaskId
-from duetime.domain.operating_parameters import LIST_EXAMINED
+from duetime.domain.operating_parameters import LIST_EXAMINED, LIST_LATE
 from duetime.domain.tasks.filters import Range
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_lists import ENTRY_STATES, ListKind, ListName, place_of, state_list
@@ -97,7 +97,8 @@ class TaskFinder:
         if State.SUCCEEDED not in wanted.states:
             bounds = _narrowed(bounds, Range(after=head.swept_to.home))
         elif State.SCHEDULED not in wanted.states:
-            bounds = _narrowed(bounds, Range(before=self.clock.now() + 1))
+            # Clocks of those who write differ from this one by less.
+            bounds = _narrowed(bounds, Range(before=self.clock.now() + LIST_LATE))
             sources.append(self._postings(query, ListName(query.owner, ListKind.EARLY), Range()))
         return [*sources, *self._due(query, wanted.due, bounds)]
 
