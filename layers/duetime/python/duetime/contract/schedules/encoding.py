@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from duetime.contract.mapping import response_of
 from duetime.contract.schedules.responses import (
     BackfillResponse,
     ChangedOccurrenceResponse,
@@ -44,7 +45,9 @@ def schedule_entry(status: ScheduleStatus) -> ScheduleSummary:
     """A schedule in a list."""
     stored = status.stored
     spec, timing = stored.spec, stored.spec.written
-    return ScheduleSummary(
+    return response_of(
+        ScheduleSummary,
+        spec,
         name=stored.name,
         state=stored.state,
         paused_reason=stored.paused_reason or None,
@@ -54,27 +57,13 @@ def schedule_entry(status: ScheduleStatus) -> ScheduleSummary:
         dates=timing.dates,
         permanent=None if timing.permanent is None else PermanentResponse(gap_seconds=timing.permanent),
         timings=None if timing.timings is None else [_single(each) for each in timing.timings],
-        extra_dates=spec.extra_dates,
-        excluded_dates=spec.excluded_dates,
         description=describe_timing(timing.timing, spec.extra_dates),
         dialect=timing.dialect,
         timezone=spec.clock.zone.name,
         dst_gap=spec.clock.gap,
         dst_fold=spec.clock.fold,
-        calendars=spec.calendars,
-        on_excluded=spec.on_excluded,
-        spread_seconds=spec.spread_seconds,
         spread_offset_seconds=spread_offset(stored.name, spec.spread_seconds) // SECOND,
-        jitter_seconds=spec.jitter_seconds,
-        start_at=instant(spec.start_at),
-        end_at=instant(spec.end_at),
         remaining_runs=stored.runs_left,
-        overlap=spec.overlap,
-        catch_up_seconds=spec.catch_up_seconds,
-        catch_up_mode=spec.catch_up_mode,
-        pause_on_failure=spec.pause_on_failure,
-        expect_success_by=spec.expect_success_by,
-        expect_every_seconds=spec.expect_every_seconds,
         expectation=_expectation(stored),
         task=_template(stored),
         created_at=to_iso(stored.created_at),
@@ -90,9 +79,7 @@ def schedule_entry(status: ScheduleStatus) -> ScheduleSummary:
 
 
 def _single(timing: Written) -> TimingResponse:
-    return TimingResponse(
-        cron=timing.cron, rate=timing.rate, interval=timing.interval, dates=timing.dates, dialect=timing.dialect
-    )
+    return response_of(TimingResponse, timing)
 
 
 def schedule_response(status: ScheduleStatus, upcoming: Sequence[Occurrence]) -> ScheduleResponse:
@@ -169,10 +156,10 @@ def _last_run(last: BegunRun | None) -> LastRunResponse | None:
 
 
 def _expectation(stored: StoredSchedule) -> ExpectationResponse | None:
-    state, spec = stored.expectation, stored.spec
-    if state is None or (spec.expect_success_by is None and spec.expect_every_seconds is None):
+    spec = stored.spec
+    if spec.expect_success_by is None and spec.expect_every_seconds is None:
         return None
-    return ExpectationResponse(missed_at=instant(state.missed_at), met_at=instant(state.met_at), misses=state.misses)
+    return response_of(ExpectationResponse, stored.expectation)
 
 
 def _template(stored: StoredSchedule) -> TaskTemplateResponse:

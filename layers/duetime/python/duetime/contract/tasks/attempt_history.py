@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from duetime.contract.mapping import response_of
 from duetime.contract.tasks.responses import AttemptErrorResponse, AttemptList, AttemptResponse
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.attempt_run import ended_attempts
@@ -32,15 +33,12 @@ def attempts(task: Task, older: Iterable[AttemptRecord], traceback: AttemptTrace
 def _attempt(line: AttemptRecord, task: Task, traceback: AttemptTraceback | None) -> AttemptResponse:
     if line.outcome is AttemptOutcome.LOST:
         return _lost(line)
-    return AttemptResponse(
-        attempt=line.attempt,
-        fence=line.fence,
-        worker=line.worker,
+    return response_of(
+        AttemptResponse,
+        line,
         planned_at=to_iso(line.started_at - line.late),
-        started_at=to_iso(line.started_at),
         lateness_ms=line.late,
         duration_ms=line.took,
-        outcome=line.outcome,
         error=_error(line, traceback),
         cost_dollars=dollars_of(worker_time(line, task)),
     )
@@ -50,7 +48,7 @@ def _error(line: AttemptRecord, traceback: AttemptTraceback | None) -> AttemptEr
     if line.error is None:
         return None
     text = traceback.text if traceback is not None and traceback.fence == line.fence else None
-    return AttemptErrorResponse(type=line.error.type, message=line.error.message, traceback=text)
+    return response_of(AttemptErrorResponse, line.error, traceback=text)
 
 
 def _lost(line: AttemptRecord) -> AttemptResponse:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
 
-from duetime.contract.tasks.encoding import error_response, instant
+from duetime.contract.mapping import response_of
+from duetime.contract.tasks.encoding import instant
 from duetime.contract.tasks.responses import Instant, TaskErrorResponse
 from duetime.domain.tasks.action_history import ActorType
 from duetime.domain.tasks.attempt_records import AttemptOutcome
@@ -89,21 +90,18 @@ def task_events(task: Task, older: Iterable[AttemptRecord]) -> TaskEventList:
 def _event(event: TaskEvent, task: Task) -> TaskHistoryEventResponse:
     by, part = event.by, event.attempt
     line = None if part is None else part.line
-    return TaskHistoryEventResponse(
-        type=event.type,
+    return response_of(
+        TaskHistoryEventResponse,
+        event,
         at=instant(event.at),
         actor=None if by is None else _actor(by, task),
         reason=(by.reason or None) if by else None,
-        version=event.version,
-        fields=list(event.fields),
-        nodes=list(event.nodes),
         bulk_operation_id=by.operation.text if by and by.operation else None,
         attempt=None if part is None else part.attempt,
         fence=None if part is None else part.fence,
         worker=_worker(part),
         outcome=None if line is None else line.outcome,
-        error=None if line is None else error_response(line.error),
-        state=event.state,
+        error=None if line is None else response_of(TaskErrorResponse, line.error),
     )
 
 

@@ -10,6 +10,7 @@ from pydantic_core import to_json
 
 from duetime.contract.http.json_paths import path_of
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
+from duetime.contract.mapping import value_of
 from duetime.contract.tasks.bodies import TaskCreate, TaskFields
 from duetime.contract.tasks.http_request_mapping import request_of
 from duetime.contract.tasks.target_bodies import (
@@ -34,7 +35,7 @@ from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
-    from duetime.contract.tasks.bodies import Debounce, Lock, NotifyOn, Rate, Retry, TaskPatch, Unique
+    from duetime.contract.tasks.bodies import TaskPatch
     from duetime.contract.tasks.target_bodies import AwsTarget, DefinitionRun, JobTarget, Target
     from duetime.domain.times import Millis
 
@@ -64,8 +65,8 @@ def fields_spec(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
         due_at=body.due_at,
         delay=delay_of(body),
         allow_unknown_type=body.allow_unknown_type,
-        unique=_unique(body.unique),
-        debounce=_debounce(body.debounce),
+        unique=value_of(task_options.Unique, body.unique),
+        debounce=value_of(task_options.Debounce, body.debounce),
         **plain_fields(body),
     )
 
@@ -75,10 +76,10 @@ def plain_fields(body: TaskFields) -> dict[str, Any]:
     return {
         **{name: getattr(body, name) for name in _KEPT_AS_IT_IS},
         "target": _target(body.target) if "target" in body.model_fields_set else None,
-        "retry": _retry(body.retry) if "retry" in body.model_fields_set else DEFAULT_RETRY,
-        "lock": _lock(body.lock),
-        "rate": _rate(body.rate),
-        "notify_on": _notify_on(body.notify_on),
+        "retry": value_of(RetryPolicy, body.retry) if "retry" in body.model_fields_set else DEFAULT_RETRY,
+        "lock": value_of(task_options.LockSpec, body.lock),
+        "rate": value_of(task_options.Rate, body.rate),
+        "notify_on": value_of(task_options.NotifyOn, body.notify_on),
     }
 
 
@@ -205,29 +206,3 @@ def _job_target(body: JobTarget) -> targets.AwsTarget:
 def _lambda_target(body: LambdaTarget) -> targets.AwsTarget:
     is_durable = body.mode == "durable"
     return targets.AwsTarget(AwsService.LAMBDA, body.arn, waits=body.mode != "async", is_job=is_durable)
-
-
-def _lock(body: Lock | None) -> task_options.LockSpec | None:
-    return None if body is None else task_options.LockSpec(body.key, body.max_holders, body.scope, body.wait_seconds)
-
-
-def _rate(body: Rate | None) -> task_options.Rate | None:
-    return None if body is None else task_options.Rate(body.key, body.limit, body.per_seconds, body.burst)
-
-
-def _notify_on(body: NotifyOn | None) -> task_options.NotifyOn | None:
-    return None if body is None else task_options.NotifyOn(body.to, body.failed, body.late_seconds)
-
-
-def _unique(body: Unique | None) -> task_options.Unique | None:
-    return None if body is None else task_options.Unique(body.key, body.until, body.on_conflict)
-
-
-def _debounce(body: Debounce | None) -> task_options.Debounce | None:
-    return None if body is None else task_options.Debounce(body.key, body.seconds, body.max_seconds)
-
-
-def _retry(body: Retry) -> RetryPolicy:
-    return RetryPolicy(
-        body.max_attempts, body.initial_seconds, body.multiplier, body.max_seconds, body.max_duration_seconds
-    )
