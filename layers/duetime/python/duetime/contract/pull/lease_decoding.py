@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
+from duetime.contract.http.request_json import compact
 from duetime.contract.http.validation_errors import read_body
 from duetime.contract.pull import leases
 from duetime.contract.pull.lease_tokens import token_of
 from duetime.contract.pull.leases import LeaseStatus
 from duetime.contract.tasks.encoding import entry, json_of, json_text
-from duetime.contract.tasks.field_decoding import compact
 from duetime.domain.limits import MAX_CHECKPOINT_BYTES, MAX_RESULT_BYTES, MAX_WORKER_NAME_LENGTH
 from duetime.domain.tasks.attempt_results import Succeeded, Yielded, failure
 from duetime.domain.tasks.pull_leases import LeaseRequest

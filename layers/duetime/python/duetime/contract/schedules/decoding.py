@@ -6,10 +6,8 @@ import re
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from duetime.contract.http.json_paths import BODY
-from duetime.contract.http.merge_patch import merged
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
-from duetime.contract.http.request_json import reject_invalid_values
+from duetime.contract.http.request_json import BODY, merged, reject_invalid_values
 from duetime.contract.http.validation_errors import read_body, validated
 from duetime.contract.schedules.bodies import (
     BackfillCreate,

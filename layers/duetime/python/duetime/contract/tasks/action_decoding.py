@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
+from duetime.contract.http.request_json import compact
 from duetime.contract.http.validation_errors import read_body
 from duetime.contract.tasks.action_bodies import (
     EmptyRequest,
@@ -17,7 +18,6 @@ from duetime.contract.tasks.action_bodies import (
     TaskQueryBody,
     TaskSignal,
 )
-from duetime.contract.tasks.field_decoding import compact
 from duetime.domain.limits import MAX_RESULT_BYTES
 from duetime.domain.tasks.attempt_results import Succeeded, failure
 from duetime.domain.tasks.targets import Query

@@ -6,10 +6,8 @@ from dataclasses import replace
 from decimal import ROUND_CEILING, Decimal
 from typing import TYPE_CHECKING, Any
 
-from pydantic_core import to_json
-
-from duetime.contract.http.json_paths import path_of
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
+from duetime.contract.http.request_json import compact, path_of
 from duetime.contract.mapping import value_of
 from duetime.contract.tasks.bodies import TaskCreate, TaskFields
 from duetime.contract.tasks.http_request_mapping import request_of
@@ -44,11 +42,6 @@ Place = tuple[str | int, ...]
 ROOT: Place = ()
 _MADE = {"retry", "lock", "rate", "notify_on"}
 _KEPT_AS_IT_IS = tuple(name for name in task_options.TASK_OPTIONS if name not in _MADE)
-
-
-def compact(value: object) -> bytes:
-    """Encodes JSON in UTF-8 without spaces; the value comes from a document, so it has limited depth and no NaN."""
-    return to_json(value)
 
 
 def fields_spec(body: TaskCreate, place: Place = ROOT) -> TaskSpec:

@@ -6,12 +6,12 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from duetime.contract.http.json_paths import BODY, path_of
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
+from duetime.contract.http.request_json import BODY, compact, path_of
 from duetime.contract.http.validation_errors import read_body, validated
 from duetime.contract.mapping import value_of
 from duetime.contract.tasks.bodies import TaskCreate
-from duetime.contract.tasks.field_decoding import Place, compact, fields_spec, reject_uniqueness
+from duetime.contract.tasks.field_decoding import Place, fields_spec, reject_uniqueness
 from duetime.contract.tasks.target_bodies import TopologyTarget
 from duetime.contract.topologies.bodies import TopologyCreate, TopologyGraph, TopologyNode, TopologyRetry
 from duetime.domain.errors import FieldInvalid

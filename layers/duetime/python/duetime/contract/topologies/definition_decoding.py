@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from duetime.contract.http.json_paths import path_of
 from duetime.contract.http.request_errors import MOST_FAULTS, Fault, FaultCode, FieldsInvalid
+from duetime.contract.http.request_json import compact, path_of
 from duetime.contract.http.validation_errors import read_body, validated
 from duetime.contract.tasks.bodies import TaskCreate
 from duetime.contract.tasks.decoding import spec_of
-from duetime.contract.tasks.field_decoding import compact
 from duetime.contract.topologies.bodies import TYPE
 from duetime.contract.topologies.decoding import graph_from
 from duetime.contract.topologies.definition_bodies import (

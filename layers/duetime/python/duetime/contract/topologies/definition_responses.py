@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
 
-from duetime.contract.http.json_paths import path_of
+from duetime.contract.http.request_json import path_of
 from duetime.contract.tasks.responses import Instant
 from duetime.domain.times import to_iso
 from duetime.domain.topologies.graph import OnFailure
