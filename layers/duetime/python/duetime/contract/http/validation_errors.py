@@ -16,8 +16,7 @@ from duetime.contract.http.request_errors import MOST_FAULTS, Fault, FaultCode, 
 from duetime.contract.http.request_json import path_of, reject_invalid_values
 from duetime.contract.http.timestamps import RANGE_REVERSED
 from duetime.contract.tasks.fields import LOCK_KEY_PATTERN, SCHEDULE_NAME_PATTERN, TAG_KEY_PATTERN, TYPE_PATTERN
-from duetime.contract.tasks.http_request_fields import SECRET_NAME_PATTERN
-from duetime.contract.tasks.target_fields import CONTAINER_PATTERN
+from duetime.contract.tasks.target_fields import CONTAINER_PATTERN, SECRET_NAME_PATTERN
 from duetime.domain.limits import (
     MAX_IDEMPOTENCY_KEY_LENGTH,
     MAX_LOCK_KEY_LENGTH,

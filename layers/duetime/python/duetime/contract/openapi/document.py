@@ -14,7 +14,7 @@ from duetime.contract.openapi.names import Schema, reference
 from duetime.contract.openapi.operations import parameters, responses, shared_responses
 from duetime.contract.openapi.schemas import schemas
 from duetime.contract.openapi.webhooks import WEBHOOKS, webhooks
-from duetime.contract.tasks.action_bodies import OPTIONAL_BODIES
+from duetime.contract.tasks.actions import OPTIONAL_BODIES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,9 +9,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from duetime.contract.tasks.encoding import instant
-from duetime.contract.tasks.event_responses import ActorResponse
-from duetime.contract.tasks.responses import CostEstimateResponse, Instant, TaskOptionsResponse
-from duetime.contract.tasks.target_responses import TargetResponse
+from duetime.contract.tasks.history import ActorResponse
+from duetime.contract.tasks.responses import CostEstimateResponse, Instant, TargetResponse, TaskOptionsResponse
 from duetime.domain.schedules.cron_dialects import Dialect
 from duetime.domain.schedules.definition import CatchUpMode, OnExcluded, Overlap
 from duetime.domain.schedules.runs import RunStatus

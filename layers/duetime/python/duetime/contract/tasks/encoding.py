@@ -6,14 +6,26 @@ import json
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from duetime.contract.mapping import response_of
-from duetime.contract.tasks.http_request_mapping import fields_of
 from duetime.contract.tasks.responses import (
+    ApprovalTargetResponse,
+    AwsTargetResponse,
+    BatchTargetResponse,
+    CallbackTargetResponse,
     DebounceResponse,
+    DefinitionRunResponse,
+    EcsTargetResponse,
+    EventBridgeTargetResponse,
+    HandlerTargetResponse,
+    HttpTargetResponse,
     JobResponse,
+    JobTargetResponse,
+    LambdaTargetResponse,
     LeaseResponse,
     NotifyOnResponse,
+    PullTargetResponse,
     RetryResponse,
     ScheduleReferenceResponse,
+    StepFunctionsTargetResponse,
     TaskErrorResponse,
     TaskLockResponse,
     TaskOptionsResponse,
@@ -21,29 +33,15 @@ from duetime.contract.tasks.responses import (
     TaskRateResponse,
     TaskSummary,
     TopologyReferenceResponse,
+    TopologyTargetResponse,
     UniqueResponse,
     WaitingForResponse,
-)
-from duetime.contract.tasks.target_responses import (
-    ApprovalTargetResponse,
-    AwsTargetResponse,
-    BatchTargetResponse,
-    CallbackTargetResponse,
-    DefinitionRunResponse,
-    EcsTargetResponse,
-    EventBridgeTargetResponse,
-    HandlerTargetResponse,
-    HttpTargetResponse,
-    JobTargetResponse,
-    LambdaTargetResponse,
-    PullTargetResponse,
-    StepFunctionsTargetResponse,
-    TopologyTargetResponse,
 )
 from duetime.domain.tasks import targets, task_options
 from duetime.domain.tasks.arns import AwsService
 from duetime.domain.tasks.aws_jobs import job_page
 from duetime.domain.tasks.costs import cost_of
+from duetime.domain.tasks.http_requests import HttpRequest, RequestBody, ResponseOptions
 from duetime.domain.tasks.states import LEASED, STARTABLE
 from duetime.domain.tasks.wait_reasons import wait_reason
 from duetime.domain.times import to_iso
@@ -51,7 +49,7 @@ from duetime.domain.times import to_iso
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from duetime.contract.tasks.target_responses import LambdaMode, TargetResponse
+    from duetime.contract.tasks.responses import LambdaMode, TargetResponse
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
     from duetime.domain.tasks.task import Task
@@ -189,10 +187,34 @@ def target_response(target: targets.Target) -> TargetResponse:
             phases=[phase for phase in _OFFERED if phase in target.phases],
             queries=[query for query in _ANSWERED if query in target.queries],
         )
-        return cast("HttpTargetResponse", response | fields_of(target.request))
+        return cast("HttpTargetResponse", response | _request_fields(target.request))
     if isinstance(target, targets.CallbackTarget):
         return CallbackTargetResponse(kind="callback", url=target.url)
     return HandlerTargetResponse(kind="handler")
+
+
+def _request_fields(request: HttpRequest) -> dict[str, Any]:
+    """The fields of a target for a request; fields with default values are omitted."""
+    auth, response = request.auth, request.response
+    found: dict[str, Any] = {
+        "method": request.method,
+        "headers": dict(request.headers),
+        "query": dict(request.query),
+        "body": None if request.body is None else {request.body.kind.value: _written(request.body)},
+        "success": list(request.success),
+        "auth": auth and {"secret": auth.secret, "scheme": auth.scheme.value, "header": auth.header or None},
+        "response": response != ResponseOptions()
+        and {
+            "keep": response.keep.value,
+            "max_bytes": response.max_bytes,
+            "when_larger": "truncate" if response.truncates else "fail",
+        },
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def _written(body: RequestBody) -> object:
+    return json.loads(body.text) if body.kind.is_structured else body.text
 
 
 def _topology_target(ref: targets.DefinitionRef | None) -> TopologyTargetResponse:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from decimal import ROUND_CEILING, Decimal
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,6 @@ from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.request_json import compact, path_of
 from duetime.contract.mapping import value_of
 from duetime.contract.tasks.bodies import TaskCreate, TaskFields
-from duetime.contract.tasks.http_request_mapping import request_of
 from duetime.contract.tasks.target_bodies import (
     ApprovalTarget,
     BatchTarget,
@@ -28,11 +28,21 @@ from duetime.contract.tasks.target_bodies import (
 from duetime.domain.limits import MAX_PAYLOAD_BYTES
 from duetime.domain.tasks import placeholders, targets, task_options
 from duetime.domain.tasks.arns import AwsService
+from duetime.domain.tasks.http_requests import (
+    Auth,
+    AuthScheme,
+    BodyKind,
+    HttpRequest,
+    Keep,
+    RequestBody,
+    ResponseOptions,
+)
 from duetime.domain.tasks.task_options import DEFAULT_RETRY, RetryPolicy
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
+    from duetime.contract.tasks import target_fields as bodies
     from duetime.contract.tasks.bodies import TaskPatch
     from duetime.contract.tasks.target_bodies import AwsTarget, DefinitionRun, JobTarget, Target
     from duetime.domain.times import Millis
@@ -159,7 +169,7 @@ def _target(body: Target) -> targets.Target:
     if isinstance(body, HttpTarget):
         phases = frozenset(targets.Phase(phase) for phase in body.phases)
         queries = frozenset(targets.Query(query) for query in body.queries)
-        return targets.HttpTarget(body.url, phases, queries, request_of(body))
+        return targets.HttpTarget(body.url, phases, queries, _request(body))
     if isinstance(body, HandlerTarget):
         return targets.HandlerTarget()
     if isinstance(body, TopologyTarget):
@@ -167,6 +177,30 @@ def _target(body: Target) -> targets.Target:
     if isinstance(body, ApprovalTarget):
         return targets.ApprovalTarget(body.timeout_seconds, targets.OnTimeout(body.on_timeout))
     return targets.PullTarget() if isinstance(body, PullTarget) else _aws_target(body)
+
+
+def _request(body: HttpTarget) -> HttpRequest:
+    """The request described by the fields of a target."""
+    auth, response = body.auth, body.response
+    return HttpRequest(
+        method=body.method or "",
+        headers=tuple(body.headers.items()),
+        query=tuple(body.query.items()),
+        body=None if body.body is None else _request_body(body.body),
+        success=tuple(sorted(set(body.success or ()))),
+        auth=None if auth is None else Auth(auth.secret, AuthScheme(auth.scheme), auth.header or ""),
+        response=ResponseOptions()
+        if response is None
+        else ResponseOptions(Keep(response.keep), response.max_bytes, response.when_larger == "truncate"),
+    )
+
+
+def _request_body(body: bodies.RequestBody) -> RequestBody:
+    (name,) = body.model_fields_set
+    kind, value = BodyKind(name.rstrip("_")), getattr(body, name)
+    if kind.is_structured:
+        value = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return RequestBody(kind, value)
 
 
 def _definition(body: DefinitionRun | None) -> targets.DefinitionRef | None:

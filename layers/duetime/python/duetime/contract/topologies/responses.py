@@ -14,11 +14,11 @@ from duetime.contract.tasks import encoding
 from duetime.contract.tasks.encoding import definition_run_response
 from duetime.contract.tasks.responses import (
     AppliedList,
+    DefinitionRunResponse,
     Instant,
     TaskErrorResponse,
     TopologyReferenceResponse,
 )
-from duetime.contract.tasks.target_responses import DefinitionRunResponse
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import definition_of
 from duetime.domain.tasks.task import RequestedAction
