@@ -37,7 +37,7 @@ DECLARED_IN: Mapping[str, Sequence[str]] = {
     "schedules": (_SCHEDULES, _EXPLANATIONS),
     "calendars": (_SCHEDULES,),
     "forecast": ("duetime.contract.schedules.forecast",),
-    "topologies": (f"{_TOPOLOGIES}.definition_operations", f"{_TOPOLOGIES}.operations"),
+    "topologies": (f"{_TOPOLOGIES}.definitions", f"{_TOPOLOGIES}.operations"),
     "summary": ("duetime.contract.summary",),
     "settings": ("duetime.contract.deployment_settings",),
     "dispatch": ("duetime.contract.dispatch_status",),
