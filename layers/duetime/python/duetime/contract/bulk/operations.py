@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.contract.bulk import bodies, filters, responses
+from duetime.contract.bulk import bodies, responses
 from duetime.contract.http.operation import KEY, Operation, Returns
 from duetime.contract.tasks import actions
 from duetime.domain import errors
@@ -38,7 +38,7 @@ def filter_action(id_: str, route: str, summary: str, description: str, body: ty
             status=202,
         ),
         body=body,
-        nesting=filters.WRAPPED,
+        nesting=bodies.WRAPPED,
         headers=(KEY,),
         errors=(errors.KeyReused,),
     )
