@@ -10,7 +10,7 @@ from duetime.contract.http.operation import OWNER
 from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.openapi.descriptions import described, portable
 from duetime.contract.openapi.names import REFERENCE, Schema, reference
-from duetime.contract.pull.lease_tokens import TOKEN_PATTERN
+from duetime.contract.pull.lease_decoding import TOKEN_PATTERN
 from duetime.contract.tasks.fields import LOCK_KEY_PATTERN, SCHEDULE_NAME_PATTERN
 from duetime.domain.limits import MAX_OWNER_LENGTH
 from duetime.domain.switches import SwitchScope
