@@ -16,7 +16,7 @@ from duetime.contract.http.request_json import path_of
 from duetime.contract.http.request_model import Body
 from duetime.contract.http.timestamps import instant_of
 from duetime.contract.http.validation_errors import read_body, words_of
-from duetime.contract.schedules.timing_fields import Bound, Timezone
+from duetime.contract.schedules.bodies import Bound, Timezone
 from duetime.contract.tasks.encoding import instant
 from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN, TIME_SCHEMA, each_once, printable
 from duetime.contract.tasks.queries import PageSize

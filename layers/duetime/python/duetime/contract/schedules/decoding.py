@@ -10,6 +10,7 @@ from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.request_json import BODY, merged, reject_invalid_values
 from duetime.contract.http.validation_errors import read_body, validated
 from duetime.contract.schedules.bodies import (
+    TIMINGS,
     BackfillCreate,
     OccurrenceUpdate,
     PreviewRequest,
@@ -18,9 +19,9 @@ from duetime.contract.schedules.bodies import (
     SchedulePatch,
     SchedulePause,
     TaskTemplate,
+    TimingFields,
 )
 from duetime.contract.schedules.encoding import template_fields
-from duetime.contract.schedules.timing_fields import TIMINGS, TimingFields
 from duetime.contract.tasks.decoding import spec_of
 from duetime.contract.tasks.field_decoding import reject_uniqueness
 from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from duetime.contract.http.request_json import Document
-    from duetime.contract.schedules.timing_fields import SingleTiming
+    from duetime.contract.schedules.bodies import SingleTiming
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.times import Millis
 
