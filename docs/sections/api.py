@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 from docs.sections.markdown import bullets, code, table
 from duetime.contract.http.foreign_names import SYSTEMS
 from duetime.contract.http.operations import OPERATIONS
-from duetime.contract.http.problems import INTERNAL
-from duetime.contract.openapi.docstring_descriptions import GROWS, default_in
-from duetime.contract.openapi.document import document
-from duetime.contract.openapi.rest_problems import rest_kinds
-from duetime.contract.openapi.tags import tag_of
+from duetime.contract.http.problems import INTERNAL, rest_kinds
+from duetime.contract.openapi.descriptions import GROWS, default_in
+from duetime.contract.openapi.document import document, tag_of
 from duetime.contract.tasks.operations import LIST
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 
 from docs.sections.markdown import code, table
-from duetime.contract.openapi.docstring_descriptions import parts_of
+from duetime.contract.openapi.descriptions import parts_of
 from duetime.domain.tasks.states import LEASED, LEGAL, NOT_STARTED, STARTABLE, TERMINAL, State
 
 _FIRST_DESIGN = {

@@ -14,12 +14,13 @@ from duetime.contract.bulk.bodies import (
     BulkCancel,
     BulkRetry,
     BulkUpdate,
+    confirmation_token,
+    confirmed_until,
     is_piece,
     read_filter_action,
     request_of,
     scope_of,
 )
-from duetime.contract.bulk.confirmation import confirmation_token, confirmed_until
 from duetime.contract.bulk.responses import bulk_response, done_response, filter_action_response
 from duetime.contract.tasks.encoding import json_text
 from duetime.domain.bulk.operation import BulkState

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from duetime.composition import composed
 from duetime.composition.requests import PullServices
 from duetime.contract.pull import lease_decoding, operations
-from duetime.contract.pull.lease_tokens import key_of
+from duetime.contract.pull.lease_decoding import key_of
 from duetime.domain.tasks.attempt_results import Stopped
 
 from .responses import Response, answer

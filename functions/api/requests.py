@@ -17,8 +17,7 @@ from duetime.contract.http.etags import version_wanted
 from duetime.contract.http.query_parameters import no_query, read_query
 from duetime.contract.http.request_errors import BodyUnreadable, Fault, FaultCode, ParametersInvalid
 from duetime.contract.http.routes import reference_to
-from duetime.contract.tasks.action_bodies import EmptyRequest
-from duetime.contract.tasks.action_decoding import action_reason, reject_fields
+from duetime.contract.tasks.actions import EmptyRequest, action_reason, reject_fields
 from duetime.domain.errors import TaskNotFound
 from duetime.domain.ids import InvalidTaskId, TaskId
 from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, MAX_IDEMPOTENCY_KEY_LENGTH, MAX_JSON_DEPTH, MIN_KEY_SECONDS

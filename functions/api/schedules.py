@@ -16,7 +16,9 @@ from duetime.contract.schedules.encoding import (
     backfill_response,
     occurrence_response,
     previewed,
+    run_page,
     schedule_entry,
+    schedule_events,
     schedule_response,
 )
 from duetime.contract.schedules.responses import (
@@ -24,8 +26,6 @@ from duetime.contract.schedules.responses import (
     OccurrenceList,
     PreviewResponse,
     SchedulePage,
-    run_page,
-    schedule_events,
 )
 from duetime.contract.tasks import operations as tasks
 from duetime.contract.tasks.encoding import json_text
@@ -45,7 +45,7 @@ from .routing import route
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from duetime.contract.schedules.queries import (
+    from duetime.contract.schedules.operations import (
         OccurrencesQuery,
         RunListQuery,
         ScheduleListQuery,

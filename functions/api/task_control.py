@@ -9,8 +9,8 @@ from duetime.composition.core import CoreServices
 from duetime.composition.requests import EndpointQueryServices
 from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
-from duetime.contract.tasks import action_decoding, attempt_history, event_responses, operations
-from duetime.contract.tasks.action_bodies import TaskCancel
+from duetime.contract.tasks import actions, history, operations
+from duetime.contract.tasks.actions import TaskCancel
 from duetime.contract.tasks.encoding import json_text, target_reply_text
 from duetime.domain.tasks.states import State
 
@@ -19,7 +19,7 @@ from .routing import route
 from .topologies import control_response
 
 if TYPE_CHECKING:
-    from duetime.contract.tasks.action_decoding import Report
+    from duetime.contract.tasks.actions import Report
     from duetime.domain.tasks.task import Task
 
     from .requests import Request
@@ -50,7 +50,7 @@ def resume_task(request: Request) -> Response:
 @route(operations.CANCEL)
 def cancel_task(request: Request) -> Response:
     """Cancel a task that has not started; with force, ask a running one to stop."""
-    wanted = action_decoding.cancellation(request.document()) if request.has_body else TaskCancel()
+    wanted = actions.cancellation(request.document()) if request.has_body else TaskCancel()
     cancel = composed(TaskServices).control.cancel_by_force if wanted.force else composed(TaskServices).updater.cancel
     by = request.attributed(wanted.reason)
     result = composed(TopologyServices).service.apply_gate(cancel(request.owner, request.task_id, request.version, by))
@@ -84,7 +84,7 @@ def signal_task(request: Request) -> Response:
     # Few requests are decisions, so the module is imported only for them.
     from duetime.services.tasks.approvals import Decision  # noqa: PLC0415 - see the line above
 
-    signal = action_decoding.signal(request.document())
+    signal = actions.signal(request.document())
     decision, by = Decision(signal.approve, signal.payload), request.attributed(signal.reason)
     decide = composed(TaskServices).approvals.decide
     return _response(request, decide(request.owner, request.task_id, decision, request.version, by))
@@ -93,7 +93,7 @@ def signal_task(request: Request) -> Response:
 @route(operations.NOTIFY)
 def notify_task(request: Request) -> Response:
     """Record the end of an attempt as reported by its target."""
-    notice = action_decoding.notice(request.document())
+    notice = actions.notice(request.document())
     task = composed(TaskServices).attempt_reports.notify(request.owner, request.task_id, notice.fence, notice.ending)
     return _response(request, task)
 
@@ -101,13 +101,13 @@ def notify_task(request: Request) -> Response:
 @route(operations.HEARTBEAT)
 def heartbeat_task(request: Request) -> Response:
     """Record a heartbeat."""
-    return _reported(request, action_decoding.heartbeat(request.document()))
+    return _reported(request, actions.heartbeat(request.document()))
 
 
 @route(operations.PROGRESS)
 def report_progress(request: Request) -> Response:
     """Record progress."""
-    return _reported(request, action_decoding.progress(request.document()))
+    return _reported(request, actions.progress(request.document()))
 
 
 @route(operations.LIST_ATTEMPTS)
@@ -115,22 +115,20 @@ def list_task_attempts(request: Request) -> Response:
     """Read the attempt history of a task."""
     task = composed(TaskServices).reader.record(request.owner, request.task_id)
     older = composed(CoreServices).stores.contents.attempts_of(task.id)
-    return answer(json_text(attempt_history.attempts(task, older, composed(CoreServices).tracebacks.find(task.id))))
+    return answer(json_text(history.attempts(task, older, composed(CoreServices).tracebacks.find(task.id))))
 
 
 @route(operations.LIST_EVENTS)
 def list_task_events(request: Request) -> Response:
     """Read the events of a task."""
     task = composed(TaskServices).reader.record(request.owner, request.task_id)
-    return answer(
-        json_text(event_responses.task_events(task, composed(CoreServices).stores.contents.attempts_of(task.id)))
-    )
+    return answer(json_text(history.task_events(task, composed(CoreServices).stores.contents.attempts_of(task.id))))
 
 
 @route(operations.QUERY)
 def query_task(request: Request) -> Response:
     """Send a query to the endpoint of a task."""
-    query = action_decoding.query(request.document())
+    query = actions.query(request.document())
     reply = composed(EndpointQueryServices).queries.ask(request.owner, request.task_id, query)
     return answer(target_reply_text(reply.status, reply.body))
 

@@ -12,15 +12,17 @@ from duetime.contract.http import page_tokens
 from duetime.contract.http.etags import etag_of
 from duetime.contract.http.request_errors import FaultCode, ParametersInvalid
 from duetime.contract.tasks.encoding import json_text
-from duetime.contract.topologies import definition_operations as operations
-from duetime.contract.topologies.definition_bodies import definition_name, new_definition_name
-from duetime.contract.topologies.definition_decoding import definition_content, run_spec
-from duetime.contract.topologies.definition_responses import (
+from duetime.contract.topologies import definitions
+from duetime.contract.topologies.definitions import (
     DefinitionPage,
     VersionList,
+    definition_content,
     definition_entry,
+    definition_name,
     definition_response,
     diff_response,
+    new_definition_name,
+    run_spec,
     version_response,
 )
 from duetime.contract.topologies.operations import READ as READ_TOPOLOGY
@@ -38,7 +40,7 @@ from .routing import route
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from duetime.contract.topologies.definition_bodies import DefinitionDiffQuery, DefinitionListQuery, DefinitionQuery
+    from duetime.contract.topologies.definitions import DefinitionDiffQuery, DefinitionListQuery, DefinitionQuery
     from duetime.domain.topologies.definitions import Definition
     from duetime.services.topologies.definitions import TopologyDefinitions
 
@@ -48,23 +50,23 @@ _OF_A_TASK = "target.definition."
 """Prefix of a run's fields in a task, which errors use."""
 
 
-@route(operations.LIST)
+@route(definitions.LIST)
 def list_definitions(request: Request[DefinitionListQuery]) -> Response:
     """Read a page of the owner's definitions."""
-    query, scope = request.query, repr((request.owner, operations.LIST.path))
+    query, scope = request.query, repr((request.owner, definitions.LIST.path))
     after = "" if query.next_token is None else page_tokens.text_after(query.next_token, scope)
     found = _definitions().list(request.owner, after, query.limit)
     token = page_tokens.text_token(found[-1].name, scope) if len(found) == query.limit else None
     return answer(json_text(DefinitionPage(definitions=[definition_entry(each) for each in found], next_token=token)))
 
 
-@route(operations.READ)
+@route(definitions.READ)
 def get_definition(request: Request[DefinitionQuery]) -> Response:
     """Read a version of a definition."""
     return _response(_definitions().get(request.owner, definition_name(request.name), request.query.version))
 
 
-@route(operations.PUT)
+@route(definitions.PUT)
 def put_definition(request: Request) -> Response:
     """Create a definition, or its next version."""
     name = new_definition_name(request.name)
@@ -74,32 +76,32 @@ def put_definition(request: Request) -> Response:
     stored = _definitions().put(request.owner, name, content, by, condition)
     if not stored.is_new:
         return _response(stored.definition)
-    return _response(stored.definition, HTTPStatus.CREATED, {"Location": operations.READ.url(name=name)})
+    return _response(stored.definition, HTTPStatus.CREATED, {"Location": definitions.READ.url(name=name)})
 
 
-@route(operations.DELETE)
+@route(definitions.DELETE)
 def delete_definition(request: Request) -> Response:
     """Delete a definition; return it as it was."""
     return _response(_definitions().delete(request.owner, definition_name(request.name), request.version))
 
 
-@route(operations.VERSIONS)
+@route(definitions.VERSIONS)
 def list_versions(request: Request) -> Response:
     """List the versions of a definition."""
     found = _definitions().versions(request.owner, definition_name(request.name))
     return answer(json_text(VersionList(versions=[version_response(each) for each in found])))
 
 
-@route(operations.DIFF)
+@route(definitions.DIFF)
 def compare_versions(request: Request[DefinitionDiffQuery]) -> Response:
     """Compare two versions of a definition."""
-    name, definitions = definition_name(request.name), _definitions()
-    before = definitions.get(request.owner, name, request.query.before)
-    after = definitions.get(request.owner, name, request.query.after)
+    name, found = definition_name(request.name), _definitions()
+    before = found.get(request.owner, name, request.query.before)
+    after = found.get(request.owner, name, request.query.after)
     return answer(json_text(diff_response(before, after, differences(before.document, after.document))))
 
 
-@route(operations.RUN)
+@route(definitions.RUN)
 def run_definition(request: Request) -> Response:
     """Create a run of a definition."""
     name, document = definition_name(request.name), request.document()
@@ -128,10 +130,10 @@ def _condition(request: Request) -> Precondition:
     Raises:
         ParametersInvalid: `If-None-Match` names a version, which has no meaning for a write.
     """
-    only_new = request.header(operations.ONLY_NEW.name)
+    only_new = request.header(definitions.ONLY_NEW.name)
     if only_new is not None and only_new.strip() != "*":
         reason = "should be *, which replaces no definition"
-        raise ParametersInvalid.of(operations.ONLY_NEW.name, reason, FaultCode.NOT_ALLOWED)
+        raise ParametersInvalid.of(definitions.ONLY_NEW.name, reason, FaultCode.NOT_ALLOWED)
     return Precondition(request.version, absent=only_new is not None)
 
 

@@ -18,7 +18,7 @@ from duetime.contract.http.query_parameters import no_query, read_query
 from duetime.contract.http.request_json import read
 from duetime.contract.http.routes import operation_at
 from duetime.contract.http.validation_errors import validated
-from duetime.contract.tasks.action_bodies import EmptyRequest
+from duetime.contract.tasks.actions import EmptyRequest
 from duetime.domain import limits
 from duetime_client import ApiError, Client, request_limits
 from duetime_client.resource import Operation, Resource, Stream

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.contract.tasks.bodies import TaskCreate
-from duetime.contract.topologies.definition_bodies import TopologyRunCreate
+from duetime.contract.topologies.definitions import TopologyRunCreate
 from duetime.domain.tasks.task_options import TASK_OPTIONS
 from duetime_client import Task
 from duetime_client.task_request_fields import NewTask

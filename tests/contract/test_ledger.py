@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from pydantic import TypeAdapter
 
-from duetime.contract.tasks.attempt_history import attempts
+from duetime.contract.tasks.history import attempts
 from duetime.contract.tasks.responses import AttemptList
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord, TaskError
 from duetime.domain.tasks.costs import ASSUMED, WORKER_GIGABYTES, cost_of, dollars_of

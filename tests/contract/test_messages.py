@@ -9,9 +9,9 @@ import pytest
 from pydantic import Field
 
 from duetime.contract.http.foreign_names import SYSTEMS
-from duetime.contract.http.json_paths import shown
 from duetime.contract.http.query_parameters import no_query, read_query
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
+from duetime.contract.http.request_json import shown
 from duetime.contract.http.request_model import Body
 from duetime.contract.http.suggestions import suggestion
 from duetime.contract.http.timestamps import instant_of

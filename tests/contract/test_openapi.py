@@ -15,7 +15,7 @@ from duetime.contract.tasks.encoding import entry, json_text, task_text
 from duetime.contract.tasks.queries import TaskListQuery
 from duetime.contract.tasks.responses import TaskBatchResult, TaskPage
 from duetime.domain.errors import KeyReused
-from tests.contract.test_action_decoding import BAD_REPORTS, GOOD_REPORTS
+from tests.contract.test_actions import BAD_REPORTS, GOOD_REPORTS
 from tests.contract.test_answers import DONE
 from tests.contract.test_decoding import BAD_FIELDS
 from tests.domain.factories import task

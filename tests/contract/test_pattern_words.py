@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import pytest
 from pydantic import Field
 
-from duetime.contract.http.pattern_words import words_of
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.request_model import Body
-from duetime.contract.http.validation_errors import validated
+from duetime.contract.http.validation_errors import validated, words_of
 from duetime.contract.openapi.document import document
 from duetime.contract.tasks.bodies import TaskCreate
 

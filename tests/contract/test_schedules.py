@@ -24,7 +24,7 @@ from duetime.contract.schedules.decoding import (
     schedule_update,
 )
 from duetime.contract.schedules.encoding import previewed, schedule_entry, schedule_response
-from duetime.contract.schedules.queries import OccurrencesQuery, ScheduleListQuery
+from duetime.contract.schedules.operations import OccurrencesQuery, ScheduleListQuery
 from duetime.contract.schedules.responses import ScheduleResponse
 from duetime.contract.tasks.encoding import json_text
 from duetime.domain.errors import RequestError

@@ -14,7 +14,7 @@ from duetime.contract.health_and_openapi import OPENAPI
 from duetime.contract.http.problems import problem_of
 from duetime.contract.http.request_errors import MethodUnsupported, PathNotFound
 from duetime.contract.http.routes import operation_at
-from duetime.contract.openapi.examples import FILE
+from duetime.contract.openapi.document import FILE
 from tests.openapi.example_problems import RARE
 from tests.scenarios.tasks import Tasks
 from tests.simulation import works

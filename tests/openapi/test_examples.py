@@ -9,8 +9,7 @@ import pytest
 from openapi_schema_validator import OAS31Validator
 
 from duetime.contract.http.operations import OPERATIONS
-from duetime.contract.openapi.document import document
-from duetime.contract.openapi.examples import FILE
+from duetime.contract.openapi.document import FILE, document
 from tests.openapi.recording import recorded
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from duetime.contract.http.operations import OPERATIONS
-from duetime.contract.openapi import names, schemas
+from duetime.contract.openapi import names
 from duetime.contract.openapi.document import document
 
 DOCUMENT: dict[str, Any] = json.loads(json.dumps(document()))
@@ -66,4 +66,4 @@ def test_two_models_with_one_name_are_an_error() -> None:
     """A collision is found when the document is made, not by a client."""
     with pytest.raises(ValueError, match="two models are called Task"):
         names.renamed({"Task": {}, "TaskResponse": {}})
-    assert schemas.reference("TaskResponse") == {"$ref": "#/components/schemas/Task"}
+    assert names.reference("TaskResponse") == {"$ref": "#/components/schemas/Task"}

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
 from duetime.contract.tasks.fields import OWNER_PATTERN, TYPE_PATTERN
-from duetime.contract.tasks.http_request_fields import SECRET_NAME_PATTERN
+from duetime.contract.tasks.target_fields import SECRET_NAME_PATTERN
 from duetime.domain.dispatch.enqueue_plan import Precision
 from duetime.domain.ids import MAX_SHARDS
 from duetime.domain.limits import (

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.contract.bulk import confirmation
+from duetime.contract.bulk import bodies
 from duetime.contract.bulk.bodies import BulkCancel, read_filter_action
 from duetime.contract.http import page_tokens, request_json
 from duetime.environment_variables import Variable
@@ -128,7 +128,7 @@ def test_a_made_up_confirmation_is_refused(api: Gateway, environ: dict[str, str]
     """Whoever computes its check may put anything into a token; what is no moment is refused like any other."""
     body = read_filter_action(BulkCancel, request_json.read(json.dumps(REPORTS)))
     for text, status in (("7", 200), ("seven", 422), ("-", 422)):
-        token = page_tokens.text_token(text, confirmation._scope(body, "me", environ[Variable.TABLE]))
+        token = page_tokens.text_token(text, bodies._scope(body, "me", environ[Variable.TABLE]))
         answer = api.send("POST", CANCEL, {**REPORTS, "confirmation_token": token}, {"X-Duetime-Owner": "me"})
         assert answer.status == status, text
 

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from duetime.contract.bulk.filters import FailedTaskFilter, OpenTaskFilter
+from duetime.contract.bulk.bodies import FailedTaskFilter, OpenTaskFilter
 from duetime.contract.tasks.queries import TaskListQuery
 from tests.functions.api.test_dead_letters import gave_up
 

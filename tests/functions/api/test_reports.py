@@ -11,7 +11,7 @@ from duetime.composition.tasks import TaskServices
 from duetime.domain.conditional_writes import Applied
 from duetime.domain.tasks.attempt_results import Deferred
 from duetime.domain.tasks.attempt_run import Run
-from tests.contract.test_action_decoding import BAD_REPORTS
+from tests.contract.test_actions import BAD_REPORTS
 from tests.functions.api.world import claimed_by_a_worker
 
 if TYPE_CHECKING:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from duetime.contract.schedules.bodies import ScheduleCreate, SchedulePatch
+from duetime.contract.schedules.bodies import TIMINGS, ScheduleCreate, SchedulePatch
 from duetime.contract.schedules.responses import ScheduleSummary
-from duetime.contract.schedules.timing_fields import TIMINGS
 
 if TYPE_CHECKING:
     from tests.functions.api.gateway import Gateway

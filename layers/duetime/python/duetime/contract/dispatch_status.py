@@ -9,14 +9,13 @@ from pydantic import Field
 from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
 
 from duetime.contract.http.operation import Operation, Returns
+from duetime.contract.mapping import response_of
 from duetime.contract.tasks.responses import Instant
 from duetime.domain.errors import OperatorRequired
 from duetime.domain.tasks.task_options import Priority
-from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
     from duetime.domain.dispatch.dispatch_status import DispatchStatus, WorkQueue
-    from duetime.domain.times import Millis
 
 
 class QueueResponse(TypedDict):
@@ -57,26 +56,12 @@ class DispatchResponse(TypedDict):
 
 def dispatch_response(status: DispatchStatus) -> DispatchResponse:
     """The response for a dispatch status."""
-    return DispatchResponse(
-        last_tick_at=_instant(status.last_tick_at),
-        dispatched_until=_instant(status.dispatched_until),
-        queues=[_queue(each) for each in status.queues],
-    )
+    return response_of(DispatchResponse, status, queues=[_queue(each) for each in status.queues])
 
 
 def _queue(queue: WorkQueue) -> QueueResponse:
-    depth = queue.depth
-    return QueueResponse(
-        priority=None if queue.pulled_type else queue.priority,
-        pulled_type=queue.pulled_type,
-        waiting=depth.waiting,
-        delayed=depth.delayed,
-        in_flight=depth.in_flight,
-    )
-
-
-def _instant(at: Millis | None) -> Instant | None:
-    return None if at is None else to_iso(at)
+    priority = None if queue.pulled_type else queue.priority
+    return response_of(QueueResponse, queue.depth, priority=priority, pulled_type=queue.pulled_type)
 
 
 GET = Operation(

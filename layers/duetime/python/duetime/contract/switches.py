@@ -13,6 +13,7 @@ from duetime.contract.http.operation import Operation, Returns
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
 from duetime.contract.http.request_model import Body
 from duetime.contract.http.validation_errors import read_body
+from duetime.contract.mapping import response_of, value_of
 from duetime.contract.tasks import fields
 from duetime.contract.tasks.fields import OWNER_PATTERN, OWNER_RULE, TYPE_PATTERN, printable
 from duetime.contract.tasks.responses import Instant
@@ -20,7 +21,6 @@ from duetime.domain import errors
 from duetime.domain.limits import MAX_LOCK_HOLDERS, MAX_SWITCH_REASON_LENGTH
 from duetime.domain.switches import ALL_TASKS, Switch, SwitchKey, SwitchScope
 from duetime.domain.tasks.task_options import Rate
-from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -161,28 +161,14 @@ def switch_of(key: SwitchKey, document: Document) -> Switch:
         faults += [Fault(name, why, FaultCode.CONFLICT) for name, value in limits if value is not None]
     if faults:
         raise FieldsInvalid(faults)
-    rate = None if body.rate is None else Rate(key.resource, body.rate.limit, body.rate.per_seconds, body.rate.burst)
+    rate = value_of(Rate, body.rate, key=key.resource)
     return Switch(key, body.stopped, body.max_concurrent, body.reason, rate=rate)
 
 
 def switch_response(switch: Switch) -> SwitchResponse:
     """The response for a switch."""
-    return SwitchResponse(
-        scope=switch.key.scope,
-        name=switch.key.name,
-        stopped=switch.stopped,
-        max_concurrent=switch.max_concurrent,
-        rate=_rate(switch.rate),
-        reason=switch.reason,
-        updated_at=to_iso(switch.updated_at),
-        updated_by=switch.updated_by,
-    )
-
-
-def _rate(rate: Rate | None) -> SwitchRateResponse | None:
-    if rate is None:
-        return None
-    return SwitchRateResponse(limit=rate.limit, per_seconds=rate.per_seconds, burst=rate.burst)
+    rate = response_of(SwitchRateResponse, switch.rate)
+    return response_of(SwitchResponse, switch, scope=switch.key.scope, name=switch.key.name, rate=rate)
 
 
 def switches_response(switches: Sequence[Switch], circuits: Sequence[tuple[Circuit, CircuitState]]) -> SwitchList:
@@ -194,15 +180,7 @@ def switches_response(switches: Sequence[Switch], circuits: Sequence[tuple[Circu
 
 
 def _circuit(circuit: Circuit, state: CircuitState) -> CircuitResponse:
-    return CircuitResponse(
-        owner=circuit.owner,
-        host=circuit.host,
-        state="open" if state == "open" else "half_open",
-        openings=circuit.openings,
-        reason=circuit.reason,
-        opened_at=to_iso(circuit.opened_at),
-        open_until=to_iso(circuit.open_until),
-    )
+    return response_of(CircuitResponse, circuit, state="open" if state == "open" else "half_open")
 
 
 _WHO = "Operators can do this for all; others for their own tasks, unless an operator has set the switch."

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from duetime.adapters.dynamodb.attribute_values import packed, unpacked
 from duetime.domain.ids import TaskId
@@ -41,6 +41,7 @@ from duetime.domain.tasks.targets import (
 )
 from duetime.domain.tasks.task import Progress, RequestedAction, Task
 from duetime.domain.tasks.task_options import (
+    DEFAULT_RETRY,
     Debounce,
     LockScope,
     LockSpec,
@@ -60,8 +61,48 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.targets import Target
 
 
-_FAILURES, _NONE = "f", "-"
-"""Marks of whether failures are reported."""
+Part: TypeAlias = "tuple[Callable[[Any], str], Callable[[str], Any]]"
+"""How one field is written into a text, and how it is read from it."""
+_INTEGER: Part = (str, int)
+_HEXADECIMAL: Part = (lambda number: f"{number:x}", lambda text: int(text, 16))
+_FLOAT: Part = (repr, float)
+_OR_ZERO: Part = (lambda number: str(number or 0), lambda text: int(text) or None)
+_FLAG: Part = (lambda flag: "f" if flag else "-", lambda text: text == "f")
+_TEXT: Part = (str, str)
+
+
+class TextCodec:
+    """A small value as a text: its fields in order, separated by spaces; only the last may contain spaces."""
+
+    def __init__(self, kind: type, **parts: Part) -> None:
+        self._kind, self._parts = kind, parts
+
+    def encode(self, value: object) -> Value:
+        """The text as an attribute value."""
+        return {"S": " ".join(write(getattr(value, name)) for name, (write, _) in self._parts.items())}
+
+    def decode(self, value: Value) -> Any:  # noqa: ANN401 - of the kind
+        """Decode the value."""
+        texts = str(value["S"]).split(" ", len(self._parts) - 1)
+        parts = zip(self._parts.items(), texts, strict=True)
+        return self._kind(**{name: read(text) for (name, (_, read)), text in parts})
+
+
+RETRY = TextCodec(
+    RetryPolicy,
+    max_attempts=_INTEGER,
+    initial_seconds=_FLOAT,
+    multiplier=_FLOAT,
+    max_seconds=_FLOAT,
+    max_duration_seconds=_OR_ZERO,
+)
+LOCK = TextCodec(LockSpec, max_holders=_INTEGER, scope=(str, LockScope), wait_seconds=_OR_ZERO, key=_TEXT)
+RATE = TextCodec(Rate, limit=_INTEGER, per_seconds=_INTEGER, burst=_INTEGER, key=_TEXT)
+NOTIFY_ON = TextCodec(NotifyOn, failed=_FLAG, late_seconds=_OR_ZERO, to=_TEXT)
+UNIQUE = TextCodec(Unique, until=(str, Until), on_conflict=(str, OnConflict), key=_TEXT)
+DEBOUNCE = TextCodec(Debounce, seconds=_INTEGER, max_seconds=_OR_ZERO, key=_TEXT)
+PROGRESS = TextCodec(Progress, percent=_INTEGER, message=_TEXT)
+_WAIT = TextCodec(Wait, since=_HEXADECIMAL, reason=_TEXT)
 
 
 def traceparent(value: str) -> Value:
@@ -132,39 +173,8 @@ def read_content(field: str, value: Value) -> Content:
 
 
 def retry(value: RetryPolicy) -> Value | None:
-    """A retry policy, ending with the start window of attempts or 0; `None` for the default."""
-    if value == RetryPolicy():
-        return None
-    delays = f"{value.initial_seconds!r} {value.multiplier!r} {value.max_seconds!r}"
-    return {"S": f"{value.max_attempts} {delays} {value.max_duration_seconds or 0}"}
-
-
-def read_retry(value: Value) -> RetryPolicy:
-    """Decode a retry policy."""
-    attempts, initial, multiplier, most, duration = str(value["S"]).split()
-    return RetryPolicy(int(attempts), float(initial), float(multiplier), float(most), int(duration) or None)
-
-
-def lock(value: LockSpec) -> Value:
-    """A task's lock: its limit, scope, the longest wait of an attempt or 0, and its key."""
-    return {"S": f"{value.max_holders} {value.scope} {value.wait_seconds or 0} {value.key}"}
-
-
-def read_lock(value: Value) -> LockSpec:
-    """Decode a task's lock."""
-    limit, scope, wait, key = str(value["S"]).split(" ")
-    return LockSpec(key, int(limit), LockScope(scope), int(wait) or None)
-
-
-def rate(value: Rate) -> Value:
-    """The rate at which attempts with a key may start."""
-    return {"S": f"{value.limit} {value.per_seconds} {value.burst} {value.key}"}
-
-
-def read_rate(value: Value) -> Rate:
-    """Decode a rate."""
-    limit, seconds, burst, key = str(value["S"]).split(" ")
-    return Rate(key, int(limit), int(seconds), int(burst))
+    """A retry policy; `None` for the default."""
+    return None if value == DEFAULT_RETRY else RETRY.encode(value)
 
 
 def rate_places(value: Mapping[str, int]) -> Value | None:
@@ -175,17 +185,6 @@ def rate_places(value: Mapping[str, int]) -> Value | None:
 def read_rate_places(value: Value) -> Mapping[str, int]:
     """Decode places in the lines of rates."""
     return {key: int(place["N"]) for key, place in value["M"].items()}
-
-
-def notify_on(value: NotifyOn) -> Value:
-    """Receiver of notices of failure or lateness: a letter for failures, the seconds, and last the address."""
-    return {"S": f"{_FAILURES if value.failed else _NONE} {value.late_seconds or 0} {value.to}"}
-
-
-def read_notify_on(value: Value) -> NotifyOn:
-    """Decode the receiver of notices."""
-    failures, seconds, address = str(value["S"]).split(" ", 2)
-    return NotifyOn(address, failures == _FAILURES, int(seconds) or None)
 
 
 def tags(value: dict[str, str]) -> Value | None:
@@ -208,48 +207,14 @@ def read_nodes(value: Value) -> tuple[str, ...]:
     return tuple(str(each["S"]) for each in value["L"])
 
 
-def progress(value: Progress) -> Value:
-    """The progress of an attempt."""
-    return {"S": f"{value.percent} {value.message}"}
-
-
-def read_progress(value: Value) -> Progress:
-    """Decode the progress of an attempt."""
-    percent, message = value["S"].split(" ", 1)
-    return Progress(int(percent), message)
-
-
 def waits(value: tuple[Wait, ...]) -> Value | None:
-    """The waits of a task, each a hexadecimal time and the reason; `None` for none."""
-    return {"L": [{"S": f"{wait.since:x} {wait.reason}"} for wait in value]} if value else None
+    """The waits of a task; `None` for none."""
+    return {"L": [_WAIT.encode(wait) for wait in value]} if value else None
 
 
 def read_waits(value: Value) -> tuple[Wait, ...]:
     """Decode the waits of a task."""
-    parts = (str(each["S"]).partition(" ") for each in value["L"])
-    return tuple(Wait(int(since, 16), reason) for since, _, reason in parts)
-
-
-def unique(value: Unique) -> Value:
-    """A unique key: how long it is held, the conflict policy, and last the key."""
-    return {"S": f"{value.until} {value.on_conflict} {value.key}"}
-
-
-def read_unique(value: Value) -> Unique:
-    """Decode a unique key."""
-    until, on_conflict, key = str(value["S"]).split(" ")
-    return Unique(key, Until(until), OnConflict(on_conflict))
-
-
-def debounce(value: Debounce) -> Value:
-    """A debounce: the seconds without another creation, the maximum seconds in all or 0, and last the key."""
-    return {"S": f"{value.seconds} {value.max_seconds or 0} {value.key}"}
-
-
-def read_debounce(value: Value) -> Debounce:
-    """Decode a debounce."""
-    seconds, most, key = str(value["S"]).split(" ")
-    return Debounce(key, int(seconds), int(most) or None)
+    return tuple(map(_WAIT.decode, value["L"]))
 
 
 TOPOLOGY = "topology"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from duetime.contract.tasks.attempt_history import attempts
 from duetime.contract.tasks.encoding import json_text, task_text
-from duetime.contract.tasks.event_responses import task_events
+from duetime.contract.tasks.history import attempts, task_events
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

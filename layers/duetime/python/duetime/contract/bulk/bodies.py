@@ -1,30 +1,100 @@
-"""Request bodies of cancelling, updating and retrying by filter, and their decoding."""
+"""Bodies of actions by filter: filters, their decoding, and the confirmation of a dry run."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
-from duetime.contract.bulk.filters import WRAPPED, Conditions, FailedTaskFilter, OpenTaskFilter
 from duetime.contract.http import page_tokens, request_json
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
 from duetime.contract.http.request_model import Body
 from duetime.contract.http.validation_errors import read_body
 from duetime.contract.tasks.bodies import TaskPatch
-from duetime.contract.tasks.fields import Reason
+from duetime.contract.tasks.fields import Reason, Tags
+from duetime.contract.tasks.queries import (
+    FinishedAfter,
+    FinishedBefore,
+    States,
+    TaskConditions,
+    WantedErrorType,
+    WantedSchedule,
+)
 from duetime.contract.tasks.updates import change_of
 from duetime.domain.bulk.filter_action import BulkRequest, FilterAction
 from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.limits import MAX_BULK_PACE, MAX_JSON_DEPTH, MAX_PAGE, MIN_BULK_PACE
 from duetime.domain.tasks.action_history import Attribution
-from duetime.domain.tasks.states import TERMINAL
+from duetime.domain.tasks.filters import Range, TaskFilter
+from duetime.domain.tasks.states import TERMINAL, State
 
 if TYPE_CHECKING:
     from duetime.contract.http.request_json import Document
     from duetime.domain.ids import TaskId
     from duetime.domain.times import Millis
+
+
+WRAPPED = 1
+"""Levels of nesting around the update in a body."""
+
+
+def _as_filter(schema: dict[str, Any]) -> None:
+    """Writes omitted times as optional, not as nullable."""
+    for field in schema["properties"].values():
+        if field.get("format") == "date-time":
+            field.pop("default", None)
+
+
+class Conditions(TaskConditions):
+    """Conditions of a filter, as in the parameters of a list."""
+
+    model_config = ConfigDict(json_schema_extra=_as_filter)
+
+    tags: Annotated[Tags, Field(description="Only tasks that have all of these tags.")] = Field(default_factory=dict)
+    error_type: WantedErrorType = None
+    schedule: WantedSchedule = None
+
+    @property
+    def task_filter(self) -> TaskFilter:
+        """The filter of the conditions."""
+        return replace(self.conditions, tags=self.tags, error_type=self.error_type, schedule=self.schedule)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there are no conditions."""
+        return self.task_filter == TaskFilter()
+
+
+class OpenTaskFilter(Conditions):
+    """A filter for tasks that have not ended; a task must meet all conditions."""
+
+    state: Annotated[States, Field(description="Only tasks in this state, or in one of these.")] = ()
+
+    @property
+    def task_filter(self) -> TaskFilter:
+        """The filter of the conditions."""
+        return replace(super().task_filter, states=self.state)
+
+
+class FailedTaskFilter(Conditions):
+    """A filter for failed tasks; a task must meet all conditions."""
+
+    finished_after: FinishedAfter = None
+    finished_before: FinishedBefore = None
+
+    @property
+    def task_filter(self) -> TaskFilter:
+        """The filter of the conditions, always limited to failed tasks."""
+        finished = Range(self.finished_after, self.finished_before)
+        return replace(super().task_filter, states=(State.FAILED,), finished=finished)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the filter matches every failed task."""
+        return self.task_filter == TaskFilter(states=(State.FAILED,))
 
 
 UPDATE = "update"
@@ -197,3 +267,41 @@ def _after(token: str | None, scope: str) -> TaskId | None:
         return None if token is None else page_tokens.after_of(token, scope)
     except ParametersInvalid as refusal:
         raise FieldsInvalid(refusal.faults) from None
+
+
+def confirmation_token(body: FilterActionBody, owner: str, deployment: str, until: Millis) -> str:
+    """The token of a dry run at the given time.
+
+    Args:
+        body: of the dry run.
+        owner: of the tasks.
+        deployment: name of the deployment's table: a token is valid for only one deployment.
+        until: time of the dry run.
+    """
+    return page_tokens.text_token(str(until), _scope(body, owner, deployment))
+
+
+def confirmed_until(body: FilterActionBody, owner: str, deployment: str, now: Millis) -> Millis | None:
+    """The time of the dry run, after which tasks are excluded; `None` for no such limit.
+
+    A dry run starts with the present time. Its further pieces must carry its token: without it, they would count up to
+    different times.
+
+    Raises:
+        FieldsInvalid: its token belongs to another deployment, owner, filter or action.
+    """
+    if body.confirmation_token is None:
+        return now if body.dry_run and body.next_token is None else None
+    try:
+        return int(page_tokens.text_after(body.confirmation_token, _scope(body, owner, deployment)))
+    except (ParametersInvalid, ValueError):
+        # The check is not secret: anyone can compute it for any content.
+        reason = "does not belong to this deployment, filter and action: repeat the dry run"
+        raise FieldsInvalid([Fault(CONFIRMATION, reason, FaultCode.CONFLICT)]) from None
+
+
+def _scope(body: FilterActionBody, owner: str, deployment: str) -> str:
+    """The confirmed content. Pace and order are not part of it."""
+    update = body.update.model_dump(mode="json", exclude_unset=True) if isinstance(body, BulkUpdate) else None
+    wanted = body.filter.model_dump(mode="json")
+    return json.dumps([CONFIRMATION, deployment, owner, kind_of(body), is_forced(body), wanted, update], sort_keys=True)

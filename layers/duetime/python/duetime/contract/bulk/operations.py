@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.contract.bulk import bodies, filters, responses
+from duetime.contract.bulk import bodies, responses
 from duetime.contract.http.operation import KEY, Operation, Returns
-from duetime.contract.tasks import action_bodies
+from duetime.contract.tasks import actions
 from duetime.domain import errors
 from duetime.domain.bulk import errors as for_bulk
 from duetime.domain.limits import BULK_RETENTION, MAX_BULK_PAGE, MAX_EXAMINED
@@ -38,7 +38,7 @@ def filter_action(id_: str, route: str, summary: str, description: str, body: ty
             status=202,
         ),
         body=body,
-        nesting=filters.WRAPPED,
+        nesting=bodies.WRAPPED,
         headers=(KEY,),
         errors=(errors.KeyReused,),
     )
@@ -90,6 +90,6 @@ CANCEL = Operation(
     description="What it has done stays done, and some more tasks may still be changed for a few seconds. Repeating "
     "the request changes nothing. An operation on the nodes of a topology cannot be cancelled: send the topology "
     "another request, such as to resume, instead.",
-    body=action_bodies.EmptyRequest,
+    body=actions.EmptyRequest,
     errors=(for_bulk.BulkEnded, for_bulk.BulkOfTopology),
 )

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
-from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
+from typing_extensions import TypedDict
 
 from duetime.contract.http import page_tokens
 from duetime.contract.http.problems import KINDS, code_of
-from duetime.contract.tasks.encoding import instant
+from duetime.contract.mapping import response_of
 from duetime.contract.tasks.responses import Instant
 from duetime.domain.bulk.operation import BulkKind, BulkState
-from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
     from duetime.domain.bulk.filter_action import FilterResult
@@ -59,14 +58,12 @@ def bulk_response(operation: BulkOperation) -> BulkOperationResponse:
     refused: dict[str, int] = {}
     for name, count in progress.refused.items():
         refused[code_of(name)] = refused.get(code_of(name), 0) + count
-    return BulkOperationResponse(
+    return response_of(
+        BulkOperationResponse,
+        operation,
         id=operation.id.text,
-        kind=operation.kind,
-        state=operation.state,
         topology_id=None if operation.topology is None else operation.topology.text,
-        created_at=to_iso(operation.created_at),
         created_by=None if operation.kind is BulkKind.END else operation.owner,
-        finished_at=instant(operation.finished_at),
         examined=progress.examined,
         matched=progress.matched,
         affected=progress.affected,
@@ -94,10 +91,9 @@ class FilterActionResult(TypedDict):
 
 def filter_action_response(swept: FilterResult, scope: str, confirmation: str | None = None) -> FilterActionResult:
     """The response for one piece, with the token of the next one, and for a dry run the confirmation token."""
-    return FilterActionResult(
-        examined=swept.examined,
-        matched=swept.matched,
-        affected=swept.affected,
+    return response_of(
+        FilterActionResult,
+        swept,
         refused={KINDS[refusal].code: count for refusal, count in swept.refused.items()},
         next_token=None if swept.after is None else page_tokens.token_of(swept.after, scope),
         confirmation_token=confirmation,

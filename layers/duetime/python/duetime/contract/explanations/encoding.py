@@ -18,7 +18,9 @@ from duetime.contract.explanations.responses import (
     WaitedTaskResponse,
     WaitsForResponse,
 )
-from duetime.contract.tasks.encoding import error_response, instant
+from duetime.contract.mapping import response_of
+from duetime.contract.tasks.encoding import instant
+from duetime.contract.tasks.responses import TaskErrorResponse
 from duetime.domain.explanations.gate import (
     HeldLock,
     HoldingSchedule,
@@ -66,17 +68,16 @@ def schedule_explanation(explanation: ScheduleExplanation) -> ScheduleExplanatio
         due_at=None if occurrence is None or not occurrence.runs else to_iso(occurrence.due_at),
         task_id=None if task is None else task.id.text,
         state=None if task is None else task.state,
-        error=None if task is None else error_response(task.error),
+        error=None if task is None else response_of(TaskErrorResponse, task.error),
         previous_at=instant(explanation.previous),
         next_at=instant(explanation.following),
     )
 
 
 def _gate(gate: Gate) -> GateResponse:
-    return GateResponse(
-        name=gate.name,
-        state=gate.state,
-        text=gate.text,
+    return response_of(
+        GateResponse,
+        gate,
         since=instant(gate.since),
         until=instant(gate.until),
         duration_ms=gate.duration,
@@ -103,60 +104,44 @@ def _waits_for(blocker: Blocker) -> WaitsForResponse:
             found["lease"] = WaitedLeaseResponse(
                 worker=worker, expires_at=to_iso(expires_at), heartbeat_at=instant(heartbeat_at)
             )
-        case NextAttempt(attempt, max_attempts, error):
-            found["retry"] = WaitedRetryResponse(
-                attempt=attempt, max_attempts=max_attempts, error=error_response(error)
-            )
+        case NextAttempt():
+            found["retry"] = _retry(blocker)
         case OnQueue(queue, is_pulled, sent_again_at):
             found["queue"] = WaitedQueueResponse(name=queue, is_pulled=is_pulled, sent_again_at=to_iso(sent_again_at))
     return found
 
 
 def _lock(held: HeldLock) -> WaitedLockResponse:
-    return WaitedLockResponse(
-        key=held.key,
-        max_holders=held.max_holders,
-        holders=[_task(each) for each in held.holders],
-        position=held.position,
-    )
+    return response_of(WaitedLockResponse, held, holders=[_task(each) for each in held.holders])
 
 
 def _switch(set_switch: SetSwitch) -> WaitedSwitchResponse:
     switch = set_switch.switch
-    return WaitedSwitchResponse(
+    return response_of(
+        WaitedSwitchResponse,
+        set_switch.switch,
         scope=switch.key.scope,
         name=switch.key.name,
-        stopped=switch.stopped,
-        max_concurrent=switch.max_concurrent,
         running=set_switch.running,
         position=set_switch.position,
         reason=switch.reason or None,
-        updated_at=to_iso(switch.updated_at),
         updated_by=switch.updated_by or None,
     )
 
 
 def _circuit(found: OpenCircuit) -> WaitedCircuitResponse:
-    circuit = found.circuit
-    return WaitedCircuitResponse(
-        host=circuit.host,
-        opened_at=to_iso(circuit.opened_at),
-        open_until=to_iso(circuit.open_until),
-        reason=circuit.reason or None,
-    )
+    return response_of(WaitedCircuitResponse, found.circuit, reason=found.circuit.reason or None)
 
 
 def _schedule(holding: HoldingSchedule) -> WaitedScheduleResponse:
-    return WaitedScheduleResponse(
-        name=holding.name, state=holding.state, reason=holding.reason or None, since=to_iso(holding.since)
-    )
+    return response_of(WaitedScheduleResponse, holding, reason=holding.reason or None, since=to_iso(holding.since))
+
+
+def _retry(following: NextAttempt) -> WaitedRetryResponse:
+    return response_of(WaitedRetryResponse, following, error=response_of(TaskErrorResponse, following.error))
 
 
 def _task(task: OtherTask) -> WaitedTaskResponse:
-    return WaitedTaskResponse(
-        task_id=task.task_id.text,
-        state=task.state,
-        node=task.node or None,
-        since=instant(task.since),
-        expires_at=instant(task.expires_at),
+    return response_of(
+        WaitedTaskResponse, task, task_id=task.task_id.text, node=task.node or None, since=instant(task.since)
     )

@@ -284,3 +284,8 @@ def code_of(name: str) -> str:
 def kind_of(error: Exception) -> Kind:
     """The kind of problem for an error."""
     return next((KINDS[base] for base in type(error).__mro__ if base in KINDS), INTERNAL)
+
+
+def rest_kinds() -> Mapping[type[Exception], Kind]:
+    """The problems of REST requests, by error; some others occur only over a WebSocket connection."""
+    return {error: kind for error, kind in KINDS.items() if error is not errors.SubscriptionsFull}

@@ -10,8 +10,8 @@ from urllib.parse import parse_qsl
 
 from pydantic import BeforeValidator, WithJsonSchema
 
-from duetime.contract.http.json_paths import shown
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
+from duetime.contract.http.request_json import shown
 from duetime.contract.http.request_model import Body
 from duetime.contract.http.validation_errors import validated
 

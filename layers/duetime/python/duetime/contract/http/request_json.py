@@ -1,9 +1,4 @@
-"""Parses request bodies safely, before any other code uses them.
-
-JSON parsers raise on deep nesting and very long integers, accept NaN and repeated keys, and return lone surrogates that
-encoders reject. Here, such values are replaced by marks during parsing, and only a body with marks is searched again
-for their paths.
-"""
+"""JSON of requests: reading it, paths in it such as `tasks[7].payload.x`, and merge patches (RFC 7396)."""
 
 from __future__ import annotations
 
@@ -12,12 +7,15 @@ import binascii
 import json
 import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import accumulate, islice
 from math import inf
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from duetime.contract.http.json_paths import BODY, joined, path_of, shown
+from pydantic_core import to_json
+
 from duetime.contract.http.request_errors import (
     MOST_FAULTS,
     BodyTooLarge,
@@ -39,7 +37,61 @@ from duetime.domain.json_values import (
 from duetime.domain.limits import MAX_BODY_BYTES, MAX_JSON_DEPTH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+
+
+BODY = "body"
+"""Path of the whole body."""
+_LONGEST_KEY = 64
+
+
+def joined(path: str, part: str | int) -> str:
+    """Extends a path by one step; the empty path is the body."""
+    if isinstance(part, int):
+        return f"{path or BODY}[{part}]"
+    return f"{path}.{shown(part)}" if path else shown(part)
+
+
+def path_of(parts: Iterable[str | int]) -> str:
+    """The path with the given steps."""
+    return reduce(joined, parts, "") or BODY
+
+
+def shown(key: str) -> str:
+    """A client's key in printable form, truncated if it is long, and visible if it is empty."""
+    cut = key[:_LONGEST_KEY]
+    printable = cut if cut.isprintable() else cut.encode("unicode_escape").decode("ascii")
+    return f"{printable}…" if len(key) > _LONGEST_KEY else printable or '""'
+
+
+_KIND = "kind"
+_BODY = "body"
+
+
+def merged(before: Mapping[str, Any], patch: Mapping[str, Any], opaque: Sequence[str] = ()) -> dict[str, Any]:
+    """Applies a merge patch to an object: null removes a field, objects are merged, other values replace.
+
+    An object with a `kind` is replaced by one of another kind, because the two have no fields in common. The `body` of
+    such an object can be any JSON, and is replaced as a whole.
+
+    Args:
+        before: the present object.
+        patch: the changes.
+        opaque: fields whose values are replaced as a whole, including null.
+    """
+    after = dict(before)
+    for name, value in patch.items():
+        if name in opaque or (name == _BODY and value is not None and _KIND in before):
+            after[name] = value
+        elif value is None:
+            after.pop(name, None)
+        elif isinstance(value, Mapping):
+            known = before.get(name)
+            is_same = isinstance(known, Mapping) and value.get(_KIND, known.get(_KIND)) == known.get(_KIND)
+            after[name] = merged(known if is_same and isinstance(known, Mapping) else {}, value)
+        else:
+            after[name] = value
+    return after
 
 
 _GZIP = b"\x1f\x8b"
@@ -321,3 +373,8 @@ def _faults(value: object, path: str) -> Iterator[Fault]:
             if SURROGATE.search(key):
                 yield Fault(joined(path, key), "has a lone surrogate in its name", FaultCode.NOT_ALLOWED)
             yield from _faults(item, joined(path, key))
+
+
+def compact(value: object) -> bytes:
+    """Encodes JSON in UTF-8 without spaces; the value comes from a document, so it has limited depth and no NaN."""
+    return to_json(value)

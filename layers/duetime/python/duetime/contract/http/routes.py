@@ -19,6 +19,9 @@ from duetime.contract.http.request_errors import MethodUnsupported, PathNotFound
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+
+CONTRACT_VERSION = "1.0.0"
+"""Independent of the version of the package, which may change while the contract does not."""
 TASKS = "duetime.contract.tasks.operations"
 _BULK = "duetime.contract.bulk.operations"
 _EXPLANATIONS = "duetime.contract.explanations.operations"
@@ -34,7 +37,7 @@ DECLARED_IN: Mapping[str, Sequence[str]] = {
     "schedules": (_SCHEDULES, _EXPLANATIONS),
     "calendars": (_SCHEDULES,),
     "forecast": ("duetime.contract.schedules.forecast",),
-    "topologies": (f"{_TOPOLOGIES}.definition_operations", f"{_TOPOLOGIES}.operations"),
+    "topologies": (f"{_TOPOLOGIES}.definitions", f"{_TOPOLOGIES}.operations"),
     "summary": ("duetime.contract.summary",),
     "settings": ("duetime.contract.deployment_settings",),
     "dispatch": ("duetime.contract.dispatch_status",),

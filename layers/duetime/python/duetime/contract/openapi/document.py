@@ -2,26 +2,135 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from duetime.contract.http import problems
 from duetime.contract.http.operations import OPERATIONS
-from duetime.contract.http.version import CONTRACT_VERSION
-from duetime.contract.openapi.deployment import ANY, SERVERS, names_owner, security, security_schemes
-from duetime.contract.openapi.examples import add_examples, problem_examples, recorded
-from duetime.contract.openapi.parameters import parameters
-from duetime.contract.openapi.responses import responses, shared_responses
-from duetime.contract.openapi.schemas import reference, schemas
-from duetime.contract.openapi.tags import TAGS, tag_of
-from duetime.contract.openapi.webhooks import webhooks
-from duetime.contract.tasks.action_bodies import OPTIONAL_BODIES
+from duetime.contract.http.routes import CONTRACT_VERSION
+from duetime.contract.openapi.names import Schema, reference
+from duetime.contract.openapi.operations import parameters, responses, shared_responses
+from duetime.contract.openapi.schemas import schemas
+from duetime.contract.openapi.webhooks import WEBHOOKS, webhooks
+from duetime.contract.tasks.actions import OPTIONAL_BODIES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.contract.http.operation import Operation
 
-Schema = dict[str, Any]
+
+ANY = "any"
+"""Independent of a deployment: includes all ways to authenticate."""
+_SCHEMES: Mapping[str, Schema] = {
+    "sigv4": {
+        "type": "apiKey",
+        "name": "Authorization",
+        "in": "header",
+        "description": "AWS Signature Version 4; the owner is the IAM user, or the role for all of its sessions.",
+        "x-amazon-apigateway-authtype": "awsSigv4",
+    },
+    "bearer": {
+        "type": "http",
+        "scheme": "bearer",
+        "bearerFormat": "JWT",
+        "description": "A JWT of the deployment's issuer; the owner is its `sub` claim.",
+    },
+}
+_ACCEPTED: Mapping[str, tuple[str, ...]] = {ANY: tuple(_SCHEMES), "iam": ("sigv4",), "jwt": ("bearer",), "none": ()}
+# The document is at /v1/openapi.json behind any prefix, and its paths start with /v1.
+SERVERS: list[Schema] = [{"url": "..", "description": "The deployment that serves this document."}]
+
+
+def names_owner(authentication: str) -> bool:
+    """Whether requests name their owner in a header, because there is no authentication."""
+    return authentication in (ANY, "none")
+
+
+def security(authentication: str) -> list[Schema]:
+    """The alternatives of authentication for a request; empty without authentication."""
+    return [{scheme: []} for scheme in _ACCEPTED[authentication]]
+
+
+def security_schemes(authentication: str) -> dict[str, Schema]:
+    """The ways to authenticate."""
+    return {scheme: _SCHEMES[scheme] for scheme in _ACCEPTED[authentication]}
+
+
+FILE = Path(__file__).with_name("examples.json")
+
+
+def recorded() -> dict[str, Any]:
+    """The recorded requests and responses of each operation, and a problem of each code."""
+    found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+    return found
+
+
+def problem_examples(of: Mapping[str, Any]) -> dict[str, Schema]:
+    """A problem of each code, for references from responses; unrecorded ones have only the values of their kind."""
+    kinds = {kind.code: kind for kind in (*problems.rest_kinds().values(), problems.INTERNAL)}
+    found = {code: of["problems"].get(code) or _bare(kind) for code, kind in kinds.items()}
+    return {code: {"summary": problem["title"], "value": problem} for code, problem in sorted(found.items())}
+
+
+def _bare(kind: problems.Kind) -> problems.Problem:
+    return problems.Problem(
+        type=f"urn:duetime:problem:{kind.code}",
+        title=kind.title,
+        status=kind.status.value,
+        detail=kind.title,
+        instance="urn:duetime:request:request",
+        code=kind.code,
+        errors=[],
+    )
+
+
+def add_examples(operation: Schema, examples: Mapping[str, Any]) -> None:
+    """Adds examples to a described operation.
+
+    Args:
+        operation: its description in the document.
+        examples: bodies of its `request` and `responses`, by media type and by status.
+    """
+    for media_type, body in examples.get("request", {}).items():
+        operation["requestBody"]["content"][media_type]["example"] = body
+    for status, body in examples.get("responses", {}).items():
+        content = operation["responses"].get(status, {}).get("content", {})
+        if "application/json" in content:
+            content["application/json"]["example"] = body
+
+
+TAGS: Mapping[str, str] = {
+    "tasks": "Work with a due time: create, read, update, control and report on tasks.",
+    "bulk operations": "Actions on all tasks that match a filter, carried out in the background.",
+    "schedules": "Recurring work: each occurrence is a task.",
+    "calendars": "Named sets of times in which schedules run, or do not run.",
+    "topologies": "Graphs of tasks that run as one task.",
+    "locks": "Named resources that only a limited number of running tasks can hold.",
+    "leases": "Leases on tasks, for your own workers that pull their work.",
+    "switches": "Stop or limit the dispatch of a type, of an owner or of all tasks.",
+    "live updates": "Changes of tasks and schedules as they happen, over a WebSocket.",
+    "service": "The API itself: its entry point, its health and this document.",
+    WEBHOOKS: "Requests that the scheduler sends to your URLs.",
+}
+_OF_ANOTHER = {
+    "dead-letters": "tasks",
+    "forecast": "schedules",
+    "watch-tickets": "live updates",
+    "health": "service",
+    "openapi.json": "service",
+}
+
+
+def tag_of(operation: Operation) -> str:
+    """The tag of an operation: the first part of its path after the version, unless it belongs to another tag."""
+    subject = [*operation.path.split("/")[2:], ""][0]
+    name = _OF_ANOTHER.get(subject, subject.replace("-", " "))
+    return name if name in TAGS else "service"
+
+
 _DESCRIPTION = """A distributed task scheduler in your own AWS account.
 
 Later versions may add operations, optional fields and values of enumerations; they change and remove nothing."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 Schema = dict[str, Any]
 PREFIX = "#/components/schemas/"
+REFERENCE = f"{PREFIX}{{model}}"
 _RESPONSE = "Response"
 _REFERENCE = re.compile(rf"{PREFIX}(\w+)")
 NAMES: Mapping[str, str] = {
@@ -98,6 +99,11 @@ def name_of(model: type | str) -> str:
     """The name of a model in the document."""
     name = model if isinstance(model, str) else model.__name__
     return NAMES.get(name, name.removesuffix(_RESPONSE))
+
+
+def reference(model: type | str) -> Schema:
+    """A reference to a model's schema."""
+    return {"$ref": REFERENCE.format(model=name_of(model))}
 
 
 def renamed(schemas: Mapping[str, Schema]) -> dict[str, Schema]:

@@ -11,19 +11,14 @@ from pydantic import TypeAdapter
 
 from duetime.contract.http import problems
 from duetime.contract.http.operations import OPERATIONS
-from duetime.contract.openapi import webhook_bodies
-from duetime.contract.openapi.docstring_descriptions import GROWS, described
-from duetime.contract.openapi.field_descriptions import describe_fields
-from duetime.contract.openapi.names import PREFIX, name_of, renamed
-from duetime.contract.openapi.portable import DEFAULT, portable, with_sentence
-from duetime.contract.openapi.rest_problems import rest_codes
+from duetime.contract.openapi import webhooks
+from duetime.contract.openapi.descriptions import DEFAULT, GROWS, describe_fields, described, portable, with_sentence
+from duetime.contract.openapi.names import PREFIX, REFERENCE, Schema, name_of, renamed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-Schema = dict[str, Any]
 Mode = Literal["validation", "serialization"]
-REFERENCE = f"{PREFIX}{{model}}"
 _REFERENCES = re.compile(rf'"{PREFIX}(\w+)"')
 _GATEWAY_MESSAGE: Schema = {
     "description": "The response of the API gateway itself: for missing or wrong credentials, beyond the rate "
@@ -36,11 +31,6 @@ _REFUSAL: Schema = {
     "description": "Why a request failed: a problem of the API, or a message of the API gateway.",
     "anyOf": [{"$ref": REFERENCE.format(model="Problem")}, {"$ref": REFERENCE.format(model="GatewayMessage")}],
 }
-
-
-def reference(model: type | str) -> Schema:
-    """A reference to a model's schema."""
-    return {"$ref": REFERENCE.format(model=name_of(model))}
 
 
 @cache
@@ -66,7 +56,7 @@ def schemas() -> dict[str, Schema]:
 def _models() -> Iterator[tuple[type, Mode]]:
     """The models of all bodies: of requests, of responses and of requests that the scheduler sends."""
     yield problems.Problem, "serialization"
-    for model in webhook_bodies.MODELS:
+    for model in webhooks.MODELS:
         yield model, "serialization"
     for operation in OPERATIONS:
         if operation.body is not None:
@@ -85,8 +75,8 @@ def _describe_references(schema: Schema, found: dict[str, Schema]) -> None:
 
 def _name_codes(found: dict[str, Schema]) -> None:
     """Limits the codes of problems to those of the REST API."""
-    codes = found["ProblemCode"]
-    codes["enum"] = [code for code in codes["enum"] if code in rest_codes()]
+    codes, known = found["ProblemCode"], {kind.code for kind in (*problems.rest_kinds().values(), problems.INTERNAL)}
+    codes["enum"] = [code for code in codes["enum"] if code in known]
 
 
 def _reachable(found: dict[str, Schema], roots: Iterable[str]) -> set[str]:

@@ -1,20 +1,37 @@
-"""Decodes the requests of pull workers, and encodes leases as responses."""
+"""Decodes the requests of pull workers, and encodes leases as responses, with their ids.
+
+The id of a lease is opaque to workers and valid for one lease. It grants nothing: its caller must be allowed to pull
+its type, and the fence is checked. A truncated or changed id does not exist.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
+import json
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
+from duetime.contract.http.request_json import compact
 from duetime.contract.http.validation_errors import read_body
 from duetime.contract.pull import leases
-from duetime.contract.pull.lease_tokens import token_of
 from duetime.contract.pull.leases import LeaseStatus
 from duetime.contract.tasks.encoding import entry, json_of, json_text
-from duetime.contract.tasks.field_decoding import compact
-from duetime.domain.limits import MAX_CHECKPOINT_BYTES, MAX_RESULT_BYTES, MAX_WORKER_NAME_LENGTH
+from duetime.domain.errors import LeaseNotFound
+from duetime.domain.ids import InvalidTaskId, TaskId
+from duetime.domain.limits import (
+    MAX_CHECKPOINT_BYTES,
+    MAX_LEASE_SECONDS,
+    MAX_LEASE_TOKEN_LENGTH,
+    MAX_RESULT_BYTES,
+    MAX_TYPE_LENGTH,
+    MAX_WORKER_NAME_LENGTH,
+    MIN_LEASE_SECONDS,
+)
 from duetime.domain.tasks.attempt_results import Succeeded, Yielded, failure
-from duetime.domain.tasks.pull_leases import LeaseRequest
+from duetime.domain.tasks.pull_leases import LeaseKey, LeaseRequest
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Progress
 from duetime.domain.times import SECOND, to_iso
@@ -25,8 +42,52 @@ if TYPE_CHECKING:
 
     from duetime.contract.http.request_json import Document
     from duetime.domain.tasks.attempt_results import Ending
-    from duetime.domain.tasks.pull_leases import LeaseKey
     from duetime.domain.tasks.task import Task
+
+
+TOKEN_PATTERN = f"^[A-Za-z0-9_-]{{1,{MAX_LEASE_TOKEN_LENGTH}}}$"
+_TOKEN = re.compile(TOKEN_PATTERN.strip("^$"))
+_RECEIPT = re.compile(r"[!-~]{1,1500}")
+_VERSION = 1
+_MOST_DIGITS = 12
+"""Maximum number of digits of a fence; ids with larger numbers are invalid."""
+
+
+def token_of(key: LeaseKey) -> str:
+    """The id of a lease."""
+    fields = [_VERSION, key.task_id.text, key.fence, key.pull_queue, key.length // SECOND, key.receipt]
+    text = json.dumps(fields, separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).rstrip(b"=").decode()
+
+
+def key_of(token: str) -> LeaseKey:
+    """The lease with an id.
+
+    Raises:
+        LeaseNotFound: the id is invalid.
+    """
+    match _decoded(token):
+        case [1, str(task_id), int(fence), str(pull_queue), int(seconds), str(receipt)]:
+            fits = 0 < fence < 10**_MOST_DIGITS and MIN_LEASE_SECONDS <= seconds <= MAX_LEASE_SECONDS
+            if fits and len(pull_queue) <= MAX_TYPE_LENGTH and _RECEIPT.fullmatch(receipt):
+                return LeaseKey(_task_id(task_id), int(fence), pull_queue, seconds * SECOND, receipt)
+    raise LeaseNotFound
+
+
+def _decoded(token: str) -> object:
+    if _TOKEN.fullmatch(token) is None:
+        raise LeaseNotFound
+    try:
+        return json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+    except (binascii.Error, ValueError, RecursionError):
+        raise LeaseNotFound from None
+
+
+def _task_id(text: str) -> TaskId:
+    try:
+        return TaskId.parse(text)
+    except InvalidTaskId:
+        raise LeaseNotFound from None
 
 
 def lease_request(document: Document, caller: str) -> LeaseRequest:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
-from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
+from typing_extensions import TypedDict
 
 from duetime.contract.http.request_model import Body
-from duetime.contract.tasks.action_bodies import ReportedError
+from duetime.contract.tasks.actions import ReportedError
 from duetime.contract.tasks.fields import Percent, ProgressMessage, TaskType, each_once, printable
 from duetime.contract.tasks.responses import Instant, TaskSummary
 from duetime.domain.limits import (

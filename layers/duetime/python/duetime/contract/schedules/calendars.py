@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from typing_extensions import TypedDict
 
-from duetime.contract.http.json_paths import path_of
-from duetime.contract.http.pattern_words import words_of
 from duetime.contract.http.query_parameters import Parameters
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
+from duetime.contract.http.request_json import path_of
 from duetime.contract.http.request_model import Body
 from duetime.contract.http.timestamps import instant_of
-from duetime.contract.http.validation_errors import read_body
-from duetime.contract.schedules.timing_fields import Bound, Timezone
+from duetime.contract.http.validation_errors import read_body, words_of
+from duetime.contract.schedules.bodies import Bound, Timezone
 from duetime.contract.tasks.encoding import instant
 from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN, TIME_SCHEMA, each_once, printable
 from duetime.contract.tasks.queries import PageSize

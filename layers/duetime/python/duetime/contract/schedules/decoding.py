@@ -6,12 +6,12 @@ import re
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from duetime.contract.http.json_paths import BODY
-from duetime.contract.http.merge_patch import merged
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
-from duetime.contract.http.request_json import reject_invalid_values
+from duetime.contract.http.request_json import BODY, merged, reject_invalid_values
 from duetime.contract.http.validation_errors import read_body, validated
+from duetime.contract.mapping import value_of
 from duetime.contract.schedules.bodies import (
+    TIMINGS,
     BackfillCreate,
     OccurrenceUpdate,
     PreviewRequest,
@@ -20,9 +20,9 @@ from duetime.contract.schedules.bodies import (
     SchedulePatch,
     SchedulePause,
     TaskTemplate,
+    TimingFields,
 )
 from duetime.contract.schedules.encoding import template_fields
-from duetime.contract.schedules.timing_fields import TIMINGS, TimingFields
 from duetime.contract.tasks.decoding import spec_of
 from duetime.contract.tasks.field_decoding import reject_uniqueness
 from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from duetime.contract.http.request_json import Document
-    from duetime.contract.schedules.timing_fields import SingleTiming
+    from duetime.contract.schedules.bodies import SingleTiming
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.times import Millis
 
@@ -51,7 +51,7 @@ _PREVIEW_TASK = TaskSpec("")
 _SAYS_WHEN = ("due_at", "delay_seconds")
 LISTS = ("calendars", "extra_dates", "excluded_dates")
 _MADE = {"written", "task", "name", "clock", "changed_occurrences", *LISTS}
-PLAIN_FIELDS = tuple(each.name for each in fields(ScheduleSpec) if each.name not in _MADE)
+_PLAIN_FIELDS = tuple(each.name for each in fields(ScheduleSpec) if each.name not in _MADE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,15 +100,16 @@ def schedule_spec(document: Document) -> ScheduleSpec:
         FieldInvalid: a field is invalid.
     """
     body = read_body(ScheduleCreate, document)
-    return ScheduleSpec(
-        name=body.name,
+    return value_of(
+        ScheduleSpec,
+        body,
         written=written_of(body),
         task=template_of(body.task),
         clock=clock_of(body),
         calendars=tuple(body.calendars),
         extra_dates=tuple(body.extra_dates),
         excluded_dates=tuple(body.excluded_dates),
-        **{name: getattr(body, name) for name in PLAIN_FIELDS},
+        changed_occurrences=(),
     )
 
 
@@ -310,7 +311,7 @@ def schedule_update(document: Document, name: str) -> ScheduleUpdate:
         raise FieldsInvalid([Fault(_TASK, "should be an object", FaultCode.WRONG_TYPE)])
     given = body.model_fields_set
     fields: dict[str, Any] = {
-        each: getattr(body, each) for each in (*PLAIN_FIELDS, "dst_gap", "dst_fold") if each in given
+        each: getattr(body, each) for each in (*_PLAIN_FIELDS, "dst_gap", "dst_fold") if each in given
     }
     fields |= {each: tuple(getattr(body, each)) for each in LISTS if each in given}
     if "timezone" in given:

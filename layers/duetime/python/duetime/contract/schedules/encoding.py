@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from duetime.contract.mapping import response_of
 from duetime.contract.schedules.responses import (
+    CREATED,
+    AppliedRunsWindow,
     BackfillResponse,
     ChangedOccurrenceResponse,
     ExpectationResponse,
@@ -13,38 +16,50 @@ from duetime.contract.schedules.responses import (
     OccurrenceResponse,
     PermanentResponse,
     PreviewOccurrence,
+    ScheduleEventList,
+    ScheduleEventResponse,
     ScheduleResponse,
+    ScheduleRunPage,
+    ScheduleRunResponse,
     ScheduleSummary,
     SkippedRunResponse,
     TaskTemplateResponse,
     TimingResponse,
 )
 from duetime.contract.tasks.encoding import instant, json_of, options_response, request_fields, target_response
+from duetime.contract.tasks.history import ActorResponse
 from duetime.domain.schedules.revisions import spread_offset
+from duetime.domain.schedules.schedule_history import ScheduleAction
 from duetime.domain.schedules.timing_description import describe_timing
+from duetime.domain.tasks.action_history import ActorType
 from duetime.domain.times import SECOND, to_iso
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from duetime.contract.schedules.operations import RunListQuery
     from duetime.domain.ids import TaskId
     from duetime.domain.schedules.definition import Written
     from duetime.domain.schedules.occurrences import Occurrence
     from duetime.domain.schedules.run_history import BackfillRun, BegunRun
-    from duetime.domain.schedules.runs import ScheduleStatus
+    from duetime.domain.schedules.runs import RunPage, ScheduleRun, ScheduleStatus
+    from duetime.domain.schedules.schedule_history import ScheduleActionRecord
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_spec import TaskSpec
 
 UPCOMING = 5
 """Number of future occurrences in a schedule's response."""
+_OF_BACKFILLS = frozenset({ScheduleAction.BACKFILL_REQUESTED, ScheduleAction.BACKFILL_CANCELLED})
 
 
 def schedule_entry(status: ScheduleStatus) -> ScheduleSummary:
     """A schedule in a list."""
     stored = status.stored
     spec, timing = stored.spec, stored.spec.written
-    return ScheduleSummary(
+    return response_of(
+        ScheduleSummary,
+        spec,
         name=stored.name,
         state=stored.state,
         paused_reason=stored.paused_reason or None,
@@ -54,27 +69,13 @@ def schedule_entry(status: ScheduleStatus) -> ScheduleSummary:
         dates=timing.dates,
         permanent=None if timing.permanent is None else PermanentResponse(gap_seconds=timing.permanent),
         timings=None if timing.timings is None else [_single(each) for each in timing.timings],
-        extra_dates=spec.extra_dates,
-        excluded_dates=spec.excluded_dates,
         description=describe_timing(timing.timing, spec.extra_dates),
         dialect=timing.dialect,
         timezone=spec.clock.zone.name,
         dst_gap=spec.clock.gap,
         dst_fold=spec.clock.fold,
-        calendars=spec.calendars,
-        on_excluded=spec.on_excluded,
-        spread_seconds=spec.spread_seconds,
         spread_offset_seconds=spread_offset(stored.name, spec.spread_seconds) // SECOND,
-        jitter_seconds=spec.jitter_seconds,
-        start_at=instant(spec.start_at),
-        end_at=instant(spec.end_at),
         remaining_runs=stored.runs_left,
-        overlap=spec.overlap,
-        catch_up_seconds=spec.catch_up_seconds,
-        catch_up_mode=spec.catch_up_mode,
-        pause_on_failure=spec.pause_on_failure,
-        expect_success_by=spec.expect_success_by,
-        expect_every_seconds=spec.expect_every_seconds,
         expectation=_expectation(stored),
         task=_template(stored),
         created_at=to_iso(stored.created_at),
@@ -90,9 +91,7 @@ def schedule_entry(status: ScheduleStatus) -> ScheduleSummary:
 
 
 def _single(timing: Written) -> TimingResponse:
-    return TimingResponse(
-        cron=timing.cron, rate=timing.rate, interval=timing.interval, dates=timing.dates, dialect=timing.dialect
-    )
+    return response_of(TimingResponse, timing)
 
 
 def schedule_response(status: ScheduleStatus, upcoming: Sequence[Occurrence]) -> ScheduleResponse:
@@ -169,10 +168,10 @@ def _last_run(last: BegunRun | None) -> LastRunResponse | None:
 
 
 def _expectation(stored: StoredSchedule) -> ExpectationResponse | None:
-    state, spec = stored.expectation, stored.spec
-    if state is None or (spec.expect_success_by is None and spec.expect_every_seconds is None):
+    spec = stored.spec
+    if spec.expect_success_by is None and spec.expect_every_seconds is None:
         return None
-    return ExpectationResponse(missed_at=instant(state.missed_at), met_at=instant(state.met_at), misses=state.misses)
+    return response_of(ExpectationResponse, stored.expectation)
 
 
 def _template(stored: StoredSchedule) -> TaskTemplateResponse:
@@ -185,3 +184,66 @@ def _template(stored: StoredSchedule) -> TaskTemplateResponse:
     if stored.payload.data is not None:
         answer["payload"] = json.loads(json_of(stored.payload))
     return answer
+
+
+def run_page(page: RunPage, query: RunListQuery, next_token: str | None) -> ScheduleRunPage:
+    """The response for a page of runs."""
+    return ScheduleRunPage(
+        runs=[_run(each, page.stored) for each in page.runs],
+        applied=AppliedRunsWindow(
+            scheduled_after=to_iso(page.since),
+            scheduled_before=instant(query.scheduled_before),
+            complete_since=to_iso(page.complete_since),
+            tasks_kept_since=to_iso(page.kept_since),
+            is_archived=page.is_archived,
+        ),
+        next_token=next_token,
+    )
+
+
+def _run(run: ScheduleRun, stored: StoredSchedule) -> ScheduleRunResponse:
+    task = run.task
+    return ScheduleRunResponse(
+        scheduled_at=to_iso(run.nominal),
+        local_time=stored.spec.clock.zone.text_at(run.nominal),
+        status=run.status,
+        reason=run.reason or None,
+        cause=run.cause,
+        task_id=None if task is None else task.id.text,
+        state=None if task is None else task.state,
+        revision=None if task is None or task.schedule_ref is None else task.schedule_ref.revision,
+        started_at=None if task is None else instant(task.started_at),
+        finished_at=None if task is None else instant(task.finished_at),
+        lateness_ms=None if task is None else task.lateness,
+    )
+
+
+def schedule_events(stored: StoredSchedule) -> ScheduleEventList:
+    """The response with a schedule's events."""
+    created = ScheduleEventResponse(
+        type=CREATED,
+        at=to_iso(stored.created_at),
+        actor=ActorResponse(kind=ActorType.USER, name=stored.owner),
+        reason=None,
+        version=None,
+        fields=[],
+        task_id=None,
+        backfill_id=None,
+    )
+    events = [created, *(_event(each, stored.owner) for each in stored.actions.records)]
+    return ScheduleEventList(events=events, dropped=stored.actions.dropped)
+
+
+def _event(record: ScheduleActionRecord, owner: str) -> ScheduleEventResponse:
+    by = record.by
+    name = None if by.actor is ActorType.SYSTEM else by.name or owner
+    return ScheduleEventResponse(
+        type=record.action.value,
+        at=to_iso(record.at),
+        actor=ActorResponse(kind=by.actor, name=name),
+        reason=by.reason or None,
+        version=record.version,
+        fields=list(record.fields),
+        task_id=record.subject if record.action is ScheduleAction.RUN_REQUESTED else None,
+        backfill_id=record.subject if record.action in _OF_BACKFILLS else None,
+    )

@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypeAlias
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from duetime.contract.tasks.encoding import instant
-from duetime.contract.tasks.event_responses import ActorResponse
-from duetime.contract.tasks.responses import CostEstimateResponse, Instant, TaskOptionsResponse
-from duetime.contract.tasks.target_responses import TargetResponse
+from duetime.contract.tasks.history import ActorResponse
+from duetime.contract.tasks.responses import CostEstimateResponse, Instant, TargetResponse, TaskOptionsResponse
 from duetime.domain.schedules.cron_dialects import Dialect
 from duetime.domain.schedules.definition import CatchUpMode, OnExcluded, Overlap
 from duetime.domain.schedules.runs import RunStatus
 from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.schedules.schedule_history import ScheduleAction
 from duetime.domain.schedules.time_zones import Fold, Gap
-from duetime.domain.tasks.action_history import ActorType
 from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.states import State
-from duetime.domain.times import to_iso
-
-if TYPE_CHECKING:
-    from duetime.contract.schedules.queries import RunListQuery
-    from duetime.domain.schedules.runs import RunPage, ScheduleRun
-    from duetime.domain.schedules.schedule_history import ScheduleActionRecord
-    from duetime.domain.schedules.schedule_record import StoredSchedule
-
 
 _DESCRIPTION = "The timing in plain words, such as `at 01:30 on Monday to Friday`; times are local times of `timezone`."
 
@@ -325,38 +313,6 @@ class ScheduleRunPage(TypedDict):
     ]
 
 
-def run_page(page: RunPage, query: RunListQuery, next_token: str | None) -> ScheduleRunPage:
-    """The response for a page of runs."""
-    return ScheduleRunPage(
-        runs=[_run(each, page.stored) for each in page.runs],
-        applied=AppliedRunsWindow(
-            scheduled_after=to_iso(page.since),
-            scheduled_before=instant(query.scheduled_before),
-            complete_since=to_iso(page.complete_since),
-            tasks_kept_since=to_iso(page.kept_since),
-            is_archived=page.is_archived,
-        ),
-        next_token=next_token,
-    )
-
-
-def _run(run: ScheduleRun, stored: StoredSchedule) -> ScheduleRunResponse:
-    task = run.task
-    return ScheduleRunResponse(
-        scheduled_at=to_iso(run.nominal),
-        local_time=stored.spec.clock.zone.text_at(run.nominal),
-        status=run.status,
-        reason=run.reason or None,
-        cause=run.cause,
-        task_id=None if task is None else task.id.text,
-        state=None if task is None else task.state,
-        revision=None if task is None or task.schedule_ref is None else task.schedule_ref.revision,
-        started_at=None if task is None else instant(task.started_at),
-        finished_at=None if task is None else instant(task.finished_at),
-        lateness_ms=None if task is None else task.lateness,
-    )
-
-
 CREATED: Literal["created"] = "created"
 ScheduleEventType: TypeAlias = Literal[
     "created", "updated", "paused", "resumed", "run_requested", "backfill_requested", "backfill_cancelled"
@@ -386,37 +342,3 @@ class ScheduleEventList(TypedDict):
     dropped: Annotated[
         int, Field(description="How many of the oldest actions are no longer listed: only the latest are kept.")
     ]
-
-
-def schedule_events(stored: StoredSchedule) -> ScheduleEventList:
-    """The response with a schedule's events."""
-    created = ScheduleEventResponse(
-        type=CREATED,
-        at=to_iso(stored.created_at),
-        actor=ActorResponse(kind=ActorType.USER, name=stored.owner),
-        reason=None,
-        version=None,
-        fields=[],
-        task_id=None,
-        backfill_id=None,
-    )
-    events = [created, *(_event(each, stored.owner) for each in stored.actions.records)]
-    return ScheduleEventList(events=events, dropped=stored.actions.dropped)
-
-
-def _event(record: ScheduleActionRecord, owner: str) -> ScheduleEventResponse:
-    by = record.by
-    name = None if by.actor is ActorType.SYSTEM else by.name or owner
-    return ScheduleEventResponse(
-        type=record.action.value,
-        at=to_iso(record.at),
-        actor=ActorResponse(kind=by.actor, name=name),
-        reason=by.reason or None,
-        version=record.version,
-        fields=list(record.fields),
-        task_id=record.subject if record.action is ScheduleAction.RUN_REQUESTED else None,
-        backfill_id=record.subject if record.action in _OF_BACKFILLS else None,
-    )
-
-
-_OF_BACKFILLS = frozenset({ScheduleAction.BACKFILL_REQUESTED, ScheduleAction.BACKFILL_CANCELLED})

@@ -32,7 +32,6 @@ from duetime.contract.tasks.fields import (
     TaskType,
     TimeoutSeconds,
 )
-from duetime.contract.tasks.http_request_fields import RequestMethod, SuccessStatuses
 from duetime.contract.tasks.responses import TaskResponse
 from duetime.contract.tasks.target_bodies import HandlerTarget, Target
 from duetime.contract.tasks.target_fields import (
@@ -42,6 +41,8 @@ from duetime.contract.tasks.target_fields import (
     JobParameters,
     LambdaMode,
     OfferedQueries,
+    RequestMethod,
+    SuccessStatuses,
     TargetKind,
     TargetPhases,
     TargetUrl,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.contract.http.json_paths import path_of
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
-from duetime.contract.http.request_json import reject_invalid_values
+from duetime.contract.http.request_json import path_of, reject_invalid_values
 from duetime.contract.http.validation_errors import validated
 from duetime.contract.tasks.bodies import BatchEnvelope, TaskCreate
 from duetime.contract.tasks.field_decoding import ROOT, Place, fields_spec

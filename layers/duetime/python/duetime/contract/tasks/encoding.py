@@ -5,14 +5,27 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from duetime.contract.tasks.http_request_mapping import fields_of
+from duetime.contract.mapping import response_of
 from duetime.contract.tasks.responses import (
+    ApprovalTargetResponse,
+    AwsTargetResponse,
+    BatchTargetResponse,
+    CallbackTargetResponse,
     DebounceResponse,
+    DefinitionRunResponse,
+    EcsTargetResponse,
+    EventBridgeTargetResponse,
+    HandlerTargetResponse,
+    HttpTargetResponse,
     JobResponse,
+    JobTargetResponse,
+    LambdaTargetResponse,
     LeaseResponse,
     NotifyOnResponse,
+    PullTargetResponse,
     RetryResponse,
     ScheduleReferenceResponse,
+    StepFunctionsTargetResponse,
     TaskErrorResponse,
     TaskLockResponse,
     TaskOptionsResponse,
@@ -20,30 +33,15 @@ from duetime.contract.tasks.responses import (
     TaskRateResponse,
     TaskSummary,
     TopologyReferenceResponse,
+    TopologyTargetResponse,
     UniqueResponse,
     WaitingForResponse,
 )
-from duetime.contract.tasks.target_responses import (
-    ApprovalTargetResponse,
-    AwsTargetResponse,
-    BatchTargetResponse,
-    CallbackTargetResponse,
-    DefinitionRunResponse,
-    EcsTargetResponse,
-    EventBridgeTargetResponse,
-    HandlerTargetResponse,
-    HttpTargetResponse,
-    JobTargetResponse,
-    LambdaTargetResponse,
-    PullTargetResponse,
-    StepFunctionsTargetResponse,
-    TopologyTargetResponse,
-)
 from duetime.domain.tasks import targets, task_options
-from duetime.domain.tasks import task as domain
 from duetime.domain.tasks.arns import AwsService
 from duetime.domain.tasks.aws_jobs import job_page
 from duetime.domain.tasks.costs import cost_of
+from duetime.domain.tasks.http_requests import HttpRequest, RequestBody, ResponseOptions
 from duetime.domain.tasks.states import LEASED, STARTABLE
 from duetime.domain.tasks.wait_reasons import wait_reason
 from duetime.domain.times import to_iso
@@ -51,12 +49,10 @@ from duetime.domain.times import to_iso
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from duetime.contract.tasks.target_responses import LambdaMode, TargetResponse
-    from duetime.domain.tasks.attempt_records import TaskError
+    from duetime.contract.tasks.responses import LambdaMode, TargetResponse
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
     from duetime.domain.tasks.task import Task
-    from duetime.domain.tasks.task_options import RetryPolicy
     from duetime.domain.times import Millis
 
 
@@ -66,14 +62,15 @@ _ANSWERED: tuple[Literal["status", "progress", "summary"], ...] = ("status", "pr
 
 def entry(task: Task) -> TaskSummary:
     """A task in a list."""
+    # Written out: a page has a hundred of these, and `expires_at` of a task is that of its record.
     return TaskSummary(
         id=str(task.id),
         state=task.state,
         type=task.type,
         **options_response(task),
         target=target_response(task.target),
-        unique=unique_response(task.unique),
-        debounce=debounce_response(task.debounce),
+        unique=response_of(UniqueResponse, task.unique),
+        debounce=response_of(DebounceResponse, task.debounce),
         due_at=to_iso(task.due_at),
         expires_at=instant(task.start_by),
         next_at=None if task.is_terminal else to_iso(task.next_at),
@@ -89,8 +86,8 @@ def entry(task: Task) -> TaskSummary:
         waiting_for=_waiting_for(task),
         schedule=schedule_response(task.schedule_run),
         topology=topology_response(task.node_ref),
-        progress=_progress(task.progress),
-        error=error_response(task.error),
+        progress=response_of(TaskProgressResponse, task.progress),
+        error=response_of(TaskErrorResponse, task.error),
         lateness_ms=task.lateness,
         cost_dollars=cost_of(task),
         traceparent=task.traceparent,
@@ -171,15 +168,6 @@ def _waiting_for(task: Task) -> WaitingForResponse | None:
     return WaitingForResponse(reason=wait_reason(task.waiting_for), text=task.waiting_for)
 
 
-def _progress(progress: domain.Progress | None) -> TaskProgressResponse | None:
-    return None if progress is None else TaskProgressResponse(percent=progress.percent, message=progress.message)
-
-
-def error_response(error: TaskError | None) -> TaskErrorResponse | None:
-    """The response for an error."""
-    return None if error is None else TaskErrorResponse(type=error.type, message=error.message)
-
-
 def target_response(target: targets.Target) -> TargetResponse:
     """The response for a target."""
     if isinstance(target, targets.AwsTarget):
@@ -199,10 +187,34 @@ def target_response(target: targets.Target) -> TargetResponse:
             phases=[phase for phase in _OFFERED if phase in target.phases],
             queries=[query for query in _ANSWERED if query in target.queries],
         )
-        return cast("HttpTargetResponse", response | fields_of(target.request))
+        return cast("HttpTargetResponse", response | _request_fields(target.request))
     if isinstance(target, targets.CallbackTarget):
         return CallbackTargetResponse(kind="callback", url=target.url)
     return HandlerTargetResponse(kind="handler")
+
+
+def _request_fields(request: HttpRequest) -> dict[str, Any]:
+    """The fields of a target for a request; fields with default values are omitted."""
+    auth, response = request.auth, request.response
+    found: dict[str, Any] = {
+        "method": request.method,
+        "headers": dict(request.headers),
+        "query": dict(request.query),
+        "body": None if request.body is None else {request.body.kind.value: _written(request.body)},
+        "success": list(request.success),
+        "auth": auth and {"secret": auth.secret, "scheme": auth.scheme.value, "header": auth.header or None},
+        "response": response != ResponseOptions()
+        and {
+            "keep": response.keep.value,
+            "max_bytes": response.max_bytes,
+            "when_larger": "truncate" if response.truncates else "fail",
+        },
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def _written(body: RequestBody) -> object:
+    return json.loads(body.text) if body.kind.is_structured else body.text
 
 
 def _topology_target(ref: targets.DefinitionRef | None) -> TopologyTargetResponse:
@@ -253,66 +265,14 @@ def _job_target(
 
 def options_response(options: task_options.TaskOptions) -> TaskOptionsResponse:
     """The response for a task's options."""
-    return TaskOptionsResponse(
+    return response_of(
+        TaskOptionsResponse,
+        options,
         name=options.name or None,
-        tags=options.tags,
-        priority=options.priority,
-        retry=_retry(options.retry),
-        timeout_seconds=options.timeout_seconds,
-        notify_within_seconds=options.notify_within_seconds,
-        rollback_on_failure=options.rollback_on_failure,
-        lock=_lock(options.lock),
-        rate=_rate(options.rate),
-        callback_url=options.callback_url,
-        notify_on=_notify_on(options.notify_on),
-        expires_seconds=options.expires_seconds,
-    )
-
-
-def _lock(lock: task_options.LockSpec | None) -> TaskLockResponse | None:
-    """The response for a task's lock."""
-    if lock is None:
-        return None
-    return TaskLockResponse(
-        key=lock.key, max_holders=lock.max_holders, scope=lock.scope, wait_seconds=lock.wait_seconds
-    )
-
-
-def _rate(rate: task_options.Rate | None) -> TaskRateResponse | None:
-    """The response for a task's rate."""
-    if rate is None:
-        return None
-    return TaskRateResponse(key=rate.key, limit=rate.limit, per_seconds=rate.per_seconds, burst=rate.burst)
-
-
-def unique_response(unique: task_options.Unique | None) -> UniqueResponse | None:
-    """The response for a task's unique key."""
-    if unique is None:
-        return None
-    return UniqueResponse(key=unique.key, until=unique.until, on_conflict=unique.on_conflict)
-
-
-def debounce_response(debounce: task_options.Debounce | None) -> DebounceResponse | None:
-    """The response for a task's debounce option."""
-    if debounce is None:
-        return None
-    return DebounceResponse(key=debounce.key, seconds=debounce.seconds, max_seconds=debounce.max_seconds)
-
-
-def _notify_on(notify_on: task_options.NotifyOn | None) -> NotifyOnResponse | None:
-    if notify_on is None:
-        return None
-    return NotifyOnResponse(to=notify_on.to, failed=notify_on.failed, late_seconds=notify_on.late_seconds)
-
-
-def _retry(policy: RetryPolicy) -> RetryResponse:
-    """The response for a retry policy."""
-    return RetryResponse(
-        max_attempts=policy.max_attempts,
-        initial_seconds=policy.initial_seconds,
-        multiplier=policy.multiplier,
-        max_seconds=policy.max_seconds,
-        max_duration_seconds=policy.max_duration_seconds,
+        retry=response_of(RetryResponse, options.retry),
+        lock=response_of(TaskLockResponse, options.lock),
+        rate=response_of(TaskRateResponse, options.rate),
+        notify_on=response_of(NotifyOnResponse, options.notify_on),
     )
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from decimal import ROUND_CEILING, Decimal
 from typing import TYPE_CHECKING, Any
 
-from pydantic_core import to_json
-
-from duetime.contract.http.json_paths import path_of
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
+from duetime.contract.http.request_json import compact, path_of
+from duetime.contract.mapping import value_of
 from duetime.contract.tasks.bodies import TaskCreate, TaskFields
-from duetime.contract.tasks.http_request_mapping import request_of
 from duetime.contract.tasks.target_bodies import (
     ApprovalTarget,
     BatchTarget,
@@ -29,12 +28,22 @@ from duetime.contract.tasks.target_bodies import (
 from duetime.domain.limits import MAX_PAYLOAD_BYTES
 from duetime.domain.tasks import placeholders, targets, task_options
 from duetime.domain.tasks.arns import AwsService
+from duetime.domain.tasks.http_requests import (
+    Auth,
+    AuthScheme,
+    BodyKind,
+    HttpRequest,
+    Keep,
+    RequestBody,
+    ResponseOptions,
+)
 from duetime.domain.tasks.task_options import DEFAULT_RETRY, RetryPolicy
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
-    from duetime.contract.tasks.bodies import Debounce, Lock, NotifyOn, Rate, Retry, TaskPatch, Unique
+    from duetime.contract.tasks import target_fields as bodies
+    from duetime.contract.tasks.bodies import TaskPatch
     from duetime.contract.tasks.target_bodies import AwsTarget, DefinitionRun, JobTarget, Target
     from duetime.domain.times import Millis
 
@@ -43,11 +52,6 @@ Place = tuple[str | int, ...]
 ROOT: Place = ()
 _MADE = {"retry", "lock", "rate", "notify_on"}
 _KEPT_AS_IT_IS = tuple(name for name in task_options.TASK_OPTIONS if name not in _MADE)
-
-
-def compact(value: object) -> bytes:
-    """Encodes JSON in UTF-8 without spaces; the value comes from a document, so it has limited depth and no NaN."""
-    return to_json(value)
 
 
 def fields_spec(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
@@ -64,8 +68,8 @@ def fields_spec(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
         due_at=body.due_at,
         delay=delay_of(body),
         allow_unknown_type=body.allow_unknown_type,
-        unique=_unique(body.unique),
-        debounce=_debounce(body.debounce),
+        unique=value_of(task_options.Unique, body.unique),
+        debounce=value_of(task_options.Debounce, body.debounce),
         **plain_fields(body),
     )
 
@@ -75,10 +79,10 @@ def plain_fields(body: TaskFields) -> dict[str, Any]:
     return {
         **{name: getattr(body, name) for name in _KEPT_AS_IT_IS},
         "target": _target(body.target) if "target" in body.model_fields_set else None,
-        "retry": _retry(body.retry) if "retry" in body.model_fields_set else DEFAULT_RETRY,
-        "lock": _lock(body.lock),
-        "rate": _rate(body.rate),
-        "notify_on": _notify_on(body.notify_on),
+        "retry": value_of(RetryPolicy, body.retry) if "retry" in body.model_fields_set else DEFAULT_RETRY,
+        "lock": value_of(task_options.LockSpec, body.lock),
+        "rate": value_of(task_options.Rate, body.rate),
+        "notify_on": value_of(task_options.NotifyOn, body.notify_on),
     }
 
 
@@ -165,7 +169,7 @@ def _target(body: Target) -> targets.Target:
     if isinstance(body, HttpTarget):
         phases = frozenset(targets.Phase(phase) for phase in body.phases)
         queries = frozenset(targets.Query(query) for query in body.queries)
-        return targets.HttpTarget(body.url, phases, queries, request_of(body))
+        return targets.HttpTarget(body.url, phases, queries, _request(body))
     if isinstance(body, HandlerTarget):
         return targets.HandlerTarget()
     if isinstance(body, TopologyTarget):
@@ -173,6 +177,30 @@ def _target(body: Target) -> targets.Target:
     if isinstance(body, ApprovalTarget):
         return targets.ApprovalTarget(body.timeout_seconds, targets.OnTimeout(body.on_timeout))
     return targets.PullTarget() if isinstance(body, PullTarget) else _aws_target(body)
+
+
+def _request(body: HttpTarget) -> HttpRequest:
+    """The request described by the fields of a target."""
+    auth, response = body.auth, body.response
+    return HttpRequest(
+        method=body.method or "",
+        headers=tuple(body.headers.items()),
+        query=tuple(body.query.items()),
+        body=None if body.body is None else _request_body(body.body),
+        success=tuple(sorted(set(body.success or ()))),
+        auth=None if auth is None else Auth(auth.secret, AuthScheme(auth.scheme), auth.header or ""),
+        response=ResponseOptions()
+        if response is None
+        else ResponseOptions(Keep(response.keep), response.max_bytes, response.when_larger == "truncate"),
+    )
+
+
+def _request_body(body: bodies.RequestBody) -> RequestBody:
+    (name,) = body.model_fields_set
+    kind, value = BodyKind(name.rstrip("_")), getattr(body, name)
+    if kind.is_structured:
+        value = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return RequestBody(kind, value)
 
 
 def _definition(body: DefinitionRun | None) -> targets.DefinitionRef | None:
@@ -205,29 +233,3 @@ def _job_target(body: JobTarget) -> targets.AwsTarget:
 def _lambda_target(body: LambdaTarget) -> targets.AwsTarget:
     is_durable = body.mode == "durable"
     return targets.AwsTarget(AwsService.LAMBDA, body.arn, waits=body.mode != "async", is_job=is_durable)
-
-
-def _lock(body: Lock | None) -> task_options.LockSpec | None:
-    return None if body is None else task_options.LockSpec(body.key, body.max_holders, body.scope, body.wait_seconds)
-
-
-def _rate(body: Rate | None) -> task_options.Rate | None:
-    return None if body is None else task_options.Rate(body.key, body.limit, body.per_seconds, body.burst)
-
-
-def _notify_on(body: NotifyOn | None) -> task_options.NotifyOn | None:
-    return None if body is None else task_options.NotifyOn(body.to, body.failed, body.late_seconds)
-
-
-def _unique(body: Unique | None) -> task_options.Unique | None:
-    return None if body is None else task_options.Unique(body.key, body.until, body.on_conflict)
-
-
-def _debounce(body: Debounce | None) -> task_options.Debounce | None:
-    return None if body is None else task_options.Debounce(body.key, body.seconds, body.max_seconds)
-
-
-def _retry(body: Retry) -> RetryPolicy:
-    return RetryPolicy(
-        body.max_attempts, body.initial_seconds, body.multiplier, body.max_seconds, body.max_duration_seconds
-    )

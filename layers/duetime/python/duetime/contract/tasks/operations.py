@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from duetime.contract.http.operation import IF_MATCH, KEY, KEY_LIFE, TRACEPARENT, Operation, Returns
 from duetime.contract.tasks import (
-    action_bodies,
+    actions,
     bodies,
-    event_responses,
+    history,
     queries,
     responses,
 )
@@ -95,7 +95,7 @@ CANCEL = Operation(
     description="Cancels a task that has not started. A running task is a conflict unless `force` is true: then it "
     "is asked to stop, and stops when it can. Repeating the request changes nothing and returns the same.",
     accepted=TASK.accepted("The running task has been asked to stop."),
-    body=action_bodies.TaskCancel,
+    body=actions.TaskCancel,
     headers=(IF_MATCH,),
     errors=CHANGED,
 )
@@ -131,7 +131,7 @@ def _action(
         returns,
         description=description,
         accepted=accepted,
-        body=action_bodies.TaskAction,
+        body=actions.TaskAction,
         headers=(IF_MATCH,),
         errors=(*CHANGED, *also),
     )
@@ -178,7 +178,7 @@ SIGNAL = Operation(
     description="For a task with the target `approval` that waits for it: it succeeds with the payload as its result, "
     "or fails with the error `Rejected`. Who decided, and why, is one of its events. Repeating the same decision "
     "changes nothing and returns the same.",
-    body=action_bodies.TaskSignal,
+    body=actions.TaskSignal,
     headers=(IF_MATCH,),
     errors=CHANGED,
 )
@@ -190,7 +190,7 @@ NOTIFY = Operation(
     description="For an attempt whose target has accepted the work and finishes it later. A failure is retried by "
     "the task's retry policy, unless `retriable` is false. Repeating the same report changes nothing and returns "
     "the same.",
-    body=action_bodies.OutcomeReport,
+    body=actions.OutcomeReport,
     errors=(errors.FenceMismatch, errors.NotifiedOtherwise),
 )
 HEARTBEAT = Operation(
@@ -200,7 +200,7 @@ HEARTBEAT = Operation(
     TASK,
     description="Starts the time limit of an asynchronous attempt again. `requested_action` of the response is what "
     "the attempt should do: pause or cancel.",
-    body=action_bodies.HeartbeatReport,
+    body=actions.HeartbeatReport,
     errors=(errors.FenceMismatch, errors.LockLost),
 )
 PROGRESS = Operation(
@@ -209,7 +209,7 @@ PROGRESS = Operation(
     "Report the progress of a running attempt",
     TASK,
     description="Counts as a heartbeat: see `reportHeartbeat`.",
-    body=action_bodies.ProgressReport,
+    body=actions.ProgressReport,
     errors=(errors.FenceMismatch, errors.LockLost),
 )
 LIST_ATTEMPTS = Operation(
@@ -224,7 +224,7 @@ LIST_EVENTS = Operation(
     "listTaskEvents",
     "GET /v1/tasks/{task_id}/events",
     "List the events of a task",
-    Returns(event_responses.TaskEventList, "The events, oldest first."),
+    Returns(history.TaskEventList, "The events, oldest first."),
     description="The life of a task: its creation, what users and the system did to it, by whom and why, the start and "
     f"the end of its attempts, and its end. The latest {ACTIONS_INLINE} actions are kept; `dropped` counts the older "
     "ones. Actions that were taken before this history was introduced are not listed.",
@@ -236,7 +236,7 @@ QUERY = Operation(
     Returns(responses.TaskQueryResult, "The response of the endpoint."),
     description="For HTTP targets that list the action in their `queries`. The endpoint has "
     f"{QUERY_TIMEOUT // SECOND} seconds to respond; its response is passed on, up to {MAX_QUERY_ANSWER_BYTES} bytes.",
-    body=action_bodies.TaskQueryBody,
+    body=actions.TaskQueryBody,
     is_question=True,
     errors=(errors.QueryNotOffered, errors.TargetUnreachable, errors.TargetSilent),
 )

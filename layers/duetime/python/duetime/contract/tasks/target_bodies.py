@@ -7,15 +7,6 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationInfo, field_validator
 
 from duetime.contract.http.request_model import Body
-from duetime.contract.tasks.http_request_fields import (
-    RequestAuth,
-    RequestBody,
-    RequestHeaders,
-    RequestMethod,
-    RequestQuery,
-    ResponseOptions,
-    SuccessStatuses,
-)
 from duetime.contract.tasks.target_fields import (
     ApprovalSeconds,
     ClusterArn,
@@ -32,12 +23,19 @@ from duetime.contract.tasks.target_fields import (
     OfferedQueries,
     ProjectArn,
     QueueArn,
+    RequestAuth,
+    RequestBody,
+    RequestHeaders,
+    RequestMethod,
+    RequestQuery,
+    ResponseOptions,
     RunParameters,
     RunTaskParameters,
     StartBuildParameters,
     StartJobRunParameters,
     StateMachineArn,
     SubmitJobParameters,
+    SuccessStatuses,
     TargetPhases,
     TargetUrl,
     TaskDefinitionArn,

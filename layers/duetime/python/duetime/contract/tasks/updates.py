@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from duetime.contract.http.json_paths import BODY, path_of
-from duetime.contract.http.merge_patch import merged
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
+from duetime.contract.http.request_json import BODY, merged, path_of
 from duetime.contract.http.validation_errors import read_body, validated
 from duetime.contract.tasks.bodies import TaskFields, TaskPatch
 from duetime.contract.tasks.encoding import request_fields

@@ -6,11 +6,12 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from duetime.contract.http.json_paths import BODY, path_of
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
+from duetime.contract.http.request_json import BODY, compact, path_of
 from duetime.contract.http.validation_errors import read_body, validated
+from duetime.contract.mapping import value_of
 from duetime.contract.tasks.bodies import TaskCreate
-from duetime.contract.tasks.field_decoding import Place, compact, fields_spec, reject_uniqueness
+from duetime.contract.tasks.field_decoding import Place, fields_spec, reject_uniqueness
 from duetime.contract.tasks.target_bodies import TopologyTarget
 from duetime.contract.topologies.bodies import TopologyCreate, TopologyGraph, TopologyNode, TopologyRetry
 from duetime.domain.errors import FieldInvalid
@@ -135,14 +136,13 @@ def graph_from(body: TopologyGraph, parameters: Collection[str] | None = (), *, 
 def _node(key: str, body: TopologyNode, parameters: Collection[str] | None, *, has_graphs: bool) -> Node:
     reject_uniqueness(body, ("nodes", key), "belongs to no node: the topology as a whole can have a key")
     spec, subgraph = _spec(body, ("nodes", key), parameters, has_graphs=has_graphs)
-    return Node(
+    return value_of(
+        Node,
+        body,
         key=key,
         spec=spec,
         depends_on=tuple(body.depends_on),
-        trigger_rule=body.trigger_rule,
         inputs=tuple(body.inputs),
-        expected_seconds=body.expected_seconds,
-        when=body.when,
         map=None if body.map is None else NodeMap.of(body.map.model_dump()),
         subgraph=subgraph,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from duetime.contract.http.operation import IF_MATCH, KEY, KEY_LIFE, TRACEPARENT, Operation, Returns
-from duetime.contract.tasks.action_bodies import TaskAction
+from duetime.contract.tasks.actions import TaskAction
 from duetime.contract.tasks.operations import CHANGED, KEPT_TASK, TASK
 from duetime.contract.tasks.queries import EstimateQuery
 from duetime.contract.topologies.bodies import NodeListQuery, TopologyCreate, TopologyListQuery, TopologyRetry

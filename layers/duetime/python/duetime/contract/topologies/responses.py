@@ -6,22 +6,22 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
-from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
+from typing_extensions import TypedDict
 
 from duetime.contract.bulk.responses import BulkOperationResponse, bulk_response
+from duetime.contract.mapping import response_of
 from duetime.contract.tasks import encoding
-from duetime.contract.tasks.encoding import definition_run_response, error_response, instant
+from duetime.contract.tasks.encoding import definition_run_response
 from duetime.contract.tasks.responses import (
     AppliedList,
+    DefinitionRunResponse,
     Instant,
     TaskErrorResponse,
     TopologyReferenceResponse,
 )
-from duetime.contract.tasks.target_responses import DefinitionRunResponse
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import definition_of
 from duetime.domain.tasks.task import RequestedAction
-from duetime.domain.times import to_iso
 from duetime.domain.topologies.graph import OnFailure
 from duetime.domain.topologies.run_result import counted, critical_path, durations, percent
 from duetime.domain.topologies.trigger_rules import TriggerRule
@@ -138,21 +138,14 @@ class TopologyResponse(TopologySummary):
 
 def topology_entry(task: Task) -> TopologySummary:
     """A topology in a list."""
-    return TopologySummary(
+    return response_of(
+        TopologySummary,
+        task,
         id=task.id.text,
-        state=task.state,
-        type=task.type,
         name=task.name or None,
-        tags=task.tags,
-        due_at=to_iso(task.due_at),
-        created_at=to_iso(task.created_at),
-        started_at=instant(task.started_at),
-        finished_at=instant(task.finished_at),
-        requested_action=task.requested_action,
-        error=error_response(task.error),
+        error=response_of(TaskErrorResponse, task.error),
         definition=None if (ref := definition_of(task.target)) is None else definition_run_response(ref),
         topology=encoding.topology_response(task.node_ref),
-        version=task.version,
     )
 
 
@@ -193,17 +186,14 @@ def _task_id(view: View, key: str) -> TaskId | None:
 
 
 def _node_response(node: Node, task_id: TaskId | None, status: NodeStatus) -> NodeResponse:
-    return NodeResponse(
+    return response_of(
+        NodeResponse,
+        status,
         task_id=None if task_id is None else task_id.text,
         type=node.spec.type,
         is_topology=node.is_topology,
-        state=status.state,
-        reason=status.reason,
-        percent=status.percent,
         depends_on=list(node.depends_on),
         trigger_rule=node.trigger_rule,
         when=node.when,
         expected_seconds=node.expected_seconds,
-        started_at=instant(status.started_at),
-        finished_at=instant(status.finished_at),
     )

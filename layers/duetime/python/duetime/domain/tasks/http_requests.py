@@ -22,6 +22,11 @@ class BodyKind(StrEnum):
     TEXT = "text"
     BASE64 = "base64"
 
+    @property
+    def is_structured(self) -> bool:
+        """Whether it is stored as JSON text."""
+        return self in (BodyKind.JSON, BodyKind.FORM)
+
 
 @dataclass(frozen=True, slots=True)
 class RequestBody:

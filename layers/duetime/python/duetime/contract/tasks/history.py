@@ -1,4 +1,4 @@
-"""Responses with the events of a task."""
+"""The history of a task as responses: its events and its attempts."""
 
 from __future__ import annotations
 
@@ -6,15 +6,24 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
-from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
+from typing_extensions import TypedDict
 
-from duetime.contract.tasks.encoding import error_response, instant
-from duetime.contract.tasks.responses import Instant, TaskErrorResponse
+from duetime.contract.mapping import response_of
+from duetime.contract.tasks.encoding import instant
+from duetime.contract.tasks.responses import (
+    AttemptErrorResponse,
+    AttemptList,
+    AttemptResponse,
+    Instant,
+    TaskErrorResponse,
+)
 from duetime.domain.tasks.action_history import ActorType
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.attempt_run import ended_attempts
+from duetime.domain.tasks.costs import dollars_of, worker_time
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_events import EventType, events_of
+from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,6 +32,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.attempt_records import AttemptRecord
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_events import AttemptPart, TaskEvent
+    from duetime.domain.tracebacks import AttemptTraceback
 
 
 class ActorResponse(TypedDict):
@@ -89,21 +99,18 @@ def task_events(task: Task, older: Iterable[AttemptRecord]) -> TaskEventList:
 def _event(event: TaskEvent, task: Task) -> TaskHistoryEventResponse:
     by, part = event.by, event.attempt
     line = None if part is None else part.line
-    return TaskHistoryEventResponse(
-        type=event.type,
+    return response_of(
+        TaskHistoryEventResponse,
+        event,
         at=instant(event.at),
         actor=None if by is None else _actor(by, task),
         reason=(by.reason or None) if by else None,
-        version=event.version,
-        fields=list(event.fields),
-        nodes=list(event.nodes),
         bulk_operation_id=by.operation.text if by and by.operation else None,
         attempt=None if part is None else part.attempt,
         fence=None if part is None else part.fence,
         worker=_worker(part),
         outcome=None if line is None else line.outcome,
-        error=None if line is None else error_response(line.error),
-        state=event.state,
+        error=None if line is None else response_of(TaskErrorResponse, line.error),
     )
 
 
@@ -123,3 +130,50 @@ def _actor(by: Attribution, task: Task) -> ActorResponse:
         case ActorType.SYSTEM:
             name = None
     return ActorResponse(kind=by.actor, name=name)
+
+
+def attempts(task: Task, older: Iterable[AttemptRecord], traceback: AttemptTraceback | None = None) -> AttemptList:
+    """The ended attempts of a task, oldest first.
+
+    Args:
+        task: the record, which contains the latest attempts.
+        older: attempts that did not fit into the record; those that are still in it are ignored.
+        traceback: of the last attempt that has one.
+    """
+    return AttemptList(attempts=[_attempt(line, task, traceback) for line in ended_attempts(task, older)])
+
+
+def _attempt(line: AttemptRecord, task: Task, traceback: AttemptTraceback | None) -> AttemptResponse:
+    if line.outcome is AttemptOutcome.LOST:
+        return _lost(line)
+    return response_of(
+        AttemptResponse,
+        line,
+        planned_at=to_iso(line.started_at - line.late),
+        lateness_ms=line.late,
+        duration_ms=line.took,
+        error=_error(line, traceback),
+        cost_dollars=dollars_of(worker_time(line, task)),
+    )
+
+
+def _error(line: AttemptRecord, traceback: AttemptTraceback | None) -> AttemptErrorResponse | None:
+    if line.error is None:
+        return None
+    text = traceback.text if traceback is not None and traceback.fence == line.fence else None
+    return response_of(AttemptErrorResponse, line.error, traceback=text)
+
+
+def _lost(line: AttemptRecord) -> AttemptResponse:
+    return AttemptResponse(
+        attempt=line.attempt,
+        fence=line.fence,
+        worker=None,
+        planned_at=None,
+        started_at=None,
+        lateness_ms=None,
+        duration_ms=None,
+        outcome=line.outcome,
+        error=None,
+        cost_dollars=None,
+    )

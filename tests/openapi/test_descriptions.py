@@ -6,8 +6,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from duetime.contract.openapi.descriptions import MEANINGS, describe_fields
 from duetime.contract.openapi.document import document
-from duetime.contract.openapi.field_descriptions import MEANINGS, describe_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

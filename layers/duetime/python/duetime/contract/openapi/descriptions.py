@@ -1,0 +1,281 @@
+"""Schemas as clients read them: constructs that their generators support, and a description of every field.
+
+Constraints that generated clients cannot express are moved to the description: the API validates by its own models, so
+the document may be more permissive than they are, but never stricter.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+from duetime.contract.openapi.names import Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+
+DEFAULT = "Default: "
+_NOTHING: tuple[object, ...] = (None, "", [], {})
+"""Defaults that are not mentioned: an omitted field is absent."""
+_CONDITIONS = ("oneOf", "anyOf", "allOf", "not", "if", "then", "else")
+_CONDITION_KEYS = frozenset({"required", "properties", *_CONDITIONS})
+
+
+def portable(schema: Schema) -> Schema:
+    """Converts a schema, including nested ones."""
+    within = {name: _portable_value(name, value) for name, value in schema.items()}
+    for rewrite in _REWRITES:
+        within = rewrite(within)
+    return within
+
+
+def _portable_value(name: str, value: object) -> object:
+    if name in ("properties", "$defs", "patternProperties") and isinstance(value, dict):
+        return {key: portable(each) for key, each in value.items()}
+    if name in ("examples", "default", "const", "enum"):
+        return value
+    if isinstance(value, dict):
+        return portable(value)
+    return [portable(each) if isinstance(each, dict) else each for each in value] if isinstance(value, list) else value
+
+
+def with_sentence(schema: Schema, sentence: str) -> Schema:
+    """Adds a sentence to a schema's description."""
+    description = schema.get("description", "")
+    return {**schema, "description": f"{description} {sentence}".strip()}
+
+
+def _without_title(schema: Schema) -> Schema:
+    """Removes titles that repeat a field's name; a field may itself be named title."""
+    return {name: value for name, value in schema.items() if name != "title" or not isinstance(value, str)}
+
+
+def _with_map(schema: Schema) -> Schema:
+    """Describes a map's keys by `propertyNames`: generators interpret `patternProperties` as an empty object."""
+    patterns: Mapping[str, Schema] = schema.get("patternProperties", {})
+    if len(patterns) != 1 or schema.get("additionalProperties") is not False:
+        return schema
+    ((pattern, value),) = patterns.items()
+    kept = {name: each for name, each in schema.items() if name != "patternProperties"}
+    return {**kept, "additionalProperties": value, "propertyNames": {"pattern": pattern}}
+
+
+def _with_default_in_words(schema: Schema) -> Schema:
+    """Describes a default in words: clients send a declared default, and some then require the field."""
+    if "default" not in schema:
+        return schema
+    kept = {name: value for name, value in schema.items() if name != "default"}
+    default = schema["default"]
+    if default in _NOTHING:
+        return kept
+    # Only Python distinguishes 5.0 from 5.
+    text = json.dumps(default).replace(".0,", ",").replace(".0}", "}") if isinstance(default, dict) else _text(default)
+    return with_sentence(kept, f"{DEFAULT}{text}.")
+
+
+def _text(default: object) -> str:
+    if isinstance(default, str):
+        return default
+    return f"{default:g}" if isinstance(default, float) else json.dumps(default)
+
+
+def _with_description_outside(schema: Schema) -> Schema:
+    """Moves the description of a nullable field's only other choice to the field itself."""
+    choices = [each for each in schema.get("anyOf", []) if each != {"type": "null"}]
+    if len(choices) != 1 or "description" in schema or "description" not in choices[0]:
+        return schema
+    text = choices[0]["description"]
+    inner = [{k: v for k, v in each.items() if k != "description"} for each in schema["anyOf"]]
+    return {**schema, "anyOf": inner, "description": text}
+
+
+def _with_conditions_in_words(schema: Schema) -> Schema:
+    """Describes allowed combinations in words: a choice of bare `required` makes generators produce an untyped body."""
+    if "properties" not in schema:
+        return schema
+    conditions = {name: schema[name] for name in _CONDITIONS if name in schema and _is_bare(schema[name])}
+    if not conditions:
+        return schema
+    kept = {name: value for name, value in schema.items() if name not in conditions}
+    sentences = [sentence for name, value in conditions.items() for sentence in _sentences(name, value)]
+    return with_sentence(kept, " ".join(sentences))
+
+
+def _is_bare(condition: object) -> bool:
+    """Whether a condition contains only the presence of fields and its consequences."""
+    if isinstance(condition, list):
+        return all(_is_bare(each) for each in condition)
+    return isinstance(condition, dict) and set(condition) <= _CONDITION_KEYS
+
+
+def _sentences(name: str, value: Any) -> Iterator[str]:  # noqa: ANN401 - a schema, or a list of them
+    if name == "oneOf":
+        yield f"Exactly one of {_names(field for each in value for field in each.get('required', ()))} is required."
+    elif name == "not":
+        groups = [each["required"] for each in value.get("anyOf", [value]) if "required" in each]
+        yield from _exclusions(groups)
+    # Conditions with `if` are described by their declaration.
+
+
+def _exclusions(groups: list[list[str]]) -> Iterator[str]:
+    fields = list(dict.fromkeys(field for group in groups for field in group))
+    pairs = {frozenset(pair) for pair in combinations(fields, 2)}
+    if pairs == {frozenset(group) for group in groups}:
+        yield f"At most one of {_names(fields)} can be given."
+    else:
+        yield from (f"{_names(group)} cannot be given together." for group in groups)
+
+
+def _names(fields: Iterable[str]) -> str:
+    *others, last = [f"`{field}`" for field in fields]
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+_REWRITES: tuple[Callable[[Schema], Schema], ...] = (
+    _without_title,
+    _with_map,
+    _with_default_in_words,
+    _with_description_outside,
+    _with_conditions_in_words,
+)
+
+
+_SECTION = re.compile(r"\n\n(?:Attributes|Args|Raises):\n(?P<lines>.*)\Z", re.DOTALL)
+_ENTRY = re.compile(r"^ {4}(?P<name>\w+): (?P<text>.*?)(?=^ {4}\w+: |\Z)", re.DOTALL | re.MULTILINE)
+_DEFAULT = re.compile(rf" ?\b{DEFAULT}(?P<text>.*)\.\Z", re.DOTALL)
+GROWS = "Later versions may add values."
+
+
+def described(schema: Schema) -> Schema:
+    """A model's schema with a plain description, and with fields described as in the docstring."""
+    summary, attributes = parts_of(schema.get("description", ""))
+    if "enum" in schema:
+        return {**schema, "description": _with_values(summary, schema["enum"], attributes)}
+    if "properties" not in schema:
+        return {**schema, "description": summary} if summary else schema
+    properties = {
+        name: {**field, "description": f"{attributes[name][0].upper()}{attributes[name][1:]}"}
+        if name in attributes and "description" not in field
+        else field
+        for name, field in schema["properties"].items()
+    }
+    return {**schema, "description": summary, "properties": properties}
+
+
+def parts_of(docstring: str) -> tuple[str, dict[str, str]]:
+    """The text of a docstring, and its description of each attribute."""
+    section = _SECTION.search(docstring)
+    entries = _ENTRY.finditer(section["lines"]) if section else ()
+    text = docstring[: section.start()] if section else docstring
+    return _one_line(text), {entry["name"]: _one_line(entry["text"]) for entry in entries}
+
+
+def default_in(description: str) -> tuple[str, str]:
+    """A description without the sentence about a default, and the default; empty if there is none."""
+    found = _DEFAULT.search(description)
+    return (description[: found.start()], found["text"]) if found else (description, "")
+
+
+def _with_values(summary: str, values: list[str], attributes: dict[str, str]) -> str:
+    meanings = {value: attributes[value.upper()] for value in values if value.upper() in attributes}
+    listed = " ".join(f"`{value}`: {meaning}" for value, meaning in meanings.items())
+    return f"{summary} {listed}".strip()
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+_LEAST_IN_COMMON = 3
+_NOT_WHAT_IT_IS = ("Filter", "Patch", "Update")
+"""Suffixes of requests whose descriptions concern filters or changes, not the meaning of fields."""
+MEANINGS: Mapping[str, str] = {
+    "arn": "ARN of the AWS resource.",
+    "attempts": "The attempts, oldest first.",
+    "backfills": "The backfills of the schedule, oldest first.",
+    "calendars": "The calendars on this page.",
+    "definitions": "The definitions on this page.",
+    "created_at": "When it was created.",
+    "detail": "What happened in this case, for people.",
+    "due_at": "When it is due.",
+    "errors": "The faults of single fields, parameters and headers; empty if there are none.",
+    "expires_at": "When the lease ends, unless it is renewed.",
+    "field": "Path of the field, or name of the parameter or header; `body` for the whole body.",
+    "finished_at": "When it ended; null before that.",
+    "holders": "The tasks that hold the lock.",
+    "host": "The host.",
+    "id": "Its id.",
+    "instance": "Identifies the request, as in the logs.",
+    "key": "Key of the lock.",
+    "kind": "The kind of target.",
+    "leases": "The leases, each with its task.",
+    "locks": "The locks on this page.",
+    "message": "A text for people.",
+    "mode": "How the Lambda function is called.",
+    "node": "Name of the node.",
+    "nodes": "Names of the nodes, in order.",
+    "occurrences": "The occurrences, in order of time.",
+    "operations": "The bulk operations, newest first.",
+    "owner": "The owner whose calls it concerns.",
+    "percent": "Progress in percent.",
+    "reason": "The reason, for people.",
+    "results": "The result of each task, in the order of the request.",
+    "run": "Number of the run of the topology.",
+    "runs": "Whether it runs.",
+    "schedules": "The schedules on this page.",
+    "seconds": "Its duration in seconds.",
+    "started_at": "When the first attempt started; null before that.",
+    "status": "HTTP status code.",
+    "switches": "The switches.",
+    "task_id": "Id of the task.",
+    "tasks": "The tasks.",
+    "title": "The kind of problem, for people.",
+    "topologies": "The topologies on this page.",
+    "type": "A URI that identifies the kind of problem.",
+    "updated_at": "When it was last updated.",
+    "updated_by": "Who last updated it.",
+    "version": "Grows with every write.",
+    "versions": "The versions, latest first.",
+    "waiters": "The first tasks that wait for the lock, in order.",
+    "worker": "Name of the worker.",
+}
+"""Meanings of names that are the same in all schemas."""
+
+
+def describe_fields(schemas: dict[str, Schema], requests: Iterable[str]) -> None:
+    """Describes each field without a description, like the same field of the matching request, or by its name.
+
+    Args:
+        schemas: all schemas, which are modified.
+        requests: names of the schemas of requests, in any order.
+    """
+    asked = {name: _texts(schemas[name]) for name in sorted(requests) if not name.endswith(_NOT_WHAT_IT_IS)}
+    for schema in schemas.values():
+        known = _counterpart(schema, asked)
+        for name, field in schema.get("properties", {}).items():
+            if "description" not in field and "$ref" not in field:
+                text = known.get(name) or _of_its_model(field, schemas) or MEANINGS.get(name)
+                if text:
+                    field["description"] = text
+
+
+def _of_its_model(field: Schema, schemas: Mapping[str, Schema]) -> str:
+    """The description of the only model that a field refers to, besides null."""
+    models = [one["$ref"].rpartition("/")[2] for one in field.get("anyOf", ()) if "$ref" in one]
+    return schemas[models[0]].get("description", "") if len(models) == 1 else ""
+
+
+def _texts(schema: Schema) -> Mapping[str, str]:
+    properties: Mapping[str, Schema] = schema.get("properties", {})
+    described = {name: default_in(field.get("description", ""))[0] for name, field in properties.items()}
+    return {name: text for name, text in described.items() if text}
+
+
+def _counterpart(schema: Schema, asked: Mapping[str, Mapping[str, str]]) -> Mapping[str, str]:
+    """The descriptions of the request that has most fields in common with a response; empty if those are few."""
+    names = set(schema.get("properties", {}))
+    best = max(asked.values(), key=lambda texts: (len(names & set(texts)), -len(texts)), default={})
+    return best if len(names & set(best)) >= _LEAST_IN_COMMON else {}

@@ -1,0 +1,445 @@
+"""Topology definitions over REST: bodies, queries, responses and operations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, Self
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from typing_extensions import TypedDict
+
+from duetime.contract.http.operation import IF_MATCH, KEY, KEY_LIFE, TRACEPARENT, Header, Operation, Returns
+from duetime.contract.http.query_parameters import Parameters
+from duetime.contract.http.request_errors import MOST_FAULTS, Fault, FaultCode, FieldsInvalid, ParametersInvalid
+from duetime.contract.http.request_json import compact, path_of
+from duetime.contract.http.request_model import Body
+from duetime.contract.http.validation_errors import read_body, validated
+from duetime.contract.tasks.bodies import TaskCreate, TaskLabels, TaskUniqueness
+from duetime.contract.tasks.decoding import spec_of
+from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN, At, DelaySeconds, TaskType, printable
+from duetime.contract.tasks.operations import KEPT_TASK, TASK
+from duetime.contract.tasks.queries import PageSize
+from duetime.contract.tasks.responses import Instant
+from duetime.contract.tasks.target_fields import DefinitionNumber, RunParameters
+from duetime.contract.topologies.bodies import TYPE, TopologyGraph, as_creation
+from duetime.contract.topologies.decoding import graph_from
+from duetime.domain import errors
+from duetime.domain.errors import FieldInvalid
+from duetime.domain.limits import (
+    MAX_DEFINITION_VERSIONS,
+    MAX_DESCRIPTION_LENGTH,
+    MAX_GRAPH_BYTES,
+    MAX_PAGE,
+    MAX_PARAMETER_VALUES,
+    MAX_PARAMETERS,
+)
+from duetime.domain.times import to_iso
+from duetime.domain.topologies import errors as for_topologies
+from duetime.domain.topologies.errors import DefinitionNotFound
+from duetime.domain.topologies.graph import OnFailure
+from duetime.domain.topologies.maps import with_sample_items
+from duetime.domain.topologies.parameters import Parameter, ParameterType, misplaced, with_values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from duetime.contract.http.request_json import Document
+    from duetime.domain.tasks.task_spec import TaskSpec
+    from duetime.domain.topologies.definitions import Definition, Difference, VersionInfo
+    from duetime.domain.topologies.graph import Graph
+
+
+_NAME = re.compile(SCHEDULE_NAME_PATTERN)
+_NUMBER = re.compile(r"[1-9][0-9]{0,8}")
+PARAMETER_NAME_PATTERN = r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$"
+_PARAMETERS_EXAMPLE = {"region": {"type": "string", "default": "eu-west-1"}, "rows": {"type": "integer"}}
+_Description = Annotated[
+    str, Field(max_length=MAX_DESCRIPTION_LENGTH, description="A description for people."), AfterValidator(printable)
+]
+
+
+def _number(text: object) -> int:
+    if not isinstance(text, str) or _NUMBER.fullmatch(text) is None:
+        raise ValueError("should be the number of a version")
+    return int(text)
+
+
+_Version = Annotated[int, BeforeValidator(_number), WithJsonSchema({"type": "integer", "minimum": 1})]
+
+
+def _as_declared(schema: dict[str, Any]) -> None:
+    """Writes an omitted default as optional, not as null, which is a valid value."""
+    schema["properties"]["default"].pop("default")
+
+
+class DefinitionParameter(Body):
+    """A parameter. Each run must set it, unless it has a default."""
+
+    model_config = ConfigDict(json_schema_extra=_as_declared)
+
+    type: Annotated[ParameterType, Field(strict=False, description="Type of its values.")] = ParameterType.STRING
+    default: Annotated[
+        Any, Field(description="Its value in runs that give none. If it is left out, each run must give one.")
+    ] = None
+    enum: Annotated[
+        list[Any] | None,
+        Field(min_length=1, max_length=MAX_PARAMETER_VALUES, description="Its possible values; null for all."),
+    ] = None
+    description: _Description = ""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        parameter = Parameter.of(self.written)
+        values = [*(parameter.enum or ()), *(() if parameter.is_required else (parameter.default,))]
+        for value in values:
+            if (fault := parameter.fault(value)) is not None:
+                raise ValueError(f"has a value that cannot be one of its own, which {fault[0]}")
+        return self
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """The fields that are set."""
+        return {name: getattr(self, name) for name in self.model_fields_set}
+
+
+class TopologyDefinitionFields(TopologyGraph):
+    """A topology definition to be created; it replaces an existing one as a whole, as its next version."""
+
+    parameters: Annotated[
+        dict[Annotated[str, Field(pattern=PARAMETER_NAME_PATTERN)], DefinitionParameter],
+        Field(
+            max_length=MAX_PARAMETERS,
+            default_factory=dict,
+            description="Its parameters. `<duetime.parameters.NAME>` stands for the value of one in a node's payload, "
+            "and in the `url`, `headers`, `query` and `body` of an HTTP target.",
+            examples=[_PARAMETERS_EXAMPLE],
+            json_schema_extra={"additionalProperties": False},
+        ),
+    ]
+    description: _Description = ""
+    name: Annotated[str | None, Field(description="Optional; must be the name in the path.")] = None
+
+
+class TopologyRunCreate(TaskLabels, TaskUniqueness):
+    """A run of a topology definition; without `due_at` and `delay_seconds` it is due now."""
+
+    model_config = ConfigDict(json_schema_extra=as_creation)
+
+    type: TaskType = TYPE
+    version: DefinitionNumber | None = None
+    parameters: RunParameters = {}  # noqa: RUF012 - pydantic copies defaults
+    due_at: Annotated[
+        At, Field(description="When it is due; a time in the past means now. Cannot be given with `delay_seconds`.")
+    ] = None
+    delay_seconds: DelaySeconds = 0
+
+
+class DefinitionListQuery(Parameters):
+    """Parameters of `GET /v1/topologies/definitions`."""
+
+    limit: Annotated[PageSize, Field(description="Maximum number of definitions on a page.")] = MAX_PAGE
+    next_token: Annotated[str | None, Field(description="`next_token` of the previous page.")] = None
+
+
+class DefinitionQuery(Parameters):
+    """Parameters of `GET /v1/topologies/definitions/{name}`."""
+
+    version: Annotated[_Version | None, Field(description="The version to get; the latest if left out.")] = None
+
+
+class DefinitionDiffQuery(Parameters):
+    """Parameters of `GET /v1/topologies/definitions/{name}/diff`."""
+
+    before: Annotated[_Version, Field(alias="from", description="The version to compare.")]
+    after: Annotated[
+        _Version | None, Field(alias="to", description="The version to compare it with; the latest if left out.")
+    ] = None
+
+
+def definition_name(text: str) -> str:
+    """Parses the name in a path.
+
+    Raises:
+        DefinitionNotFound: the text cannot be a name.
+    """
+    if _NAME.fullmatch(text) is None:
+        raise DefinitionNotFound(text)
+    return text
+
+
+def new_definition_name(text: str) -> str:
+    """Parses the name in the path of a definition to be stored.
+
+    Raises:
+        ParametersInvalid: the text cannot be a name.
+    """
+    if _NAME.fullmatch(text) is None:
+        reason = "should be letters, digits and _ . : -, and begin with a letter, a digit or _"
+        raise ParametersInvalid.of("name", reason, FaultCode.PATTERN)
+    return text
+
+
+_OF_THE_DEFINITION = ("version", "parameters")
+
+
+def definition_content(document: Document, name: str) -> tuple[bytes, Graph]:
+    """The content of a definition to store, and the graph of a run with sample values.
+
+    The graph is validated with the defaults of its parameters, and with a sample of the type for each parameter without
+    one. Each run is validated again with its own values.
+
+    Raises:
+        FieldsInvalid: some fields are invalid.
+        FieldInvalid: a field is invalid.
+    """
+    value = document.value
+    if isinstance(value, dict) and isinstance(nodes := value.get("nodes"), dict):
+        value = {**value, "nodes": _with_samples(nodes, _declared(value))}
+    body = read_body(TopologyDefinitionFields, replace(document, value=with_sample_items(value)))
+    if body.name not in {None, name}:
+        raise FieldsInvalid([Fault("name", f"should be {name!r}, as in the path, or be left out", FaultCode.CONFLICT)])
+    graph = graph_from(body, body.parameters.keys())
+    content = compact({field: each for field, each in _written(document).items() if field != "name"})
+    if len(content) > MAX_GRAPH_BYTES:
+        reason = f"have {len(content)} bytes together; {MAX_GRAPH_BYTES} are allowed"
+        raise FieldInvalid("nodes", reason, FaultCode.TOO_LONG)
+    return content, graph
+
+
+def run_spec(document: Document, name: str) -> TaskSpec:
+    """Decodes a run of a definition; its graph is read later.
+
+    Raises:
+        FieldsInvalid: some fields are invalid.
+    """
+    body = read_body(TopologyRunCreate, document)
+    own = {field: each for field, each in _written(document).items() if field not in _OF_THE_DEFINITION}
+    definition = {"name": name, "version": body.version, "parameters": body.parameters}
+    target = {"kind": TYPE, "definition": definition}
+    return spec_of(validated(TaskCreate, {"type": body.type, **own, "target": target}))
+
+
+def _declared(value: Mapping[str, object]) -> Mapping[str, Parameter]:
+    """The parameters that a definition declares; empty if they are invalid, which is reported with other faults."""
+    written = value.get("parameters")
+    if not isinstance(written, dict):
+        return {}
+    try:
+        declared = {name: validated(DefinitionParameter, each) for name, each in written.items()}
+    except FieldsInvalid:
+        return {}
+    return {name: Parameter.of(each.written) for name, each in declared.items()}
+
+
+def _with_samples(nodes: Mapping[str, object], declared: Mapping[str, Parameter]) -> Mapping[str, object]:
+    """Nodes with sample values for their parameters.
+
+    Raises:
+        FieldsInvalid: a node uses an unknown parameter, or uses one where it is not replaced.
+    """
+    faults = [Fault(path_of(place), reason) for place, reason in misplaced(nodes, declared)]
+    if faults:
+        raise FieldsInvalid(faults[:MOST_FAULTS])
+    return with_values(nodes, {name: parameter.sample for name, parameter in declared.items()})
+
+
+def _written(document: Document) -> Mapping[str, object]:
+    return document.value if isinstance(document.value, dict) else {}
+
+
+class VersionResponse(TypedDict):
+    """A version of a topology definition."""
+
+    version: Annotated[int, Field(description="Number of the version; a number is never used again.")]
+    created_at: Annotated[Instant, Field(description="When this version was created.")]
+    created_by: Annotated[str | None, Field(description="Who created it; null for the owner.")]
+
+
+class DefinitionSummary(VersionResponse):
+    """The latest version of a topology definition, in a list."""
+
+    name: Annotated[str, Field(description="Name of the definition.")]
+    description: Annotated[str, Field(description="Its description for people.")]
+
+
+class ParameterResponse(TypedDict):
+    """A parameter of a definition."""
+
+    type: ParameterType
+    default: Annotated[NotRequired[Any], Field(description="Its default; left out if each run must give a value.")]
+    enum: Sequence[Any] | None
+    description: str
+
+
+class DefinitionResponse(DefinitionSummary):
+    """A version of a topology definition."""
+
+    parameters: Mapping[str, ParameterResponse]
+    nodes: Annotated[Mapping[str, Any], Field(description="The nodes, as they were written.")]
+    on_failure: OnFailure
+    timeout_seconds: int | None
+    outputs: Annotated[Sequence[str], Field(description="Nodes whose results are a part of a run's result.")]
+
+
+class DefinitionPage(TypedDict):
+    """A page of topology definitions."""
+
+    definitions: Sequence[DefinitionSummary]
+    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]
+
+
+class VersionList(TypedDict):
+    """The versions of a topology definition, latest first."""
+
+    versions: Sequence[VersionResponse]
+
+
+DifferenceResponse = TypedDict(
+    "DifferenceResponse",
+    {
+        "path": Annotated[str, Field(description="Where it is, such as `nodes.report.timeout_seconds`.")],
+        "from": Annotated[NotRequired[Any], Field(description="The value before; left out if there was none.")],
+        "to": Annotated[NotRequired[Any], Field(description="The value after; left out if there is none.")],
+    },
+)
+
+
+DefinitionDiff = TypedDict(
+    "DefinitionDiff",
+    {
+        "from": Annotated[int, Field(description="The first version.")],
+        "to": Annotated[int, Field(description="The second version.")],
+        "changes": Annotated[Sequence[DifferenceResponse], Field(description="What differs; a list is one value.")],
+    },
+)
+
+
+DifferenceResponse.__doc__ = "A difference between two versions of a topology definition."
+DefinitionDiff.__doc__ = "What differs between two versions of a topology definition."
+
+
+def version_response(info: VersionInfo) -> VersionResponse:
+    """The response for a version."""
+    return VersionResponse(version=info.version, created_at=to_iso(info.created_at), created_by=info.created_by or None)
+
+
+def definition_entry(definition: Definition) -> DefinitionSummary:
+    """A definition in a list."""
+    return _entry(definition, definition.document)
+
+
+def definition_response(definition: Definition) -> DefinitionResponse:
+    """The response for a version of a definition."""
+    document = definition.document
+    return DefinitionResponse(
+        **_entry(definition, document),
+        parameters={name: _parameter(written) for name, written in document.get("parameters", {}).items()},
+        nodes=document["nodes"],
+        on_failure=OnFailure(document.get("on_failure", OnFailure.STOP)),
+        timeout_seconds=document.get("timeout_seconds"),
+        outputs=document.get("outputs", []),
+    )
+
+
+def diff_response(before: Definition, after: Definition, found: Iterable[Difference]) -> DefinitionDiff:
+    """The differences between two versions."""
+    changes = [
+        DifferenceResponse(
+            path=path_of(each.path),
+            **{name: side[0] for name, side in (("from", each.before), ("to", each.after)) if side},  # type: ignore[typeddict-item]  # keywords of Python
+        )
+        for each in found
+    ]
+    return DefinitionDiff(**{"from": before.version, "to": after.version, "changes": changes})
+
+
+def _entry(definition: Definition, document: Mapping[str, Any]) -> DefinitionSummary:
+    return DefinitionSummary(
+        **version_response(definition.info), name=definition.name, description=document.get("description", "")
+    )
+
+
+def _parameter(written: Mapping[str, Any]) -> ParameterResponse:
+    parameter = ParameterResponse(
+        type=ParameterType(written.get("type", ParameterType.STRING)),
+        enum=written.get("enum"),
+        description=written.get("description", ""),
+    )
+    if "default" in written:
+        parameter["default"] = written["default"]
+    return parameter
+
+
+ONLY_NEW = Header("If-None-Match", "`*`: only if there is no definition of this name.", {"const": "*"})
+_DEFINITION = Returns(DefinitionResponse, "The definition.", {"ETag": "Its version."})
+
+LIST = Operation(
+    "listTopologyDefinitions",
+    "GET /v1/topologies/definitions",
+    "List topology definitions",
+    Returns(DefinitionPage, "A page of definitions."),
+    description="The latest version of each, ordered by name.",
+    query=DefinitionListQuery,
+)
+READ = Operation(
+    "getTopologyDefinition",
+    "GET /v1/topologies/definitions/{name}",
+    "Get a topology definition",
+    _DEFINITION,
+    description="The latest version, or another one.",
+    query=DefinitionQuery,
+)
+PUT = Operation(
+    "putTopologyDefinition",
+    "PUT /v1/topologies/definitions/{name}",
+    "Create or replace a topology definition",
+    _DEFINITION.but("The definition as it is now."),
+    accepted=_DEFINITION.created("Path of the definition."),
+    description="A graph with a name, versions and parameters. Each change makes a new version; a body that says the "
+    f"same as the latest version makes none. The latest {MAX_DEFINITION_VERSIONS} versions are kept. Runs that exist "
+    "keep the graph that they began with.",
+    body=TopologyDefinitionFields,
+    nesting=2,
+    headers=(IF_MATCH, ONLY_NEW),
+    errors=(for_topologies.DefinitionVersionMismatch, for_topologies.DefinitionExists),
+)
+DELETE = Operation(
+    "deleteTopologyDefinition",
+    "DELETE /v1/topologies/definitions/{name}",
+    "Delete a topology definition",
+    _DEFINITION.but("The deleted definition."),
+    description="With all of its versions; refused while a schedule runs it. Runs that exist are not changed. Repeat a "
+    "request that has failed: the response is 404 once the definition is gone, and what is left of it is deleted.",
+    headers=(IF_MATCH,),
+    errors=(for_topologies.DefinitionVersionMismatch, for_topologies.DefinitionUsed),
+)
+VERSIONS = Operation(
+    "listTopologyDefinitionVersions",
+    "GET /v1/topologies/definitions/{name}/versions",
+    "List the versions of a topology definition",
+    Returns(VersionList, "The versions, latest first."),
+    description="All versions that are kept.",
+)
+DIFF = Operation(
+    "getTopologyDefinitionDiff",
+    "GET /v1/topologies/definitions/{name}/diff",
+    "Compare two versions of a topology definition",
+    Returns(DefinitionDiff, "What differs."),
+    description="Field by field, as they were written.",
+    query=DefinitionDiffQuery,
+)
+RUN = Operation(
+    "runTopologyDefinition",
+    "POST /v1/topologies/definitions/{name}/runs",
+    "Run a topology definition",
+    TASK.created("Path of the topology.").but("The topology's task; its payload is the graph with the parameters."),
+    description="Creates a topology of the graph of the latest version, or of another one, with these values for its "
+    'parameters. A schedule, or any task, runs a definition by its target: `{"kind": "topology", '
+    '"definition": {"name": …, "parameters": {…}}}`.',
+    kept=KEPT_TASK,
+    body=TopologyRunCreate,
+    headers=(KEY, KEY_LIFE, TRACEPARENT),
+    errors=(errors.KeyReused, errors.UniqueKeyHeld),
+)
