@@ -7,11 +7,11 @@ EMULATOR := .venv-emulator
 OPENAPI := .venv-openapi
 SITE := .venv-docs
 LOWEST := .venv-lowest
-FOLDERS := . client testing infra/cdk local
+FOLDERS := . client common testing infra/cdk local
 PROJECTS := $(addsuffix /pyproject.toml,$(FOLDERS))
 # The distributions, with all that is optional.
-DISTRIBUTIONS := '.[cloud,local,dev,tracing]' 'client[aws,archive,live,mcp]' 'testing[moto]' infra/cdk local
-NAMES := duetime duetime-client duetime-testing duetime-cdk duetime-local
+DISTRIBUTIONS := '.[cloud,local,dev,tracing]' 'client[aws,archive,live,mcp]' common 'testing[moto]' infra/cdk local
+NAMES := duetime duetime-client duetime-common duetime-testing duetime-cdk duetime-local
 SAY = @printf '\033[1m==>\033[0m %s\n'
 SOURCES := $(shell find layers infra/cdk/duetime_cdk/layers examples/handlers -type f \( -name '*.py' -o -name '*.txt' -o -name '*.mjs' -o -name '*.json' \) 2>/dev/null)
 CONSOLE := $(shell find console/src -type f -not -name schema.d.ts 2>/dev/null)

@@ -11,10 +11,10 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Literal
 
 from duetime_client.errors import ApiError, ClientError, Conflict, NotFound, RateLimited, Unreachable
-from duetime_client.request_limits import MAX_CHECKPOINT_BYTES, MAX_RESULT_BYTES
 from duetime_client.retries import PASSING
 from duetime_client.run_context import RunSchedule, RunTopology
 from duetime_client.task_definitions import PayloadInvalid, ResultNotJson
+from duetime_common.limits import MAX_CHECKPOINT_BYTES, MAX_RESULT_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from docs.sections.markdown import bullets, code, table
-from duetime.contract.http.foreign_names import SYSTEMS
 from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.http.problems import INTERNAL
 from duetime.contract.openapi.docstring_descriptions import GROWS, default_in
@@ -14,11 +13,12 @@ from duetime.contract.openapi.document import document
 from duetime.contract.openapi.rest_problems import rest_kinds
 from duetime.contract.openapi.tags import tag_of
 from duetime.contract.tasks.operations import LIST
+from duetime_common.foreign_names import SYSTEMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from duetime.contract.http.foreign_names import Meaning
+    from duetime_common.foreign_names import Meaning
 
 
 _PLAIN_MEANINGS = {"state": "Where it stands: see [states](states.md)."}

@@ -17,11 +17,10 @@ from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import console, printable, show_json
 from duetime_client.commands.task_arguments import task_filter
 from duetime_client.commands.task_options import FilterOptions
-from duetime_client.cost_estimate import CostEstimate, estimate
-from duetime_client.prices import AS_OF, DEFAULT_REGION, PRICES, WORKER_MB
-from duetime_client.request_limits import MAX_PAGE
 from duetime_client.task_cost_sums import CostKey, CostSum, sums
-from duetime_client.workload import STREAM_SECONDS, Workload, WorkloadError
+from duetime_common.cost_estimate import STREAM_SECONDS, CostEstimate, Workload, WorkloadError, estimate
+from duetime_common.limits import MAX_PAGE
+from duetime_common.prices import AS_OF, DEFAULT_REGION, PRICES, WORKER_MB
 
 app = CommandGroup(help="Estimate what tasks will cost; add up what they have cost.", no_args_is_help=True)
 

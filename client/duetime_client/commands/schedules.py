@@ -34,7 +34,7 @@ from duetime_client.commands.task_options import (
     TaskType,
     WithEstimate,
 )
-from duetime_client.request_limits import MAX_PAGE
+from duetime_common.limits import MAX_PAGE
 
 if TYPE_CHECKING:
     from duetime_client import literals

@@ -19,7 +19,7 @@ from duetime_client.commands.task_table import show_tasks
 from duetime_client.errors import NotFound, Problem
 from duetime_client.plurals import counted
 from duetime_client.polling import pause_after
-from duetime_client.request_limits import MAX_BATCH
+from duetime_common.limits import MAX_BATCH
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -38,7 +38,7 @@ from duetime_client.commands.task_options import (
 )
 from duetime_client.commands.task_table import show_tasks
 from duetime_client.commands.task_view import show
-from duetime_client.request_limits import MAX_PAGE
+from duetime_common.limits import MAX_PAGE
 
 if TYPE_CHECKING:
     from duetime_client.task import Task
