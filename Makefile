@@ -80,7 +80,7 @@ test-lowest: setup ## run the client's tests with the oldest versions of the lib
 	@test -x $(LOWEST)/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python $(LOWEST)
 	@VIRTUAL_ENV=$(CURDIR)/$(LOWEST) $(BIN)/uv pip install --quiet -c constraints.txt $(addprefix -e ,$(DISTRIBUTIONS))
 	@VIRTUAL_ENV=$(CURDIR)/$(LOWEST) $(BIN)/uv pip install --quiet --upgrade --resolution lowest-direct \
-		-e 'client[aws,archive,live,mcp]' 'boto3>=1.34' # of the same age as botocore
+		-e common -e 'client[aws,archive,live,mcp]' 'boto3>=1.34' # of the same age as botocore
 	@$(LOWEST)/bin/python -m pytest -n 2 tests/client
 
 docs: setup ## generate the tables of the reference pages and the examples of the OpenAPI document from the code

@@ -11,7 +11,7 @@ from duetime_client.errors import ClientError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime_client.pull_attempt import Context
+    from duetime_client.run_context import Context
 
 P = TypeVar("P")
 P_contra = TypeVar("P_contra", contravariant=True)

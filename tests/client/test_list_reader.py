@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from typer.testing import Result
 
-    from duetime_client.pages import PageRead
+    from duetime_client.session import PageRead
     from tests.client.api_server import ApiServer
     from tests.client.deployment import Received
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from duetime_client.client import Client
     from duetime_client.commands.clock import Clock
-    from duetime_client.pages import PageRead
+    from duetime_client.session import PageRead
 
 T = TypeVar("T")
 _STOPPED = 130
