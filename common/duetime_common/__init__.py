@@ -1,1 +1,1 @@
-"""What the client and the core share. It imports the standard library only; pydantic where it is installed."""
+"""What the client and the core share: the standard library is enough, except for conditions and classes of payloads."""
