@@ -161,8 +161,10 @@ def test_every_fault_is_named_at_once() -> None:
         "nodes.d.trigger_rule: should be one of all_done, all_success, always, none_failed, one_failed, one_success",
         "nodes.'\\xe9'.type: should be the type of its task",
         "nodes.e.depends_on: should be a list of names",
-        "nodes: the name '\\xe9' should be letters, digits and _ . : / -, begin with a letter, a digit or _, and be at"
-        " most 128 long",
+        (
+            "nodes: the name '\\xe9' should be letters, digits and _ . : / -, begin with a letter, a digit or _, and be"
+            " at most 128 long"
+        ),
         "nodes.a.depends_on: names the node itself",
         "nodes.a.depends_on: names 'x', which is not a node",
         "nodes.c.depends_on: names 'b' 2 times",
