@@ -10,8 +10,7 @@ from duetime_client.bulk_operations import BulkOperation
 from duetime_client.client import Client
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.document_output import AsJson
+from duetime_client.commands.connection import Call
 from duetime_client.commands.formatting import timed
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import console, printable, show_json
@@ -22,19 +21,14 @@ Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the operation.")]
 
 @app.command("list")
 @examples("duetime bulk list")
-def list_operations(
-    context: typer.Context,
-    *,
-    deployment: Deployment,
-    as_json: AsJson = False,
-) -> None:
+def list_operations(call: Call) -> None:
     """List the latest operations, newest first; with --json, as one array."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         found = client.bulk_operations.list()
-    if as_json:
+    if call.as_json:
         show_json([operation.document for operation in found])
     elif found:
-        show_operations(found, context.ensure_object(Clock))
+        show_operations(found, call.clock)
     else:
         console().print("no bulk operations", style="dim")
 
@@ -42,34 +36,26 @@ def list_operations(
 @app.command()
 @examples("duetime bulk show ID --watch")
 def show(
-    context: typer.Context,
+    call: Call,
     operation_id: Id,
     *,
-    deployment: Deployment,
     watch: Annotated[bool, typer.Option("--watch", help="Follow it until it has ended.")] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Show the progress of an operation; exit code 1 if it was cancelled."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         operation = watched(client, operation_id) if watch else client.bulk_operations.get(operation_id)
-    show_one(operation, context.ensure_object(Clock), as_json=as_json)
+    show_one(operation, call.clock, as_json=call.as_json)
     if operation.state == "cancelled":
         raise typer.Exit(1)
 
 
 @app.command()
 @examples("duetime bulk cancel ID")
-def cancel(
-    context: typer.Context,
-    operation_id: Id,
-    *,
-    deployment: Deployment,
-    as_json: AsJson = False,
-) -> None:
+def cancel(call: Call, operation_id: Id) -> None:
     """Stop an operation; changes already made are kept."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         operation = client.bulk_operations.cancel(operation_id)
-    show_one(operation, context.ensure_object(Clock), as_json=as_json)
+    show_one(operation, call.clock, as_json=call.as_json)
 
 
 def watched(client: Client, operation_id: str) -> BulkOperation:

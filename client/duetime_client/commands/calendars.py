@@ -11,8 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.document_output import AsJson
+from duetime_client.commands.connection import Call
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import console, printable, say, show_json
 from duetime_client.commands.target_arguments import reject_constant
@@ -32,44 +31,29 @@ _SHOWN_DATES = 20
 
 @app.command("list")
 @examples("duetime calendars list")
-def list_calendars(
-    context: typer.Context,
-    *,
-    deployment: Deployment,
-    as_json: AsJson = False,
-) -> None:
+def list_calendars(call: Call) -> None:
     """List calendars; with --json, as one array."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         found = list(client.calendars.list())
-    if as_json:
-        show_json([calendar.document for calendar in found])
-    else:
-        show_calendars(found)
+    call.show_all(found, lambda found, _: show_calendars(found))
 
 
 @app.command()
 @examples("duetime calendars show uk")
-def show(
-    context: typer.Context,
-    name: CalendarName,
-    *,
-    deployment: Deployment,
-    as_json: AsJson = False,
-) -> None:
+def show(call: Call, name: CalendarName) -> None:
     """Show one calendar."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         calendar = client.calendars.get(name)
-    show_one(calendar, as_json=as_json)
+    show_one(calendar, as_json=call.as_json)
 
 
 @app.command()
 @examples("duetime calendars put uk bank-holidays.ics --timezone Europe/London")
-def put(  # noqa: PLR0913 - a command's options are its parameters
-    context: typer.Context,
+def put(
+    call: Call,
     name: CalendarName,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON of the calendar, or iCalendar (.ics).")],
     *,
-    deployment: Deployment,
     mode: Annotated[
         str | None, typer.Option(metavar="MODE", help="For an .ics file: excludes (default) or includes.")
     ] = None,
@@ -77,7 +61,6 @@ def put(  # noqa: PLR0913 - a command's options are its parameters
         str | None, typer.Option(metavar="ZONE", help="For an .ics file: time zone of its days; default: UTC.")
     ] = None,
     if_match: IfMatch = None,
-    as_json: AsJson = False,
 ) -> None:
     """Create a calendar from a file, or replace it completely."""
     is_icalendar = file.suffix.lower() == ICALENDAR_SUFFIX
@@ -85,33 +68,23 @@ def put(  # noqa: PLR0913 - a command's options are its parameters
         raise typer.BadParameter("is for .ics files", param_hint="--mode" if mode else "--timezone")
     data = content_of(file)
     fields = None if is_icalendar else fields_of(data)
-    with connected(context, deployment) as client:
+    with call.client() as client:
         if fields is None:
             calendar = client.calendars.put_icalendar(
                 name, data, mode=cast("CalendarMode | None", mode), timezone=timezone, if_match=if_match
             )
         else:
             calendar = client.calendars.put(name, if_match=if_match, **fields)
-    show_one(calendar, as_json=as_json)
+    show_one(calendar, as_json=call.as_json)
 
 
 @app.command()
 @examples("duetime calendars delete uk")
-def delete(
-    context: typer.Context,
-    name: CalendarName,
-    *,
-    deployment: Deployment,
-    if_match: IfMatch = None,
-    as_json: AsJson = False,
-) -> None:
+def delete(call: Call, name: CalendarName, *, if_match: IfMatch = None) -> None:
     """Delete a calendar that no schedule uses."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         calendar = client.calendars.delete(name, if_match=if_match)
-    if as_json:
-        show_json(calendar.document)
-    else:
-        say(f"deleted the calendar {calendar.name}")
+    call.show(calendar, lambda calendar, _: say(f"deleted the calendar {calendar.name}"))
 
 
 def content_of(file: Path) -> bytes:

@@ -7,9 +7,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.connection import Deployment, connected
+from duetime_client.commands.connection import Call
 from duetime_client.commands.cost_views import cost_table
 from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.list_reader import ListReader
@@ -84,14 +83,12 @@ def estimate_cost(*, tasks: Tasks, mix: Mix, as_json: AsJson = False) -> None:
     "duetime cost sum --by tag:team --json",
 )
 def sum_costs(
-    context: typer.Context,
+    call: Call,
     *,
-    deployment: Deployment,
     by: Annotated[str, typer.Option(metavar="WHAT", help="type, schedule, state or tag:KEY.")] = "type",
     task_type: Annotated[str | None, typer.Option("--type", metavar="TYPE", help="Only tasks of this type.")] = None,
     due_after: Annotated[str | None, typer.Option(metavar="TIME", help="Only tasks due at or after this.")] = None,
     due_before: Annotated[str | None, typer.Option(metavar="TIME", help="Only tasks due before this.")] = None,
-    as_json: AsJson = False,
 ) -> None:
     """Add up what tasks have cost so far: their writes and their time in workers, as the API estimates them."""
     try:
@@ -99,12 +96,12 @@ def sum_costs(
     except WorkloadError as error:
         raise typer.BadParameter(str(error), param_hint="--by") from error
     options = FilterOptions(task_type=task_type, due_after=due_after, due_before=due_before)
-    clock = context.ensure_object(Clock)
+    clock = call.clock
     filters = task_filter(options, clock, None)
-    with connected(context, deployment) as client:
-        reading = ListReader(client, clock, as_json=as_json)
+    with call.client() as client:
+        reading = ListReader(client, clock, as_json=call.as_json)
         found = sums(reading.entries(client.tasks.list(page_size=MAX_PAGE, **filters)), key)
-    if as_json:
+    if call.as_json:
         show_json([asdict(each) for each in found])
     else:
         reading.show(found, lambda: _show_sums(by, found))

@@ -9,8 +9,7 @@ from rich.text import Text
 
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.document_output import AsJson
+from duetime_client.commands.connection import Call
 from duetime_client.commands.filter_actions import Selection, filter_action
 from duetime_client.commands.formatting import timed
 from duetime_client.commands.list_reader import ListReader
@@ -34,25 +33,23 @@ _DEFAULT_LIMIT = 50
 @app.command("list")
 @examples("duetime dead-letters list --type report")
 def list_dead_letters(
-    context: typer.Context,
+    call: Call,
     *,
     filters: FilterOptions,
-    deployment: Deployment,
     error: OfError = None,
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many tasks at most.")] = _DEFAULT_LIMIT,
     everything: Annotated[bool, typer.Option("--all", help="Every task, without a limit.")] = False,
-    as_json: AsJson = False,
 ) -> None:
     """List the tasks that failed and are not retried automatically; with --json, as one array."""
-    clock = context.ensure_object(Clock)
+    clock = call.clock
     selection = Selection(filters, BulkActionOptions(every=True), error=error)
     task_filter = cast("DeadLetterFilter", selection.filter(clock))
-    with connected(context, deployment) as client:
+    with call.client() as client:
         # One more than shown, to detect whether there are more.
-        reading = ListReader(client, clock, as_json=as_json)
+        reading = ListReader(client, clock, as_json=call.as_json)
         tasks = reading.first(client.dead_letters.list(**task_filter), None if everything else limit + 1)
     shown = tasks if everything else tasks[:limit]
-    if as_json:
+    if call.as_json:
         show_json([task.document for task in shown])
     else:
         reading.show(shown, lambda: show_dead_letters(shown, clock, more=len(tasks) > len(shown)))
@@ -60,22 +57,20 @@ def list_dead_letters(
 
 @app.command()
 @examples("duetime dead-letters retry ID", "duetime dead-letters retry --error-type Timeout --per-second 10")
-def retry(  # noqa: PLR0913 - arguments, and bundles of options
-    context: typer.Context,
+def retry(
+    call: Call,
     task_id: AnyTaskId = None,
     *,
     filters: FilterOptions,
     bulk: BulkActionOptions,
-    deployment: Deployment,
     error: OfError = None,
     reason: Reason = "",
-    as_json: AsJson = False,
 ) -> None:
     """Run a failed task again, from its first attempt, or all failed tasks that match a filter."""
-    clock = context.ensure_object(Clock)
+    clock = call.clock
     selection = Selection(filters, bulk, error=error, reason=reason)
     selection.is_given(task_id)
-    with connected(context, deployment) as client:
+    with call.client() as client:
         if task_id is None:
             filter_action(
                 lambda task_filter: client.dead_letters.list(**cast("DeadLetterFilter", task_filter)),
@@ -85,11 +80,11 @@ def retry(  # noqa: PLR0913 - arguments, and bundles of options
                 lambda task_filter, options: client.tasks.retry_by_filter(
                     cast("DeadLetterFilter", task_filter), **options
                 ),
-                as_json=as_json,
+                as_json=call.as_json,
             )
             return
         task = client.tasks.retry(task_id, reason=reason)
-    show(task, clock, as_json=as_json)
+    show(task, clock, as_json=call.as_json)
 
 
 def show_dead_letters(tasks: Sequence[Task], clock: Clock, *, more: bool) -> None:

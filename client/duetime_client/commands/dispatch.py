@@ -1,27 +1,22 @@
 """`duetime dispatch`: when the trigger last ran, and how long the queues are."""
 
-import typer
 from rich.table import Table
 from rich.text import Text
 
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.document_output import AsJson
+from duetime_client.commands.connection import Call
 from duetime_client.commands.formatting import timed
-from duetime_client.commands.output_streams import console, printable, show_json
+from duetime_client.commands.output_streams import console, printable
 from duetime_client.dispatch_status import DispatchStatus
 
 
 @examples("duetime dispatch")
-def dispatch(context: typer.Context, *, deployment: Deployment, as_json: AsJson = False) -> None:
+def dispatch(call: Call) -> None:
     """Show when the trigger last ran, and how long the queues are; for operators."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         found = client.dispatch.get_status()
-    if as_json:
-        show_json(found.document)
-    else:
-        _show(found, context.ensure_object(Clock))
+    call.show(found, _show)
 
 
 def _show(found: DispatchStatus, clock: Clock) -> None:

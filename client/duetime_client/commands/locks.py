@@ -9,8 +9,7 @@ from rich.text import Text
 
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.document_output import AsJson
+from duetime_client.commands.connection import Call
 from duetime_client.commands.formatting import timed
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import console, printable, say, show_json
@@ -22,51 +21,31 @@ Key = Annotated[str, typer.Argument(metavar="KEY", help="Key of the lock.")]
 
 @app.command("list")
 @examples("duetime locks list")
-def list_locks(
-    context: typer.Context,
-    *,
-    deployment: Deployment,
-    as_json: AsJson = False,
-) -> None:
+def list_locks(call: Call) -> None:
     """List the locks that were used in the last day or so; with --json, as one array."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         found = list(client.locks.list())
-    if as_json:
-        show_json([lock.document for lock in found])
-    else:
-        show_locks(found, context.ensure_object(Clock))
+    call.show_all(found, show_locks)
 
 
 @app.command()
 @examples("duetime locks show database")
-def show(
-    context: typer.Context,
-    key: Key,
-    *,
-    deployment: Deployment,
-    as_json: AsJson = False,
-) -> None:
+def show(call: Call, key: Key) -> None:
     """Show the tasks that hold a lock, and those that wait for it, in their order."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         lock = client.locks.get(key)
-    show_one(lock, context.ensure_object(Clock), as_json=as_json)
+    show_one(lock, call.clock, as_json=call.as_json)
 
 
 @app.command()
 @examples("duetime locks release database")
-def release(
-    context: typer.Context,
-    key: Key,
-    *,
-    deployment: Deployment,
-    as_json: AsJson = False,
-) -> None:
+def release(call: Call, key: Key) -> None:
     """Take a lock from its holders by force: they stop at their next heartbeat, and the next waiting task gets it."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         lock = client.locks.release(key)
-    if not as_json:
+    if not call.as_json:
         say(f"released the lock {lock.key}")
-    show_one(lock, context.ensure_object(Clock), as_json=as_json)
+    show_one(lock, call.clock, as_json=call.as_json)
 
 
 def show_one(lock: Lock, clock: Clock, *, as_json: bool) -> None:

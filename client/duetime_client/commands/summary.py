@@ -9,8 +9,7 @@ from rich.text import Text
 
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.document_output import AsJson
+from duetime_client.commands.connection import Call
 from duetime_client.commands.formatting import STATE_STYLES, timed
 from duetime_client.commands.output_streams import console, printable, show_json
 from duetime_client.plurals import counted
@@ -20,19 +19,14 @@ ByOwner = Annotated[bool, typer.Option("--by-owner", help="By owner and state, f
 
 
 @examples("duetime summary", "duetime summary --by-owner")
-def summary(
-    context: typer.Context, *, owners: ByOwner = False, deployment: Deployment, as_json: AsJson = False
-) -> None:
+def summary(call: Call, *, owners: ByOwner = False) -> None:
     """Show how many tasks there are: by type and state, some seconds old."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         if owners:
-            _show_owners(list(client.summary.list_owners()), as_json=as_json)
+            _show_owners(list(client.summary.list_owners()), as_json=call.as_json)
             return
         found = client.summary.get()
-    if as_json:
-        show_json(found.document)
-        return
-    _show(found, context.ensure_object(Clock))
+    call.show(found, _show)
 
 
 def _show(found: Summary, clock: Clock) -> None:

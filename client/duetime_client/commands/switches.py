@@ -10,8 +10,7 @@ from rich.text import Text
 
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.document_output import AsJson
+from duetime_client.commands.connection import Call
 from duetime_client.commands.formatting import timed
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import console, printable, show_json
@@ -36,21 +35,16 @@ Name = Annotated[
 
 @app.command("list")
 @examples("duetime switches list")
-def list_switches(
-    context: typer.Context,
-    *,
-    deployment: Deployment,
-    as_json: AsJson = False,
-) -> None:
+def list_switches(call: Call) -> None:
     """List what is stopped or limited, and, for operators, the HTTP hosts whose circuit breaker is open."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         found = client.switches.list()
-    if as_json:
+    if call.as_json:
         show_json(found.document)
         return
-    show_switches(found.switches, context.ensure_object(Clock))
+    show_switches(found.switches, call.clock)
     if found.circuits:
-        show_circuits(found.circuits, context.ensure_object(Clock))
+        show_circuits(found.circuits, call.clock)
 
 
 @app.command("set")
@@ -60,11 +54,10 @@ def list_switches(
     "duetime switches set type report --rate-limit 100 --rate-per 60",
 )
 def set_switch(  # noqa: PLR0913 - a command's options are its parameters
-    context: typer.Context,
+    call: Call,
     scope: Scope,
     name: Name = ALL,
     *,
-    deployment: Deployment,
     stop: Annotated[bool, typer.Option("--stop", help="Start none of its tasks; running ones continue.")] = False,
     max_concurrent: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="How many of its tasks may run at a time.")
@@ -78,50 +71,35 @@ def set_switch(  # noqa: PLR0913 - a command's options are its parameters
     reason: Annotated[
         str, typer.Option(metavar="TEXT", help="Why; shown with each task that waits because of it.")
     ] = "",
-    as_json: AsJson = False,
 ) -> None:
     """Stop something, limit its concurrency or its rate. Replaces the switch that was set before."""
     if not stop and max_concurrent is None and rate_limit is None:
         wanted = "give --stop, --max-concurrent or --rate-limit"
         raise typer.BadParameter(f"{wanted}; to remove a switch, use `duetime switches delete`")
     rate = None if rate_limit is None else {"limit": rate_limit, "per_seconds": rate_per, "burst": rate_burst}
-    with connected(context, deployment) as client:
+    with call.client() as client:
         switch = client.switches.put(
             scope.value, name, stopped=stop, max_concurrent=max_concurrent, rate=rate, reason=reason
         )
-    show_one(switch, context.ensure_object(Clock), as_json=as_json)
+    show_one(switch, call.clock, as_json=call.as_json)
 
 
 @app.command()
 @examples("duetime switches show type report")
-def show(
-    context: typer.Context,
-    scope: Scope,
-    name: Name = ALL,
-    *,
-    deployment: Deployment,
-    as_json: AsJson = False,
-) -> None:
+def show(call: Call, scope: Scope, name: Name = ALL) -> None:
     """Show one switch."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         switch = client.switches.get(scope.value, name)
-    show_one(switch, context.ensure_object(Clock), as_json=as_json)
+    show_one(switch, call.clock, as_json=call.as_json)
 
 
 @app.command()
 @examples("duetime switches delete type report")
-def delete(
-    context: typer.Context,
-    scope: Scope,
-    name: Name = ALL,
-    *,
-    deployment: Deployment,
-    as_json: AsJson = False,
-) -> None:
+def delete(call: Call, scope: Scope, name: Name = ALL) -> None:
     """Delete a switch: tasks that it stopped start by themselves within 90 seconds."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         switch = client.switches.delete(scope.value, name)
-    if as_json:
+    if call.as_json:
         show_json(switch.document)
         return
     subject = printable(f"{switch.scope} {switch.name}" if switch.name != switch.scope else switch.scope)

@@ -10,8 +10,7 @@ from rich.table import Table
 
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.document_output import AsJson
+from duetime_client.commands.connection import Call
 from duetime_client.commands.formatting import timed
 from duetime_client.commands.messages import show_created, show_invalid_file
 from duetime_client.commands.option_bundles import CommandGroup
@@ -29,15 +28,15 @@ Version = Annotated[int | None, typer.Option("--version", metavar="N", min=1, he
 
 @app.command("list")
 @examples("duetime topologies definitions list")
-def list_definitions(context: typer.Context, *, deployment: Deployment, as_json: AsJson = False) -> None:
+def list_definitions(call: Call) -> None:
     """List definitions by name; with --json, as one array."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         found = list(client.topology_definitions.list())
-    if as_json:
+    if call.as_json:
         show_json([each.document for each in found])
         return
     rows = [
-        (printable(each.name), str(each.version), _created(each, context), printable(each.description))
+        (printable(each.name), str(each.version), _created(each, call.context), printable(each.description))
         for each in found
     ]
     _show_table(("name", "version", "changed", "description"), rows, "no definitions")
@@ -45,29 +44,25 @@ def list_definitions(context: typer.Context, *, deployment: Deployment, as_json:
 
 @app.command()
 @examples("duetime topologies definitions show nightly --version 3")
-def show(
-    context: typer.Context, name: Name, *, deployment: Deployment, version: Version = None, as_json: AsJson = False
-) -> None:
+def show(call: Call, name: Name, *, version: Version = None) -> None:
     """Show a version of a definition: its parameters, and its nodes by level of dependency."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         definition = client.topology_definitions.get(name, version=version)
-    _show_one(definition, context, as_json=as_json)
+    _show_one(definition, call.context, as_json=call.as_json)
 
 
 @app.command()
 @examples("duetime topologies definitions put nightly nightly.json")
 def put(
-    context: typer.Context,
+    call: Call,
     name: Name,
     file: Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="The definition (JSON).")],
     *,
-    deployment: Deployment,
     if_match: IfMatch = None,
-    as_json: AsJson = False,
 ) -> None:
     """Create a definition from a file, or its next version if the file says something else than the latest one."""
     body = _body_of(file)
-    with connected(context, deployment) as client:
+    with call.client() as client:
         try:
             definition = client.topology_definitions.put(name, body, if_match=if_match)
         except InvalidRequest as error:
@@ -75,39 +70,36 @@ def put(
                 raise
             show_invalid_file(file, error.errors)
             raise typer.Exit(1) from error
-    _show_one(definition, context, as_json=as_json)
+    _show_one(definition, call.context, as_json=call.as_json)
 
 
 @app.command()
 @examples("duetime topologies definitions versions nightly")
-def versions(context: typer.Context, name: Name, *, deployment: Deployment, as_json: AsJson = False) -> None:
+def versions(call: Call, name: Name) -> None:
     """List the versions of a definition, latest first; with --json, as one array."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         found = client.topology_definitions.list_versions(name)
-    if as_json:
+    if call.as_json:
         show_json([each.document for each in found])
         return
-    rows = [(str(each.version), _created(each, context), printable(each.created_by or "")) for each in found]
+    rows = [(str(each.version), _created(each, call.context), printable(each.created_by or "")) for each in found]
     _show_table(("version", "created", "by"), rows, "no versions")
 
 
 @app.command()
 @examples("duetime topologies definitions diff nightly 1 2")
 def diff(
-    context: typer.Context,
+    call: Call,
     name: Name,
     before: Annotated[int, typer.Argument(metavar="FROM", min=1, help="The first version.")],
     after: Annotated[
         int | None, typer.Argument(metavar="[TO]", min=1, help="The second version; default: the latest.")
     ] = None,
-    *,
-    deployment: Deployment,
-    as_json: AsJson = False,
 ) -> None:
     """Show what differs between two versions, field by field."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         found = client.topology_definitions.get_diff(name, before, after)
-    if as_json:
+    if call.as_json:
         show_json(found.document)
         return
     for change in found.changes:
@@ -122,42 +114,32 @@ def diff(
 @app.command()
 @examples("duetime topologies definitions run nightly -p region=eu")
 def run(
-    context: typer.Context,
+    call: Call,
     name: Name,
     *,
-    deployment: Deployment,
     parameter: Annotated[
         list[str] | None,
         typer.Option("--parameter", "-p", metavar="NAME=VALUE", help="A parameter: JSON, or else text; repeatable."),
     ] = None,
     version: Version = None,
     idempotency_key: IdempotencyKey = None,
-    as_json: AsJson = False,
 ) -> None:
     """Run a definition, with values for its parameters; `duetime topologies show ID` shows the run."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         definition = client.topology_definitions.get(name, version=version) if parameter else None
         types = {} if definition is None else {key: each.get("type") for key, each in definition.parameters.items()}
         values = values_of(parameter or [], types)
         task = client.topology_definitions.run(name, values, version=version, idempotency_key=idempotency_key)
-    if as_json:
-        show_json(task.document)
-    else:
-        show_created(task)
+    call.show(task, lambda task, _: show_created(task))
 
 
 @app.command()
 @examples("duetime topologies definitions delete nightly")
-def delete(
-    context: typer.Context, name: Name, *, deployment: Deployment, if_match: IfMatch = None, as_json: AsJson = False
-) -> None:
+def delete(call: Call, name: Name, *, if_match: IfMatch = None) -> None:
     """Delete a definition that no schedule runs, with all of its versions."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         definition = client.topology_definitions.delete(name, if_match=if_match)
-    if as_json:
-        show_json(definition.document)
-    else:
-        say(f"deleted the definition {definition.name}")
+    call.show(definition, lambda definition, _: say(f"deleted the definition {definition.name}"))
 
 
 def _body_of(file: Path) -> dict[str, Any]:

@@ -8,8 +8,7 @@ from rich.text import Text
 
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.document_output import AsJson
+from duetime_client.commands.connection import Call
 from duetime_client.commands.formatting import STATE_STYLES, timed
 from duetime_client.commands.output_streams import console, printable, say, show_json
 from duetime_client.commands.task_arguments import moment
@@ -33,28 +32,20 @@ At = Annotated[
 
 
 @examples("duetime why ID", "duetime why --schedule nightly", "duetime why --schedule nightly --at 2026-11-21T02:00")
-def why(
-    context: typer.Context,
-    task_id: Id = None,
-    *,
-    deployment: Deployment,
-    schedule: Name = None,
-    at: At = None,
-    as_json: AsJson = False,
-) -> None:
+def why(call: Call, task_id: Id = None, *, schedule: Name = None, at: At = None) -> None:
     """Explain why a task waits or where its time went; with --schedule, why a schedule ran or did not, last or --at."""
     if (task_id is None) == (schedule is None):
         raise typer.BadParameter("give either the ID of a task, or --schedule")
     if schedule is None and at is not None:
         raise typer.BadParameter("--at needs --schedule")
-    clock = context.ensure_object(Clock)
+    clock = call.clock
     found: TaskExplanation | ScheduleExplanation
-    with connected(context, deployment) as client:
+    with call.client() as client:
         if schedule is not None:
             found = client.schedules.explain(schedule, None if at is None else moment(at, clock, "--at"))
         else:
             found = client.tasks.explain(task_id or "")
-    if as_json:
+    if call.as_json:
         show_json(found.document)
     elif isinstance(found, TaskExplanation):
         show_task(found, clock)
