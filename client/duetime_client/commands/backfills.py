@@ -8,7 +8,7 @@ from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Call
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.schedule_options import ScheduleName
-from duetime_client.commands.schedule_views import show_backfills
+from duetime_client.commands.schedule_views import show_backfill, show_backfills
 from duetime_client.commands.task_arguments import moment
 from duetime_client.commands.task_options import IdempotencyKey, IfMatch
 from duetime_client.schedule_models import BackfillOverlap
@@ -32,7 +32,7 @@ def show(call: Call, name: ScheduleName, backfill_id: BackfillId) -> None:
     """Show one backfill, with its progress."""
     with call.client() as client:
         found = client.schedules.get_backfill(name, backfill_id)
-    show_backfills([found], call.clock, as_json=call.as_json)
+    call.show(found, show_backfill)
 
 
 @app.command()
@@ -63,7 +63,7 @@ def create(  # noqa: PLR0913 - a command's options are its parameters
             idempotency_key=idempotency_key,
             if_match=if_match,
         )
-    show_backfills([begun], clock, as_json=call.as_json)
+    call.show(begun, show_backfill)
 
 
 @app.command()
@@ -72,4 +72,4 @@ def cancel(call: Call, name: ScheduleName, backfill_id: BackfillId) -> None:
     """Cancel a backfill; tasks it has already created still run."""
     with call.client() as client:
         cancelled = client.schedules.cancel_backfill(name, backfill_id)
-    show_backfills([cancelled], call.clock, as_json=call.as_json)
+    call.show(cancelled, show_backfill)

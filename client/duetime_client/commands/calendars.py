@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
+from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Call
 from duetime_client.commands.option_bundles import CommandGroup
-from duetime_client.commands.output_streams import console, printable, say, show_json
+from duetime_client.commands.output_streams import printable, say
+from duetime_client.commands.tables import Column, show_lines, show_table
 from duetime_client.commands.target_arguments import reject_constant
 from duetime_client.commands.task_options import IfMatch
 from duetime_client.schedule_models import Calendar, CalendarFields
@@ -35,7 +36,7 @@ def list_calendars(call: Call) -> None:
     """List calendars; with --json, as one array."""
     with call.client() as client:
         found = list(client.calendars.list())
-    call.show_all(found, lambda found, _: show_calendars(found))
+    call.show_all(found, show_calendars)
 
 
 @app.command()
@@ -44,7 +45,7 @@ def show(call: Call, name: CalendarName) -> None:
     """Show one calendar."""
     with call.client() as client:
         calendar = client.calendars.get(name)
-    show_one(calendar, as_json=call.as_json)
+    call.show(calendar, lambda calendar, _: show_lines(lines(calendar)))
 
 
 @app.command()
@@ -75,7 +76,7 @@ def put(
             )
         else:
             calendar = client.calendars.put(name, if_match=if_match, **fields)
-    show_one(calendar, as_json=call.as_json)
+    call.show(calendar, lambda calendar, _: show_lines(lines(calendar)))
 
 
 @app.command()
@@ -107,36 +108,19 @@ def fields_of(data: bytes) -> CalendarFields:
     return fields  # type: ignore[return-value] # the API says which fields there are
 
 
-def show_one(calendar: Calendar, *, as_json: bool) -> None:
-    """Print one calendar as a detail view or as JSON."""
-    if as_json:
-        show_json(calendar.document)
-        return
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="bold", no_wrap=True)
-    grid.add_column(overflow="fold")
-    for label, value in lines(calendar):
-        grid.add_row(label, value)
-    console().print(grid)
-
-
-def show_calendars(calendars: Sequence[Calendar]) -> None:
+def show_calendars(calendars: Sequence[Calendar], _: Clock) -> None:
     """Print calendars as a table."""
-    if not calendars:
-        console().print("no calendars", style="dim")
-        return
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("name", overflow="ellipsis", no_wrap=True)
-    table.add_column("mode", no_wrap=True)
-    table.add_column("zone", no_wrap=True)
-    for heading in ("dates", "weekdays", "windows", "spans"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("known until", no_wrap=True)
-    for each in calendars:
-        sizes = (len(part) for part in (each.dates, each.weekdays, each.windows, each.spans))
-        texts = (str(size or "") for size in sizes)
-        table.add_row(printable(each.name), each.mode, printable(each.timezone), *texts, known_until(each))
-    console().print(table)
+    columns: list[Column[Calendar]] = [
+        Column("name", lambda each: each.name),
+        Column("mode", lambda each: each.mode),
+        Column("zone", lambda each: each.timezone),
+        Column("dates", lambda each: str(len(each.dates) or ""), right=True),
+        Column("weekdays", lambda each: str(len(each.weekdays) or ""), right=True),
+        Column("windows", lambda each: str(len(each.windows) or ""), right=True),
+        Column("spans", lambda each: str(len(each.spans) or ""), right=True),
+        Column("known until", known_until),
+    ]
+    show_table(calendars, columns, "no calendars")
 
 
 def lines(calendar: Calendar) -> Iterator[tuple[str, Text]]:

@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Call
@@ -14,6 +13,7 @@ from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.list_reader import ListReader
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import console, printable, show_json
+from duetime_client.commands.tables import Column, table_of
 from duetime_client.commands.task_arguments import task_filter
 from duetime_client.commands.task_options import FilterOptions
 from duetime_client.task_cost_sums import CostKey, CostSum, sums
@@ -108,15 +108,14 @@ def sum_costs(
 
 
 def _show_sums(by: str, found: Sequence[CostSum]) -> None:
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column(by)
-    for column in ("tasks", "attempts", "dollars", "a million"):
-        table.add_column(column, justify="right")
-    for each in found:
-        name = printable(each.name) if each.name is not None else printable("none", "dim")
-        numbers = (f"{each.tasks:,}", f"{each.attempts:,}", f"{each.dollars:,.6f}", f"{each.per_million:,.2f}")
-        table.add_row(name, *numbers)
-    console().print(table)
+    columns: list[Column[CostSum]] = [
+        Column(by, lambda each: printable("none", "dim") if each.name is None else each.name, wraps=True),
+        Column("tasks", lambda each: f"{each.tasks:,}", right=True),
+        Column("attempts", lambda each: f"{each.attempts:,}", right=True),
+        Column("dollars", lambda each: f"{each.dollars:,.6f}", right=True),
+        Column("a million", lambda each: f"{each.per_million:,.2f}", right=True),
+    ]
+    console().print(table_of(found, columns))
     total = sum(each.dollars for each in found)
     console().print(f"{total:,.6f} dollars in all: writes and time in workers; `duetime cost estimate` has the rest")
 

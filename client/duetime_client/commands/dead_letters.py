@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
@@ -14,10 +12,10 @@ from duetime_client.commands.filter_actions import Selection, filter_action
 from duetime_client.commands.formatting import timed
 from duetime_client.commands.list_reader import ListReader
 from duetime_client.commands.option_bundles import CommandGroup
-from duetime_client.commands.output_streams import console, show_json
+from duetime_client.commands.output_streams import show_json
+from duetime_client.commands.tables import Column, one_line, show_more, show_table
 from duetime_client.commands.task_options import AnyTaskId, BulkActionOptions, FilterOptions, Reason
-from duetime_client.commands.task_table import one_line
-from duetime_client.commands.task_view import show
+from duetime_client.commands.task_views import show_task
 from duetime_client.task import Task
 
 if TYPE_CHECKING:
@@ -84,25 +82,21 @@ def retry(
             )
             return
         task = client.tasks.retry(task_id, reason=reason)
-    show(task, clock, as_json=call.as_json)
+    call.show(task, show_task)
 
 
 def show_dead_letters(tasks: Sequence[Task], clock: Clock, *, more: bool) -> None:
     """Print failed tasks as a table, each with its last error."""
-    if not tasks:
-        console().print("no dead letters", style="dim")
-        return
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("id", no_wrap=True)
-    table.add_column("type")
-    table.add_column("failed", no_wrap=True)
-    table.add_column("attempts", justify="right", no_wrap=True)
-    table.add_column("error")
     now = clock.now()
-    for task in tasks:
-        error = f"{task.error.type}: {task.error.message}" if task.error else ""
-        ended = Text("soon") if task.finished_at is None else timed(task.finished_at, clock, now, units=1)
-        table.add_row(Text(task.id), one_line(task.type), ended, str(task.attempt), one_line(error))
-    console().print(table)
+    columns: list[Column[Task]] = [
+        Column("id", lambda task: task.id),
+        Column("type", lambda task: one_line(task.type), wraps=True),
+        Column("failed", lambda task: timed(task.finished_at, clock, now, units=1) if task.finished_at else "soon"),
+        Column("attempts", lambda task: str(task.attempt), right=True),
+        Column(
+            "error", lambda task: one_line(f"{task.error.type}: {task.error.message}" if task.error else ""), wraps=True
+        ),
+    ]
+    show_table(tasks, columns, "no dead letters")
     if more:
-        console().print(f"{len(tasks)} shown, there are more: --limit N or --all", style="dim")
+        show_more(tasks)

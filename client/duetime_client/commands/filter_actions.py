@@ -11,7 +11,7 @@ import typer
 
 from duetime_client.commands.output_streams import console, show_json
 from duetime_client.commands.task_arguments import task_filter
-from duetime_client.commands.task_table import show_tasks
+from duetime_client.commands.task_views import show_tasks
 from duetime_client.plurals import counted
 
 if TYPE_CHECKING:

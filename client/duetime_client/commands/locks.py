@@ -1,10 +1,10 @@
 """`duetime locks`: list, show, release."""
 
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 from typing import Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from duetime_client.commands.clock import Clock
@@ -12,10 +12,12 @@ from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Call
 from duetime_client.commands.formatting import timed
 from duetime_client.commands.option_bundles import CommandGroup
-from duetime_client.commands.output_streams import console, printable, say, show_json
+from duetime_client.commands.output_streams import printable, say
+from duetime_client.commands.tables import Column, show_table
 from duetime_client.locks import Lock
 
 app = CommandGroup(help="See which tasks hold locks or wait for them; release a lock by force.", no_args_is_help=True)
+_HEADINGS = ("lock", "task", "state")
 Key = Annotated[str, typer.Argument(metavar="KEY", help="Key of the lock.")]
 
 
@@ -34,7 +36,7 @@ def show(call: Call, key: Key) -> None:
     """Show the tasks that hold a lock, and those that wait for it, in their order."""
     with call.client() as client:
         lock = client.locks.get(key)
-    show_one(lock, call.clock, as_json=call.as_json)
+    call.show(lock, lambda lock, clock: show_locks([lock], clock))
 
 
 @app.command()
@@ -45,29 +47,13 @@ def release(call: Call, key: Key) -> None:
         lock = client.locks.release(key)
     if not call.as_json:
         say(f"released the lock {lock.key}")
-    show_one(lock, call.clock, as_json=call.as_json)
-
-
-def show_one(lock: Lock, clock: Clock, *, as_json: bool) -> None:
-    """Print one lock as a table or as JSON."""
-    if as_json:
-        show_json(lock.document)
-    else:
-        show_locks([lock], clock)
+    call.show(lock, lambda lock, clock: show_locks([lock], clock))
 
 
 def show_locks(locks: Iterable[Lock], clock: Clock) -> None:
     """Print locks as a table, with a row for each holder and each waiting task."""
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in ("lock", "task", "state"):
-        table.add_column(heading, no_wrap=True)
-    for lock in locks:
-        for row in rows(lock, clock):
-            table.add_row(*row)
-    if table.row_count:
-        console().print(table)
-    else:
-        console().print("no locks", style="dim")
+    entries = [row for lock in locks for row in rows(lock, clock)]
+    show_table(entries, [Column(name, itemgetter(index)) for index, name in enumerate(_HEADINGS)], "no locks")
 
 
 def rows(lock: Lock, clock: Clock) -> Iterator[tuple[Text, Text, Text]]:

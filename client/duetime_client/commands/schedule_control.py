@@ -9,10 +9,10 @@ from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Call
 from duetime_client.commands.event_views import show_schedule_events
 from duetime_client.commands.schedule_options import ScheduleName
-from duetime_client.commands.schedule_views import show
+from duetime_client.commands.schedule_views import show_details
 from duetime_client.commands.task_arguments import moment, tags_of
 from duetime_client.commands.task_options import IdempotencyKey, IfMatch
-from duetime_client.commands.task_view import show as show_task
+from duetime_client.commands.task_views import show_task
 from duetime_client.filter_actions import FilterActionResult
 
 _OCCURRENCE_ACTIONS: Mapping[str, Literal["skip", "move", "run_now", "restore"]] = {
@@ -44,7 +44,7 @@ def pause(
             _run_by_tag(client.schedules.pause_by_tag(tags, reason=reason), "paused", as_json=call.as_json)
             return
         schedule = client.schedules.pause(name, reason, if_match=if_match)
-    show(schedule, call.clock, as_json=call.as_json)
+    call.show(schedule, show_details)
 
 
 @examples("duetime schedules resume nightly", "duetime schedules resume --of-tag team=dba")
@@ -58,7 +58,7 @@ def resume(
             _run_by_tag(client.schedules.resume_by_tag(tags, reason=reason), "resumed", as_json=call.as_json)
             return
         schedule = client.schedules.resume(name, reason=reason, if_match=if_match)
-    show(schedule, call.clock, as_json=call.as_json)
+    call.show(schedule, show_details)
 
 
 @examples(
@@ -81,7 +81,7 @@ def update_occurrence(
     at = moment(scheduled_at, clock, "TIME")
     with call.client() as client:
         schedule = client.schedules.update_occurrence(name, at, action, due_at=due_at, reason=reason, if_match=if_match)
-    show(schedule, clock, as_json=call.as_json)
+    call.show(schedule, show_details)
 
 
 @examples("duetime schedules run nightly")
@@ -96,7 +96,7 @@ def run(
     """Run a schedule's task once, now, and show the task."""
     with call.client() as client:
         task = client.schedules.run(name, reason=reason, idempotency_key=idempotency_key, if_match=if_match)
-    show_task(task, call.clock, as_json=call.as_json)
+    call.show(task, show_task)
 
 
 @examples("duetime schedules events nightly")

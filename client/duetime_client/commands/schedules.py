@@ -8,7 +8,6 @@ import typer
 from duetime_client.commands import backfills, schedule_control, schedule_files
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Call
-from duetime_client.commands.forecast_view import show_forecast
 from duetime_client.commands.list_reader import ListReader
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import say, show_json
@@ -22,7 +21,14 @@ from duetime_client.commands.schedule_options import (
     ScheduleState,
     TimingOptions,
 )
-from duetime_client.commands.schedule_views import show, show_occurrences, show_preview, show_runs, show_schedules
+from duetime_client.commands.schedule_views import (
+    show_details,
+    show_forecast,
+    show_occurrences,
+    show_preview,
+    show_runs,
+    show_schedules,
+)
 from duetime_client.commands.task_arguments import moment, task_fields
 from duetime_client.commands.task_options import (
     AllowUnknownType,
@@ -69,7 +75,7 @@ def show_schedule(call: Call, name: ScheduleName) -> None:
     """Show one schedule, its next occurrences, and recent events: manual runs, pauses, and skips with reasons."""
     with call.client() as client:
         schedule = client.schedules.get(name)
-    show(schedule, call.clock, as_json=call.as_json)
+    call.show(schedule, show_details)
 
 
 @app.command()
@@ -97,7 +103,7 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
         fields["task"]["allow_unknown_type"] = True
     with call.client() as client:
         schedule = client.schedules.create(schedule_name, idempotency_key=idempotency_key, estimate=estimate, **fields)
-    show(schedule, clock, as_json=call.as_json)
+    call.show(schedule, show_details)
 
 
 @app.command()
@@ -126,7 +132,7 @@ def update(  # noqa: PLR0913 - arguments, and bundles of options
         changes["task"] = {**template, **named}  # type: ignore[typeddict-item] # an update need not name the type
     with call.client() as client:
         schedule = client.schedules.update(schedule_name, if_match=if_match, **changes)
-    show(schedule, clock, as_json=call.as_json)
+    call.show(schedule, show_details)
 
 
 @app.command()
@@ -208,7 +214,7 @@ def preview(
     first = None if begin is None else moment(begin, clock, "--from")
     with call.client() as client:
         found = client.schedules.preview(start=first, count=count, name=name, **fields)
-    call.show_all(found, lambda found, _: show_preview(found))
+    call.show_all(found, show_preview)
 
 
 @app.command()

@@ -1,11 +1,11 @@
 """`duetime tasks`: actions on one task, from `pause` to `progress`."""
 
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from duetime_client.commands.attempt_views import show_attempts
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Call, SilentCall
 from duetime_client.commands.event_views import show_events
@@ -13,7 +13,7 @@ from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import say, show_json
 from duetime_client.commands.task_arguments import json_of
 from duetime_client.commands.task_options import Fence, HttpQuery, IfMatch, Reason, TaskId
-from duetime_client.commands.task_view import show
+from duetime_client.commands.task_views import show_attempts, show_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +30,7 @@ def action(name: str, help_text: str, act: "Callable[[Client], Callable[..., Tas
     def command(call: Call, task_id: TaskId, *, reason: Reason = "", if_match: IfMatch = None) -> None:
         with call.client() as client:
             task = act(client)(task_id, reason=reason, if_match=if_match)
-        show(task, call.clock, as_json=call.as_json, starts=starts)
+        call.show(task, partial(show_task, starts=starts))
 
     app.command(name, help=help_text)(examples(f"duetime tasks {name} ID")(command))
 
@@ -63,7 +63,7 @@ def approve(
     value = None if payload is None else json_of(payload)
     with call.client() as client:
         task = client.tasks.approve(task_id, value, reason=reason, if_match=if_match)
-    show(task, call.clock, as_json=call.as_json)
+    call.show(task, show_task)
 
 
 @app.command()
@@ -136,7 +136,7 @@ def notify(
             task = client.tasks.notify_success(task_id, fence, value)
         else:
             task = client.tasks.notify_failure(task_id, fence, error, message, retriable=not unretriable)
-    show(task, call.clock, as_json=call.as_json)
+    call.show(task, show_task)
 
 
 @app.command()
@@ -145,7 +145,7 @@ def heartbeat(call: Call, task_id: TaskId, *, fence: Fence) -> None:
     """Send a heartbeat of an attempt; the task shows whether a pause or a cancellation was requested."""
     with call.client() as client:
         task = client.tasks.report_heartbeat(task_id, fence)
-    show(task, call.clock, as_json=call.as_json)
+    call.show(task, show_task)
 
 
 @app.command()
@@ -161,4 +161,4 @@ def progress(
     """Report the progress of an attempt; this is a heartbeat, too."""
     with call.client() as client:
         task = client.tasks.report_progress(task_id, fence, percent, message)
-    show(task, call.clock, as_json=call.as_json)
+    call.show(task, show_task)

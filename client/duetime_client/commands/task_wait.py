@@ -14,7 +14,7 @@ from duetime_client.commands.connection import Call
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import console, show_json
 from duetime_client.commands.task_arguments import seconds
-from duetime_client.commands.task_table import show_tasks
+from duetime_client.commands.task_views import show_tasks
 from duetime_client.errors import NotFound, Problem
 from duetime_client.plurals import counted
 from duetime_client.polling import pause_after

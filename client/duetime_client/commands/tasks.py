@@ -35,8 +35,7 @@ from duetime_client.commands.task_options import (
     UniqueOptions,
     WithEstimate,
 )
-from duetime_client.commands.task_table import show_tasks
-from duetime_client.commands.task_view import show
+from duetime_client.commands.task_views import show_task, show_tasks
 from duetime_common.limits import MAX_PAGE
 
 if TYPE_CHECKING:
@@ -108,7 +107,7 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
         if wait:
             show_created(created)
             created = outcome(client, created, clock)
-    show(created, clock, as_json=call.as_json)
+    call.show(created, show_task)
     if wait and created.state != "succeeded":
         raise typer.Exit(1)
 
@@ -126,7 +125,7 @@ def get(call: Call, task_id: TaskId) -> None:
     """Show one task."""
     with call.client() as client:
         task = client.tasks.get(task_id)
-    show(task, call.clock, as_json=call.as_json)
+    call.show(task, show_task)
 
 
 @app.command("list")
@@ -210,7 +209,7 @@ def update(  # noqa: PLR0913 - arguments, and bundles of options
             )
             return
         changed = client.tasks.update(task_id, if_match=if_match, reason=reason, **changes)
-    show(changed, clock, as_json=call.as_json)
+    call.show(changed, show_task)
 
 
 @app.command()
@@ -247,7 +246,7 @@ def cancel(  # noqa: PLR0913 - arguments, and bundles of options
             )
             return
         task = client.tasks.cancel(task_id, force=force, reason=reason, if_match=if_match)
-    show(task, clock, as_json=call.as_json)
+    call.show(task, show_task)
 
 
 def outcome(client: Client, task: "Task", clock: Clock) -> "Task":

@@ -1,6 +1,6 @@
 """`duetime topologies`: run, validate, show and control graphs of tasks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -12,19 +12,20 @@ from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.completions import states
 from duetime_client.commands.connection import Call, SilentCall
+from duetime_client.commands.formatting import STATE_STYLES, timed
 from duetime_client.commands.list_reader import ListReader
 from duetime_client.commands.messages import show_created, show_invalid_file
 from duetime_client.commands.option_bundles import CommandGroup
-from duetime_client.commands.output_streams import console, say, show_json
+from duetime_client.commands.output_streams import console, printable, say, show_json
+from duetime_client.commands.tables import Column, show_more, show_table
 from duetime_client.commands.task_arguments import tags_of
 from duetime_client.commands.task_options import IdempotencyKey, IfMatch, Reason
-from duetime_client.commands.topology_table import show_topologies
 from duetime_client.commands.topology_views import Picture
 from duetime_client.commands.topology_watch import waited_for, watched
 from duetime_client.errors import InvalidField, InvalidRequest
 from duetime_client.plurals import counted
 from duetime_client.task import Task
-from duetime_client.topologies import Topology, TopologyFilter
+from duetime_client.topologies import Topology, TopologyFilter, TopologySummary
 from duetime_client.topology_files import TopologyInvalid, read_topology
 
 _MOST_ON_A_PAGE = 100
@@ -70,7 +71,8 @@ def run(
             topology = watched(client, task.id, clock)
         else:
             topology = waited_for(client, task.id) if wait or watch else client.topologies.get(task.id)
-    _show(topology, clock, as_json=call.as_json, drawn=watch)
+    if call.as_json or not watch:
+        call.show(topology, _show)
     if (wait or watch) and topology.state != "succeeded":
         raise typer.Exit(1)
 
@@ -99,7 +101,8 @@ def show(
             topology = waited_for(client, topology_id) if call.as_json else watched(client, topology_id, clock)
         else:
             topology = client.topologies.get(topology_id)
-    _show(topology, clock, as_json=call.as_json, drawn=watch)
+    if call.as_json or not watch:
+        call.show(topology, _show)
 
 
 @app.command("list")
@@ -153,7 +156,7 @@ def retry(
     with call.client() as client:
         client.topologies.retry(topology_id, nodes=node or (), reason=reason, if_match=if_match)
         topology = client.topologies.get(topology_id)
-    _show(topology, call.clock, as_json=call.as_json)
+    call.show(topology, _show)
 
 
 def _action(name: str, help_text: str, act: Callable[[Client], Callable[..., object]]) -> None:
@@ -165,7 +168,7 @@ def _action(name: str, help_text: str, act: Callable[[Client], Callable[..., obj
         with call.client() as client:
             act(client)(topology_id, reason=reason, if_match=if_match)
             topology = client.topologies.get(topology_id)
-        _show(topology, call.clock, as_json=call.as_json)
+        call.show(topology, _show)
 
 
 _action(
@@ -217,8 +220,19 @@ def _created(client: Client, body: dict[str, Any], file: Path, idempotency_key: 
         raise typer.Exit(1) from error
 
 
-def _show(topology: Topology, clock: Clock, *, as_json: bool, drawn: bool = False) -> None:
-    if as_json:
-        show_json(topology.document)
-    elif not drawn:
-        console().print(Picture(topology, clock.now()))
+def _show(topology: Topology, clock: Clock) -> None:
+    console().print(Picture(topology, clock.now()))
+
+
+def show_topologies(topologies: Sequence[TopologySummary], clock: Clock, *, more: bool) -> None:
+    """Print topologies as a table."""
+    now = clock.now()
+    columns: list[Column[TopologySummary]] = [
+        Column("id", lambda each: each.id),
+        Column("state", lambda each: printable(each.state, STATE_STYLES.get(each.state, ""))),
+        Column("created", lambda each: timed(each.created_at, clock, now, units=1)),
+        Column("name", lambda each: each.name or "", wraps=True),
+    ]
+    show_table(topologies, columns, "no topologies")
+    if more:
+        show_more(topologies, "--limit N")

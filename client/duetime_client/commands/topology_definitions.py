@@ -1,12 +1,12 @@
 """`duetime topologies definitions`: list, show, put, versions, diff, run, delete."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
+from rich.text import Text
 
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
@@ -14,12 +14,13 @@ from duetime_client.commands.connection import Call
 from duetime_client.commands.formatting import timed
 from duetime_client.commands.messages import show_created, show_invalid_file
 from duetime_client.commands.option_bundles import CommandGroup
-from duetime_client.commands.output_streams import console, printable, say, show_json
+from duetime_client.commands.output_streams import console, printable, say
+from duetime_client.commands.tables import Column, show_table
 from duetime_client.commands.target_arguments import reject_constant, values_of
 from duetime_client.commands.task_options import IdempotencyKey, IfMatch
 from duetime_client.errors import InvalidRequest
 from duetime_client.plurals import counted
-from duetime_client.topology_definitions import DefinitionVersion, TopologyDefinition
+from duetime_client.topology_definitions import DefinitionDiff, DefinitionSummary, DefinitionVersion, TopologyDefinition
 
 app = CommandGroup(help="Keep graphs of tasks by name, with versions and parameters.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the definition.")]
@@ -32,14 +33,7 @@ def list_definitions(call: Call) -> None:
     """List definitions by name; with --json, as one array."""
     with call.client() as client:
         found = list(client.topology_definitions.list())
-    if call.as_json:
-        show_json([each.document for each in found])
-        return
-    rows = [
-        (printable(each.name), str(each.version), _created(each, call.context), printable(each.description))
-        for each in found
-    ]
-    _show_table(("name", "version", "changed", "description"), rows, "no definitions")
+    call.show_all(found, _show_definitions)
 
 
 @app.command()
@@ -48,7 +42,7 @@ def show(call: Call, name: Name, *, version: Version = None) -> None:
     """Show a version of a definition: its parameters, and its nodes by level of dependency."""
     with call.client() as client:
         definition = client.topology_definitions.get(name, version=version)
-    _show_one(definition, call.context, as_json=call.as_json)
+    call.show(definition, _show_one)
 
 
 @app.command()
@@ -70,7 +64,7 @@ def put(
                 raise
             show_invalid_file(file, error.errors)
             raise typer.Exit(1) from error
-    _show_one(definition, call.context, as_json=call.as_json)
+    call.show(definition, _show_one)
 
 
 @app.command()
@@ -79,11 +73,7 @@ def versions(call: Call, name: Name) -> None:
     """List the versions of a definition, latest first; with --json, as one array."""
     with call.client() as client:
         found = client.topology_definitions.list_versions(name)
-    if call.as_json:
-        show_json([each.document for each in found])
-        return
-    rows = [(str(each.version), _created(each, call.context), printable(each.created_by or "")) for each in found]
-    _show_table(("version", "created", "by"), rows, "no versions")
+    call.show_all(found, _show_versions)
 
 
 @app.command()
@@ -99,16 +89,7 @@ def diff(
     """Show what differs between two versions, field by field."""
     with call.client() as client:
         found = client.topology_definitions.get_diff(name, before, after)
-    if call.as_json:
-        show_json(found.document)
-        return
-    for change in found.changes:
-        for sign, side, style in (("-", "from", "red"), ("+", "to", "green")):
-            if side in change:
-                text = f"{sign} {change['path']}: {json.dumps(change[side], ensure_ascii=False)}"
-                console().print(printable(text, style))
-    if not found.changes:
-        say("no difference")
+    call.show(found, _show_diff)
 
 
 @app.command()
@@ -152,17 +133,43 @@ def _body_of(file: Path) -> dict[str, Any]:
     return body
 
 
-def _created(version: DefinitionVersion, context: typer.Context) -> str:
-    clock = context.ensure_object(Clock)
-    return str(timed(version.created_at, clock, clock.now(), units=1))
+def _created(clock: Clock) -> Callable[[DefinitionVersion], Text]:
+    now = clock.now()
+    return lambda version: timed(version.created_at, clock, now, units=1)
 
 
-def _show_one(definition: TopologyDefinition, context: typer.Context, *, as_json: bool) -> None:
-    if as_json:
-        show_json(definition.document)
-        return
+def _show_definitions(found: Sequence[DefinitionSummary], clock: Clock) -> None:
+    columns: list[Column[DefinitionSummary]] = [
+        Column("name", lambda each: each.name),
+        Column("version", lambda each: str(each.version)),
+        Column("changed", _created(clock)),
+        Column("description", lambda each: each.description, wraps=True),
+    ]
+    show_table(found, columns, "no definitions")
+
+
+def _show_versions(found: Sequence[DefinitionVersion], clock: Clock) -> None:
+    columns: list[Column[DefinitionVersion]] = [
+        Column("version", lambda each: str(each.version)),
+        Column("created", _created(clock)),
+        Column("by", lambda each: each.created_by or ""),
+    ]
+    show_table(found, columns, "no versions")
+
+
+def _show_diff(found: DefinitionDiff, _: Clock) -> None:
+    for change in found.changes:
+        for sign, side, style in (("-", "from", "red"), ("+", "to", "green")):
+            if side in change:
+                text = f"{sign} {change['path']}: {json.dumps(change[side], ensure_ascii=False)}"
+                console().print(printable(text, style))
+    if not found.changes:
+        say("no difference")
+
+
+def _show_one(definition: TopologyDefinition, clock: Clock) -> None:
     size = counted(len(definition.nodes), "node")
-    heading = f"{definition.name}  version {definition.version}  {size}  {_created(definition, context)}"
+    heading = f"{definition.name}  version {definition.version}  {size}  {_created(clock)(definition)}"
     console().print(printable(heading, "bold"))
     if definition.description:
         console().print(printable(definition.description))
@@ -174,15 +181,3 @@ def _show_one(definition: TopologyDefinition, context: typer.Context, *, as_json
     for key, node in definition.nodes.items():
         parents = node.get("depends_on") or [] if isinstance(node, Mapping) else []
         console().print(printable(f"node {key}" + (f" after {', '.join(parents)}" if parents else "")))
-
-
-def _show_table(headings: Sequence[str], rows: Sequence[tuple[Any, ...]], nothing: str) -> None:
-    if not rows:
-        console().print(nothing, style="dim")
-        return
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in headings:
-        table.add_column(heading, no_wrap=heading != "description")
-    for row in rows:
-        table.add_row(*row)
-    console().print(table)
