@@ -14,12 +14,7 @@ if TYPE_CHECKING:
 
     from duetime_client.commands.clock import Clock
     from duetime_client.commands.schedule_options import RuleOptions, TimingOptions
-    from duetime_client.schedule_models import (
-        PermanentTiming,
-        ScheduleFields,
-        SingleTiming,
-        TimingFields,
-    )
+    from duetime_client.schedule_models import PermanentTiming, ScheduleFields, SingleTiming, TimingFields
 
 NONE = "none"
 """The value that removes a bound."""

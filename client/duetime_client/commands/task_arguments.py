@@ -66,11 +66,7 @@ def lock_fields(options: TaskOptions) -> TaskFields:
 
 def rate_fields(options: TaskOptions) -> TaskFields:
     """The rate set by options."""
-    told = {
-        "--rate-limit": options.rate_limit,
-        "--rate-per": options.rate_per,
-        "--rate-burst": options.rate_burst,
-    }
+    told = {"--rate-limit": options.rate_limit, "--rate-per": options.rate_per, "--rate-burst": options.rate_burst}
     if options.rate_key is None:
         if given := [name for name, value in told.items() if value is not None]:
             raise typer.BadParameter("needs --rate-key", param_hint=", ".join(given))

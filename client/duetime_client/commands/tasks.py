@@ -96,11 +96,7 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
     with call.client() as client:
         life = idempotency_key_seconds
         created = client.tasks.create(
-            task_type,
-            idempotency_key=idempotency_key,
-            idempotency_key_seconds=life,
-            estimate=estimate,
-            **fields,
+            task_type, idempotency_key=idempotency_key, idempotency_key_seconds=life, estimate=estimate, **fields
         )
         if created.on_conflict is not None:
             show_conflict(created, created.on_conflict)

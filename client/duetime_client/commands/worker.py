@@ -42,8 +42,7 @@ def root() -> None:
 def run(
     call: SilentCall,
     where: Annotated[
-        str,
-        typer.Argument(metavar="MODULE:WORKER", help="The module to import and the name of its `Worker`."),
+        str, typer.Argument(metavar="MODULE:WORKER", help="The module to import and the name of its `Worker`.")
     ],
     *,
     concurrency: Annotated[
