@@ -14,8 +14,8 @@ from duetime_client.commands.list_reader import ListReader
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import console, printable, show_json
 from duetime_client.commands.tables import Column, table_of
-from duetime_client.commands.task_arguments import task_filter
-from duetime_client.commands.task_options import FilterOptions
+from duetime_client.commands.task_arguments import list_filter
+from duetime_client.commands.task_options import DueAfter, DueBefore, ListFilterOptions, OnlyType
 from duetime_client.task_cost_sums import CostKey, CostSum, sums
 from duetime_common.cost_estimate import STREAM_SECONDS, CostEstimate, Workload, WorkloadError, estimate
 from duetime_common.limits import MAX_PAGE
@@ -86,18 +86,18 @@ def sum_costs(
     call: Call,
     *,
     by: Annotated[str, typer.Option(metavar="WHAT", help="type, schedule, state or tag:KEY.")] = "type",
-    task_type: Annotated[str | None, typer.Option("--type", metavar="TYPE", help="Only tasks of this type.")] = None,
-    due_after: Annotated[str | None, typer.Option(metavar="TIME", help="Only tasks due at or after this.")] = None,
-    due_before: Annotated[str | None, typer.Option(metavar="TIME", help="Only tasks due before this.")] = None,
+    task_type: OnlyType = None,
+    due_after: DueAfter = None,
+    due_before: DueBefore = None,
 ) -> None:
     """Add up what tasks have cost so far: their writes and their time in workers, as the API estimates them."""
     try:
         key = CostKey.of(by)
     except WorkloadError as error:
         raise typer.BadParameter(str(error), param_hint="--by") from error
-    options = FilterOptions(task_type=task_type, due_after=due_after, due_before=due_before)
+    options = ListFilterOptions(task_type=task_type, due_after=due_after, due_before=due_before)
     clock = call.clock
-    filters = task_filter(options, clock, None)
+    filters = list_filter(options, clock)
     with call.client() as client:
         reading = ListReader(client, clock, as_json=call.as_json)
         found = sums(reading.entries(client.tasks.list(page_size=MAX_PAGE, **filters)), key)

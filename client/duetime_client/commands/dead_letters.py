@@ -10,11 +10,10 @@ from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Call
 from duetime_client.commands.filter_actions import Selection, filter_action
 from duetime_client.commands.formatting import timed
-from duetime_client.commands.list_reader import ListReader
+from duetime_client.commands.list_reader import show_list
 from duetime_client.commands.option_bundles import CommandGroup
-from duetime_client.commands.output_streams import show_json
 from duetime_client.commands.tables import Column, one_line, show_more, show_table
-from duetime_client.commands.task_options import AnyTaskId, BulkActionOptions, FilterOptions, Reason
+from duetime_client.commands.task_options import AnyTaskId, BulkActionOptions, FilterOptions, LimitOptions, Reason
 from duetime_client.commands.task_views import show_task
 from duetime_client.task import Task
 
@@ -25,32 +24,16 @@ app = CommandGroup(help="List tasks that failed after all retries, and run them 
 OfError = Annotated[
     str | None, typer.Option("--error-type", metavar="TYPE", help="Tasks that failed with an error of this type.")
 ]
-_DEFAULT_LIMIT = 50
 
 
 @app.command("list")
 @examples("duetime dead-letters list --type report")
-def list_dead_letters(
-    call: Call,
-    *,
-    filters: FilterOptions,
-    error: OfError = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many tasks at most.")] = _DEFAULT_LIMIT,
-    everything: Annotated[bool, typer.Option("--all", help="Every task, without a limit.")] = False,
-) -> None:
+def list_dead_letters(call: Call, *, filters: FilterOptions, error: OfError = None, limits: LimitOptions) -> None:
     """List the tasks that failed and are not retried automatically; with --json, as one array."""
-    clock = call.clock
     selection = Selection(filters, BulkActionOptions(every=True), error=error)
-    task_filter = cast("DeadLetterFilter", selection.filter(clock))
+    task_filter = cast("DeadLetterFilter", selection.filter(call.clock))
     with call.client() as client:
-        # One more than shown, to detect whether there are more.
-        reading = ListReader(client, clock, as_json=call.as_json)
-        tasks = reading.first(client.dead_letters.list(**task_filter), None if everything else limit + 1)
-    shown = tasks if everything else tasks[:limit]
-    if call.as_json:
-        show_json([task.document for task in shown])
-    else:
-        reading.show(shown, lambda: show_dead_letters(shown, clock, more=len(tasks) > len(shown)))
+        show_list(call, client, client.dead_letters.list(**task_filter), limits, show_dead_letters)
 
 
 @app.command()
@@ -71,14 +54,11 @@ def retry(
     with call.client() as client:
         if task_id is None:
             filter_action(
-                lambda task_filter: client.dead_letters.list(**cast("DeadLetterFilter", task_filter)),
-                clock,
+                call,
                 selection,
                 "retried",
-                lambda task_filter, options: client.tasks.retry_by_filter(
-                    cast("DeadLetterFilter", task_filter), **options
-                ),
-                as_json=call.as_json,
+                lambda wanted: client.dead_letters.list(**cast("DeadLetterFilter", wanted)),
+                lambda wanted, options: client.tasks.retry_by_filter(cast("DeadLetterFilter", wanted), **options),
             )
             return
         task = client.tasks.retry(task_id, reason=reason)

@@ -1,6 +1,5 @@
 """`duetime schedules`: list, show, create, update, delete, occurrences, runs, preview."""
 
-from itertools import islice
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -8,7 +7,7 @@ import typer
 from duetime_client.commands import backfills, schedule_control, schedule_files
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Call
-from duetime_client.commands.list_reader import ListReader
+from duetime_client.commands.list_reader import ListReader, show_list
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import say, show_json
 from duetime_client.commands.schedule_arguments import rule_fields, timing_fields
@@ -34,6 +33,7 @@ from duetime_client.commands.task_options import (
     AllowUnknownType,
     IdempotencyKey,
     IfMatch,
+    LimitOptions,
     TaskOptions,
     TaskType,
     WithEstimate,
@@ -53,20 +53,13 @@ def list_schedules(
     call: Call,
     *,
     state: Annotated[ScheduleState | None, typer.Option("--state", help="Only schedules in this state.")] = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many at most.")] = 50,
-    everything: Annotated[bool, typer.Option("--all", help="Every schedule, without a limit.")] = False,
+    limits: LimitOptions,
 ) -> None:
     """List schedules by name, with their next run in local time; with --json, as one array."""
     chosen: literals.ScheduleState | None = None if state is None else state.value
     with call.client() as client:
-        # One more than shown, to detect whether there are more.
-        wanted = None if everything else limit + 1
-        found = list(islice(client.schedules.list(state=chosen, page_size=min(wanted or MAX_PAGE, MAX_PAGE)), wanted))
-    shown = found if everything else found[:limit]
-    if call.as_json:
-        show_json([schedule.document for schedule in shown])
-    else:
-        show_schedules(shown, call.clock, more=len(found) > len(shown))
+        listed = client.schedules.list(state=chosen, page_size=limits.page_size)
+        show_list(call, client, listed, limits, show_schedules, "schedules")
 
 
 @app.command("show")

@@ -57,9 +57,9 @@ def show_table(entries: Iterable[T], columns: Sequence[Column[T]], nothing: str)
     console().print(table) if table.row_count else console().print(nothing, style="dim")
 
 
-def show_more(shown: Sequence[object], options: str = "--limit N or --all") -> None:
+def show_more(shown: Sequence[object]) -> None:
     """Print that a list has more entries than the table, and the options that show them."""
-    console().print(f"{len(shown)} shown, there are more: {options}", style="dim")
+    console().print(f"{len(shown)} shown, there are more: --limit N or --all", style="dim")
 
 
 def show_lines(lines: Iterable[tuple[str, str | Text | None]]) -> None:

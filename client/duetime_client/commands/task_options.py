@@ -10,6 +10,7 @@ import typer
 
 from duetime_client.commands.completions import states
 from duetime_client.task_request_fields import Priority
+from duetime_common.limits import MAX_PAGE
 
 
 class HttpPhase(StrEnum):
@@ -335,3 +336,43 @@ class BulkActionOptions:
     ] = None
     dry_run: Annotated[bool, _many("--dry-run", help="Show which tasks match, and change nothing.")] = False
     yes: Annotated[bool, _many("--yes", "-y", help="Do not ask for confirmation.")] = False
+
+
+OnlyState = Annotated[str | None, typer.Option(metavar="STATE", autocompletion=states, help="Only in this state.")]
+OnlyType = Annotated[str | None, typer.Option("--type", metavar="TYPE", help="Only of this type.")]
+OnlyName = Annotated[str | None, typer.Option(metavar="NAME", help="Only of this name.")]
+OnlyTag = Annotated[list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="Only with this tag.")]
+DueAfter = Annotated[str | None, typer.Option(metavar="TIME", help="Only due at or after this.")]
+DueBefore = Annotated[str | None, typer.Option(metavar="TIME", help="Only due before this.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListFilterOptions:
+    """Which tasks to list, and in which order."""
+
+    state: OnlyState = None
+    task_type: OnlyType = None
+    name: OnlyName = None
+    tag: OnlyTag = None
+    due_after: DueAfter = None
+    due_before: DueBefore = None
+    parent: Annotated[str | None, typer.Option(metavar="ID", help="Only nodes of this topology.")] = None
+    order: Annotated[Order | None, typer.Option(help="Order by due time.")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitOptions:
+    """How many entries of a list to show."""
+
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many at most.")] = 50
+    everything: Annotated[bool, typer.Option("--all", help="All of them, without a limit.")] = False
+
+    @property
+    def wanted(self) -> int | None:
+        """The number to read, `None` for all: one more than shown, to detect whether there are more."""
+        return None if self.everything else self.limit + 1
+
+    @property
+    def page_size(self) -> int:
+        """The number of entries to request at a time."""
+        return min(self.wanted or MAX_PAGE, MAX_PAGE)

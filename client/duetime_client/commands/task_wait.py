@@ -9,11 +9,11 @@ import typer
 from duetime_client.commands import watch as changes
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.completions import states
 from duetime_client.commands.connection import Call
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import console, show_json
 from duetime_client.commands.task_arguments import seconds
+from duetime_client.commands.task_options import OnlyState, OnlyTag, OnlyType
 from duetime_client.commands.task_views import show_tasks
 from duetime_client.errors import NotFound, Problem
 from duetime_client.plurals import counted
@@ -107,11 +107,9 @@ def watch(
     call: Call,
     task_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="Id of a task, until it has ended.")] = None,
     *,
-    state: Annotated[
-        str | None, typer.Option(metavar="STATE", autocompletion=states, help="Only tasks in this state.")
-    ] = None,
-    task_type: Annotated[str | None, typer.Option("--type", metavar="TYPE", help="Only tasks of this type.")] = None,
-    tag: Annotated[list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="Only with this tag.")] = None,
+    state: OnlyState = None,
+    task_type: OnlyType = None,
+    tag: OnlyTag = None,
 ) -> None:
     """Print changes of tasks as they happen: of one, or of all of yours that match a filter."""
     changes.watch(call, task_id, mine=task_id is None, state=state, task_type=task_type, tag=tag)

@@ -8,14 +8,13 @@ from duetime_client.client import Client
 from duetime_client.commands import task_control, task_wait
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.completions import states
 from duetime_client.commands.connection import Call
 from duetime_client.commands.filter_actions import Selection, filter_action, open_tasks
-from duetime_client.commands.list_reader import ListReader
+from duetime_client.commands.list_reader import show_list
 from duetime_client.commands.messages import show_conflict, show_created, waiting_line
 from duetime_client.commands.option_bundles import CommandGroup
-from duetime_client.commands.output_streams import console, show_json
-from duetime_client.commands.task_arguments import due_fields, task_fields, task_filter, unique_fields
+from duetime_client.commands.output_streams import console
+from duetime_client.commands.task_arguments import due_fields, list_filter, task_fields, unique_fields
 from duetime_client.commands.task_files import create_from_file, read_lines
 from duetime_client.commands.task_options import (
     REQUEST,
@@ -27,8 +26,9 @@ from duetime_client.commands.task_options import (
     FilterOptions,
     IdempotencyKey,
     IfMatch,
+    LimitOptions,
+    ListFilterOptions,
     OfState,
-    Order,
     Reason,
     TaskId,
     TaskOptions,
@@ -36,7 +36,6 @@ from duetime_client.commands.task_options import (
     WithEstimate,
 )
 from duetime_client.commands.task_views import show_task, show_tasks
-from duetime_common.limits import MAX_PAGE
 
 if TYPE_CHECKING:
     from duetime_client.task import Task
@@ -130,40 +129,11 @@ def get(call: Call, task_id: TaskId) -> None:
     "duetime tasks list --tag team=dba --all -o jsonl",
     "duetime tasks list --query '[].[id, state, due_at]' -o text",
 )
-def list_(  # noqa: PLR0913 - a command's options are its parameters
-    call: Call,
-    *,
-    state: Annotated[
-        str | None, typer.Option(metavar="STATE", autocompletion=states, help="Only tasks in this state.")
-    ] = None,
-    task_type: Annotated[str | None, typer.Option("--type", metavar="TYPE", help="Only tasks of this type.")] = None,
-    name: Annotated[str | None, typer.Option(metavar="NAME", help="Only tasks of this name.")] = None,
-    tag: Annotated[list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="Only with this tag.")] = None,
-    due_after: Annotated[str | None, typer.Option(metavar="TIME", help="Only tasks due at or after this.")] = None,
-    due_before: Annotated[str | None, typer.Option(metavar="TIME", help="Only tasks due before this.")] = None,
-    parent: Annotated[str | None, typer.Option(metavar="ID", help="Only nodes of this topology.")] = None,
-    order: Annotated[Order | None, typer.Option(help="Order by due time.")] = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many tasks at most.")] = 50,
-    everything: Annotated[bool, typer.Option("--all", help="Every task, without a limit.")] = False,
-) -> None:
+def list_(call: Call, *, filters: ListFilterOptions, limits: LimitOptions) -> None:
     """List tasks; with --json, as one array."""
-    clock = call.clock
-    options = FilterOptions(task_type=task_type, of_name=name, of_tag=tag, due_after=due_after, due_before=due_before)
-    filters = task_filter(options, clock, state)
-    if parent is not None:
-        filters["parent"] = parent
-    if order:
-        filters["order"] = order.value
+    wanted = list_filter(filters, call.clock)
     with call.client() as client:
-        # One more than shown, to detect whether there are more.
-        wanted = None if everything else limit + 1
-        reading = ListReader(client, clock, as_json=call.as_json)
-        tasks = reading.first(client.tasks.list(page_size=min(wanted or MAX_PAGE, MAX_PAGE), **filters), wanted)
-    shown = tasks if everything else tasks[:limit]
-    if call.as_json:
-        show_json([task.document for task in shown])
-    else:
-        reading.show(shown, lambda: show_tasks(shown, clock, more=len(tasks) > len(shown)))
+        show_list(call, client, client.tasks.list(page_size=limits.page_size, **wanted), limits, show_tasks)
 
 
 @app.command()
@@ -196,12 +166,11 @@ def update(  # noqa: PLR0913 - arguments, and bundles of options
     with call.client() as client:
         if task_id is None:
             filter_action(
-                open_tasks(client),
-                clock,
+                call,
                 selection,
                 "updated",
+                open_tasks(client),
                 lambda task_filter, options: client.tasks.update_by_filter(task_filter, changes, **options),
-                as_json=call.as_json,
             )
             return
         changed = client.tasks.update(task_id, if_match=if_match, reason=reason, **changes)
@@ -233,12 +202,11 @@ def cancel(  # noqa: PLR0913 - arguments, and bundles of options
     with call.client() as client:
         if task_id is None:
             filter_action(
-                open_tasks(client),
-                clock,
+                call,
                 selection,
                 "cancelled",
+                open_tasks(client),
                 lambda task_filter, options: client.tasks.cancel_by_filter(task_filter, force=force, **options),
-                as_json=call.as_json,
             )
             return
         task = client.tasks.cancel(task_id, force=force, reason=reason, if_match=if_match)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -10,16 +10,23 @@ from duetime_client.client import Client
 from duetime_client.commands import topology_definitions
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.completions import states
 from duetime_client.commands.connection import Call, SilentCall
 from duetime_client.commands.formatting import STATE_STYLES, timed
-from duetime_client.commands.list_reader import ListReader
+from duetime_client.commands.list_reader import show_list
 from duetime_client.commands.messages import show_created, show_invalid_file
 from duetime_client.commands.option_bundles import CommandGroup
-from duetime_client.commands.output_streams import console, printable, say, show_json
+from duetime_client.commands.output_streams import console, printable, say
 from duetime_client.commands.tables import Column, show_more, show_table
 from duetime_client.commands.task_arguments import tags_of
-from duetime_client.commands.task_options import IdempotencyKey, IfMatch, Reason
+from duetime_client.commands.task_options import (
+    IdempotencyKey,
+    IfMatch,
+    LimitOptions,
+    OnlyName,
+    OnlyState,
+    OnlyTag,
+    Reason,
+)
 from duetime_client.commands.topology_views import Picture
 from duetime_client.commands.topology_watch import waited_for, watched
 from duetime_client.errors import InvalidField, InvalidRequest
@@ -27,10 +34,6 @@ from duetime_client.plurals import counted
 from duetime_client.task import Task
 from duetime_client.topologies import Topology, TopologyFilter, TopologySummary
 from duetime_client.topology_files import TopologyInvalid, read_topology
-
-_MOST_ON_A_PAGE = 100
-if TYPE_CHECKING:
-    from duetime_client.literals import TaskState
 
 app = CommandGroup(help="Run graphs of tasks, and follow their progress.", no_args_is_help=True)
 app.add_typer(topology_definitions.app, name="definitions")
@@ -110,31 +113,18 @@ def show(
 def list_(
     call: Call,
     *,
-    state: Annotated[
-        str | None, typer.Option(metavar="STATE", autocompletion=states, help="Only topologies in this state.")
-    ] = None,
-    name: Annotated[str | None, typer.Option(metavar="NAME", help="Only topologies of this name.")] = None,
+    state: OnlyState = None,
+    name: OnlyName = None,
     definition: Annotated[str | None, typer.Option(metavar="NAME", help="Only runs of this definition.")] = None,
-    tag: Annotated[list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="Only with this tag.")] = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many topologies at most.")] = 50,
+    tag: OnlyTag = None,
+    limits: LimitOptions,
 ) -> None:
     """List topologies, the latest due first; with --json, as one array."""
-    filters: TopologyFilter = {"tags": tags_of(tag or [])}
-    if state is not None:
-        filters["state"] = cast("TaskState", state)
-    if name is not None:
-        filters["name"] = name
-    if definition is not None:
-        filters["definition"] = definition
-    clock = call.clock
+    given = {"tags": tags_of(tag or []), "state": state, "name": name, "definition": definition}
+    filters = cast("TopologyFilter", {field: value for field, value in given.items() if value is not None})
     with call.client() as client:
-        # One more than shown, to detect whether there are more.
-        reading = ListReader(client, clock, as_json=call.as_json)
-        found = reading.first(client.topologies.list(page_size=min(limit + 1, _MOST_ON_A_PAGE), **filters), limit + 1)
-    if call.as_json:
-        show_json([topology.document for topology in found[:limit]])
-    else:
-        reading.show(found, lambda: show_topologies(found[:limit], clock, more=len(found) > limit))
+        listed = client.topologies.list(page_size=limits.page_size, **filters)
+        show_list(call, client, listed, limits, show_topologies, "topologies")
 
 
 @app.command()
@@ -235,4 +225,4 @@ def show_topologies(topologies: Sequence[TopologySummary], clock: Clock, *, more
     ]
     show_table(topologies, columns, "no topologies")
     if more:
-        show_more(topologies, "--limit N")
+        show_more(topologies)
