@@ -48,7 +48,6 @@ def retry(
     reason: Reason = "",
 ) -> None:
     """Run a failed task again, from its first attempt, or all failed tasks that match a filter."""
-    clock = call.clock
     selection = Selection(filters, bulk, error=error, reason=reason)
     selection.is_given(task_id)
     with call.client() as client:

@@ -195,7 +195,6 @@ def cancel(  # noqa: PLR0913 - arguments, and bundles of options
     reason: Reason = "",
 ) -> None:
     """Cancel a task that has not started, or all such tasks that match a filter."""
-    clock = call.clock
     selection = Selection(filters, bulk, state, reason=reason)
     if selection.is_given(task_id) and if_match is not None:
         raise typer.BadParameter("goes with an ID", param_hint="--if-match")
