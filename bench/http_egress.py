@@ -81,7 +81,11 @@ def _create_functions(engine: Emulator) -> None:
     """Create the egress function as deployed, but with this environment's packages, and one that does nothing."""
     own = {
         str(path.relative_to(folder)): path.read_text()
-        for folder, part in ((_ROOT / "functions", "egress"), (_ROOT / "layers/duetime/python", "duetime"))
+        for folder, part in (
+            (_ROOT / "functions", "egress"),
+            (_ROOT / "layers/duetime/python", "duetime"),
+            (_ROOT / "common", "duetime_common"),
+        )
         for path in (folder / part).rglob("*.py")
     }
     environ = {Variable.HTTP_ALLOW: _HOST, "PYTHONPATH": sysconfig.get_path("purelib")}

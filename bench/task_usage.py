@@ -14,7 +14,7 @@ from duetime.domain.tasks.creation import Order
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.handlers import REGISTRY, Registered
-from duetime_client.prices import DEFAULT_REGION, MILLION, PRICES
+from duetime_common.prices import DEFAULT_REGION, MILLION, PRICES
 from duetime_local import emulator
 from tests.adapters.clouds import Cloud
 from tests.functions.meter import Meter

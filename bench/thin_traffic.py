@@ -16,9 +16,8 @@ from duetime.domain.dispatch.enqueue_plan import Precision
 from duetime.domain.times import MINUTE, SECOND, Millis, to_iso
 from duetime.environment_variables import Variable
 from duetime_cdk.environments import SIZES, FunctionName
-from duetime_client.cost_estimate import FULL_BATCHES, SWITCH_READS, estimate, idle_month
-from duetime_client.prices import DEFAULT_REGION, MILLION, PRICES
-from duetime_client.workload import MONTH_SECONDS
+from duetime_common.cost_estimate import FULL_BATCHES, MONTH_SECONDS, SWITCH_READS, estimate, idle_month
+from duetime_common.prices import DEFAULT_REGION, MILLION, PRICES
 from tests.scenarios.tasks import Tasks
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime_client.prices import DEFAULT_REGION, MILLION, PRICES
-from duetime_client.workload import TICKS
+from duetime_common.cost_estimate import TICKS
+from duetime_common.prices import DEFAULT_REGION, MILLION, PRICES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from duetime_client.prices import Prices
+    from duetime_common.prices import Prices
 
 TABLE_WRITES, TABLE_READS = 4, 0.5
 API_GIGABYTE_SECONDS = 0.005

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docs.sections import api, client_modules, cron, events, limits, metrics, prices, settings, states
+from docs.sections import api, cron, events, limits, metrics, prices, settings, states
 from docs.site import llms
 from duetime.contract.live_updates import asyncapi
 
@@ -74,10 +74,6 @@ FILES: Mapping[Path, Callable[[], str]] = {
     REFERENCE / "events.json": events.schemas,
     REFERENCE / "asyncapi.json": lambda: f"{json.dumps(asyncapi.document(), indent=1, ensure_ascii=False)}\n",
     llms.FILE: llms.text,
-    **{
-        client_modules.CLIENT / f"{name}.py": partial(client_modules.copy_of, module)
-        for module, name in client_modules.COPIED.items()
-    },
 }
 """The generators of whole files."""
 

@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 import duetime
+import duetime_common
 from duetime_testing import fakes
 from tests.scenarios.graphs import Graphs
 from tests.scenarios.scenario import MINUTE, PLAIN, SECOND
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from tests.scenarios.scenario import Scenario
 
 _CORE = Path(next(iter(duetime.__path__)))
+_COMMON = Path(next(iter(duetime_common.__path__)))
 _FUNCTIONS = Path(__file__).resolve().parents[1] / "functions"
 _FAKES = str(Path(fakes.__file__ or "").parent)
 _REPEATS = 3
@@ -56,7 +58,7 @@ class Walk:
         if event != "call":
             return
         path = frame.f_code.co_filename
-        folder = next((each for each in (_CORE, _FUNCTIONS) if path.startswith(f"{each}/")), None)
+        folder = next((each for each in (_CORE, _COMMON, _FUNCTIONS) if path.startswith(f"{each}/")), None)
         if folder is None or frame.f_code.co_name == "<module>":
             return
         strand: Strand | None = self._scenario.time.current()

@@ -16,7 +16,7 @@ import grimp
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-LISTED = ("duetime", "duetime_client")
+LISTED = ("duetime", "duetime_client", "duetime_common")
 """Packages whose modules are listed."""
 IMPORTING = (*LISTED, "functions", "duetime_cdk", "duetime_local", "duetime_testing")
 """Packages whose imports count."""

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime_client.request_limits import MAX_BATCH
+from duetime_common.limits import MAX_BATCH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,9 +12,8 @@ from bench.scale.cohort_model import BATCH, RUN_WRITES, Deployment, simulate
 from duetime.domain.dispatch.cursors import GROUP_SIZE
 from duetime.domain.operating_parameters import OWNER_SPREAD
 from duetime_cdk.environments import MOST_READY_POLLERS, POLLER_INVOCATIONS
-from duetime_client.cost_estimate import estimate
-from duetime_client.prices import MILLION
-from duetime_client.workload import Workload
+from duetime_common.cost_estimate import Workload, estimate
+from duetime_common.prices import MILLION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

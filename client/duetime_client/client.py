@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from duetime_client.leases import AsyncLeases, Leases
     from duetime_client.live_connection import AsyncConnect, Connect
     from duetime_client.locks import AsyncLocks, Locks
-    from duetime_client.pages import PageRead
     from duetime_client.schedules import AsyncSchedules, Schedules
+    from duetime_client.session import PageRead
     from duetime_client.summary import AsyncSummaryResource, SummaryResource
     from duetime_client.switches import AsyncSwitches, Switches
     from duetime_client.tasks import AsyncTasks, Tasks

@@ -15,10 +15,11 @@ from duetime_client.open_literals import (
     TaskState,
 )
 from duetime_client.problems import document_of, unexpected_response
-from duetime_client.request_limits import MAX_PROGRESS_MESSAGE_LENGTH, error_document, printable, writable
+from duetime_client.request_limits import error_document, printable, writable
 from duetime_client.resource import AsyncResource, Operation, Resource, SyncResource
 from duetime_client.session import segment
 from duetime_client.task import Task
+from duetime_common.limits import MAX_PROGRESS_MESSAGE_LENGTH
 
 if TYPE_CHECKING:
     import httpx

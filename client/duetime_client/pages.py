@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from duetime_client.io_operations import Item, Request
 from duetime_client.problems import document_of, unexpected_response
+from duetime_client.session import PageRead
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -18,23 +18,6 @@ if TYPE_CHECKING:
     from duetime_client.session import Session
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class PageRead:
-    """One page of a list. It may be empty and still have a next page.
-
-    Attributes:
-        entries: How many entries it has.
-        examined: How many records the API scanned for it; the number of entries if the list does not report it.
-        examined_to: Due time of the last record scanned; `None` at the end of the list or if not reported.
-        has_more: Whether it has a next page.
-    """
-
-    entries: int
-    examined: int
-    examined_to: datetime | None
-    has_more: bool
 
 
 def pages(

@@ -1,4 +1,4 @@
-"""One attempt of a pull worker: lease, handler context and outcome."""
+"""One attempt of a pull worker: its lease, heartbeats and outcome."""
 
 from __future__ import annotations
 
@@ -6,19 +6,23 @@ import json
 import math
 import time
 import traceback
-from dataclasses import dataclass, field
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from duetime_client.errors import ApiError, ClientError, Conflict, NotFound, RateLimited, Unreachable
-from duetime_client.request_limits import MAX_CHECKPOINT_BYTES, MAX_RESULT_BYTES
 from duetime_client.retries import PASSING
-from duetime_client.run_context import RunSchedule, RunTopology
+from duetime_client.run_context import (
+    AttemptCancelled,
+    AttemptPaused,
+    Context,
+    RunSchedule,
+    RunTopology,
+)
 from duetime_client.task_definitions import PayloadInvalid, ResultNotJson
+from duetime_common.limits import MAX_CHECKPOINT_BYTES, MAX_RESULT_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from datetime import datetime
+    from collections.abc import Callable
 
     from duetime_client.client import Client
     from duetime_client.leases import LeasedTask, LeaseState
@@ -46,135 +50,6 @@ class Unretriable(Exception):
 
 
 _FINAL = {Unretriable.__name__, PayloadInvalid.__name__, ResultNotJson.__name__}
-
-
-class LeaseLost(Exception):
-    """The lease could not be renewed in time, or was rejected: another worker may have the task. Do not catch it."""
-
-
-class AttemptPaused(Exception):
-    """Raised by `Context.stop_if_requested` when a pause was requested. Do not catch it."""
-
-    def __init__(self, checkpoint: object = None) -> None:
-        super().__init__("a pause was requested")
-        self.checkpoint = checkpoint
-
-
-class AttemptCancelled(Exception):
-    """Raised by `Context.stop_if_requested` when a cancellation was requested. Do not catch it."""
-
-
-@dataclass
-class Context:
-    """The context of a running attempt, for its handler. Threads may share it.
-
-    Attributes:
-        task_id: the same for all attempts; use it as an idempotency key.
-        type: the task's type.
-        attempt: 1 for the first.
-        fence: grows with every attempt; a store can reject writes of an older one.
-        checkpoint: what a paused attempt saved for this one, or `None`.
-        inputs: for a node of a topology, the results of the parents in its `inputs`, by name.
-        traceparent: the trace in which the task was created, by W3C Trace Context, or `None`.
-        due_at: when the task was due; `None` only in a test context created without it.
-        created_at: when the task was created; `None` likewise.
-        lateness_ms: how long after its due time the first attempt started, in milliseconds.
-        schedule: the schedule that created the task or its topology, or `None`.
-        topology: the topology of which the task is a node, or `None`.
-        tags: the task's tags.
-    """
-
-    task_id: str
-    type: str
-    attempt: int
-    fence: int
-    checkpoint: Any
-    _until: float
-    inputs: Any = None
-    traceparent: str | None = None
-    due_at: datetime | None = None
-    created_at: datetime | None = None
-    lateness_ms: int | None = None
-    schedule: RunSchedule | None = None
-    topology: RunTopology | None = None
-    tags: Mapping[str, str] = field(default_factory=dict)
-    _requested_action: str | None = None
-    _progress: tuple[int, str] | None = None
-    _wake: Event = field(default_factory=Event)
-
-    @classmethod
-    def for_test(  # noqa: PLR0913 - the attributes that a handler may look at
-        cls,
-        task_type: str = "test",
-        *,
-        task_id: str = "01KAJ0000000000000000TEST0",
-        attempt: int = 1,
-        fence: int | None = None,
-        checkpoint: Any = None,  # noqa: ANN401 - any JSON
-        inputs: Any = None,  # noqa: ANN401 - any JSON
-        due_at: datetime | None = None,
-        schedule: RunSchedule | None = None,
-        topology: RunTopology | None = None,
-        tags: Mapping[str, str] | None = None,
-        requested_action: Literal["pause", "cancel"] | None = None,
-        is_lost: bool = False,
-    ) -> Context:
-        """A context for unit tests that call the handler directly: `resize(Context.for_test(), payload)`."""
-        return cls(
-            task_id=task_id,
-            type=task_type,
-            attempt=attempt,
-            fence=attempt if fence is None else fence,
-            checkpoint=checkpoint,
-            inputs=inputs,
-            due_at=due_at,
-            schedule=schedule,
-            topology=topology,
-            tags=tags or {},
-            _until=-math.inf if is_lost else math.inf,
-            _requested_action=requested_action,
-        )
-
-    @property
-    def requested_action(self) -> str | None:
-        """The action requested as of the last heartbeat: `pause`, `cancel` or `None`."""
-        return self._requested_action
-
-    @property
-    def lost(self) -> bool:
-        """Whether the lease has been lost; stop working, because another worker may have the task."""
-        return time.monotonic() >= self._until
-
-    def progress(self, percent: int, message: str = "") -> None:
-        """Report progress; it is sent with the next heartbeat.
-
-        Args:
-            percent: 0 to 100; other values are clamped.
-            message: a short text; anything else is converted with `str`.
-        """
-        self._progress = (int(max(0, min(100, percent))), str(message))
-
-    def heartbeat(self) -> None:
-        """Renew the lease now instead of at the next regular renewal."""
-        self._wake.set()
-
-    def stop_if_requested(self, checkpoint: object = None) -> None:
-        """Raise if a stop was requested or the lease is lost; call it where the work can be interrupted.
-
-        Args:
-            checkpoint: at most 4 KB of JSON for the attempt that continues after a pause.
-
-        Raises:
-            LeaseLost: the lease has been lost.
-            AttemptPaused: a pause was requested.
-            AttemptCancelled: a cancellation was requested.
-        """
-        if self.lost:
-            raise LeaseLost("the lease is over")
-        if self._requested_action == "pause":
-            raise AttemptPaused(checkpoint)
-        if self._requested_action == "cancel":
-            raise AttemptCancelled
 
 
 class Attempt:

@@ -1,21 +1,8 @@
-"""Limits of the API's requests and responses, and helpers that cut texts to them."""
+"""Cuts texts to the limits of the API's requests."""
 
 from __future__ import annotations
 
-MAX_BATCH = 100
-"""Most tasks created, or ids requested, in one request."""
-MAX_RESULT_BYTES = 262_144
-"""Maximum size of a result's JSON, in bytes of UTF-8."""
-MAX_CHECKPOINT_BYTES = 4_096
-"""Maximum size of a checkpoint's JSON, in bytes of UTF-8."""
-MAX_ERROR_TYPE_LENGTH = 64
-"""Maximum length of an error's type, in characters."""
-MAX_ERROR_MESSAGE_LENGTH = 256
-"""Length in characters to which an error's message is cut."""
-MAX_PROGRESS_MESSAGE_LENGTH = 64
-"""Maximum length of a progress message, in characters."""
-MAX_PAGE = 100
-"""Most entries of a list on one page."""
+from duetime_common.limits import MAX_ERROR_MESSAGE_LENGTH, MAX_ERROR_TYPE_LENGTH
 
 
 def writable(text: str) -> str:

@@ -1,10 +1,13 @@
-"""The schedule and topology of a running attempt's task."""
+"""What the handler of a pull worker learns about its attempt, and how it reports back."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+import time
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from threading import Event
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,3 +56,132 @@ class RunTopology:
     def of_document(cls, document: Mapping[str, Any]) -> RunTopology:
         """Parse a task's `topology`."""
         return cls(document["id"], document["run"], document["node"])
+
+
+class LeaseLost(Exception):
+    """The lease could not be renewed in time, or was rejected: another worker may have the task. Do not catch it."""
+
+
+class AttemptPaused(Exception):
+    """Raised by `Context.stop_if_requested` when a pause was requested. Do not catch it."""
+
+    def __init__(self, checkpoint: object = None) -> None:
+        super().__init__("a pause was requested")
+        self.checkpoint = checkpoint
+
+
+class AttemptCancelled(Exception):
+    """Raised by `Context.stop_if_requested` when a cancellation was requested. Do not catch it."""
+
+
+@dataclass
+class Context:
+    """The context of a running attempt, for its handler. Threads may share it.
+
+    Attributes:
+        task_id: the same for all attempts; use it as an idempotency key.
+        type: the task's type.
+        attempt: 1 for the first.
+        fence: grows with every attempt; a store can reject writes of an older one.
+        checkpoint: what a paused attempt saved for this one, or `None`.
+        inputs: for a node of a topology, the results of the parents in its `inputs`, by name.
+        traceparent: the trace in which the task was created, by W3C Trace Context, or `None`.
+        due_at: when the task was due; `None` only in a test context created without it.
+        created_at: when the task was created; `None` likewise.
+        lateness_ms: how long after its due time the first attempt started, in milliseconds.
+        schedule: the schedule that created the task or its topology, or `None`.
+        topology: the topology of which the task is a node, or `None`.
+        tags: the task's tags.
+    """
+
+    task_id: str
+    type: str
+    attempt: int
+    fence: int
+    checkpoint: Any
+    _until: float
+    inputs: Any = None
+    traceparent: str | None = None
+    due_at: datetime | None = None
+    created_at: datetime | None = None
+    lateness_ms: int | None = None
+    schedule: RunSchedule | None = None
+    topology: RunTopology | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    _requested_action: str | None = None
+    _progress: tuple[int, str] | None = None
+    _wake: Event = field(default_factory=Event)
+
+    @classmethod
+    def for_test(  # noqa: PLR0913 - the attributes that a handler may look at
+        cls,
+        task_type: str = "test",
+        *,
+        task_id: str = "01KAJ0000000000000000TEST0",
+        attempt: int = 1,
+        fence: int | None = None,
+        checkpoint: Any = None,  # noqa: ANN401 - any JSON
+        inputs: Any = None,  # noqa: ANN401 - any JSON
+        due_at: datetime | None = None,
+        schedule: RunSchedule | None = None,
+        topology: RunTopology | None = None,
+        tags: Mapping[str, str] | None = None,
+        requested_action: Literal["pause", "cancel"] | None = None,
+        is_lost: bool = False,
+    ) -> Context:
+        """A context for unit tests that call the handler directly: `resize(Context.for_test(), payload)`."""
+        return cls(
+            task_id=task_id,
+            type=task_type,
+            attempt=attempt,
+            fence=attempt if fence is None else fence,
+            checkpoint=checkpoint,
+            inputs=inputs,
+            due_at=due_at,
+            schedule=schedule,
+            topology=topology,
+            tags=tags or {},
+            _until=-math.inf if is_lost else math.inf,
+            _requested_action=requested_action,
+        )
+
+    @property
+    def requested_action(self) -> str | None:
+        """The action requested as of the last heartbeat: `pause`, `cancel` or `None`."""
+        return self._requested_action
+
+    @property
+    def lost(self) -> bool:
+        """Whether the lease has been lost; stop working, because another worker may have the task."""
+        return time.monotonic() >= self._until
+
+    def progress(self, percent: int, message: str = "") -> None:
+        """Report progress; it is sent with the next heartbeat.
+
+        Args:
+            percent: 0 to 100; other values are clamped.
+            message: a short text; anything else is converted with `str`.
+        """
+        self._progress = (int(max(0, min(100, percent))), str(message))
+
+    def heartbeat(self) -> None:
+        """Renew the lease now instead of at the next regular renewal."""
+        self._wake.set()
+
+    def stop_if_requested(self, checkpoint: object = None) -> None:
+        """Raise if a stop was requested or the lease is lost; call it where the work can be interrupted.
+
+        Args:
+            checkpoint: at most 4 KB of JSON for the attempt that continues after a pause.
+
+        Raises:
+            LeaseLost: the lease has been lost.
+            AttemptPaused: a pause was requested.
+            AttemptCancelled: a cancellation was requested.
+        """
+        if self.lost:
+            raise LeaseLost("the lease is over")
+        if self._requested_action == "pause":
+            raise AttemptPaused(checkpoint)
+        if self._requested_action == "cancel":
+            raise AttemptCancelled

@@ -19,12 +19,28 @@ if TYPE_CHECKING:
     import httpx
 
     from duetime_client.io_operations import Request, Steps
-    from duetime_client.pages import PageRead
     from duetime_client.retries import Retries
 
 T = TypeVar("T")
 IDEMPOTENCY_KEY = "Idempotency-Key"
 IDEMPOTENCY_KEY_SECONDS = "Idempotency-Key-Seconds"
+
+
+@dataclass(frozen=True, slots=True)
+class PageRead:
+    """One page of a list. It may be empty and still have a next page.
+
+    Attributes:
+        entries: How many entries it has.
+        examined: How many records the API scanned for it; the number of entries if the list does not report it.
+        examined_to: Due time of the last record scanned; `None` at the end of the list or if not reported.
+        has_more: Whether it has a next page.
+    """
+
+    entries: int
+    examined: int
+    examined_to: datetime | None
+    has_more: bool
 
 
 @dataclass(frozen=True, slots=True)

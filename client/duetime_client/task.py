@@ -17,9 +17,9 @@ from duetime_client.open_literals import (
     TaskState,
     WaitReason,
 )
-from duetime_client.payload_models import from_json
 from duetime_client.request_estimates import RequestEstimate
 from duetime_client.task_definitions import ResultInvalid
+from duetime_common.payload_models import from_json
 
 M = TypeVar("M")
 ClassOf: TypeAlias = type[M]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime_client.io_operations import Request
-from duetime_client.request_limits import MAX_PROGRESS_MESSAGE_LENGTH, error_document, printable
+from duetime_client.request_limits import error_document, printable
 from duetime_client.resource import Operation, Resource
 from duetime_client.responses import reply_of, task_of
 from duetime_client.session import guard, segment
+from duetime_common.limits import MAX_PROGRESS_MESSAGE_LENGTH
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime_client.workload import WorkloadError
+from duetime_common.cost_estimate import WorkloadError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

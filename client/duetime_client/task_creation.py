@@ -9,11 +9,11 @@ from uuid import uuid4
 
 from duetime_client.io_operations import Request
 from duetime_client.request_estimates import estimate_query
-from duetime_client.request_limits import MAX_BATCH
 from duetime_client.responses import batch_results, task_of
 from duetime_client.session import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_SECONDS
 from duetime_client.task_actions import TASKS
 from duetime_client.task_request_fields import body_of
+from duetime_common.limits import MAX_BATCH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

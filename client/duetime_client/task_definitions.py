@@ -11,7 +11,7 @@ from duetime_client.errors import ClientError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime_client.pull_attempt import Context
+    from duetime_client.run_context import Context
 
 P = TypeVar("P")
 P_contra = TypeVar("P_contra", contravariant=True)
@@ -63,7 +63,7 @@ class TaskType(Generic[P]):
         """
         if self.payload_model is None:
             return payload
-        from duetime_client.payload_models import to_json  # noqa: PLC0415 - for those with a class only
+        from duetime_common.payload_models import to_json  # noqa: PLC0415 - for those with a class only
 
         try:
             return to_json(self.payload_model, payload)
@@ -80,7 +80,7 @@ class TaskType(Generic[P]):
             plain: Any = document
             payload: P = plain
             return payload
-        from duetime_client.payload_models import from_json  # noqa: PLC0415 - same
+        from duetime_common.payload_models import from_json  # noqa: PLC0415 - same
 
         try:
             return from_json(self.payload_model, document)
@@ -115,7 +115,7 @@ class TaskFunction(TaskType[P], Generic[P, R_co]):
 
             with asyncio.Runner() as runner:
                 result = runner.run(_awaited(result))
-        from duetime_client.payload_models import plain  # noqa: PLC0415 - it is small, but read for workers only
+        from duetime_common.payload_models import plain  # noqa: PLC0415 - it is small, but read for workers only
 
         try:
             return plain(result)

@@ -19,16 +19,13 @@ from typing import TYPE_CHECKING, Any
 from duetime_client.errors import InvalidField
 from duetime_client.recorded_workflows import body_of_workflow, is_workflow
 from duetime_client.topology_validation import TopologyInvalid, validate_topology
+from duetime_common.limits import MAX_BODY_BYTES, MAX_JSON_DEPTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = ["TopologyInvalid", "read_topology", "validate_topology"]
 
-MAX_BODY_BYTES = 5_242_880
-"""The API rejects longer requests."""
-MAX_DEPTH = 64
-"""The API rejects deeper nesting of lists and objects."""
 _MAX_FILE_BYTES = 8 * MAX_BODY_BYTES
 """A file may be larger than the request: it may contain whitespace and other recorded data."""
 
@@ -75,8 +72,8 @@ def _parsed(data: bytes) -> Any:  # noqa: ANN401 - any JSON
         raise
     except ValueError as error:
         raise _refusal(f"is not JSON in UTF-8: {error}") from None
-    if _is_deeper_than(document, MAX_DEPTH):
-        raise _refusal(f"is nested deeper than {MAX_DEPTH} levels")
+    if _is_deeper_than(document, MAX_JSON_DEPTH):
+        raise _refusal(f"is nested deeper than {MAX_JSON_DEPTH} levels")
     return document
 
 

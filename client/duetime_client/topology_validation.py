@@ -1,55 +1,28 @@
-"""Offline validation of topologies, with the API's error messages."""
+"""Validates topologies without a server, by the rules that the API applies (`duetime_common.graph_rules`)."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from graphlib import CycleError, TopologicalSorter
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, get_args
 
 from duetime_client.errors import ClientError, InvalidField
+from duetime_client.literals import TopologyFailurePolicy
 from duetime_client.task_request_fields import NewTask
+from duetime_client.topology_definitions import RunFields
+from duetime_common.graph_rules import cycle_fault, graph_faults
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-MAX_NODES = 10_000
-MAX_DEPENDENCIES = 50_000
 RULES = frozenset({"all_success", "all_done", "one_success", "one_failed", "none_failed", "always"})
-ON_FAILURE = frozenset({"stop", "continue", "rollback"})
-_OF_A_TASK = frozenset(NewTask.__annotations__)
-OF_A_NODE = (_OF_A_TASK - {"due_at", "unique", "debounce"}) | {
-    "depends_on",
-    "trigger_rule",
-    "inputs",
-    "when",
-    "map",
-    "expected_seconds",
-}
+ON_FAILURE = frozenset(get_args(TopologyFailurePolicy))
 _OF_A_GRAPH = frozenset({"nodes", "on_failure", "timeout_seconds", "outputs"})
-OF_A_TOPOLOGY = frozenset(
-    {
-        "nodes",
-        "on_failure",
-        "timeout_seconds",
-        "outputs",
-        "type",
-        "due_at",
-        "delay_seconds",
-        "priority",
-        "callback_url",
-        "notify_on",
-        "expires_seconds",
-        "unique",
-        "debounce",
-        "name",
-        "tags",
-    }
-)
+OF_A_TOPOLOGY = _OF_A_GRAPH | RunFields.__annotations__.keys()
+OF_A_NODE = (NewTask.__annotations__.keys() - {"due_at", "unique", "debounce"}) | {
+    *("depends_on", "trigger_rule", "inputs", "when", "map", "expected_seconds")
+}
 _MOST_FAULTS = 20
-_SHOWN_AT_EACH_END = 5
-_KEY_LENGTH = 128
-_KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,127}")
+_SHOWN_LENGTH = 128
 
 
 class TopologyInvalid(ClientError, ValueError):
@@ -58,6 +31,15 @@ class TopologyInvalid(ClientError, ValueError):
     def __init__(self, errors: Iterable[InvalidField]) -> None:
         self.errors = tuple(errors)
         super().__init__("; ".join(f"{error.field}: {error.reason}" for error in self.errors))
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """The place of a node in its graph; without dependencies if they cannot be read."""
+
+    key: str
+    depends_on: Sequence[str]
+    inputs: Sequence[str]
 
 
 def validate_topology(body: object) -> None:
@@ -70,31 +52,46 @@ def validate_topology(body: object) -> None:
         raise TopologyInvalid(faults)
 
 
-def _faults(body: object, known: frozenset[str]) -> Iterator[InvalidField]:
+def _faults(body: object, known: Collection[str]) -> Iterator[InvalidField]:
     nodes = body.get("nodes") if isinstance(body, dict) else None
     if not isinstance(body, dict) or not isinstance(nodes, dict):
         yield InvalidField("nodes", "should be an object: each node by its name")
         return
-    if not 1 <= len(nodes) <= MAX_NODES:
-        yield InvalidField("nodes", f"should be 1 to {MAX_NODES}, not {len(nodes)}")
+    is_valid = True
+    for fault in (*_shape_faults(body, nodes, known), *_rule_faults(body, nodes)):
+        is_valid = False
+        yield fault
+    cycle = cycle_fault({key: node.get("depends_on", []) for key, node in nodes.items()}) if is_valid else None
+    if cycle:
+        yield InvalidField(cycle.field, cycle.reason)
+
+
+def _rule_faults(body: Mapping[str, Any], nodes: Mapping[str, Any]) -> Iterator[InvalidField]:
+    """Faults by the rules of the API, as far as names of nodes can be read."""
+    placed = [_Node(key, _names(node, "depends_on"), _names(node, "inputs")) for key, node in nodes.items()]
+    for fault in graph_faults(placed, _names(body, "outputs")):
+        yield InvalidField(fault.field, fault.reason)
+
+
+def _names(holder: object, field: str) -> Sequence[str]:
+    names = holder.get(field, []) if isinstance(holder, dict) else []
+    return names if _is_list_of_names(names) else []
+
+
+def _is_list_of_names(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
+def _shape_faults(body: Mapping[str, Any], nodes: Mapping[str, Any], known: Collection[str]) -> Iterator[InvalidField]:
+    """Fields that do not exist, and values of a wrong type."""
     yield from _unknown(body, known, "")
     yield from _choice_faults("on_failure", body.get("on_failure", "stop"), ON_FAILURE)
-    yield from _name_faults("outputs", body.get("outputs", []), nodes, "which is not a node")
-    clean = True
+    yield from _list_faults("outputs", body)
     for key, node in nodes.items():
-        for fault in _node_faults(key, node, nodes):
-            clean = False
-            yield fault
-    if clean:
-        yield from _graph_faults({key: node.get("depends_on", []) for key, node in nodes.items()})
+        yield from _node_faults(f"nodes.{_shown(key)}", node)
 
 
-def _node_faults(key: str, node: object, nodes: Mapping[str, Any]) -> Iterator[InvalidField]:
-    if _KEY.fullmatch(key) is None:
-        reason = "has a character that no name has, or is empty or too long"
-        yield InvalidField("nodes", f"the name {key[:_KEY_LENGTH]!a} {reason}")
-        return
-    place = f"nodes.{key}"
+def _node_faults(place: str, node: object) -> Iterator[InvalidField]:
     if not isinstance(node, dict):
         yield InvalidField(place, "should be an object: a task, and what it depends on")
         return
@@ -102,16 +99,14 @@ def _node_faults(key: str, node: object, nodes: Mapping[str, Any]) -> Iterator[I
     if not isinstance(node.get("type"), str):
         yield InvalidField(f"{place}.type", "should be the type of its task")
     yield from _choice_faults(f"{place}.trigger_rule", node.get("trigger_rule", "all_success"), RULES)
-    parents = node.get("depends_on", [])
-    yield from _name_faults(f"{place}.depends_on", parents, nodes, "which is not a node")
-    if isinstance(parents, list) and key in parents:
-        yield InvalidField(f"{place}.depends_on", "names the node itself")
-    yield from _name_faults(f"{place}.inputs", node.get("inputs", []), parents, "which is not among its depends_on")
-    yield from _condition_faults(f"{place}.when", node.get("when"))
+    for field in ("depends_on", "inputs"):
+        yield from _list_faults(field, node, f"{place}.")
+    parents = _names(node, "depends_on")
+    yield from _condition_faults(f"{place}.when", node.get("when"), parents)
     mapped = node.get("map")
     if mapped is not None:
         over = mapped.get("over") if isinstance(mapped, dict) else None
-        yield from _condition_faults(f"{place}.map.over", 0 if over is None else over)
+        yield from _condition_faults(f"{place}.map.over", 0 if over is None else over, parents)
     yield from _subgraph_faults(place, node)
 
 
@@ -124,32 +119,30 @@ def _subgraph_faults(place: str, node: Mapping[str, Any]) -> Iterator[InvalidFie
         yield InvalidField(f"{place}.payload.{fault.field}", fault.reason)
 
 
-def _condition_faults(place: str, condition: object) -> Iterator[InvalidField]:
-    """Syntax errors of a condition; the API checks what it refers to."""
+def _condition_faults(place: str, condition: object, parents: Sequence[str]) -> Iterator[InvalidField]:
     if condition is None:
         return
     if not isinstance(condition, str):
         yield InvalidField(place, "should be a text: a JMESPath expression")
         return
-    import jmespath  # noqa: PLC0415 - most topologies have no conditions
+    # Most topologies have no conditions, and need no parser of them.
+    from duetime_common.conditions import ConditionInvalid, reject_condition  # noqa: PLC0415
 
     try:
-        jmespath.compile(condition)
-    except jmespath.exceptions.JMESPathError as error:
-        yield InvalidField(place, f"is not a JMESPath expression: {' '.join(str(error).split())}")
-    except RecursionError:
-        yield InvalidField(place, "has too many expressions within each other")
+        reject_condition(condition, parents)
+    except ConditionInvalid as fault:
+        yield InvalidField(place, str(fault))
 
 
-def _unknown(fields: Mapping[str, Any], known: frozenset[str], place: str) -> Iterator[InvalidField]:
+def _unknown(fields: Mapping[str, Any], known: Collection[str], place: str) -> Iterator[InvalidField]:
     for name in fields:
         if name not in known:
-            yield InvalidField(f"{place}{_named(name)}", "is not a field")
+            yield InvalidField(f"{place}{_shown(name)}", "is not a field")
 
 
-def _named(name: str) -> str:
+def _shown(name: str) -> str:
     """A name for error messages: cut if long, escaped if not printable ASCII."""
-    return name[:_KEY_LENGTH] if name.isascii() and name.isprintable() else ascii(name[:_KEY_LENGTH])
+    return name[:_SHOWN_LENGTH] if name.isascii() and name.isprintable() else ascii(name[:_SHOWN_LENGTH])
 
 
 def _choice_faults(place: str, value: object, choices: frozenset[str]) -> Iterator[InvalidField]:
@@ -157,31 +150,6 @@ def _choice_faults(place: str, value: object, choices: frozenset[str]) -> Iterat
         yield InvalidField(place, f"should be one of {', '.join(sorted(choices))}")
 
 
-def _name_faults(place: str, names: object, known: Any, otherwise: str) -> Iterator[InvalidField]:  # noqa: ANN401 - JSON
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        yield InvalidField(place, "should be a list of names")
-        return
-    if not isinstance(known, list | dict):  # said elsewhere
-        return
-    for name, times in Counter(names).items():
-        if name not in known:
-            yield InvalidField(place, f"names {name[:_KEY_LENGTH]!a}, {otherwise}")
-        if times > 1:
-            yield InvalidField(place, f"names {name[:_KEY_LENGTH]!a} {times} times")
-
-
-def _graph_faults(parents: Mapping[str, list[str]]) -> Iterator[InvalidField]:
-    if (count := sum(map(len, parents.values()))) > MAX_DEPENDENCIES:
-        yield InvalidField("nodes", f"have {count} dependencies; {MAX_DEPENDENCIES} are allowed")
-        return
-    try:
-        TopologicalSorter(parents).prepare()
-    except CycleError as error:
-        yield InvalidField("nodes", f"depend on each other in a cycle: {_shown(error.args[1])}")
-
-
-def _shown(path: list[str]) -> str:
-    hidden = len(path) - 2 * _SHOWN_AT_EACH_END
-    if hidden > 1:
-        path = [*path[:_SHOWN_AT_EACH_END], f"({hidden} more)", *path[-_SHOWN_AT_EACH_END:]]
-    return " -> ".join(path)
+def _list_faults(field: str, holder: Mapping[str, Any], place: str = "") -> Iterator[InvalidField]:
+    if not _is_list_of_names(holder.get(field, [])):
+        yield InvalidField(f"{place}{field}", "should be a list of names")

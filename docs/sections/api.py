@@ -6,17 +6,17 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from docs.sections.markdown import bullets, code, table
-from duetime.contract.http.foreign_names import SYSTEMS
 from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.http.problems import INTERNAL, rest_kinds
 from duetime.contract.openapi.descriptions import GROWS, default_in
 from duetime.contract.openapi.document import document, tag_of
 from duetime.contract.tasks.operations import LIST
+from duetime_common.foreign_names import SYSTEMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from duetime.contract.http.foreign_names import Meaning
+    from duetime_common.foreign_names import Meaning
 
 
 _PLAIN_MEANINGS = {"state": "Where it stands: see [states](states.md)."}

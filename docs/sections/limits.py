@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING
 from docs.sections.markdown import bullets, code, documented
 from duetime.domain import limits, operating_parameters
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
+from duetime_common import limits as shared_limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import ModuleType
 
 _UNITS = ((DAY, "day"), (HOUR, "hour"), (MINUTE, "minute"), (SECOND, "second"), (1, "millisecond"))
-_MODULES = (limits, operating_parameters)
+_LIMITS = (shared_limits, limits)
+_MODULES = (*_LIMITS, operating_parameters)
 _UNIT_NAMES = frozenset({"DAY", "HOUR", "MINUTE", "SECOND"})
 _PLAIN_TIMES = frozenset({"CLAIM_LEAD", "LATEST_SEND", "SEND_STEP"})
 """Lengths of time that the code writes as plain milliseconds, without a unit by which they could be known."""
@@ -41,11 +43,12 @@ class LimitUnexplained(LookupError):
 def limit_list() -> str:
     """What requests may hold and what records keep, without the reasons: lengths in a line, then the others."""
     lengths = [
-        f"{code(name)} {_value(getattr(limits, name), is_time=False)}"
-        for name in documented(limits)
+        f"{code(name)} {_value(getattr(module, name), is_time=False)}"
+        for module in _LIMITS
+        for name in documented(module)
         if _is_length(name)
     ]
-    return f"Lengths in characters: {', '.join(lengths)}.\n\n{_list((limits,), _REASON)}"
+    return f"Lengths in characters: {', '.join(lengths)}.\n\n{_list(_LIMITS, _REASON)}"
 
 
 def interval_list() -> str:
@@ -65,7 +68,7 @@ def _list(modules: Iterable[ModuleType], rest: re.Pattern[str]) -> str:
         for module in modules
         for name, text in documented(module).items()
         if name in vars(module) and name.isupper() and not _is_length(name)
-        if module is limits or name in _NOTICED
+        if module in _LIMITS or name in _NOTICED
     ]
     return bullets(rows)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from docs.sections.markdown import table
-from duetime.domain.cost_estimates.estimate import FULL_BATCHES, THIN_TRAFFIC, estimate
-from duetime.domain.prices import MILLION, PRICES
+from duetime_common.cost_estimate import FULL_BATCHES, THIN_TRAFFIC, estimate
+from duetime_common.prices import MILLION, PRICES
 
 _UNITS = {
     "write_unit": ("DynamoDB on demand, a million write units", MILLION),

@@ -25,7 +25,7 @@ from .requests import header_of, request_id
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from duetime.domain.cost_estimates.requests import RequestWorkload, TaskWorkloads
+    from duetime.domain.cost_estimates import RequestWorkload, TaskWorkloads
     from duetime.domain.tasks.idempotency_keys import Accepted
     from duetime.domain.tasks.task import Task
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.domain.ids import TaskId
 from duetime.domain.json_values import ValueRefused, json_of
 from duetime.handlers import Accepted, Context
-from duetime.handlers.payload_models import plain
+from duetime_common.payload_models import plain
 from duetime_testing.errors import NotJson
 
 if TYPE_CHECKING:

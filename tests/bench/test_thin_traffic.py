@@ -11,9 +11,8 @@ from bench import thin_traffic, thin_traffic_designs
 from bench.thin_traffic_designs import DESIGNS
 from duetime.domain.dispatch.enqueue_plan import Precision
 from duetime.domain.times import SECOND
-from duetime_client.cost_estimate import THIN_TRAFFIC, estimate
-from duetime_client.prices import DEFAULT_REGION, MILLION, PRICES
-from duetime_client.workload import TICKS
+from duetime_common.cost_estimate import THIN_TRAFFIC, TICKS, estimate
+from duetime_common.prices import DEFAULT_REGION, MILLION, PRICES
 
 ROOT = Path(__file__).parents[2]
 BUILT = next(each for each in DESIGNS if "built" in each.name)

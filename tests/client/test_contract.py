@@ -19,8 +19,7 @@ from duetime.contract.http.request_json import read
 from duetime.contract.http.routes import operation_at
 from duetime.contract.http.validation_errors import validated
 from duetime.contract.tasks.actions import EmptyRequest
-from duetime.domain import limits
-from duetime_client import ApiError, Client, request_limits
+from duetime_client import ApiError, Client
 from duetime_client.resource import Operation, Resource, Stream
 from tests.client.deployment import problem
 
@@ -263,10 +262,3 @@ def test_a_method_sends_what_its_operation_declares(client: Client, deployment: 
     elif received.headers["Content-Type"] not in operation.body_types:
         document = read(received.body.decode(), depth=20)
         validated(operation.body, document.value)
-
-
-def test_the_client_knows_how_much_a_request_may_hold() -> None:
-    """It splits larger ones, and asks for no page that the API refuses."""
-    names = [name for name in vars(request_limits) if name.startswith("MAX_")]
-    assert {name: getattr(request_limits, name) for name in names} == {name: getattr(limits, name) for name in names}
-    assert len(names) >= 2

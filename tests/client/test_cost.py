@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime_client.cost_estimate import FULL_BATCHES, THIN_TRAFFIC, CostEstimate, estimate
-from duetime_client.prices import PRICES
-from duetime_client.workload import Workload, WorkloadError
+from duetime_common.cost_estimate import FULL_BATCHES, THIN_TRAFFIC, CostEstimate, Workload, WorkloadError, estimate
+from duetime_common.prices import PRICES
 from tests.client.deployment import Answer, Deployment
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import grimp
 import pytest
 
 COUNT = """
@@ -37,3 +38,15 @@ def test_a_client_imports_the_resources_that_are_used() -> None:
     assert own <= 34
     libraries, _ = _imported("from duetime_client import Client; Client('http://localhost')")
     assert "pydantic" not in libraries
+
+
+def test_no_module_of_the_client_imports_itself_by_way_of_others() -> None:
+    """There are no import cycles, neither at run time nor for the type checker."""
+    graph = grimp.build_graph("duetime_client", cache_dir=None)
+    cycles = [
+        (module, imported)
+        for module in sorted(graph.modules)
+        for imported in sorted(graph.find_modules_directly_imported_by(module))
+        if graph.chain_exists(importer=imported, imported=module)
+    ]
+    assert cycles == []

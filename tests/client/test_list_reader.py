@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from typer.testing import Result
 
-    from duetime_client.pages import PageRead
+    from duetime_client.session import PageRead
     from tests.client.api_server import ApiServer
     from tests.client.deployment import Received
 
@@ -96,7 +96,7 @@ def test_a_list_that_was_stopped_does_not_say_that_there_is_none(
     deployment.interrupted_at = 3
     result = duetime(*words)
     assert (result.exit_code, result.stdout) == (130, "")
-    what = "runs" if "runs" in words else "tasks"
+    what = next((each for each in ("runs", "topologies") if each in words), "tasks")
     assert f"none found so far: stopped after 2,000 {what}, up to 03 Dec 11:00; there may be more" in result.stderr
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -53,6 +54,28 @@ def test_a_field_without_default_is_required(app: CommandGroup, painted: list[ob
     assert "--color" in CliRunner().invoke(app, ["wall"]).stderr
     assert CliRunner().invoke(app, ["wall", "--color", "red", "--layers", "0"]).exit_code == 2
     assert painted == []
+
+
+@dataclass(frozen=True)
+class Job:
+    """A bundle with another one, that a test's command is called with."""
+
+    context: typer.Context
+    paint: Paint
+
+
+def test_a_bundle_within_a_bundle_has_options_too(painted: list[object]) -> None:
+    """The command gets both; as its first parameter, the bundle has the last options."""
+    group = CommandGroup()
+
+    def work(job: Job, what: str, *, dry_run: bool = False) -> None:
+        painted.extend((job.context.info_name, job.paint, what, dry_run))
+
+    group.command()(work)
+    assert CliRunner().invoke(group, ["wall", "--color", "red", "--dry-run"]).exit_code == 0
+    assert painted == ["work", Paint("red", 2, None), "wall", True]
+    names = [*inspect.signature(unbundled(work)).parameters]
+    assert names == ["what", "dry_run", "context", "color", "coats", "spots", "help_all"]
 
 
 def test_help_lists_the_options_of_a_bundle(app: CommandGroup) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from datetime import datetime  # noqa: TC003 - pydantic reads the annotations
-from pathlib import Path
 from typing import TYPE_CHECKING, assert_type
 
 import pytest
@@ -13,7 +12,6 @@ from pydantic import BaseModel, Field
 
 from duetime.handlers import REGISTRY, handler
 from duetime.handlers import Context as HandlerContext
-from duetime.handlers import payload_models as payload_models_of_the_core
 from duetime_client import (
     ApiError,
     AsyncClient,
@@ -23,7 +21,6 @@ from duetime_client import (
     Task,
     TaskType,
     TimeWithoutZone,
-    payload_models,
 )
 from duetime_client.task_definitions import TaskFunction
 from duetime_client.typed_tasks import AsyncTypedTasks, TypedTasks
@@ -174,9 +171,3 @@ def test_a_function_of_a_pull_worker_may_be_a_coroutine() -> None:
         report.run(Context.for_test(requested_action="cancel"), 5)
     with pytest.raises(LeaseLost):
         report.run(Context.for_test(is_lost=True), 5)
-
-
-def test_both_distributions_read_payloads_in_the_same_way() -> None:
-    """They cannot import each other: their modules are the same, but for the sentence that says so."""
-    ours, theirs = (Path(module.__file__ or "").read_text() for module in (payload_models, payload_models_of_the_core))
-    assert ours.replace("The core has", "The client has") == theirs

@@ -246,7 +246,7 @@ def test_an_answer_that_is_none_is_an_error(duetime: Run, deployment: GraphDeplo
         ({"nodes": {"a": {"type": "x"}}, "on_failure": "stop", "colour": 1}, "colour: is not a field"),
         ({"nodes": {"a": {"type": "x"}}, "\x1b[2J": 1}, "'\\x1b[2J': is not a field"),
         ({"nodes": {"a": {"type": "x", "\ud800": 1}}}, "nodes.a.'\\ud800': is not a field"),
-        ({"nodes": {"\x1b]0;x\x07": {"type": "x"}}}, "nodes: the name '\\x1b]0;x\\x07' has a character"),
+        ({"nodes": {"\x1b]0;x\x07": {"type": "x"}}}, "nodes: the name '\\x1b]0;x\\x07' should be letters"),
         ({"nodes": {"a": {"type": "x", "payload": "y" * 10_485_760}}}, "body: has 10485"),
         (b"[" * 41_943_041, "body: has more than 41943040 bytes"),
         (b'{"nodes": {"a": {"type": "x", "payload": ' + b"[" * 62 + b"]" * 62 + b"}}}", "body: is nested deeper"),

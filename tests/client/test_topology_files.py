@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 
 from duetime.contract.topologies.bodies import TopologyCreate, TopologyNode
 from duetime.domain.errors import FieldInvalid
-from duetime.domain.limits import MAX_BODY_BYTES, MAX_EDGES, MAX_JSON_DEPTH, MAX_NODES
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.topologies import validation
 from duetime.domain.topologies.graph import Node, OnFailure
 from duetime.domain.topologies.run_result import critical_path
 from duetime.domain.topologies.trigger_rules import TriggerRule
-from duetime_client import topology_files, topology_validation
+from duetime_client import topology_validation
 from duetime_client.topology_files import TopologyInvalid, read_topology, validate_topology
 
 HOW_TO = Path(__file__).parents[2] / "docs" / "how-to" / "run-a-graph-of-tasks.md"
@@ -158,14 +157,18 @@ def test_every_fault_is_named_at_once() -> None:
     }
     assert refused({"on_failure": "panic", "nodes": nodes}) == [
         "on_failure: should be one of continue, rollback, stop",
-        "nodes.a.depends_on: names 'x', which is not a node",
-        "nodes.a.depends_on: names the node itself",
         "nodes.b: should be an object: a task, and what it depends on",
+        "nodes.d.trigger_rule: should be one of all_done, all_success, always, none_failed, one_failed, one_success",
+        "nodes.'\\xe9'.type: should be the type of its task",
+        "nodes.e.depends_on: should be a list of names",
+        (
+            "nodes: the name '\\xe9' should be letters, digits and _ . : / -, begin with a letter, a digit or _, and be"
+            " at most 128 long"
+        ),
+        "nodes.a.depends_on: names the node itself",
+        "nodes.a.depends_on: names 'x', which is not a node",
         "nodes.c.depends_on: names 'b' 2 times",
         "nodes.c.inputs: names 'a', which is not among its depends_on",
-        "nodes.d.trigger_rule: should be one of all_done, all_success, always, none_failed, one_failed, one_success",
-        "nodes: the name '\\xe9' has a character that no name has, or is empty or too long",
-        "nodes.e.depends_on: should be a list of names",
     ]
 
 
@@ -199,13 +202,10 @@ def test_large_graphs_are_refused_before_they_are_sent() -> None:
     assert "(9991 more)" in refused({"nodes": ring})[0]
 
 
-def test_the_client_and_the_domain_have_the_same_limits() -> None:
+def test_the_client_and_the_domain_have_the_same_choices() -> None:
     """What the one accepts, the other does."""
     assert set(TriggerRule) == topology_validation.RULES
     assert set(OnFailure) == topology_validation.ON_FAILURE
-    assert topology_validation._KEY.pattern == validation.NODE_KEY_PATTERN
-    assert (topology_validation.MAX_NODES, topology_validation.MAX_DEPENDENCIES) == (MAX_NODES, MAX_EDGES)
-    assert (topology_files.MAX_BODY_BYTES, topology_files.MAX_DEPTH) == (MAX_BODY_BYTES, MAX_JSON_DEPTH)
 
 
 def test_the_client_knows_every_field_that_the_api_takes() -> None:
@@ -239,6 +239,15 @@ def test_the_client_refuses_what_the_domain_refuses(nodes: dict[str, Any]) -> No
         assert refused({"nodes": nodes})
     else:
         validate_topology({"nodes": nodes})
+
+
+def test_a_condition_is_checked_by_the_rules_of_the_api() -> None:
+    """Its parents, fields and functions, without a server."""
+    conditions = {"when": "parents.b.outcome == 'failed'", "map": {"over": "largest(parents.a.result)"}}
+    assert refused({"nodes": {"a": task(), "b": task(), "c": task("a", **conditions)}}) == [
+        "nodes.c.when: names 'b', which is not among its depends_on",
+        "nodes.c.map.over: calls largest, which is not a function of JMESPath",
+    ]
 
 
 def test_the_graphs_of_the_how_to_can_be_run(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import pytest
 from pydantic import Field
 
-from duetime.contract.http.foreign_names import SYSTEMS
 from duetime.contract.http.query_parameters import no_query, read_query
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
 from duetime.contract.http.request_json import shown
@@ -20,11 +19,12 @@ from duetime.contract.openapi.document import document
 from duetime.contract.schedules.bodies import ScheduleCreate
 from duetime.contract.tasks.bodies import Retry, TaskCreate
 from duetime.contract.tasks.queries import TaskListQuery
+from duetime_common.foreign_names import SYSTEMS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from duetime.contract.http.foreign_names import Meaning
+    from duetime_common.foreign_names import Meaning
 
 TASK_FIELDS = ("type", "payload", "due_at", "delay_seconds", "target", "retry", "timeout_seconds", "tags", "name")
 LIST_PARAMETERS = ("state", "type", "name", "tag", "order", "limit", "next_token", "ids")

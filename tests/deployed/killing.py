@@ -24,7 +24,7 @@ from duetime.domain.limits import SHORTEST_WORKER_LEASE_SECONDS
 from duetime.domain.tasks.task_options import Priority
 from duetime.environment_variables import Variable
 from duetime_client import Client
-from duetime_client.request_limits import MAX_BATCH
+from duetime_common.limits import MAX_BATCH
 from duetime_local import demo_receiver
 from duetime_local.emulator.lambda_warm_up import warm_up
 from duetime_local.terminal import Display

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from docs.generate import SECTIONS, SectionUnknown, filled, generated_in
-from docs.sections import api, client_modules
+from docs.sections import api
 from docs.sections.markdown import table
 from docs.sections.states import picture, reached
 from duetime.domain.tasks.states import LEGAL, Move, Rule, State
@@ -20,13 +20,6 @@ def test_a_page_says_what_the_code_says(page: Path) -> None:
     """Writing the generated sections anew changes nothing: run `python docs/generate.py` when this fails."""
     text = page.read_text(encoding="utf-8")
     assert filled(text) == text
-
-
-@pytest.mark.parametrize("module", client_modules.COPIED)
-def test_the_client_has_the_core_s_price_table_and_estimates(module: str) -> None:
-    """Its copy of a module differs in the names of imports only: run `python docs/generate.py` when this fails."""
-    copy = client_modules.CLIENT / f"{client_modules.COPIED[module]}.py"
-    assert copy.read_text(encoding="utf-8") == client_modules.copy_of(module)
 
 
 def test_every_generated_section_stands_on_exactly_one_page() -> None:

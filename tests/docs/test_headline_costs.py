@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from duetime_client.cost_estimate import FULL_BATCHES, THIN_TRAFFIC, estimate
+from duetime_common.cost_estimate import FULL_BATCHES, THIN_TRAFFIC, estimate
 
 ROOT = Path(__file__).parents[2]
 PAGES = (

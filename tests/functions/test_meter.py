@@ -32,7 +32,6 @@ from duetime.contract.bulk.bodies import read_stored
 from duetime.domain.admins import Admins
 from duetime.domain.bulk.filter_action import FilterAction
 from duetime.domain.bulk.operation import BulkKind
-from duetime.domain.cost_estimates.estimate import lines_of
 from duetime.domain.dispatch.enqueue_plan import BulkTimer
 from duetime.domain.limits import (
     INLINE_CONTENT_BYTES,
@@ -63,6 +62,7 @@ from duetime.handlers import REGISTRY, Context, Registered
 from duetime.ports.queues import Outgoing
 from duetime.services.enqueue import message_for
 from duetime.services.tasks.approvals import Decision
+from duetime_common.cost_estimate import lines_of
 from duetime_testing.fakes.stepfunctions import FakeStepFunctions, Status
 from tests.adapters.clouds import Cloud
 from tests.adapters.targets.works import work

@@ -12,13 +12,13 @@ from duetime import composition
 from duetime.composition import composed
 from duetime.composition.requests import CostEstimateServices
 from duetime.composition.tasks import TaskServices
-from duetime.domain.cost_estimates.estimate import lines_of
 from duetime.domain.tasks.creation import Order
 from duetime.domain.tasks.idempotency_keys import IdempotencyKey
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import Debounce, OnConflict, Priority, Unique
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import SECOND
+from duetime_common.cost_estimate import lines_of
 from tests.functions.stack import OWNER, Stack
 
 if TYPE_CHECKING:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.environment_variables import Variable
-from duetime_client.cost_estimate import API_MB, BROADCAST_MB, STREAM_BATCH, TRIGGER_MB, idle_month
-from duetime_client.prices import DEFAULT_REGION, PRICES
-from duetime_client.workload import Workload
+from duetime_common.cost_estimate import API_MB, BROADCAST_MB, STREAM_BATCH, TRIGGER_MB, Workload, idle_month
+from duetime_common.prices import DEFAULT_REGION, PRICES
 from infra.environments import environment_named
 from tests.infra.conftest import CLOUD
 from tests.infra.synthesis import Synthesis

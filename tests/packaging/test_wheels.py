@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 DISTRIBUTIONS = {
     ".": "duetime",
     "client": "duetime_client",
+    "common": "duetime_common",
     "testing": "duetime_testing",
     "infra/cdk": "duetime_cdk",
     "local": "duetime_local",
@@ -45,7 +46,7 @@ def test_all_have_one_version_and_require_each_other_at_it() -> None:
     """What is deployed, tested and called is one commit's code."""
     projects = {folder: declared(folder)["project"] for folder in DISTRIBUTIONS}
     (version,) = {project["version"] for project in projects.values()}
-    for folder in ("testing", "infra/cdk", "local"):
+    for folder in (".", "client", "testing", "infra/cdk", "local"):
         ours = [each for each in projects[folder]["dependencies"] if each.startswith("duetime")]
         assert ours
         assert all(each.endswith(f"=={version}") for each in ours)
@@ -58,7 +59,8 @@ def test_the_client_names_the_oldest_versions_that_it_works_with() -> None:
         *project["dependencies"],
         *(each for extra in project["optional-dependencies"].values() for each in extra),
     ]
-    assert [each for each in listed if not re.fullmatch(r"[a-z]+>=[\d.]+", each)] == []
+    foreign = [each for each in listed if not each.startswith("duetime-")]
+    assert [each for each in foreign if not re.fullmatch(r"[a-z]+>=[\d.]+", each)] == []
 
 
 def test_the_makefile_knows_all_distributions() -> None:

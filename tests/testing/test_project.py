@@ -72,9 +72,9 @@ def test_the_examples_run_in_a_project_of_their_own(project: Path) -> None:
     assert "2 passed" in done.stdout
 
 
-@pytest.mark.parametrize("package", ["duetime", "duetime_client", "duetime_testing"])
+@pytest.mark.parametrize("package", ["duetime", "duetime_client", "duetime_common", "duetime_testing"])
 def test_the_packages_have_types(package: str) -> None:
-    """A type checker in the project reads the annotations of all three."""
+    """A type checker in the project reads the annotations of all."""
     assert files(package).joinpath("py.typed").is_file()
 
 

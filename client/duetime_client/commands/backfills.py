@@ -4,14 +4,11 @@ from typing import Annotated
 
 import typer
 
-from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.document_output import AsJson
+from duetime_client.commands.connection import Call
 from duetime_client.commands.option_bundles import CommandGroup
-from duetime_client.commands.output_streams import show_json
 from duetime_client.commands.schedule_options import ScheduleName
-from duetime_client.commands.schedule_views import show_backfills
+from duetime_client.commands.schedule_views import show_backfill, show_backfills
 from duetime_client.commands.task_arguments import moment
 from duetime_client.commands.task_options import IdempotencyKey, IfMatch
 from duetime_client.schedule_models import BackfillOverlap
@@ -22,45 +19,28 @@ BackfillId = Annotated[str, typer.Argument(metavar="ID", help="Id of the backfil
 
 @app.command("list")
 @examples("duetime schedules backfills list nightly")
-def list_backfills(
-    context: typer.Context,
-    name: ScheduleName,
-    *,
-    deployment: Deployment,
-    as_json: AsJson = False,
-) -> None:
+def list_backfills(call: Call, name: ScheduleName) -> None:
     """List the backfills of a schedule, with their progress; with --json, as one array."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         found = client.schedules.list_backfills(name)
-    if as_json:
-        show_json([each.document for each in found])
-    else:
-        show_backfills(found, context.ensure_object(Clock))
+    call.show_all(found, show_backfills)
 
 
 @app.command()
 @examples("duetime schedules backfills show nightly ID")
-def show(
-    context: typer.Context,
-    name: ScheduleName,
-    backfill_id: BackfillId,
-    *,
-    deployment: Deployment,
-    as_json: AsJson = False,
-) -> None:
+def show(call: Call, name: ScheduleName, backfill_id: BackfillId) -> None:
     """Show one backfill, with its progress."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         found = client.schedules.get_backfill(name, backfill_id)
-    show_backfills([found], context.ensure_object(Clock), as_json=as_json)
+    call.show(found, show_backfill)
 
 
 @app.command()
 @examples("duetime schedules backfills create nightly --after 2026-11-01 --before 2026-11-08")
 def create(  # noqa: PLR0913 - a command's options are its parameters
-    context: typer.Context,
+    call: Call,
     name: ScheduleName,
     *,
-    deployment: Deployment,
     after: Annotated[str, typer.Option("--after", metavar="TIME", help="Start of the period.")],
     before: Annotated[str, typer.Option("--before", metavar="TIME", help="End of the period, excluded; in the past.")],
     per_minute: Annotated[int | None, typer.Option(metavar="N", min=1, help="How many tasks per minute.")] = None,
@@ -70,12 +50,11 @@ def create(  # noqa: PLR0913 - a command's options are its parameters
     ] = None,
     idempotency_key: IdempotencyKey = None,
     if_match: IfMatch = None,
-    as_json: AsJson = False,
 ) -> None:
     """Run the occurrences of a past period that have no run yet, a number of them per minute."""
-    clock = context.ensure_object(Clock)
+    clock = call.clock
     start, end = moment(after, clock, "--after"), moment(before, clock, "--before")
-    with connected(context, deployment) as client:
+    with call.client() as client:
         begun = client.schedules.create_backfill(
             *(name, start, end),
             per_minute=per_minute,
@@ -84,20 +63,13 @@ def create(  # noqa: PLR0913 - a command's options are its parameters
             idempotency_key=idempotency_key,
             if_match=if_match,
         )
-    show_backfills([begun], clock, as_json=as_json)
+    call.show(begun, show_backfill)
 
 
 @app.command()
 @examples("duetime schedules backfills cancel nightly ID")
-def cancel(
-    context: typer.Context,
-    name: ScheduleName,
-    backfill_id: BackfillId,
-    *,
-    deployment: Deployment,
-    as_json: AsJson = False,
-) -> None:
+def cancel(call: Call, name: ScheduleName, backfill_id: BackfillId) -> None:
     """Cancel a backfill; tasks it has already created still run."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         cancelled = client.schedules.cancel_backfill(name, backfill_id)
-    show_backfills([cancelled], context.ensure_object(Clock), as_json=as_json)
+    call.show(cancelled, show_backfill)

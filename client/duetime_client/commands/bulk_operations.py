@@ -4,17 +4,16 @@ from collections.abc import Iterable
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from duetime_client.bulk_operations import BulkOperation
 from duetime_client.client import Client
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.document_output import AsJson
+from duetime_client.commands.connection import Call
 from duetime_client.commands.formatting import timed
 from duetime_client.commands.option_bundles import CommandGroup
-from duetime_client.commands.output_streams import console, printable, show_json
+from duetime_client.commands.output_streams import console, printable
+from duetime_client.commands.tables import Column, show_table
 
 app = CommandGroup(help="Follow and stop bulk operations: changes of many tasks by a filter.", no_args_is_help=True)
 Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the operation.")]
@@ -22,54 +21,36 @@ Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the operation.")]
 
 @app.command("list")
 @examples("duetime bulk list")
-def list_operations(
-    context: typer.Context,
-    *,
-    deployment: Deployment,
-    as_json: AsJson = False,
-) -> None:
+def list_operations(call: Call) -> None:
     """List the latest operations, newest first; with --json, as one array."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         found = client.bulk_operations.list()
-    if as_json:
-        show_json([operation.document for operation in found])
-    elif found:
-        show_operations(found, context.ensure_object(Clock))
-    else:
-        console().print("no bulk operations", style="dim")
+    call.show_all(found, show_operations)
 
 
 @app.command()
 @examples("duetime bulk show ID --watch")
 def show(
-    context: typer.Context,
+    call: Call,
     operation_id: Id,
     *,
-    deployment: Deployment,
     watch: Annotated[bool, typer.Option("--watch", help="Follow it until it has ended.")] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Show the progress of an operation; exit code 1 if it was cancelled."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         operation = watched(client, operation_id) if watch else client.bulk_operations.get(operation_id)
-    show_one(operation, context.ensure_object(Clock), as_json=as_json)
+    call.show(operation, show_one)
     if operation.state == "cancelled":
         raise typer.Exit(1)
 
 
 @app.command()
 @examples("duetime bulk cancel ID")
-def cancel(
-    context: typer.Context,
-    operation_id: Id,
-    *,
-    deployment: Deployment,
-    as_json: AsJson = False,
-) -> None:
+def cancel(call: Call, operation_id: Id) -> None:
     """Stop an operation; changes already made are kept."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         operation = client.bulk_operations.cancel(operation_id)
-    show_one(operation, context.ensure_object(Clock), as_json=as_json)
+    call.show(operation, show_one)
 
 
 def watched(client: Client, operation_id: str) -> BulkOperation:
@@ -84,11 +65,8 @@ def watched(client: Client, operation_id: str) -> BulkOperation:
     return operation
 
 
-def show_one(operation: BulkOperation, clock: Clock, *, as_json: bool) -> None:
-    """Print one operation as a table or as JSON."""
-    if as_json:
-        show_json(operation.document)
-        return
+def show_one(operation: BulkOperation, clock: Clock) -> None:
+    """Print one operation as a table, with the reasons of rejections."""
     show_operations([operation], clock)
     for code, count in sorted(operation.refused.items()):
         console().print(f"{count} rejected: {code}", style="yellow")
@@ -98,14 +76,14 @@ def show_one(operation: BulkOperation, clock: Clock, *, as_json: bool) -> None:
 
 def show_operations(operations: Iterable[BulkOperation], clock: Clock) -> None:
     """Print operations as a table."""
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in ("id", "kind", "state", "started"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("scanned", "matched", "affected", "rejected"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    now = clock.now()
-    for each in operations:
-        counts = (each.examined, each.matched, each.affected, sum(each.refused.values()))
-        started = timed(each.created_at, clock, now, units=1)
-        table.add_row(printable(each.id), each.kind, each.state, started, *map(str, counts))
-    console().print(table)
+    columns: list[Column[BulkOperation]] = [
+        Column("id", lambda each: each.id),
+        Column("kind", lambda each: each.kind),
+        Column("state", lambda each: each.state),
+        Column("started", lambda each: timed(each.created_at, clock, clock.now(), units=1)),
+        Column("scanned", lambda each: str(each.examined), right=True),
+        Column("matched", lambda each: str(each.matched), right=True),
+        Column("affected", lambda each: str(each.affected), right=True),
+        Column("rejected", lambda each: str(sum(each.refused.values())), right=True),
+    ]
+    show_table(operations, columns, "no bulk operations")

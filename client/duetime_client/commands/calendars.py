@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
+from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.document_output import AsJson
+from duetime_client.commands.connection import Call
 from duetime_client.commands.option_bundles import CommandGroup
-from duetime_client.commands.output_streams import console, printable, say, show_json
+from duetime_client.commands.output_streams import printable, say
+from duetime_client.commands.tables import Column, show_lines, show_table
 from duetime_client.commands.target_arguments import reject_constant
 from duetime_client.commands.task_options import IfMatch
 from duetime_client.schedule_models import Calendar, CalendarFields
@@ -32,44 +32,29 @@ _SHOWN_DATES = 20
 
 @app.command("list")
 @examples("duetime calendars list")
-def list_calendars(
-    context: typer.Context,
-    *,
-    deployment: Deployment,
-    as_json: AsJson = False,
-) -> None:
+def list_calendars(call: Call) -> None:
     """List calendars; with --json, as one array."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         found = list(client.calendars.list())
-    if as_json:
-        show_json([calendar.document for calendar in found])
-    else:
-        show_calendars(found)
+    call.show_all(found, show_calendars)
 
 
 @app.command()
 @examples("duetime calendars show uk")
-def show(
-    context: typer.Context,
-    name: CalendarName,
-    *,
-    deployment: Deployment,
-    as_json: AsJson = False,
-) -> None:
+def show(call: Call, name: CalendarName) -> None:
     """Show one calendar."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         calendar = client.calendars.get(name)
-    show_one(calendar, as_json=as_json)
+    call.show(calendar, lambda calendar, _: show_lines(lines(calendar)))
 
 
 @app.command()
 @examples("duetime calendars put uk bank-holidays.ics --timezone Europe/London")
-def put(  # noqa: PLR0913 - a command's options are its parameters
-    context: typer.Context,
+def put(
+    call: Call,
     name: CalendarName,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON of the calendar, or iCalendar (.ics).")],
     *,
-    deployment: Deployment,
     mode: Annotated[
         str | None, typer.Option(metavar="MODE", help="For an .ics file: excludes (default) or includes.")
     ] = None,
@@ -77,7 +62,6 @@ def put(  # noqa: PLR0913 - a command's options are its parameters
         str | None, typer.Option(metavar="ZONE", help="For an .ics file: time zone of its days; default: UTC.")
     ] = None,
     if_match: IfMatch = None,
-    as_json: AsJson = False,
 ) -> None:
     """Create a calendar from a file, or replace it completely."""
     is_icalendar = file.suffix.lower() == ICALENDAR_SUFFIX
@@ -85,33 +69,23 @@ def put(  # noqa: PLR0913 - a command's options are its parameters
         raise typer.BadParameter("is for .ics files", param_hint="--mode" if mode else "--timezone")
     data = content_of(file)
     fields = None if is_icalendar else fields_of(data)
-    with connected(context, deployment) as client:
+    with call.client() as client:
         if fields is None:
             calendar = client.calendars.put_icalendar(
                 name, data, mode=cast("CalendarMode | None", mode), timezone=timezone, if_match=if_match
             )
         else:
             calendar = client.calendars.put(name, if_match=if_match, **fields)
-    show_one(calendar, as_json=as_json)
+    call.show(calendar, lambda calendar, _: show_lines(lines(calendar)))
 
 
 @app.command()
 @examples("duetime calendars delete uk")
-def delete(
-    context: typer.Context,
-    name: CalendarName,
-    *,
-    deployment: Deployment,
-    if_match: IfMatch = None,
-    as_json: AsJson = False,
-) -> None:
+def delete(call: Call, name: CalendarName, *, if_match: IfMatch = None) -> None:
     """Delete a calendar that no schedule uses."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         calendar = client.calendars.delete(name, if_match=if_match)
-    if as_json:
-        show_json(calendar.document)
-    else:
-        say(f"deleted the calendar {calendar.name}")
+    call.show(calendar, lambda calendar, _: say(f"deleted the calendar {calendar.name}"))
 
 
 def content_of(file: Path) -> bytes:
@@ -134,36 +108,19 @@ def fields_of(data: bytes) -> CalendarFields:
     return fields  # type: ignore[return-value] # the API says which fields there are
 
 
-def show_one(calendar: Calendar, *, as_json: bool) -> None:
-    """Print one calendar as a detail view or as JSON."""
-    if as_json:
-        show_json(calendar.document)
-        return
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="bold", no_wrap=True)
-    grid.add_column(overflow="fold")
-    for label, value in lines(calendar):
-        grid.add_row(label, value)
-    console().print(grid)
-
-
-def show_calendars(calendars: Sequence[Calendar]) -> None:
+def show_calendars(calendars: Sequence[Calendar], _: Clock) -> None:
     """Print calendars as a table."""
-    if not calendars:
-        console().print("no calendars", style="dim")
-        return
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("name", overflow="ellipsis", no_wrap=True)
-    table.add_column("mode", no_wrap=True)
-    table.add_column("zone", no_wrap=True)
-    for heading in ("dates", "weekdays", "windows", "spans"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("known until", no_wrap=True)
-    for each in calendars:
-        sizes = (len(part) for part in (each.dates, each.weekdays, each.windows, each.spans))
-        texts = (str(size or "") for size in sizes)
-        table.add_row(printable(each.name), each.mode, printable(each.timezone), *texts, known_until(each))
-    console().print(table)
+    columns: list[Column[Calendar]] = [
+        Column("name", lambda each: each.name),
+        Column("mode", lambda each: each.mode),
+        Column("zone", lambda each: each.timezone),
+        Column("dates", lambda each: str(len(each.dates) or ""), right=True),
+        Column("weekdays", lambda each: str(len(each.weekdays) or ""), right=True),
+        Column("windows", lambda each: str(len(each.windows) or ""), right=True),
+        Column("spans", lambda each: str(len(each.spans) or ""), right=True),
+        Column("known until", known_until),
+    ]
+    show_table(calendars, columns, "no calendars")
 
 
 def lines(calendar: Calendar) -> Iterator[tuple[str, Text]]:

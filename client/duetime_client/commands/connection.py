@@ -2,11 +2,11 @@
 
 import os
 import random
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
 import typer
 
@@ -24,7 +24,9 @@ from duetime_client.commands.contexts import (
     contexts_file,
     read_contexts,
 )
+from duetime_client.commands.document_output import OutputOptions
 from duetime_client.commands.messages import show_error
+from duetime_client.commands.output_streams import show_json
 from duetime_client.errors import AddressInvalid, ClientError, CredentialsMissing, HeaderInvalid, Unreachable
 from duetime_client.live_connection import WebSocketConnection
 from duetime_client.retries import Retries
@@ -69,6 +71,18 @@ Owner = Annotated[
 ]
 
 
+class Documented(Protocol):
+    """A response with the JSON that it was read from."""
+
+    @property
+    def document(self) -> Mapping[str, Any]:
+        """The API's JSON."""
+        ...
+
+
+D = TypeVar("D", bound=Documented)
+
+
 @dataclass(frozen=True, slots=True)
 class Deployment:
     """The options that choose the deployment and the caller's identity."""
@@ -83,6 +97,49 @@ class Deployment:
             return self
         context = resolved().context
         return Deployment(context.url, self.auth or Authentication(context.auth), self.owner or context.owner or None)
+
+
+@dataclass(frozen=True, slots=True)
+class SilentCall:
+    """A call of a command that uses a deployment, and prints no document of it."""
+
+    context: typer.Context
+    deployment: Deployment
+
+    @property
+    def clock(self) -> Clock:
+        """The clock and the time zone."""
+        return self.context.ensure_object(Clock)
+
+    def client(self) -> AbstractContextManager[Client]:
+        """A client of the deployment; its errors end the command with a message and an exit code."""
+        return connected(self.context, self.deployment)
+
+
+@dataclass(frozen=True, slots=True)
+class Call(SilentCall):
+    """A call of a command that prints a document of its deployment, or a view of it."""
+
+    output: OutputOptions
+
+    @property
+    def as_json(self) -> bool:
+        """Whether the document is printed, in any format, instead of a view."""
+        return self.output.printing is not None
+
+    def show(self, found: D, view: Callable[[D, Clock], object]) -> None:
+        """Print the document of a response, or a view of it."""
+        if self.as_json:
+            show_json(found.document)
+        else:
+            view(found, self.clock)
+
+    def show_all(self, found: Sequence[D], view: Callable[[Sequence[D], Clock], object]) -> None:
+        """Print the documents of entries as one array, or a view of them."""
+        if self.as_json:
+            show_json([each.document for each in found])
+        else:
+            view(found, self.clock)
 
 
 def resolved() -> Choice:

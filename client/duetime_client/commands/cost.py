@@ -5,23 +5,21 @@ from dataclasses import asdict, dataclass
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.connection import Deployment, connected
+from duetime_client.commands.connection import Call
 from duetime_client.commands.cost_views import cost_table
 from duetime_client.commands.document_output import AsJson
 from duetime_client.commands.list_reader import ListReader
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import console, printable, show_json
-from duetime_client.commands.task_arguments import task_filter
-from duetime_client.commands.task_options import FilterOptions
-from duetime_client.cost_estimate import CostEstimate, estimate
-from duetime_client.prices import AS_OF, DEFAULT_REGION, PRICES, WORKER_MB
-from duetime_client.request_limits import MAX_PAGE
+from duetime_client.commands.tables import Column, table_of
+from duetime_client.commands.task_arguments import list_filter
+from duetime_client.commands.task_options import DueAfter, DueBefore, ListFilterOptions, OnlyType
 from duetime_client.task_cost_sums import CostKey, CostSum, sums
-from duetime_client.workload import STREAM_SECONDS, Workload, WorkloadError
+from duetime_common.cost_estimate import STREAM_SECONDS, CostEstimate, Workload, WorkloadError, estimate
+from duetime_common.limits import MAX_PAGE
+from duetime_common.prices import AS_OF, DEFAULT_REGION, PRICES, WORKER_MB
 
 app = CommandGroup(help="Estimate what tasks will cost; add up what they have cost.", no_args_is_help=True)
 
@@ -85,42 +83,39 @@ def estimate_cost(*, tasks: Tasks, mix: Mix, as_json: AsJson = False) -> None:
     "duetime cost sum --by tag:team --json",
 )
 def sum_costs(
-    context: typer.Context,
+    call: Call,
     *,
-    deployment: Deployment,
     by: Annotated[str, typer.Option(metavar="WHAT", help="type, schedule, state or tag:KEY.")] = "type",
-    task_type: Annotated[str | None, typer.Option("--type", metavar="TYPE", help="Only tasks of this type.")] = None,
-    due_after: Annotated[str | None, typer.Option(metavar="TIME", help="Only tasks due at or after this.")] = None,
-    due_before: Annotated[str | None, typer.Option(metavar="TIME", help="Only tasks due before this.")] = None,
-    as_json: AsJson = False,
+    task_type: OnlyType = None,
+    due_after: DueAfter = None,
+    due_before: DueBefore = None,
 ) -> None:
     """Add up what tasks have cost so far: their writes and their time in workers, as the API estimates them."""
     try:
         key = CostKey.of(by)
     except WorkloadError as error:
         raise typer.BadParameter(str(error), param_hint="--by") from error
-    options = FilterOptions(task_type=task_type, due_after=due_after, due_before=due_before)
-    clock = context.ensure_object(Clock)
-    filters = task_filter(options, clock, None)
-    with connected(context, deployment) as client:
-        reading = ListReader(client, clock, as_json=as_json)
+    options = ListFilterOptions(task_type=task_type, due_after=due_after, due_before=due_before)
+    clock = call.clock
+    filters = list_filter(options, clock)
+    with call.client() as client:
+        reading = ListReader(client, clock, as_json=call.as_json)
         found = sums(reading.entries(client.tasks.list(page_size=MAX_PAGE, **filters)), key)
-    if as_json:
+    if call.as_json:
         show_json([asdict(each) for each in found])
     else:
         reading.show(found, lambda: _show_sums(by, found))
 
 
 def _show_sums(by: str, found: Sequence[CostSum]) -> None:
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column(by)
-    for column in ("tasks", "attempts", "dollars", "a million"):
-        table.add_column(column, justify="right")
-    for each in found:
-        name = printable(each.name) if each.name is not None else printable("none", "dim")
-        numbers = (f"{each.tasks:,}", f"{each.attempts:,}", f"{each.dollars:,.6f}", f"{each.per_million:,.2f}")
-        table.add_row(name, *numbers)
-    console().print(table)
+    columns: list[Column[CostSum]] = [
+        Column(by, lambda each: printable("none", "dim") if each.name is None else each.name, wraps=True),
+        Column("tasks", lambda each: f"{each.tasks:,}", right=True),
+        Column("attempts", lambda each: f"{each.attempts:,}", right=True),
+        Column("dollars", lambda each: f"{each.dollars:,.6f}", right=True),
+        Column("a million", lambda each: f"{each.per_million:,.2f}", right=True),
+    ]
+    console().print(table_of(found, columns))
     total = sum(each.dollars for each in found)
     console().print(f"{total:,.6f} dollars in all: writes and time in workers; `duetime cost estimate` has the rest")
 

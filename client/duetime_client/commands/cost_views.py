@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.table import Table
-
-from duetime_client.commands.output_streams import console, printable
+from duetime_client.commands.output_streams import console
+from duetime_client.commands.tables import Column, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from rich.table import Table
 
     from duetime_client.request_estimates import RequestEstimate
 
@@ -18,13 +19,12 @@ _CENT = 0.01
 
 def cost_table(lines: Iterable[tuple[str, str, float]], use: str) -> Table:
     """A table of a bill: part, quantity and dollars."""
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("part")
-    table.add_column(use)
-    table.add_column("dollars", justify="right")
-    for part, used, dollars in lines:
-        table.add_row(printable(part), printable(used), shown_dollars(dollars))
-    return table
+    columns: list[Column[tuple[str, str, float]]] = [
+        Column("part", lambda line: line[0], wraps=True),
+        Column(use, lambda line: line[1], wraps=True),
+        Column("dollars", lambda line: shown_dollars(line[2]), right=True),
+    ]
+    return table_of(lines, columns)
 
 
 def shown_dollars(amount: float) -> str:

@@ -4,21 +4,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.document_output import AsJson
+from duetime_client.commands.connection import Call
 from duetime_client.commands.filter_actions import Selection, filter_action
 from duetime_client.commands.formatting import timed
-from duetime_client.commands.list_reader import ListReader
+from duetime_client.commands.list_reader import show_list
 from duetime_client.commands.option_bundles import CommandGroup
-from duetime_client.commands.output_streams import console, show_json
-from duetime_client.commands.task_options import AnyTaskId, BulkActionOptions, FilterOptions, Reason
-from duetime_client.commands.task_table import one_line
-from duetime_client.commands.task_view import show
+from duetime_client.commands.tables import Column, one_line, show_more, show_table
+from duetime_client.commands.task_options import AnyTaskId, BulkActionOptions, FilterOptions, LimitOptions, Reason
+from duetime_client.commands.task_views import show_task
 from duetime_client.task import Task
 
 if TYPE_CHECKING:
@@ -28,86 +24,58 @@ app = CommandGroup(help="List tasks that failed after all retries, and run them 
 OfError = Annotated[
     str | None, typer.Option("--error-type", metavar="TYPE", help="Tasks that failed with an error of this type.")
 ]
-_DEFAULT_LIMIT = 50
 
 
 @app.command("list")
 @examples("duetime dead-letters list --type report")
-def list_dead_letters(
-    context: typer.Context,
-    *,
-    filters: FilterOptions,
-    deployment: Deployment,
-    error: OfError = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many tasks at most.")] = _DEFAULT_LIMIT,
-    everything: Annotated[bool, typer.Option("--all", help="Every task, without a limit.")] = False,
-    as_json: AsJson = False,
-) -> None:
+def list_dead_letters(call: Call, *, filters: FilterOptions, error: OfError = None, limits: LimitOptions) -> None:
     """List the tasks that failed and are not retried automatically; with --json, as one array."""
-    clock = context.ensure_object(Clock)
     selection = Selection(filters, BulkActionOptions(every=True), error=error)
-    task_filter = cast("DeadLetterFilter", selection.filter(clock))
-    with connected(context, deployment) as client:
-        # One more than shown, to detect whether there are more.
-        reading = ListReader(client, clock, as_json=as_json)
-        tasks = reading.first(client.dead_letters.list(**task_filter), None if everything else limit + 1)
-    shown = tasks if everything else tasks[:limit]
-    if as_json:
-        show_json([task.document for task in shown])
-    else:
-        reading.show(shown, lambda: show_dead_letters(shown, clock, more=len(tasks) > len(shown)))
+    task_filter = cast("DeadLetterFilter", selection.filter(call.clock))
+    with call.client() as client:
+        show_list(call, client, client.dead_letters.list(**task_filter), limits, show_dead_letters)
 
 
 @app.command()
 @examples("duetime dead-letters retry ID", "duetime dead-letters retry --error-type Timeout --per-second 10")
-def retry(  # noqa: PLR0913 - arguments, and bundles of options
-    context: typer.Context,
+def retry(
+    call: Call,
     task_id: AnyTaskId = None,
     *,
     filters: FilterOptions,
     bulk: BulkActionOptions,
-    deployment: Deployment,
     error: OfError = None,
     reason: Reason = "",
-    as_json: AsJson = False,
 ) -> None:
     """Run a failed task again, from its first attempt, or all failed tasks that match a filter."""
-    clock = context.ensure_object(Clock)
     selection = Selection(filters, bulk, error=error, reason=reason)
     selection.is_given(task_id)
-    with connected(context, deployment) as client:
+    with call.client() as client:
         if task_id is None:
             filter_action(
-                lambda task_filter: client.dead_letters.list(**cast("DeadLetterFilter", task_filter)),
-                clock,
+                call,
                 selection,
                 "retried",
-                lambda task_filter, options: client.tasks.retry_by_filter(
-                    cast("DeadLetterFilter", task_filter), **options
-                ),
-                as_json=as_json,
+                lambda wanted: client.dead_letters.list(**cast("DeadLetterFilter", wanted)),
+                lambda wanted, options: client.tasks.retry_by_filter(cast("DeadLetterFilter", wanted), **options),
             )
             return
         task = client.tasks.retry(task_id, reason=reason)
-    show(task, clock, as_json=as_json)
+    call.show(task, show_task)
 
 
 def show_dead_letters(tasks: Sequence[Task], clock: Clock, *, more: bool) -> None:
     """Print failed tasks as a table, each with its last error."""
-    if not tasks:
-        console().print("no dead letters", style="dim")
-        return
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("id", no_wrap=True)
-    table.add_column("type")
-    table.add_column("failed", no_wrap=True)
-    table.add_column("attempts", justify="right", no_wrap=True)
-    table.add_column("error")
     now = clock.now()
-    for task in tasks:
-        error = f"{task.error.type}: {task.error.message}" if task.error else ""
-        ended = Text("soon") if task.finished_at is None else timed(task.finished_at, clock, now, units=1)
-        table.add_row(Text(task.id), one_line(task.type), ended, str(task.attempt), one_line(error))
-    console().print(table)
+    columns: list[Column[Task]] = [
+        Column("id", lambda task: task.id),
+        Column("type", lambda task: one_line(task.type), wraps=True),
+        Column("failed", lambda task: timed(task.finished_at, clock, now, units=1) if task.finished_at else "soon"),
+        Column("attempts", lambda task: str(task.attempt), right=True),
+        Column(
+            "error", lambda task: one_line(f"{task.error.type}: {task.error.message}" if task.error else ""), wraps=True
+        ),
+    ]
+    show_table(tasks, columns, "no dead letters")
     if more:
-        console().print(f"{len(tasks)} shown, there are more: --limit N or --all", style="dim")
+        show_more(tasks)

@@ -1,27 +1,22 @@
 """`duetime dispatch`: when the trigger last ran, and how long the queues are."""
 
-import typer
-from rich.table import Table
 from rich.text import Text
 
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.document_output import AsJson
+from duetime_client.commands.connection import Call
 from duetime_client.commands.formatting import timed
-from duetime_client.commands.output_streams import console, printable, show_json
-from duetime_client.dispatch_status import DispatchStatus
+from duetime_client.commands.output_streams import console
+from duetime_client.commands.tables import Column, table_of
+from duetime_client.dispatch_status import DispatchStatus, Queue
 
 
 @examples("duetime dispatch")
-def dispatch(context: typer.Context, *, deployment: Deployment, as_json: AsJson = False) -> None:
+def dispatch(call: Call) -> None:
     """Show when the trigger last ran, and how long the queues are; for operators."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         found = client.dispatch.get_status()
-    if as_json:
-        show_json(found.document)
-    else:
-        _show(found, context.ensure_object(Clock))
+    call.show(found, _show)
 
 
 def _show(found: DispatchStatus, clock: Clock) -> None:
@@ -31,11 +26,10 @@ def _show(found: DispatchStatus, clock: Clock) -> None:
         now = clock.now()
         console().print(Text.assemble("the trigger last ran ", timed(found.last_tick_at, clock, now)))
         console().print(Text.assemble("dispatched until ", timed(found.dispatched_until, clock, now)))
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("queue")
-    for name in ("waiting", "delayed", "in flight"):
-        table.add_column(name, justify="right")
-    for each in found.queues:
-        name = each.priority or f"type {each.pulled_type}"
-        table.add_row(printable(name), str(each.waiting), str(each.delayed), str(each.in_flight))
-    console().print(table)
+    columns: list[Column[Queue]] = [
+        Column("queue", lambda each: each.priority or f"type {each.pulled_type}", wraps=True),
+        Column("waiting", lambda each: str(each.waiting), right=True),
+        Column("delayed", lambda each: str(each.delayed), right=True),
+        Column("in flight", lambda each: str(each.in_flight), right=True),
+    ]
+    console().print(table_of(found.queues, columns))

@@ -2,66 +2,68 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from rich.table import Table
-from rich.text import Text
-
-from duetime_client.commands.attempt_views import OUTCOME_STYLES
 from duetime_client.commands.formatting import STATE_STYLES, timed
 from duetime_client.commands.output_streams import console, printable
+from duetime_client.commands.tables import Column, table_of
+from duetime_client.commands.task_views import OUTCOME_STYLES
 from duetime_client.plurals import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Sequence
 
     from duetime_client.commands.clock import Clock
     from duetime_client.schedule_models import ScheduleEvent, ScheduleHistory
     from duetime_client.task import TaskEvent, TaskHistory
 
 
+T = TypeVar("T")
+
+
 def show_events(history: TaskHistory, clock: Clock) -> None:
-    """Print the events of a task as a table, oldest first."""
-    _show((cells(event, clock) for event in history.events), history.dropped)
+    """Print the events of a task as a table, oldest first; cells that do not apply to an event's type are empty."""
+    now = clock.now()
+    columns: list[Column[TaskEvent]] = [
+        Column("at", lambda event: timed(event.at, clock, now, units=1) if event.at else ""),
+        Column("event", lambda event: event.type.replace("_", " ")),
+        Column("by", actor, wraps=True),
+        Column("details", lambda event: printable(details(event), _style(event)), wraps=True),
+        Column("reason", lambda event: event.reason or "", wraps=True),
+    ]
+    _show(history.events, columns, history.dropped)
 
 
 def show_schedule_events(history: ScheduleHistory, clock: Clock) -> None:
     """Print the events of a schedule as a table, oldest first."""
-    _show((schedule_cells(event, clock) for event in history.events), history.dropped)
+    now = clock.now()
+    columns: list[Column[ScheduleEvent]] = [
+        Column("at", lambda event: timed(event.at, clock, now, units=1)),
+        Column("event", lambda event: event.type.replace("_", " ")),
+        Column("by", _schedule_actor, wraps=True),
+        Column("details", _schedule_details, wraps=True),
+        Column("reason", lambda event: event.reason or "", wraps=True),
+    ]
+    _show(history.events, columns, history.dropped)
 
 
-def schedule_cells(event: ScheduleEvent, clock: Clock) -> Iterator[Text]:
-    """One row of the events of a schedule."""
-    yield timed(event.at, clock, clock.now(), units=1)
-    yield printable(event.type.replace("_", " "))
-    yield printable((event.actor.name if event.actor.kind == "user" else event.actor.kind) or "")
-    parts = [", ".join(event.fields_changed), event.task_id and f"task {event.task_id}", event.backfill_id]
-    yield printable(", ".join(part for part in parts if part))
-    yield printable(event.reason or "")
-
-
-def _show(rows: Iterable[Iterable[Text]], dropped: int) -> None:
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in ("at", "event"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("by", "details", "reason"):
-        table.add_column(heading)
-    for row in rows:
-        table.add_row(*row)
+def _show(events: Iterable[T], columns: Sequence[Column[T]], dropped: int) -> None:
     if dropped:
         console().print(f"{counted(dropped, 'older action')} not kept", style="dim")
-    console().print(table)
+    console().print(table_of(events, columns))
 
 
-def cells(event: TaskEvent, clock: Clock) -> Iterator[Text]:
-    """One row; cells that do not apply to its type are empty."""
-    yield timed(event.at, clock, clock.now(), units=1) if event.at else Text()
-    yield printable(event.type.replace("_", " "))
-    yield printable(actor(event))
-    yield printable(
-        details(event), STATE_STYLES.get(event.state or "", "") or OUTCOME_STYLES.get(event.outcome or "", "")
-    )
-    yield printable(event.reason or "")
+def _schedule_actor(event: ScheduleEvent) -> str:
+    return (event.actor.name if event.actor.kind == "user" else event.actor.kind) or ""
+
+
+def _schedule_details(event: ScheduleEvent) -> str:
+    parts = [", ".join(event.fields_changed), event.task_id and f"task {event.task_id}", event.backfill_id]
+    return ", ".join(part for part in parts if part)
+
+
+def _style(event: TaskEvent) -> str:
+    return STATE_STYLES.get(event.state or "", "") or OUTCOME_STYLES.get(event.outcome or "", "")
 
 
 def actor(event: TaskEvent) -> str:

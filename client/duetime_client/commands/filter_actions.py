@@ -11,7 +11,7 @@ import typer
 
 from duetime_client.commands.output_streams import console, show_json
 from duetime_client.commands.task_arguments import task_filter
-from duetime_client.commands.task_table import show_tasks
+from duetime_client.commands.task_views import show_tasks
 from duetime_client.plurals import counted
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from duetime_client.client import Client
     from duetime_client.commands.clock import Clock
+    from duetime_client.commands.connection import Call
     from duetime_client.commands.task_options import BulkActionOptions, FilterOptions
     from duetime_client.filter_actions import FilterActionResult
     from duetime_client.task import Task
@@ -107,41 +108,38 @@ class Totals:
 
 
 def filter_action(
-    listed: Callable[[BulkFilter], Iterator[Task]],
-    clock: Clock,
+    call: Call,
     selection: Selection,
     done: str,
+    listed: Callable[[BulkFilter], Iterator[Task]],
     pages: Callable[[BulkFilter, BulkOptions], Iterator[FilterActionResult]],
-    *,
-    as_json: bool,
 ) -> None:
     """Apply an action to many tasks after confirmation; exit code 1 if some could not be changed.
 
     Args:
-        listed: the tasks that match a filter, as `open_tasks`.
-        clock: for times in the reader's zone.
+        call: of the command.
         selection: the tasks to change.
         done: the participle for the output: `cancelled`.
+        listed: the tasks that match a filter, as `open_tasks`.
         pages: applies the action, page by page.
-        as_json: whether the totals are printed as JSON.
     """
-    task_filter, options = selection.filter(clock), selection.options
+    task_filter, options = selection.filter(call.clock), selection.options
     total: int | None = None
     if selection.bulk.dry_run or not selection.bulk.yes:
         matched = Totals()
         for page in pages(task_filter, {**options, "dry_run": True}):
             matched.add(page)
         total = matched.matched
-        if not as_json:
-            show_matched(listed(task_filter), clock, total)
+        if not call.as_json:
+            show_matched(listed(task_filter), call.clock, total)
         if selection.bulk.dry_run or not total:
-            show_totals(matched, "matched", as_json=as_json)
+            show_totals(matched, "matched", as_json=call.as_json)
             return
         typer.confirm(f"{counted(total, 'task')} will be {done}. Continue?", abort=True, err=True)
         if matched.confirmation_token is not None:
             options["confirmation_token"] = matched.confirmation_token
     totals = run_with_progress(pages(task_filter, options), total)
-    show_totals(totals, done, as_json=as_json)
+    show_totals(totals, done, as_json=call.as_json)
     if totals.state == "cancelled":
         console(stderr=True).print("the operation was cancelled before it finished", style="yellow")
     if totals.refused or totals.state == "cancelled":

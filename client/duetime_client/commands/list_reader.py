@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import typer
 
 from duetime_client.commands.formatting import localized
-from duetime_client.commands.output_streams import console
+from duetime_client.commands.output_streams import console, show_json
 from duetime_client.commands.times import short_moment
 
 if TYPE_CHECKING:
@@ -19,11 +19,20 @@ if TYPE_CHECKING:
 
     from duetime_client.client import Client
     from duetime_client.commands.clock import Clock
-    from duetime_client.pages import PageRead
+    from duetime_client.commands.connection import Call, D
+    from duetime_client.commands.task_options import LimitOptions
+    from duetime_client.session import PageRead
 
 T = TypeVar("T")
+D_contra = TypeVar("D_contra", contravariant=True)
 _STOPPED = 130
 """Exit code after Ctrl-C, by shell convention."""
+
+
+class View(Protocol[D_contra]):
+    """Prints the entries of a list, and whether there are more."""
+
+    def __call__(self, entries: Sequence[D_contra], clock: Clock, /, *, more: bool) -> None: ...  # noqa: D102 - see above
 
 
 class ListReader:
@@ -94,3 +103,25 @@ class ListReader:
             return number
         reached = short_moment(localized(self._examined_to, self._clock), self._clock.local(self._clock.now()))
         return f"{number}, up to {reached}"
+
+
+def show_list(
+    call: Call, client: Client, listed: Iterator[D], limits: LimitOptions, view: View[D], what: str = "tasks"
+) -> None:
+    """Read a list up to its limit, and print its documents as one array, or a view of them.
+
+    Args:
+        call: of the command.
+        client: that the list is read with.
+        listed: the entries.
+        limits: how many to show.
+        view: prints them.
+        what: the entries, for the progress: `tasks`.
+    """
+    reading = ListReader(client, call.clock, what, as_json=call.as_json)
+    found = reading.first(listed, limits.wanted)
+    shown = found if limits.everything else found[: limits.limit]
+    if call.as_json:
+        show_json([each.document for each in shown])
+    else:
+        reading.show(shown, lambda: view(shown, call.clock, more=len(found) > len(shown)))

@@ -1,94 +1,59 @@
 """`duetime locks`: list, show, release."""
 
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 from typing import Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.document_output import AsJson
+from duetime_client.commands.connection import Call
 from duetime_client.commands.formatting import timed
 from duetime_client.commands.option_bundles import CommandGroup
-from duetime_client.commands.output_streams import console, printable, say, show_json
+from duetime_client.commands.output_streams import printable, say
+from duetime_client.commands.tables import Column, show_table
 from duetime_client.locks import Lock
 
 app = CommandGroup(help="See which tasks hold locks or wait for them; release a lock by force.", no_args_is_help=True)
+_HEADINGS = ("lock", "task", "state")
 Key = Annotated[str, typer.Argument(metavar="KEY", help="Key of the lock.")]
 
 
 @app.command("list")
 @examples("duetime locks list")
-def list_locks(
-    context: typer.Context,
-    *,
-    deployment: Deployment,
-    as_json: AsJson = False,
-) -> None:
+def list_locks(call: Call) -> None:
     """List the locks that were used in the last day or so; with --json, as one array."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         found = list(client.locks.list())
-    if as_json:
-        show_json([lock.document for lock in found])
-    else:
-        show_locks(found, context.ensure_object(Clock))
+    call.show_all(found, show_locks)
 
 
 @app.command()
 @examples("duetime locks show database")
-def show(
-    context: typer.Context,
-    key: Key,
-    *,
-    deployment: Deployment,
-    as_json: AsJson = False,
-) -> None:
+def show(call: Call, key: Key) -> None:
     """Show the tasks that hold a lock, and those that wait for it, in their order."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         lock = client.locks.get(key)
-    show_one(lock, context.ensure_object(Clock), as_json=as_json)
+    call.show(lock, lambda lock, clock: show_locks([lock], clock))
 
 
 @app.command()
 @examples("duetime locks release database")
-def release(
-    context: typer.Context,
-    key: Key,
-    *,
-    deployment: Deployment,
-    as_json: AsJson = False,
-) -> None:
+def release(call: Call, key: Key) -> None:
     """Take a lock from its holders by force: they stop at their next heartbeat, and the next waiting task gets it."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         lock = client.locks.release(key)
-    if not as_json:
+    if not call.as_json:
         say(f"released the lock {lock.key}")
-    show_one(lock, context.ensure_object(Clock), as_json=as_json)
-
-
-def show_one(lock: Lock, clock: Clock, *, as_json: bool) -> None:
-    """Print one lock as a table or as JSON."""
-    if as_json:
-        show_json(lock.document)
-    else:
-        show_locks([lock], clock)
+    call.show(lock, lambda lock, clock: show_locks([lock], clock))
 
 
 def show_locks(locks: Iterable[Lock], clock: Clock) -> None:
     """Print locks as a table, with a row for each holder and each waiting task."""
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in ("lock", "task", "state"):
-        table.add_column(heading, no_wrap=True)
-    for lock in locks:
-        for row in rows(lock, clock):
-            table.add_row(*row)
-    if table.row_count:
-        console().print(table)
-    else:
-        console().print("no locks", style="dim")
+    entries = [row for lock in locks for row in rows(lock, clock)]
+    show_table(entries, [Column(name, itemgetter(index)) for index, name in enumerate(_HEADINGS)], "no locks")
 
 
 def rows(lock: Lock, clock: Clock) -> Iterator[tuple[Text, Text, Text]]:

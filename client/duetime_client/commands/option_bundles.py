@@ -13,7 +13,7 @@ from duetime_client.commands.command_help import HelpAll, HelpfulCommand, Helpfu
 from duetime_client.commands.document_output import AsJson, OutputOptions, printing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 C = TypeVar("C", bound="Callable[..., Any]")
 
@@ -38,25 +38,32 @@ class CommandGroup(typer.Typer):
 
 
 def unbundled(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The command with its bundles expanded into options, because typer does not support bundles."""
+    """The command with its bundles expanded into options, because typer does not support bundles.
+
+    A bundle that is the first parameter is what its command is called with: its options are the last ones.
+    """
     signature = inspect.signature(command, eval_str=True)
-    annotations = {each.name: each.annotation for each in signature.parameters.values()}
-    bundles: dict[str, Any] = {name: each for name, each in annotations.items() if is_dataclass(each)}
-    bundles |= {name: OutputOptions for name, each in annotations.items() if each == AsJson}
-    parameters: list[inspect.Parameter] = []
+    bundles: dict[str, Any] = {
+        each.name: OutputOptions if each.annotation == AsJson else each.annotation
+        for each in signature.parameters.values()
+        if each.annotation == AsJson or is_dataclass(each.annotation)
+    }
+    own: list[inspect.Parameter] = []
+    last: list[inspect.Parameter] = []
     for each in signature.parameters.values():
-        parameters += options_of(bundles[each.name]) if each.name in bundles else [each]
-    parameters.append(inspect.Parameter(_HELP_ALL, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=HelpAll))
+        if each.name not in bundles:
+            own.append(each)
+        else:
+            (own if each.kind is inspect.Parameter.KEYWORD_ONLY else last).extend(options_of(bundles[each.name]))
+    last.append(inspect.Parameter(_HELP_ALL, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=HelpAll))
+    parameters = [*own, *last]
 
     @wraps(command)
     def run(*arguments: Any, **values: Any) -> Any:  # noqa: ANN401 - of any command
         values.pop(_HELP_ALL, None)
-        how = None
-        for name, bundle in bundles.items():
-            values[name] = bundle(**{field.name: values.pop(field.name) for field in fields(bundle)})
-            if bundle is OutputOptions:
-                how = values[name].printing
-                values[name] = how is not None
+        made = {name: _made(bundle, values) for name, bundle in bundles.items()}
+        how = next((output.printing for each in made.values() for output in _outputs(each)), None)
+        values |= {name: how is not None if isinstance(each, OutputOptions) else each for name, each in made.items()}
         with printing(how):
             return command(*arguments, **values)
 
@@ -68,6 +75,29 @@ def unbundled(command: Callable[..., Any]) -> Callable[..., Any]:
 def options_of(bundle: Any) -> list[inspect.Parameter]:  # noqa: ANN401 - any dataclass
     """The fields of a dataclass as keyword parameters; those without a default are required."""
     types = get_type_hints(bundle, include_extras=True)
-    defaults = {name: each.default for name, each in inspect.signature(bundle).parameters.items()}
     kind = inspect.Parameter.KEYWORD_ONLY
-    return [inspect.Parameter(name, kind, default=defaults[name], annotation=types[name]) for name in defaults]
+    found: list[inspect.Parameter] = []
+    for name, each in inspect.signature(bundle).parameters.items():
+        if is_dataclass(types[name]):
+            found += options_of(types[name])
+        else:
+            found.append(inspect.Parameter(name, kind, default=each.default, annotation=types[name]))
+    return found
+
+
+def _made(bundle: Any, values: dict[str, Any]) -> Any:  # noqa: ANN401 - any dataclass
+    """A bundle with the values of its options, which are removed from the given ones."""
+    types = get_type_hints(bundle)
+    return bundle(
+        **{
+            each.name: _made(types[each.name], values) if is_dataclass(types[each.name]) else values.pop(each.name)
+            for each in fields(bundle)
+        }
+    )
+
+
+def _outputs(bundle: Any) -> Iterator[OutputOptions]:  # noqa: ANN401 - any dataclass
+    """The options of output in a bundle."""
+    for each in (bundle, *(getattr(bundle, each.name) for each in fields(bundle))):
+        if isinstance(each, OutputOptions):
+            yield each

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import typer
 
-from duetime_client.commands.task_arguments import moment
+from duetime_client.commands.task_arguments import given, moment
 from duetime_client.commands.times import seconds_of_span
 
 if TYPE_CHECKING:
@@ -14,12 +14,7 @@ if TYPE_CHECKING:
 
     from duetime_client.commands.clock import Clock
     from duetime_client.commands.schedule_options import RuleOptions, TimingOptions
-    from duetime_client.schedule_models import (
-        PermanentTiming,
-        ScheduleFields,
-        SingleTiming,
-        TimingFields,
-    )
+    from duetime_client.schedule_models import PermanentTiming, ScheduleFields, SingleTiming, TimingFields
 
 NONE = "none"
 """The value that removes a bound."""
@@ -57,21 +52,19 @@ def timing_fields(options: TimingOptions, clock: Clock) -> TimingFields:
 
 def rule_fields(options: RuleOptions) -> ScheduleFields:
     """The rule fields set by options."""
-    fields: ScheduleFields = {}
-    if options.overlap is not None:
-        fields["overlap"] = options.overlap.value
-    if (seconds := whole_seconds(options.catch_up, "--catch-up")) is not None:
-        fields["catch_up_seconds"] = seconds
-    if options.catch_up_mode is not None:
-        fields["catch_up_mode"] = options.catch_up_mode.value
-    if options.pause_on_failure is not None:
-        fields["pause_on_failure"] = options.pause_on_failure
-    if options.expect_success_by is not None:
-        fields["expect_success_by"] = None if options.expect_success_by == NONE else options.expect_success_by
+    fields = given(
+        overlap=options.overlap and options.overlap.value,
+        catch_up_seconds=whole_seconds(options.catch_up, "--catch-up"),
+        catch_up_mode=options.catch_up_mode and options.catch_up_mode.value,
+        pause_on_failure=options.pause_on_failure,
+        expect_success_by=options.expect_success_by,
+    )
+    if options.expect_success_by == NONE:
+        fields["expect_success_by"] = None
     if options.expect_every is not None:
         is_none = options.expect_every == NONE
         fields["expect_every_seconds"] = None if is_none else whole_seconds(options.expect_every, "--expect-every")
-    return fields
+    return cast("ScheduleFields", fields)
 
 
 def single_timing(text: str) -> SingleTiming:

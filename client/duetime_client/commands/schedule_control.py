@@ -5,17 +5,14 @@ from typing import Annotated, Literal
 
 import typer
 
-from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.document_output import AsJson
+from duetime_client.commands.connection import Call
 from duetime_client.commands.event_views import show_schedule_events
-from duetime_client.commands.output_streams import show_json
 from duetime_client.commands.schedule_options import ScheduleName
-from duetime_client.commands.schedule_views import show
+from duetime_client.commands.schedule_views import show_details
 from duetime_client.commands.task_arguments import moment, tags_of
 from duetime_client.commands.task_options import IdempotencyKey, IfMatch
-from duetime_client.commands.task_view import show as show_task
+from duetime_client.commands.task_views import show_task
 from duetime_client.filter_actions import FilterActionResult
 
 _OCCURRENCE_ACTIONS: Mapping[str, Literal["skip", "move", "run_now", "restore"]] = {
@@ -33,97 +30,81 @@ Why = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; shown w
 
 @examples("duetime schedules pause nightly --reason 'the source is down'", "duetime schedules pause --of-tag team=dba")
 def pause(
-    context: typer.Context,
+    call: Call,
     name: OneSchedule = None,
     *,
-    deployment: Deployment,
     of_tag: OfTag = None,
     reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; shown with the schedule.")] = "",
     if_match: IfMatch = None,
-    as_json: AsJson = False,
 ) -> None:
     """Pause a schedule, or all with a tag; queued tasks will not run."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         if name is None or of_tag:
             tags = _tags(name, of_tag, if_match)
-            _run_by_tag(client.schedules.pause_by_tag(tags, reason=reason), "paused", as_json=as_json)
+            _run_by_tag(client.schedules.pause_by_tag(tags, reason=reason), "paused", as_json=call.as_json)
             return
         schedule = client.schedules.pause(name, reason, if_match=if_match)
-    show(schedule, context.ensure_object(Clock), as_json=as_json)
+    call.show(schedule, show_details)
 
 
 @examples("duetime schedules resume nightly", "duetime schedules resume --of-tag team=dba")
 def resume(
-    context: typer.Context,
-    name: OneSchedule = None,
-    *,
-    deployment: Deployment,
-    of_tag: OfTag = None,
-    reason: Why = "",
-    if_match: IfMatch = None,
-    as_json: AsJson = False,
+    call: Call, name: OneSchedule = None, *, of_tag: OfTag = None, reason: Why = "", if_match: IfMatch = None
 ) -> None:
     """Resume a paused schedule, or all with a tag, from now on; occurrences during the pause are not caught up."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         if name is None or of_tag:
             tags = _tags(name, of_tag, if_match)
-            _run_by_tag(client.schedules.resume_by_tag(tags, reason=reason), "resumed", as_json=as_json)
+            _run_by_tag(client.schedules.resume_by_tag(tags, reason=reason), "resumed", as_json=call.as_json)
             return
         schedule = client.schedules.resume(name, reason=reason, if_match=if_match)
-    show(schedule, context.ensure_object(Clock), as_json=as_json)
+    call.show(schedule, show_details)
 
 
 @examples(
     "duetime schedules update-occurrence nightly 2027-01-01T01:30 2027-01-01T09:00",
     "duetime schedules update-occurrence nightly 2027-01-02T01:30 skip",
 )
-def update_occurrence(  # noqa: PLR0913 - a command's options are its parameters
-    context: typer.Context,
+def update_occurrence(
+    call: Call,
     name: ScheduleName,
     scheduled_at: Annotated[str, typer.Argument(metavar="TIME", help="When the occurrence is scheduled.")],
     to: Annotated[str, typer.Argument(metavar="TO", help="When it runs instead; or now, skip or restore.")],
     *,
-    deployment: Deployment,
     reason: Why = "",
     if_match: IfMatch = None,
-    as_json: AsJson = False,
 ) -> None:
     """Move one occurrence that is to come, run it now, skip it, or restore it to its time."""
-    clock = context.ensure_object(Clock)
+    clock = call.clock
     action = _OCCURRENCE_ACTIONS.get(to, "move")
     due_at = moment(to, clock, "TO") if action == "move" else None
     at = moment(scheduled_at, clock, "TIME")
-    with connected(context, deployment) as client:
+    with call.client() as client:
         schedule = client.schedules.update_occurrence(name, at, action, due_at=due_at, reason=reason, if_match=if_match)
-    show(schedule, clock, as_json=as_json)
+    call.show(schedule, show_details)
 
 
 @examples("duetime schedules run nightly")
 def run(
-    context: typer.Context,
+    call: Call,
     name: ScheduleName,
     *,
-    deployment: Deployment,
     reason: Why = "",
     idempotency_key: IdempotencyKey = None,
     if_match: IfMatch = None,
-    as_json: AsJson = False,
 ) -> None:
     """Run a schedule's task once, now, and show the task."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         task = client.schedules.run(name, reason=reason, idempotency_key=idempotency_key, if_match=if_match)
-    show_task(task, context.ensure_object(Clock), as_json=as_json)
+    call.show(task, show_task)
 
 
 @examples("duetime schedules events nightly")
-def events(context: typer.Context, name: ScheduleName, *, deployment: Deployment, as_json: AsJson = False) -> None:
+def events(call: Call, name: ScheduleName) -> None:
     """Show the history of a schedule: who did what, when and why."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         history = client.schedules.list_events(name)
-    if as_json:
-        show_json(history.document)
-    else:
-        show_schedule_events(history, context.ensure_object(Clock))
+    call.show(history, show_schedule_events)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -13,8 +13,7 @@ import typer
 from duetime_client.client import Client
 from duetime_client.commands.apply_views import DONE, show_outcome, show_plan
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.connection import Auth, Deployment, Owner, Url, connected, exit_code_of
-from duetime_client.commands.document_output import AsJson
+from duetime_client.commands.connection import Call, SilentCall, exit_code_of
 from duetime_client.commands.output_streams import console, show_json
 from duetime_client.commands.task_arguments import tags_of
 from duetime_client.errors import ApiError
@@ -48,10 +47,9 @@ Zone = Annotated[
     "duetime schedules apply schedules.yaml --dry-run", "duetime schedules apply schedules.yaml --tag app=shop --prune"
 )
 def apply(  # noqa: PLR0913 - a command's options are its parameters
-    context: typer.Context,
+    call: Call,
     file: FILE,
     *,
-    deployment: Deployment,
     form: Annotated[
         Format,
         typer.Option(
@@ -72,7 +70,6 @@ def apply(  # noqa: PLR0913 - a command's options are its parameters
         bool, typer.Option("--dry-run", help="Show and validate the changes, and change nothing.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Make the schedules match a file: create missing ones, change differing ones, and with --prune delete the rest.
 
@@ -86,19 +83,18 @@ def apply(  # noqa: PLR0913 - a command's options are its parameters
         raise typer.BadParameter("goes with --prune", param_hint="--all")
     tags = tags_of(tag or [])
     entries = [with_defaults(each, task_type=task_type, timezone=timezone, tags=tags) for each in _read(file, form)]
-    with connected(context, deployment) as client:
+    with call.client() as client:
         present = present_schedules(client, entries)
         surplus = _surplus(present, entries, {} if everything else tags) if prune else []
-        done = _applied(client, plan(entries, present, surplus), dry_run=dry_run, yes=yes, quiet=as_json)
-    _end(done, as_json=as_json)
+        done = _applied(client, plan(entries, present, surplus), dry_run=dry_run, yes=yes, quiet=call.as_json)
+    _end(done, as_json=call.as_json)
 
 
 @examples("duetime schedules import-crontab /etc/crontab --system --timezone Europe/London")
 def import_crontab(  # noqa: PLR0913 - a command's options are its parameters
-    context: typer.Context,
+    call: SilentCall,
     file: Annotated[str, typer.Argument(metavar="FILE", help="A crontab; - for standard input.")],
     *,
-    url: Url = None,
     task_type: Annotated[
         str, typer.Option("--type", metavar="TYPE", help="Type of the tasks, whose handler runs the commands.")
     ] = "command",
@@ -110,8 +106,6 @@ def import_crontab(  # noqa: PLR0913 - a command's options are its parameters
     apply_it: Annotated[bool, typer.Option("--apply", help="Apply the schedules instead of printing them.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="With --apply: change nothing.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="With --apply: do not ask for confirmation.")] = False,
-    auth: Auth = None,
-    owner: Owner = None,
 ) -> None:
     """Turn a crontab into schedules: each line becomes a schedule whose payload is the command.
 
@@ -127,7 +121,7 @@ def import_crontab(  # noqa: PLR0913 - a command's options are its parameters
     if not apply_it:
         _print(entries)
         raise typer.Exit(1 if any(each.fault for each in entries) else 0)
-    with connected(context, Deployment(url, auth, owner)) as client:
+    with call.client() as client:
         steps = plan(entries, present_schedules(client, entries))
         done = _applied(client, steps, dry_run=dry_run, yes=yes, quiet=False)
     _end(done, as_json=False)

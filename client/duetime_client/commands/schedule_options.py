@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -9,6 +10,9 @@ import typer
 WHEN = "Timing"
 FINER = "Finer timing"
 RULES = "Rules"
+_when = partial(typer.Option, rich_help_panel=WHEN)
+_finer = partial(typer.Option, rich_help_panel=FINER)
+_rules = partial(typer.Option, rich_help_panel=RULES)
 
 
 class Dialect(StrEnum):
@@ -81,140 +85,84 @@ Count = Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many
 class TimingOptions:
     """When a schedule runs: exactly one of the first six, and how to interpret it."""
 
-    cron: Annotated[
-        str | None,
-        typer.Option(metavar="EXPR", help="Cron expression: 5 fields, or 6 with seconds first.", rich_help_panel=WHEN),
-    ] = None
-    rate: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="At a fixed rate: '5 minutes', 4h30m.", rich_help_panel=WHEN)
-    ] = None
+    cron: Annotated[str | None, _when(metavar="EXPR", help="Cron expression: 5 fields, or 6 with seconds first.")] = (
+        None
+    )
+    rate: Annotated[str | None, _when(metavar="DURATION", help="At a fixed rate: '5 minutes', 4h30m.")] = None
     interval: Annotated[
-        str | None,
-        typer.Option(metavar="ISO", help="ISO 8601 interval: PT1H, R5/2026-01-31T09:00:00/P1M.", rich_help_panel=WHEN),
+        str | None, _when(metavar="ISO", help="ISO 8601 interval: PT1H, R5/2026-01-31T09:00:00/P1M.")
     ] = None
-    date: Annotated[
-        list[str] | None,
-        typer.Option("--date", metavar="TIME", help="A single time; may be repeated.", rich_help_panel=WHEN),
-    ] = None
-    permanent: Annotated[
-        str | None,
-        typer.Option(metavar="DURATION", help="Run again after each end, with this gap.", rich_help_panel=WHEN),
-    ] = None
+    date: Annotated[list[str] | None, _when("--date", metavar="TIME", help="A single time; may be repeated.")] = None
+    permanent: Annotated[str | None, _when(metavar="DURATION", help="Run again after each end, with this gap.")] = None
     timing: Annotated[
         list[str] | None,
-        typer.Option(
-            "--timing",
-            metavar="TEXT",
-            help="One of several: 'cron 0 9 * * mon-fri', 'rate 2h'; may be repeated.",
-            rich_help_panel=WHEN,
-        ),
+        _when("--timing", metavar="TEXT", help="One of several: 'cron 0 9 * * mon-fri', 'rate 2h'; may be repeated."),
     ] = None
     extra_date: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--extra-date", metavar="TIME", help="A time besides; may be repeated; none.", rich_help_panel=FINER
-        ),
+        list[str] | None, _finer("--extra-date", metavar="TIME", help="A time besides; may be repeated; none.")
     ] = None
     exclude_date: Annotated[
         list[str] | None,
-        typer.Option(
-            "--exclude-date",
-            metavar="DAY|TIME",
-            help="A day or time at which nothing runs; may be repeated; none.",
-            rich_help_panel=FINER,
+        _finer(
+            "--exclude-date", metavar="DAY|TIME", help="A day or time at which nothing runs; may be repeated; none."
         ),
     ] = None
-    dialect: Annotated[
-        Dialect | None, typer.Option("--dialect", help="The cron that --cron is written for.", rich_help_panel=FINER)
-    ] = None
-    timezone: Annotated[
-        str | None,
-        typer.Option(metavar="ZONE", help="IANA name, such as Europe/London; default: UTC.", rich_help_panel=WHEN),
-    ] = None
+    dialect: Annotated[Dialect | None, _finer("--dialect", help="The cron that --cron is written for.")] = None
+    timezone: Annotated[str | None, _when(metavar="ZONE", help="IANA name, such as Europe/London; default: UTC.")] = (
+        None
+    )
     dst_gap: Annotated[
-        Gap | None,
-        typer.Option(
-            "--dst-gap", help="For a time that does not exist because clocks are set forward.", rich_help_panel=FINER
-        ),
+        Gap | None, _finer("--dst-gap", help="For a time that does not exist because clocks are set forward.")
     ] = None
     dst_fold: Annotated[
-        Fold | None,
-        typer.Option(
-            "--dst-fold", help="For a time that exists twice because clocks are set back.", rich_help_panel=FINER
-        ),
+        Fold | None, _finer("--dst-fold", help="For a time that exists twice because clocks are set back.")
     ] = None
     calendar: Annotated[
-        list[str] | None,
-        typer.Option("--calendar", metavar="NAME", help="A calendar to apply; may be repeated.", rich_help_panel=WHEN),
+        list[str] | None, _when("--calendar", metavar="NAME", help="A calendar to apply; may be repeated.")
     ] = None
     on_excluded: Annotated[
         OnExcluded | None,
-        typer.Option(
+        _finer(
             "--on-excluded",
             help="Handling of an occurrence that a calendar excludes: skipped, moved to the next time that is not, "
             "or run at the same time of day on an earlier or later day.",
-            rich_help_panel=FINER,
         ),
     ] = None
     spread: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DURATION", help="Same delay of all occurrences, by the name, up to this.", rich_help_panel=FINER
-        ),
+        str | None, _finer(metavar="DURATION", help="Same delay of all occurrences, by the name, up to this.")
     ] = None
-    jitter: Annotated[
-        str | None,
-        typer.Option(metavar="DURATION", help="Random delay of each occurrence, up to this.", rich_help_panel=FINER),
-    ] = None
-    start: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="No occurrence before this; none: no start.", rich_help_panel=FINER),
-    ] = None
-    end: Annotated[
-        str | None, typer.Option(metavar="TIME", help="No occurrence after this; none: no end.", rich_help_panel=FINER)
-    ] = None
-    runs: Annotated[
-        str | None, typer.Option(metavar="N", help="Number of remaining runs; none: no limit.", rich_help_panel=FINER)
-    ] = None
+    jitter: Annotated[str | None, _finer(metavar="DURATION", help="Random delay of each occurrence, up to this.")] = (
+        None
+    )
+    start: Annotated[str | None, _finer(metavar="TIME", help="No occurrence before this; none: no start.")] = None
+    end: Annotated[str | None, _finer(metavar="TIME", help="No occurrence after this; none: no end.")] = None
+    runs: Annotated[str | None, _finer(metavar="N", help="Number of remaining runs; none: no limit.")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleOptions:
     """What happens to occurrences that cannot run at their time, and after a failure."""
 
-    overlap: Annotated[
-        Overlap | None,
-        typer.Option("--overlap", help="While the previous occurrence is still running.", rich_help_panel=RULES),
-    ] = None
-    catch_up: Annotated[
-        str | None,
-        typer.Option(metavar="DURATION", help="How late a missed occurrence may still run.", rich_help_panel=RULES),
-    ] = None
+    overlap: Annotated[Overlap | None, _rules("--overlap", help="While the previous occurrence is still running.")] = (
+        None
+    )
+    catch_up: Annotated[str | None, _rules(metavar="DURATION", help="How late a missed occurrence may still run.")] = (
+        None
+    )
     catch_up_mode: Annotated[
-        CatchUpMode | None,
-        typer.Option("--catch-up-mode", help="Which of the missed occurrences run.", rich_help_panel=RULES),
+        CatchUpMode | None, _rules("--catch-up-mode", help="Which of the missed occurrences run.")
     ] = None
     pause_on_failure: Annotated[
         bool | None,
-        typer.Option(
-            "--pause-on-failure/--no-pause-on-failure",
-            help="Whether a failed task pauses the schedule.",
-            rich_help_panel=RULES,
-        ),
+        _rules("--pause-on-failure/--no-pause-on-failure", help="Whether a failed task pauses the schedule."),
     ] = None
     expect_success_by: Annotated[
         str | None,
-        typer.Option(
-            metavar="HH:MM",
-            help="Local time by which a run must have succeeded, else an alarm; none: no expectation.",
-            rich_help_panel=RULES,
+        _rules(
+            metavar="HH:MM", help="Local time by which a run must have succeeded, else an alarm; none: no expectation."
         ),
     ] = None
     expect_every: Annotated[
         str | None,
-        typer.Option(
-            metavar="DURATION",
-            help="Longest time in which no run succeeds, else an alarm; none: no expectation.",
-            rich_help_panel=RULES,
-        ),
+        _rules(metavar="DURATION", help="Longest time in which no run succeeds, else an alarm; none: no expectation."),
     ] = None

@@ -1,26 +1,26 @@
-"""Tables and detail views of schedules, their occurrences, and the decisions about them."""
+"""Views of schedules: the table, the details of one, its occurrences, runs and backfills, and the forecast."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from rich.table import Table
 from rich.text import Text
 
 from duetime_client.commands.cost_views import show_estimate
 from duetime_client.commands.formatting import STATE_STYLES, localized, shown_json, timed
-from duetime_client.commands.output_streams import console, printable, show_json
-from duetime_client.commands.task_table import WIDE, one_line
+from duetime_client.commands.output_streams import console, printable
+from duetime_client.commands.tables import Column, one_line, show_lines, show_more, show_table, table_of
+from duetime_client.commands.task_views import WIDE
 from duetime_client.commands.times import distance, full_moment, span
 from duetime_client.manifests.differences import SCHEDULE_DEFAULTS, non_default_fields
 from duetime_client.plurals import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from duetime_client.commands.clock import Clock
-    from duetime_client.schedule_models import Backfill, Occurrence, Schedule, ScheduleRun
+    from duetime_client.schedule_models import Backfill, Forecast, ForecastPeriod, Occurrence, Schedule, ScheduleRun
 
 _RUN_STYLES = {**STATE_STYLES, "skipped": "yellow", "missed": "bold red", "planned": "dim", "expired": "dim"}
 SCHEDULE_STYLES = {"active": "green", "paused": "magenta", "ended": "dim"}
@@ -29,108 +29,81 @@ _RULES = [(name, value) for name, value in SCHEDULE_DEFAULTS.items() if name not
 """Rules with their defaults; a detail view shows only those that differ."""
 
 
-def show(schedule: Schedule, clock: Clock, *, as_json: bool) -> None:
-    """Print one schedule as a detail view or as JSON."""
-    if as_json:
-        show_json(schedule.document)
-        return
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="bold", no_wrap=True)
-    grid.add_column(overflow="fold")
-    for label, value in _lines(schedule, clock):
-        grid.add_row(label, value)
-    console().print(grid)
+def show_details(schedule: Schedule, clock: Clock) -> None:
+    """Print one schedule, a line for each field that is set."""
+    show_lines(_lines(schedule, clock))
     if schedule.estimate is not None:
         show_estimate(schedule.estimate)
 
 
 def show_schedules(schedules: Sequence[Schedule], clock: Clock, *, more: bool = False) -> None:
     """Print schedules as a table."""
-    out = console()
-    if not schedules:
-        out.print("no schedules", style="dim")
-        return
-    zoned = any(schedule.timezone != "UTC" for schedule in schedules)
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    # On a narrow screen only names are cut, because a truncated timing could be misread.
-    table.add_column("name", overflow="ellipsis", no_wrap=True)
-    table.add_column("state", no_wrap=True)
-    table.add_column("next run", no_wrap=True)
-    table.add_column("when", overflow="fold")
-    wide = out.width >= WIDE
-    table.add_column("zone", no_wrap=True) if zoned and wide else None
-    table.add_column("type", overflow="ellipsis", no_wrap=True) if wide else None
     now = clock.now()
-    for schedule in schedules:
-        row = [one_line(schedule.name), shown_state(schedule), _next(schedule, clock, now)]
-        row.append(printable(schedule.timing))
-        if wide:
-            row += [*([printable(schedule.timezone)] if zoned else []), one_line(str(schedule.task.get("type", "")))]
-        table.add_row(*row)
-    out.print(table)
+    # On a narrow screen only names are cut, because a truncated timing could be misread.
+    columns: list[Column[Schedule]] = [
+        Column("name", lambda each: one_line(each.name)),
+        Column("state", shown_state),
+        Column("next run", lambda each: "" if each.next_at is None else timed(each.next_at, clock, now, units=1)),
+        Column("when", lambda each: each.timing, folds=True),
+    ]
+    if console().width >= WIDE:
+        if any(schedule.timezone != "UTC" for schedule in schedules):
+            columns.append(Column("zone", lambda each: each.timezone))
+        columns.append(Column("type", lambda each: one_line(str(each.task.get("type", "")))))
+    show_table(schedules, columns, "no schedules")
     if more:
-        out.print(f"{len(schedules)} shown, there are more: --limit N or --all", style="dim")
+        show_more(schedules)
 
 
-def show_preview(occurrences: Sequence[Occurrence]) -> None:
+def show_preview(occurrences: Sequence[Occurrence], _: Clock) -> None:
     """Print the occurrences of a timing in its own zone, each with the decision about it."""
-    if not occurrences:
-        console().print("no occurrences", style="dim")
-        return
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("time", no_wrap=True)
-    table.add_column("decision", overflow="fold")
-    for each in occurrences:
-        style = "" if each.runs else "dim"
-        table.add_row(_local_time(each.local_time, style), decision(each))
-    console().print(table)
+    columns: list[Column[Occurrence]] = [
+        Column("time", lambda each: _local_time(each.local_time, "" if each.runs else "dim")),
+        Column("decision", decision, folds=True),
+    ]
+    show_table(occurrences, columns, "no occurrences")
 
 
 def show_occurrences(occurrences: Sequence[Occurrence], clock: Clock) -> None:
     """Print occurrences with their tasks."""
-    if not occurrences:
-        console().print("no occurrences", style="dim")
-        return
-    now = clock.now()
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("time", no_wrap=True)
-    table.add_column("task", no_wrap=True, overflow="ellipsis")
-    table.add_column("state", no_wrap=True)
-    table.add_column("note", overflow="fold")
-    for each in occurrences:
-        state = printable(each.state or "", STATE_STYLES.get(each.state or "", ""))
-        time = _local_time(each.local_time).append(f" ({distance(each.scheduled_at, now, 1)})", "dim")
-        table.add_row(time, printable(each.task_id or ""), state, printable(each.note or ""))
-    console().print(table)
+    columns: list[Column[Occurrence]] = [
+        Column("time", _time_column(clock)),
+        Column("task", lambda each: each.task_id or ""),
+        Column("state", lambda each: printable(each.state or "", STATE_STYLES.get(each.state or "", ""))),
+        Column("note", lambda each: each.note or "", folds=True),
+    ]
+    show_table(occurrences, columns, "no occurrences")
 
 
 def show_runs(runs: Sequence[ScheduleRun], clock: Clock) -> None:
     """Print what became of the occurrences of a schedule, newest first."""
-    if not runs:
-        console().print("no runs", style="dim")
-        return
+    columns: list[Column[ScheduleRun]] = [
+        Column("time", _time_column(clock)),
+        Column("status", lambda each: printable(each.status, _RUN_STYLES.get(each.status, ""))),
+        Column("cause", lambda each: each.cause),
+        Column("task", lambda each: each.task_id or ""),
+        Column("reason", lambda each: each.reason or "", folds=True),
+    ]
+    show_table(runs, columns, "no runs")
+
+
+def _time_column(clock: Clock) -> Callable[[Occurrence | ScheduleRun], Text]:
+    """A function that returns the time of a run in the schedule's zone, with its distance from now."""
     now = clock.now()
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in ("time", "status", "cause"):
-        table.add_column(heading, no_wrap=True)
-    table.add_column("task", no_wrap=True, overflow="ellipsis")
-    table.add_column("reason", overflow="fold")
-    for each in runs:
-        status = printable(each.status, _RUN_STYLES.get(each.status, ""))
-        time = _local_time(each.local_time).append(f" ({distance(each.scheduled_at, now, 1)})", "dim")
-        table.add_row(time, status, printable(each.cause), printable(each.task_id or ""), printable(each.reason or ""))
-    console().print(table)
+    return lambda each: _local_time(each.local_time).append(f" ({distance(each.scheduled_at, now, 1)})", "dim")
 
 
-def show_backfills(backfills: Sequence[Backfill], clock: Clock, *, as_json: bool = False) -> None:
-    """Print backfills, a line each; one as JSON."""
-    if as_json:
-        show_json(backfills[0].document)
-        return
+def show_backfills(backfills: Sequence[Backfill], clock: Clock) -> None:
+    """Print backfills, a line each."""
     for each in backfills:
-        console().print(printable(f"{each.id} {backfill_line(each, clock)}"))
+        show_backfill(each, clock)
     if not backfills:
         console().print("no backfills", style="dim")
+
+
+def show_backfill(backfill: Backfill, clock: Clock) -> None:
+    """Print one backfill on a line."""
+    console().print(printable(f"{backfill.id} {backfill_line(backfill, clock)}"))
 
 
 def backfill_line(backfill: Backfill, clock: Clock) -> str:
@@ -211,10 +184,32 @@ def _run_lines(schedule: Schedule, clock: Clock, now: datetime) -> Iterator[tupl
         yield "" if index else "events", Text.assemble(when, "  ", printable(skip.reason))
 
 
-def _next(schedule: Schedule, clock: Clock, now: datetime) -> Text:
-    return Text() if schedule.next_at is None else timed(schedule.next_at, clock, now, units=1)
-
-
 def _local_time(local: str, style: str = "") -> Text:
     """A local time with its offset, without the `T`."""
     return printable(local.replace("T", " ", 1), style)
+
+
+def show_forecast(forecast: Forecast, clock: Clock) -> None:
+    """Print the periods with planned runs, and the minutes in which several schedules begin."""
+    out, now = console(), clock.now()
+    planned = [each for each in forecast.periods if each.runs]
+    columns: list[Column[ForecastPeriod]] = [
+        Column("from", lambda each: timed(each.start_at, clock, now)),
+        Column("runs", lambda each: str(each.runs), right=True),
+        Column("schedules", _planned_schedules, folds=True),
+    ]
+    if planned:
+        out.print(table_of(planned, columns))
+    out.print(f"{counted(sum(each.runs for each in planned), 'run')} planned", style="" if planned else "dim")
+    for collision in forecast.collisions:
+        names = printable(", ".join(collision.schedules))
+        out.print(Text.assemble(timed(collision.at, clock, now), " together: ", names))
+    if not forecast.is_complete:
+        out.print("there are more schedules than a forecast counts: the first by name are in it", style="yellow")
+
+
+def _planned_schedules(period: ForecastPeriod) -> str:
+    """The schedules with the most runs, and the number of runs of the others."""
+    others = period.runs - sum(each.runs for each in period.schedules)
+    named = [f"{each.name} {each.runs}" for each in period.schedules]
+    return ", ".join([*named, *([f"others {others}"] if others else [])])

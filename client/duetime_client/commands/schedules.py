@@ -1,17 +1,13 @@
 """`duetime schedules`: list, show, create, update, delete, occurrences, runs, preview."""
 
-from itertools import islice
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from duetime_client.commands import backfills, schedule_control, schedule_files
-from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.document_output import AsJson
-from duetime_client.commands.forecast_view import show_forecast
-from duetime_client.commands.list_reader import ListReader
+from duetime_client.commands.connection import Call
+from duetime_client.commands.list_reader import ListReader, show_list
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import say, show_json
 from duetime_client.commands.schedule_arguments import rule_fields, timing_fields
@@ -24,17 +20,25 @@ from duetime_client.commands.schedule_options import (
     ScheduleState,
     TimingOptions,
 )
-from duetime_client.commands.schedule_views import show, show_occurrences, show_preview, show_runs, show_schedules
+from duetime_client.commands.schedule_views import (
+    show_details,
+    show_forecast,
+    show_occurrences,
+    show_preview,
+    show_runs,
+    show_schedules,
+)
 from duetime_client.commands.task_arguments import moment, task_fields
 from duetime_client.commands.task_options import (
     AllowUnknownType,
     IdempotencyKey,
     IfMatch,
+    LimitOptions,
     TaskOptions,
     TaskType,
     WithEstimate,
 )
-from duetime_client.request_limits import MAX_PAGE
+from duetime_common.limits import MAX_PAGE
 
 if TYPE_CHECKING:
     from duetime_client import literals
@@ -46,40 +50,25 @@ app = CommandGroup(help="Create and control schedules: recurring tasks.", no_arg
 @app.command("list")
 @examples("duetime schedules list --state paused")
 def list_schedules(
-    context: typer.Context,
+    call: Call,
     *,
-    deployment: Deployment,
     state: Annotated[ScheduleState | None, typer.Option("--state", help="Only schedules in this state.")] = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many at most.")] = 50,
-    everything: Annotated[bool, typer.Option("--all", help="Every schedule, without a limit.")] = False,
-    as_json: AsJson = False,
+    limits: LimitOptions,
 ) -> None:
     """List schedules by name, with their next run in local time; with --json, as one array."""
     chosen: literals.ScheduleState | None = None if state is None else state.value
-    with connected(context, deployment) as client:
-        # One more than shown, to detect whether there are more.
-        wanted = None if everything else limit + 1
-        found = list(islice(client.schedules.list(state=chosen, page_size=min(wanted or MAX_PAGE, MAX_PAGE)), wanted))
-    shown = found if everything else found[:limit]
-    if as_json:
-        show_json([schedule.document for schedule in shown])
-    else:
-        show_schedules(shown, context.ensure_object(Clock), more=len(found) > len(shown))
+    with call.client() as client:
+        listed = client.schedules.list(state=chosen, page_size=limits.page_size)
+        show_list(call, client, listed, limits, show_schedules, "schedules")
 
 
 @app.command("show")
 @examples("duetime schedules show nightly")
-def show_schedule(
-    context: typer.Context,
-    name: ScheduleName,
-    *,
-    deployment: Deployment,
-    as_json: AsJson = False,
-) -> None:
+def show_schedule(call: Call, name: ScheduleName) -> None:
     """Show one schedule, its next occurrences, and recent events: manual runs, pauses, and skips with reasons."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         schedule = client.schedules.get(name)
-    show(schedule, context.ensure_object(Clock), as_json=as_json)
+    call.show(schedule, show_details)
 
 
 @app.command()
@@ -88,47 +77,43 @@ def show_schedule(
     "duetime schedules create weekly graph --cron '0 6 * * 1' --topology graph.json",
 )
 def create(  # noqa: PLR0913 - arguments, and bundles of options
-    context: typer.Context,
+    call: Call,
     schedule_name: ScheduleName,
     task_type: TaskType,
     *,
     timing: TimingOptions,
     rules: RuleOptions,
     task: TaskOptions,
-    deployment: Deployment,
     allow_unknown_type: AllowUnknownType = False,
     idempotency_key: IdempotencyKey = None,
     estimate: WithEstimate = False,
-    as_json: AsJson = False,
 ) -> None:
     """Create a schedule, with one kind of timing or several times --timing."""
-    clock = context.ensure_object(Clock)
+    clock = call.clock
     fields: ScheduleFields = {**timing_fields(timing, clock), **rule_fields(rules)}
     fields["task"] = {"type": task_type, **task_fields(task)}
     if allow_unknown_type:
         fields["task"]["allow_unknown_type"] = True
-    with connected(context, deployment) as client:
+    with call.client() as client:
         schedule = client.schedules.create(schedule_name, idempotency_key=idempotency_key, estimate=estimate, **fields)
-    show(schedule, clock, as_json=as_json)
+    call.show(schedule, show_details)
 
 
 @app.command()
 @examples("duetime schedules update nightly --cron '0 2 * * *'")
 def update(  # noqa: PLR0913 - arguments, and bundles of options
-    context: typer.Context,
+    call: Call,
     schedule_name: ScheduleName,
     *,
     timing: TimingOptions,
     rules: RuleOptions,
     task: TaskOptions,
-    deployment: Deployment,
     task_type: Annotated[str | None, typer.Option("--type", metavar="TYPE", help="Type of its tasks.")] = None,
     no_calendars: Annotated[bool, typer.Option("--no-calendars", help="Remove all calendars.")] = False,
     if_match: IfMatch = None,
-    as_json: AsJson = False,
 ) -> None:
     """Update a schedule; fields without an option stay as they are. Its queued tasks are replaced."""
-    clock = context.ensure_object(Clock)
+    clock = call.clock
     changes: ScheduleFields = {**timing_fields(timing, clock), **rule_fields(rules)}
     if no_calendars:
         changes["calendars"] = []
@@ -138,61 +123,45 @@ def update(  # noqa: PLR0913 - arguments, and bundles of options
     if template or task_type is not None:
         named = {} if task_type is None else {"type": task_type}
         changes["task"] = {**template, **named}  # type: ignore[typeddict-item] # an update need not name the type
-    with connected(context, deployment) as client:
+    with call.client() as client:
         schedule = client.schedules.update(schedule_name, if_match=if_match, **changes)
-    show(schedule, clock, as_json=as_json)
+    call.show(schedule, show_details)
 
 
 @app.command()
 @examples("duetime schedules delete nightly")
-def delete(
-    context: typer.Context,
-    name: ScheduleName,
-    *,
-    deployment: Deployment,
-    if_match: IfMatch = None,
-    as_json: AsJson = False,
-) -> None:
+def delete(call: Call, name: ScheduleName, *, if_match: IfMatch = None) -> None:
     """Delete a schedule; its queued tasks will not run."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         schedule = client.schedules.delete(name, if_match=if_match)
-    if as_json:
-        show_json(schedule.document)
-    else:
-        say(f"deleted the schedule {schedule.name}; its queued tasks will not run")
+    call.show(schedule, lambda schedule, _: say(f"deleted the schedule {schedule.name}; its queued tasks will not run"))
 
 
 @app.command()
 @examples("duetime schedules occurrences nightly --count 5")
 def occurrences(
-    context: typer.Context,
+    call: Call,
     name: ScheduleName,
     *,
-    deployment: Deployment,
     after: After = None,
     before: Annotated[str | None, typer.Option("--before", metavar="TIME", help="End of the list, excluded.")] = None,
     count: Count = 20,
-    as_json: AsJson = False,
 ) -> None:
     """List occurrences with their tasks: past ones with --after, else future ones; with --json, as one array."""
-    clock = context.ensure_object(Clock)
+    clock = call.clock
     first = None if after is None else moment(after, clock, "--after")
     last = None if before is None else moment(before, clock, "--before")
-    with connected(context, deployment) as client:
+    with call.client() as client:
         found = client.schedules.list_occurrences(name, scheduled_after=first, scheduled_before=last, limit=count)
-    if as_json:
-        show_json([each.document for each in found])
-    else:
-        show_occurrences(found, clock)
+    call.show_all(found, show_occurrences)
 
 
 @app.command()
 @examples("duetime schedules runs nightly --limit 10", "duetime schedules runs nightly --status failed")
-def runs(  # noqa: PLR0913 - arguments, and bundles of options
-    context: typer.Context,
+def runs(
+    call: Call,
     name: ScheduleName,
     *,
-    deployment: Deployment,
     after: Annotated[
         str | None, typer.Option("--after", metavar="TIME", help="Runs that were scheduled for this time or later.")
     ] = None,
@@ -204,20 +173,19 @@ def runs(  # noqa: PLR0913 - arguments, and bundles of options
         typer.Option("--status", metavar="STATUS", help="Only runs that are, for example, failed; repeatable."),
     ] = None,
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many at most.")] = 20,
-    as_json: AsJson = False,
 ) -> None:
     """List past and planned runs, newest first: what ran, failed or was skipped, and why."""
-    clock = context.ensure_object(Clock)
+    clock = call.clock
     first = None if after is None else moment(after, clock, "--after")
     last = None if before is None else moment(before, clock, "--before")
-    with connected(context, deployment) as client:
+    with call.client() as client:
         chosen = cast("list[literals.RunStatus]", status or [])
         listed = client.schedules.list_runs(
             name, status=chosen, scheduled_after=first, scheduled_before=last, page_size=min(limit, MAX_PAGE)
         )
-        reading = ListReader(client, clock, "runs", as_json=as_json)
+        reading = ListReader(client, clock, "runs", as_json=call.as_json)
         found = reading.first(listed, limit)
-    if as_json:
+    if call.as_json:
         show_json([each.document for each in found])
     else:
         reading.show(found, lambda: show_runs(found, clock))
@@ -226,37 +194,29 @@ def runs(  # noqa: PLR0913 - arguments, and bundles of options
 @app.command()
 @examples("duetime schedules preview --cron '30 1 * * *' --timezone Europe/London --from 2027-03-27")
 def preview(
-    context: typer.Context,
+    call: Call,
     *,
     timing: TimingOptions,
-    deployment: Deployment,
     begin: From = None,
     count: Count = 10,
     name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="Of the schedule, for --spread.")] = None,
-    as_json: AsJson = False,
 ) -> None:
     """Show the occurrences of a timing, with each decision about DST and calendars, and create nothing."""
-    clock = context.ensure_object(Clock)
+    clock = call.clock
     fields = timing_fields(timing, clock)
     first = None if begin is None else moment(begin, clock, "--from")
-    with connected(context, deployment) as client:
+    with call.client() as client:
         found = client.schedules.preview(start=first, count=count, name=name, **fields)
-    if as_json:
-        show_json([each.document for each in found])
-    else:
-        show_preview(found)
+    call.show_all(found, show_preview)
 
 
 @app.command()
 @examples("duetime schedules forecast")
-def forecast(context: typer.Context, *, deployment: Deployment, as_json: AsJson = False) -> None:
+def forecast(call: Call) -> None:
     """Show how many runs are planned in the next 24 hours, and in which minutes several schedules begin."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         found = client.schedules.get_forecast()
-    if as_json:
-        show_json(found.document)
-    else:
-        show_forecast(found, context.ensure_object(Clock))
+    call.show(found, show_forecast)
 
 
 schedule_control.add_to(app)

@@ -9,10 +9,9 @@ from rich.text import Text
 
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.document_output import AsJson
+from duetime_client.commands.connection import Call
 from duetime_client.commands.formatting import STATE_STYLES, timed
-from duetime_client.commands.output_streams import console, printable, show_json
+from duetime_client.commands.output_streams import console, printable
 from duetime_client.plurals import counted
 from duetime_client.summary import OwnerSummary, Summary
 
@@ -20,19 +19,14 @@ ByOwner = Annotated[bool, typer.Option("--by-owner", help="By owner and state, f
 
 
 @examples("duetime summary", "duetime summary --by-owner")
-def summary(
-    context: typer.Context, *, owners: ByOwner = False, deployment: Deployment, as_json: AsJson = False
-) -> None:
+def summary(call: Call, *, owners: ByOwner = False) -> None:
     """Show how many tasks there are: by type and state, some seconds old."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         if owners:
-            _show_owners(list(client.summary.list_owners()), as_json=as_json)
+            call.show_all(list(client.summary.list_owners()), _show_owners)
             return
         found = client.summary.get()
-    if as_json:
-        show_json(found.document)
-        return
-    _show(found, context.ensure_object(Clock))
+    call.show(found, _show)
 
 
 def _show(found: Summary, clock: Clock) -> None:
@@ -63,10 +57,8 @@ def _show_completeness(found: Summary, clock: Clock) -> None:
         console().print(Text.assemble("tasks created before ", since, " were counted ", recounted))
 
 
-def _show_owners(found: Sequence[OwnerSummary], *, as_json: bool) -> None:
-    if as_json:
-        show_json([each.document for each in found])
-    elif not found:
+def _show_owners(found: Sequence[OwnerSummary], _: Clock) -> None:
+    if not found:
         console().print("no owner has had tasks", style="dim")
     else:
         states = sorted({state for each in found for state in each.states})

@@ -5,17 +5,16 @@ from enum import StrEnum
 from typing import Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.document_output import AsJson
+from duetime_client.commands.connection import Call
 from duetime_client.commands.formatting import timed
 from duetime_client.commands.option_bundles import CommandGroup
-from duetime_client.commands.output_streams import console, printable, show_json
-from duetime_client.switches import ALL, Circuit, Switch
+from duetime_client.commands.output_streams import console, printable
+from duetime_client.commands.tables import Column, show_table
+from duetime_client.switches import ALL, Circuit, StopSwitches, Switch
 
 app = CommandGroup(help="Stop or limit a type, an owner or all tasks, without a deployment.", no_args_is_help=True)
 
@@ -36,21 +35,11 @@ Name = Annotated[
 
 @app.command("list")
 @examples("duetime switches list")
-def list_switches(
-    context: typer.Context,
-    *,
-    deployment: Deployment,
-    as_json: AsJson = False,
-) -> None:
+def list_switches(call: Call) -> None:
     """List what is stopped or limited, and, for operators, the HTTP hosts whose circuit breaker is open."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         found = client.switches.list()
-    if as_json:
-        show_json(found.document)
-        return
-    show_switches(found.switches, context.ensure_object(Clock))
-    if found.circuits:
-        show_circuits(found.circuits, context.ensure_object(Clock))
+    call.show(found, _show_list)
 
 
 @app.command("set")
@@ -60,11 +49,10 @@ def list_switches(
     "duetime switches set type report --rate-limit 100 --rate-per 60",
 )
 def set_switch(  # noqa: PLR0913 - a command's options are its parameters
-    context: typer.Context,
+    call: Call,
     scope: Scope,
     name: Name = ALL,
     *,
-    deployment: Deployment,
     stop: Annotated[bool, typer.Option("--stop", help="Start none of its tasks; running ones continue.")] = False,
     max_concurrent: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="How many of its tasks may run at a time.")
@@ -78,73 +66,48 @@ def set_switch(  # noqa: PLR0913 - a command's options are its parameters
     reason: Annotated[
         str, typer.Option(metavar="TEXT", help="Why; shown with each task that waits because of it.")
     ] = "",
-    as_json: AsJson = False,
 ) -> None:
     """Stop something, limit its concurrency or its rate. Replaces the switch that was set before."""
     if not stop and max_concurrent is None and rate_limit is None:
         wanted = "give --stop, --max-concurrent or --rate-limit"
         raise typer.BadParameter(f"{wanted}; to remove a switch, use `duetime switches delete`")
     rate = None if rate_limit is None else {"limit": rate_limit, "per_seconds": rate_per, "burst": rate_burst}
-    with connected(context, deployment) as client:
+    with call.client() as client:
         switch = client.switches.put(
             scope.value, name, stopped=stop, max_concurrent=max_concurrent, rate=rate, reason=reason
         )
-    show_one(switch, context.ensure_object(Clock), as_json=as_json)
+    call.show(switch, lambda switch, clock: show_switches([switch], clock))
 
 
 @app.command()
 @examples("duetime switches show type report")
-def show(
-    context: typer.Context,
-    scope: Scope,
-    name: Name = ALL,
-    *,
-    deployment: Deployment,
-    as_json: AsJson = False,
-) -> None:
+def show(call: Call, scope: Scope, name: Name = ALL) -> None:
     """Show one switch."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         switch = client.switches.get(scope.value, name)
-    show_one(switch, context.ensure_object(Clock), as_json=as_json)
+    call.show(switch, lambda switch, clock: show_switches([switch], clock))
 
 
 @app.command()
 @examples("duetime switches delete type report")
-def delete(
-    context: typer.Context,
-    scope: Scope,
-    name: Name = ALL,
-    *,
-    deployment: Deployment,
-    as_json: AsJson = False,
-) -> None:
+def delete(call: Call, scope: Scope, name: Name = ALL) -> None:
     """Delete a switch: tasks that it stopped start by themselves within 90 seconds."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         switch = client.switches.delete(scope.value, name)
-    if as_json:
-        show_json(switch.document)
-        return
-    subject = printable(f"{switch.scope} {switch.name}" if switch.name != switch.scope else switch.scope)
-    what = Text.assemble("deleted the switch for ", subject, " (was: ", setting(switch), ")")
-    console().print(what.append("; stopped tasks start within 90 seconds" if switch.stopped else ""), soft_wrap=True)
-
-
-def show_one(switch: Switch, clock: Clock, *, as_json: bool) -> None:
-    """Print one switch as a table or as JSON."""
-    if as_json:
-        show_json(switch.document)
-    else:
-        show_switches([switch], clock)
+    call.show(switch, _show_deleted)
 
 
 def show_switches(switches: Iterable[Switch], clock: Clock) -> None:
     """Print switches as a table."""
-    table = _table("scope", "name", "switch", "since", "by", "reason")
-    for switch in switches:
-        since = timed(switch.updated_at, clock, clock.now(), units=1)
-        known = (printable(text) for text in (switch.updated_by, switch.reason))
-        table.add_row(printable(switch.scope), printable(switch.name), setting(switch), since, *known)
-    _show(table, "no switches")
+    columns: list[Column[Switch]] = [
+        Column("scope", lambda each: each.scope),
+        Column("name", lambda each: each.name),
+        Column("switch", setting),
+        Column("since", lambda each: timed(each.updated_at, clock, clock.now(), units=1)),
+        Column("by", lambda each: each.updated_by),
+        Column("reason", lambda each: each.reason, wraps=True),
+    ]
+    show_table(switches, columns, "no switches")
 
 
 def setting(switch: Switch) -> Text:
@@ -160,28 +123,24 @@ def setting(switch: Switch) -> Text:
 
 def show_circuits(circuits: Iterable[Circuit], clock: Clock) -> None:
     """Print open circuit breakers as a table."""
-    table = _table("host", "owner", "circuit breaker", "opened", "next call", "reason")
-    for circuit in circuits:
-        opened, again = (
-            timed(moment, clock, clock.now(), units=1) for moment in (circuit.opened_at, circuit.open_until)
-        )
-        table.add_row(
-            printable(circuit.host),
-            printable(circuit.owner),
-            printable(circuit.state, "red"),
-            opened,
-            again,
-            printable(circuit.reason),
-        )
-    _show(table, "no open circuit breakers")
+    columns: list[Column[Circuit]] = [
+        Column("host", lambda each: each.host),
+        Column("owner", lambda each: each.owner),
+        Column("circuit breaker", lambda each: printable(each.state, "red")),
+        Column("opened", lambda each: timed(each.opened_at, clock, clock.now(), units=1)),
+        Column("next call", lambda each: timed(each.open_until, clock, clock.now(), units=1)),
+        Column("reason", lambda each: each.reason, wraps=True),
+    ]
+    show_table(circuits, columns, "no open circuit breakers")
 
 
-def _table(*headings: str) -> Table:
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in headings:
-        table.add_column(heading, no_wrap=heading != "reason")
-    return table
+def _show_list(found: StopSwitches, clock: Clock) -> None:
+    show_switches(found.switches, clock)
+    if found.circuits:
+        show_circuits(found.circuits, clock)
 
 
-def _show(table: Table, nothing: str) -> None:
-    console().print(table) if table.row_count else console().print(nothing, style="dim")
+def _show_deleted(switch: Switch, _: Clock) -> None:
+    subject = printable(f"{switch.scope} {switch.name}" if switch.name != switch.scope else switch.scope)
+    what = Text.assemble("deleted the switch for ", subject, " (was: ", setting(switch), ")")
+    console().print(what.append("; stopped tasks start within 90 seconds" if switch.stopped else ""), soft_wrap=True)

@@ -5,29 +5,24 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
 from duetime_client.commands.target_arguments import reject_constant, target_of
+from duetime_client.commands.task_options import ListFilterOptions
 from duetime_client.commands.times import moment_of, seconds_of_span
 from duetime_client.task_request_fields import TaskFields
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from duetime_client.commands.clock import Clock
     from duetime_client.commands.task_options import DueOptions, FilterOptions, TaskOptions, UniqueOptions
-    from duetime_client.literals import TaskState
     from duetime_client.task_request_fields import (
-        Debounce,
-        LockSpec,
         NotifyOn,
-        RateSpec,
-        RetryPolicy,
         TaskFilter,
-        UniqueKey,
     )
 
 _GRAPH = ("nodes", "on_failure", "timeout_seconds", "outputs")
@@ -51,75 +46,56 @@ def task_fields(options: TaskOptions) -> TaskFields:
 
 def lock_fields(options: TaskOptions) -> TaskFields:
     """The lock set by options."""
-    limits = {"--lock-max-holders": options.lock_max_holders, "--lock-wait": options.lock_wait}
-    if options.lock is None:
-        if given := [name for name, value in limits.items() if value is not None]:
-            raise typer.BadParameter("needs --lock", param_hint=", ".join(given))
-        return {}
-    lock: LockSpec = {"key": options.lock}
-    if options.lock_max_holders is not None:
-        lock["max_holders"] = options.lock_max_holders
-    if options.lock_wait is not None:
-        lock["wait_seconds"] = options.lock_wait
-    return {"lock": lock}
+    _reject_without("--lock", options.lock, lock_max_holders=options.lock_max_holders, lock_wait=options.lock_wait)
+    lock = given(key=options.lock, max_holders=options.lock_max_holders, wait_seconds=options.lock_wait)
+    return cast("TaskFields", given(lock=lock or None))
 
 
 def rate_fields(options: TaskOptions) -> TaskFields:
     """The rate set by options."""
-    told = {
-        "--rate-limit": options.rate_limit,
-        "--rate-per": options.rate_per,
-        "--rate-burst": options.rate_burst,
-    }
-    if options.rate_key is None:
-        if given := [name for name, value in told.items() if value is not None]:
-            raise typer.BadParameter("needs --rate-key", param_hint=", ".join(given))
-        return {}
-    if options.rate_limit is None:
+    told = {"rate_limit": options.rate_limit, "rate_per": options.rate_per, "rate_burst": options.rate_burst}
+    _reject_without("--rate-key", options.rate_key, **told)
+    if options.rate_key is not None and options.rate_limit is None:
         raise typer.BadParameter("needs --rate-limit", param_hint="--rate-key")
-    rate: RateSpec = {"key": options.rate_key, "limit": options.rate_limit}
-    if options.rate_per is not None:
-        rate["per_seconds"] = options.rate_per
-    if options.rate_burst is not None:
-        rate["burst"] = options.rate_burst
-    return {"rate": rate}
+    rate = given(key=options.rate_key, limit=options.rate_limit, per_seconds=options.rate_per, burst=options.rate_burst)
+    return cast("TaskFields", given(rate=rate or None))
 
 
 def unique_fields(options: UniqueOptions) -> TaskFields:
     """The unique key or debounce set by options."""
-    if options.debounce is None and options.debounce_max is not None:
-        raise typer.BadParameter("needs --debounce", param_hint="--debounce-max")
-    told = {
-        "--unique-until": options.unique_until,
-        "--on-conflict": options.on_conflict,
-        "--debounce": options.debounce,
-    }
-    given = [name for name, value in told.items() if value is not None]
-    if options.unique is None:
-        if given:
-            raise typer.BadParameter("needs --unique", param_hint=", ".join(given))
-        return {}
+    _reject_without("--debounce", options.debounce, debounce_max=options.debounce_max)
+    told = {"unique_until": options.unique_until, "on_conflict": options.on_conflict}
+    _reject_without("--unique", options.unique, **told, debounce=options.debounce)
     if options.debounce is None:
-        unique: UniqueKey = {"key": options.unique}
-        if options.unique_until is not None:
-            unique["until"] = options.unique_until.value
-        if options.on_conflict is not None:
-            unique["on_conflict"] = options.on_conflict.value
-        return {"unique": unique}
-    if len(given) > 1:
-        raise typer.BadParameter("cannot be given with --debounce", param_hint=", ".join(given[:-1]))
-    debounce: Debounce = {"key": options.unique, "seconds": options.debounce}
-    if options.debounce_max is not None:
-        debounce["max_seconds"] = options.debounce_max
-    return {"debounce": debounce}
+        until, on_conflict = (each and each.value for each in told.values())
+        return cast("TaskFields", given(unique=given(key=options.unique, until=until, on_conflict=on_conflict) or None))
+    if conflicting := _named(told):
+        raise typer.BadParameter("cannot be given with --debounce", param_hint=conflicting)
+    debounce = given(key=options.unique, seconds=options.debounce, max_seconds=options.debounce_max)
+    return cast("TaskFields", {"debounce": debounce})
+
+
+def given(**fields: object) -> dict[str, Any]:
+    """The fields with a value."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _reject_without(needed: str, value: object, **options: object) -> None:
+    """Reject options that need another one, if that is absent."""
+    if value is None and (names := _named(options)):
+        raise typer.BadParameter(f"needs {needed}", param_hint=names)
+
+
+def _named(options: Mapping[str, object]) -> str:
+    """The names of those options that are given, as on the command line."""
+    return ", ".join(f"--{name.replace('_', '-')}" for name in given(**options))
 
 
 def plain_fields(options: TaskOptions) -> TaskFields:
     """The fields that options set directly; empty text becomes null."""
     names = TaskFields.__annotations__.keys() - _CONVERTED
-    given = {name: getattr(options, name, None) for name in sorted(names)}
-    plain = {name: None if value == "" else value for name, value in given.items() if value is not None}
-    return cast("TaskFields", plain)
+    told = given(**{name: getattr(options, name, None) for name in sorted(names)})
+    return cast("TaskFields", {name: None if value == "" else value for name, value in told.items()})
 
 
 def graph_fields(options: TaskOptions) -> TaskFields:
@@ -161,19 +137,9 @@ def notify_fields(options: TaskOptions) -> TaskFields:
 
 def attempt_fields(options: TaskOptions) -> TaskFields:
     """The fields about attempts: their number, timeouts, and what follows a failure."""
-    fields: TaskFields = {}
-    retry: RetryPolicy = {}
-    if options.max_attempts is not None:
-        retry["max_attempts"] = options.max_attempts
-    if options.retry_for is not None:
-        retry["max_duration_seconds"] = options.retry_for
-    if retry:
-        fields["retry"] = retry
-    if options.timeout is not None:
-        fields["timeout_seconds"] = options.timeout
-    if options.notify_within is not None:
-        fields["notify_within_seconds"] = options.notify_within
-    return fields
+    retry = given(max_attempts=options.max_attempts, max_duration_seconds=options.retry_for)
+    fields = given(retry=retry or None, timeout_seconds=options.timeout, notify_within_seconds=options.notify_within)
+    return cast("TaskFields", fields)
 
 
 def due_fields(options: DueOptions, clock: Clock) -> TaskFields:
@@ -186,21 +152,33 @@ def due_fields(options: DueOptions, clock: Clock) -> TaskFields:
 
 
 def task_filter(options: FilterOptions, clock: Clock, state: str | None = None) -> TaskFilter:
-    """The filter set by options."""
-    filters: TaskFilter = {}
-    if state is not None:
-        filters["state"] = cast("TaskState", state)
-    if options.task_type is not None:
-        filters["type"] = options.task_type
-    if options.of_name is not None:
-        filters["name"] = options.of_name
-    if options.of_tag:
-        filters["tags"] = tags_of(options.of_tag)
-    if options.due_after is not None:
-        filters["due_after"] = moment(options.due_after, clock, "--due-after")
-    if options.due_before is not None:
-        filters["due_before"] = moment(options.due_before, clock, "--due-before")
-    return filters
+    """The filter set by options that select many tasks."""
+    return list_filter(
+        ListFilterOptions(
+            state=state,
+            task_type=options.task_type,
+            name=options.of_name,
+            tag=options.of_tag,
+            due_after=options.due_after,
+            due_before=options.due_before,
+        ),
+        clock,
+    )
+
+
+def list_filter(options: ListFilterOptions, clock: Clock) -> TaskFilter:
+    """The filter set by options of a list."""
+    fields = given(
+        state=options.state,
+        type=options.task_type,
+        name=options.name,
+        tags=tags_of(options.tag) if options.tag else None,
+        due_after=None if options.due_after is None else moment(options.due_after, clock, "--due-after"),
+        due_before=None if options.due_before is None else moment(options.due_before, clock, "--due-before"),
+        parent=options.parent,
+        order=options.order and options.order.value,
+    )
+    return cast("TaskFilter", fields)
 
 
 def moment(text: str, clock: Clock, option: str) -> datetime:

@@ -1,21 +1,19 @@
 """`duetime tasks`: actions on one task, from `pause` to `progress`."""
 
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from duetime_client.commands.attempt_views import show_attempts
-from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.document_output import AsJson
+from duetime_client.commands.connection import Call, SilentCall
 from duetime_client.commands.event_views import show_events
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import say, show_json
 from duetime_client.commands.task_arguments import json_of
 from duetime_client.commands.task_options import Fence, HttpQuery, IfMatch, Reason, TaskId
-from duetime_client.commands.task_view import show
+from duetime_client.commands.task_views import show_attempts, show_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,18 +27,10 @@ app = CommandGroup()
 def action(name: str, help_text: str, act: "Callable[[Client], Callable[..., Task]]", starts: str = "") -> None:
     """Register a command that applies an action to a task and shows the task."""
 
-    def command(
-        context: typer.Context,
-        task_id: TaskId,
-        *,
-        deployment: Deployment,
-        reason: Reason = "",
-        if_match: IfMatch = None,
-        as_json: AsJson = False,
-    ) -> None:
-        with connected(context, deployment) as client:
+    def command(call: Call, task_id: TaskId, *, reason: Reason = "", if_match: IfMatch = None) -> None:
+        with call.client() as client:
             task = act(client)(task_id, reason=reason, if_match=if_match)
-        show(task, context.ensure_object(Clock), as_json=as_json, starts=starts)
+        call.show(task, partial(show_task, starts=starts))
 
     app.command(name, help=help_text)(examples(f"duetime tasks {name} ID")(command))
 
@@ -60,83 +50,60 @@ action("reject", "Reject a task that waits for an approval.", lambda client: cli
 @app.command()
 @examples("duetime tasks approve ID --payload '{\"limit\": 500}' --reason 'checked by finance'")
 def approve(
-    context: typer.Context,
+    call: Call,
     task_id: TaskId,
     *,
-    deployment: Deployment,
     payload: Annotated[
         str | None, typer.Option(metavar="JSON", help="Result of the task: JSON, @file, or - for standard input.")
     ] = None,
     reason: Reason = "",
     if_match: IfMatch = None,
-    as_json: AsJson = False,
 ) -> None:
     """Approve a task that waits for an approval."""
     value = None if payload is None else json_of(payload)
-    with connected(context, deployment) as client:
+    with call.client() as client:
         task = client.tasks.approve(task_id, value, reason=reason, if_match=if_match)
-    show(task, context.ensure_object(Clock), as_json=as_json)
+    call.show(task, show_task)
 
 
 @app.command()
 @examples("duetime tasks delete ID")
-def delete(context: typer.Context, task_id: TaskId, *, deployment: Deployment, if_match: IfMatch = None) -> None:
+def delete(call: SilentCall, task_id: TaskId, *, if_match: IfMatch = None) -> None:
     """Delete a task with its payload, result and attempts; one that has not started is cancelled first."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         client.tasks.delete(task_id, if_match=if_match)
     say(f"deleted the task {task_id}")
 
 
 @app.command()
 @examples("duetime tasks attempts ID")
-def attempts(
-    context: typer.Context,
-    task_id: TaskId,
-    *,
-    deployment: Deployment,
-    as_json: AsJson = False,
-) -> None:
+def attempts(call: Call, task_id: TaskId) -> None:
     """Show the finished attempts of a task: worker, times, outcome and cost; with --json, as one array."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         found = client.tasks.list_attempts(task_id)
-    if as_json:
-        show_json([attempt.document for attempt in found])
-    else:
-        show_attempts(found, context.ensure_object(Clock))
+    call.show_all(found, show_attempts)
 
 
 @app.command()
 @examples("duetime tasks events ID")
-def events(
-    context: typer.Context,
-    task_id: TaskId,
-    *,
-    deployment: Deployment,
-    as_json: AsJson = False,
-) -> None:
+def events(call: Call, task_id: TaskId) -> None:
     """Show the history of a task: every action with its actor and reason, the attempts, and the end."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         history = client.tasks.list_events(task_id)
-    if as_json:
-        show_json(history.document)
-    else:
-        show_events(history, context.ensure_object(Clock))
+    call.show(history, show_events)
 
 
 @app.command("query")
 @examples("duetime tasks query ID progress")
 def query_(
-    context: typer.Context,
+    call: Call,
     task_id: TaskId,
     action: Annotated[HttpQuery, typer.Argument(help="What to query; the endpoint must support it.")],
-    *,
-    deployment: Deployment,
-    as_json: AsJson = False,
 ) -> None:
     """Query the endpoint of a task about its state; exit code 1 if it responds with an error."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         reply = client.tasks.query(task_id, action)
-    show_json(reply.document if as_json else reply.body)
+    show_json(reply.document if call.as_json else reply.body)
     if reply.status >= HTTPStatus.BAD_REQUEST:
         raise typer.Exit(1)
 
@@ -146,11 +113,10 @@ def query_(
     "duetime tasks notify ID --fence 1 --result '{\"rows\": 17}'",
     "duetime tasks notify ID --fence 1 --error Timeout --message 'no answer in 60 s'",
 )
-def notify(  # noqa: PLR0913 - a command's options are its parameters
-    context: typer.Context,
+def notify(
+    call: Call,
     task_id: TaskId,
     *,
-    deployment: Deployment,
     fence: Fence,
     result: Annotated[
         str | None, typer.Option(metavar="JSON", help="Result of a success: JSON, @file, or - for standard input.")
@@ -158,7 +124,6 @@ def notify(  # noqa: PLR0913 - a command's options are its parameters
     error: Annotated[str | None, typer.Option(metavar="TYPE", help="Type of the error of a failure.")] = None,
     message: Annotated[str, typer.Option(metavar="TEXT", help="Message of the error; needs --error.")] = "",
     unretriable: Annotated[bool, typer.Option("--unretriable", help="Do not retry.")] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Report the outcome of an attempt whose target accepted the work: success, or a failure with --error."""
     if error is None and (message or unretriable):
@@ -166,43 +131,34 @@ def notify(  # noqa: PLR0913 - a command's options are its parameters
     if error is not None and result is not None:
         raise typer.BadParameter("give either --result or --error, not both")
     value = None if result is None else json_of(result, "--result")
-    with connected(context, deployment) as client:
+    with call.client() as client:
         if error is None:
             task = client.tasks.notify_success(task_id, fence, value)
         else:
             task = client.tasks.notify_failure(task_id, fence, error, message, retriable=not unretriable)
-    show(task, context.ensure_object(Clock), as_json=as_json)
+    call.show(task, show_task)
 
 
 @app.command()
 @examples("duetime tasks heartbeat ID --fence 1")
-def heartbeat(
-    context: typer.Context,
-    task_id: TaskId,
-    *,
-    deployment: Deployment,
-    fence: Fence,
-    as_json: AsJson = False,
-) -> None:
+def heartbeat(call: Call, task_id: TaskId, *, fence: Fence) -> None:
     """Send a heartbeat of an attempt; the task shows whether a pause or a cancellation was requested."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         task = client.tasks.report_heartbeat(task_id, fence)
-    show(task, context.ensure_object(Clock), as_json=as_json)
+    call.show(task, show_task)
 
 
 @app.command()
 @examples("duetime tasks progress ID 40 --fence 1 --message 'row 400 of 1000'")
 def progress(
-    context: typer.Context,
+    call: Call,
     task_id: TaskId,
     percent: Annotated[int, typer.Argument(metavar="PERCENT", min=0, max=100, help="Progress in percent.")],
     *,
-    deployment: Deployment,
     fence: Fence,
     message: Annotated[str, typer.Option(metavar="TEXT", help="A short text about the progress.")] = "",
-    as_json: AsJson = False,
 ) -> None:
     """Report the progress of an attempt; this is a heartbeat, too."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         task = client.tasks.report_progress(task_id, fence, percent, message)
-    show(task, context.ensure_object(Clock), as_json=as_json)
+    call.show(task, show_task)

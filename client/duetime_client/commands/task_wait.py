@@ -9,17 +9,16 @@ import typer
 from duetime_client.commands import watch as changes
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.completions import states
-from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.document_output import AsJson
+from duetime_client.commands.connection import Call
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import console, show_json
 from duetime_client.commands.task_arguments import seconds
-from duetime_client.commands.task_table import show_tasks
+from duetime_client.commands.task_options import OnlyState, OnlyTag, OnlyType
+from duetime_client.commands.task_views import show_tasks
 from duetime_client.errors import NotFound, Problem
 from duetime_client.plurals import counted
 from duetime_client.polling import pause_after
-from duetime_client.request_limits import MAX_BATCH
+from duetime_common.limits import MAX_BATCH
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,24 +36,22 @@ Ids = Annotated[list[str], typer.Argument(metavar="ID", help="Ids of tasks, or -
 @app.command()
 @examples("duetime tasks wait ID", "duetime tasks wait - --timeout 10m")
 def wait(
-    context: typer.Context,
+    call: Call,
     task_ids: Ids,
     *,
-    deployment: Deployment,
     timeout: Annotated[str | None, typer.Option(metavar="DURATION", help="How long at most: 90, 5m, 1h.")] = None,
-    as_json: AsJson = False,
 ) -> None:
     """Wait until tasks have ended, and show them.
 
     Exit code 0 if all succeeded, 1 if one did not, 4 if the time is over.
     """
-    clock = context.ensure_object(Clock)
+    clock = call.clock
     patience = None if timeout is None else seconds(timeout, "--timeout")
     wanted = list(dict.fromkeys(each.upper() for each in _words(task_ids)))
-    with connected(context, deployment) as client, console(stderr=True).status("") as status:
+    with call.client() as client, console(stderr=True).status("") as status:
         ended = waited_for(client, wanted, clock, patience, lambda left: status.update(f"{counted(left, 'task')} open"))
     tasks = [ended[task_id] for task_id in wanted]
-    if as_json:
+    if call.as_json:
         show_json([task.document for task in tasks])
     else:
         show_tasks(tasks, clock, more=False)
@@ -107,25 +104,12 @@ def _words(task_ids: Sequence[str]) -> list[str]:
 @app.command()
 @examples("duetime tasks watch", "duetime tasks watch --state failed --type report", "duetime tasks watch ID")
 def watch(
-    context: typer.Context,
+    call: Call,
     task_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="Id of a task, until it has ended.")] = None,
     *,
-    deployment: Deployment,
-    state: Annotated[
-        str | None, typer.Option(metavar="STATE", autocompletion=states, help="Only tasks in this state.")
-    ] = None,
-    task_type: Annotated[str | None, typer.Option("--type", metavar="TYPE", help="Only tasks of this type.")] = None,
-    tag: Annotated[list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="Only with this tag.")] = None,
-    as_json: AsJson = False,
+    state: OnlyState = None,
+    task_type: OnlyType = None,
+    tag: OnlyTag = None,
 ) -> None:
     """Print changes of tasks as they happen: of one, or of all of yours that match a filter."""
-    changes.watch(
-        context,
-        task_id,
-        deployment=deployment,
-        mine=task_id is None,
-        state=state,
-        task_type=task_type,
-        tag=tag,
-        as_json=as_json,
-    )
+    changes.watch(call, task_id, mine=task_id is None, state=state, task_type=task_type, tag=tag)

@@ -8,15 +8,13 @@ from duetime_client.client import Client
 from duetime_client.commands import task_control, task_wait
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.completions import states
-from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.document_output import AsJson
+from duetime_client.commands.connection import Call
 from duetime_client.commands.filter_actions import Selection, filter_action, open_tasks
-from duetime_client.commands.list_reader import ListReader
+from duetime_client.commands.list_reader import show_list
 from duetime_client.commands.messages import show_conflict, show_created, waiting_line
 from duetime_client.commands.option_bundles import CommandGroup
-from duetime_client.commands.output_streams import console, show_json
-from duetime_client.commands.task_arguments import due_fields, task_fields, task_filter, unique_fields
+from duetime_client.commands.output_streams import console
+from duetime_client.commands.task_arguments import due_fields, list_filter, task_fields, unique_fields
 from duetime_client.commands.task_files import create_from_file, read_lines
 from duetime_client.commands.task_options import (
     REQUEST,
@@ -28,17 +26,16 @@ from duetime_client.commands.task_options import (
     FilterOptions,
     IdempotencyKey,
     IfMatch,
+    LimitOptions,
+    ListFilterOptions,
     OfState,
-    Order,
     Reason,
     TaskId,
     TaskOptions,
     UniqueOptions,
     WithEstimate,
 )
-from duetime_client.commands.task_table import show_tasks
-from duetime_client.commands.task_view import show
-from duetime_client.request_limits import MAX_PAGE
+from duetime_client.commands.task_views import show_task, show_tasks
 
 if TYPE_CHECKING:
     from duetime_client.task import Task
@@ -55,13 +52,12 @@ app.add_typer(task_wait.app)
     "duetime tasks create --file tasks.jsonl --tag team=dba",
 )
 def create(  # noqa: PLR0913 - arguments, and bundles of options
-    context: typer.Context,
+    call: Call,
     task_type: AnyTaskType = None,
     *,
     task: TaskOptions,
     due: DueOptions,
     unique: UniqueOptions,
-    deployment: Deployment,
     allow_unknown_type: AllowUnknownType = False,
     idempotency_key: IdempotencyKey = None,
     idempotency_key_seconds: Annotated[
@@ -80,38 +76,33 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
     file: Annotated[
         str | None, typer.Option("--file", "-f", metavar="FILE", help="Many tasks: JSON lines, *.csv, or - (stdin).")
     ] = None,
-    as_json: AsJson = False,
 ) -> None:
     """Create a task, due now unless --due-at or --in says when; or those of a file."""
-    clock = context.ensure_object(Clock)
+    clock = call.clock
     fields: TaskFields = {**due_fields(due, clock), **task_fields(task), **unique_fields(unique)}
     if allow_unknown_type:
         fields["allow_unknown_type"] = True
     if file is not None:
         _reject_for_many(wait=wait, idempotency_key_seconds=idempotency_key_seconds is not None, estimate=estimate)
         lines = read_lines(file, {**({} if task_type is None else {"type": task_type}), **fields})
-        with connected(context, deployment) as client:
-            create_from_file(client, lines, idempotency_key, as_json=as_json)
+        with call.client() as client:
+            create_from_file(client, lines, idempotency_key, as_json=call.as_json)
         return
     if task_type is None:
         raise typer.BadParameter("is missing, or --file", param_hint="TYPE")
     if estimate and wait:
         raise typer.BadParameter("cannot be given beside --wait", param_hint="--estimate")
-    with connected(context, deployment) as client:
+    with call.client() as client:
         life = idempotency_key_seconds
         created = client.tasks.create(
-            task_type,
-            idempotency_key=idempotency_key,
-            idempotency_key_seconds=life,
-            estimate=estimate,
-            **fields,
+            task_type, idempotency_key=idempotency_key, idempotency_key_seconds=life, estimate=estimate, **fields
         )
         if created.on_conflict is not None:
             show_conflict(created, created.on_conflict)
         if wait:
             show_created(created)
             created = outcome(client, created, clock)
-    show(created, clock, as_json=as_json)
+    call.show(created, show_task)
     if wait and created.state != "succeeded":
         raise typer.Exit(1)
 
@@ -125,17 +116,11 @@ def _reject_for_many(**given: bool) -> None:
 
 @app.command()
 @examples("duetime tasks get ID", "duetime tasks get ID --query result")
-def get(
-    context: typer.Context,
-    task_id: TaskId,
-    *,
-    deployment: Deployment,
-    as_json: AsJson = False,
-) -> None:
+def get(call: Call, task_id: TaskId) -> None:
     """Show one task."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         task = client.tasks.get(task_id)
-    show(task, context.ensure_object(Clock), as_json=as_json)
+    call.show(task, show_task)
 
 
 @app.command("list")
@@ -144,42 +129,11 @@ def get(
     "duetime tasks list --tag team=dba --all -o jsonl",
     "duetime tasks list --query '[].[id, state, due_at]' -o text",
 )
-def list_(  # noqa: PLR0913 - a command's options are its parameters
-    context: typer.Context,
-    *,
-    deployment: Deployment,
-    state: Annotated[
-        str | None, typer.Option(metavar="STATE", autocompletion=states, help="Only tasks in this state.")
-    ] = None,
-    task_type: Annotated[str | None, typer.Option("--type", metavar="TYPE", help="Only tasks of this type.")] = None,
-    name: Annotated[str | None, typer.Option(metavar="NAME", help="Only tasks of this name.")] = None,
-    tag: Annotated[list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="Only with this tag.")] = None,
-    due_after: Annotated[str | None, typer.Option(metavar="TIME", help="Only tasks due at or after this.")] = None,
-    due_before: Annotated[str | None, typer.Option(metavar="TIME", help="Only tasks due before this.")] = None,
-    parent: Annotated[str | None, typer.Option(metavar="ID", help="Only nodes of this topology.")] = None,
-    order: Annotated[Order | None, typer.Option(help="Order by due time.")] = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many tasks at most.")] = 50,
-    everything: Annotated[bool, typer.Option("--all", help="Every task, without a limit.")] = False,
-    as_json: AsJson = False,
-) -> None:
+def list_(call: Call, *, filters: ListFilterOptions, limits: LimitOptions) -> None:
     """List tasks; with --json, as one array."""
-    clock = context.ensure_object(Clock)
-    options = FilterOptions(task_type=task_type, of_name=name, of_tag=tag, due_after=due_after, due_before=due_before)
-    filters = task_filter(options, clock, state)
-    if parent is not None:
-        filters["parent"] = parent
-    if order:
-        filters["order"] = order.value
-    with connected(context, deployment) as client:
-        # One more than shown, to detect whether there are more.
-        wanted = None if everything else limit + 1
-        reading = ListReader(client, clock, as_json=as_json)
-        tasks = reading.first(client.tasks.list(page_size=min(wanted or MAX_PAGE, MAX_PAGE), **filters), wanted)
-    shown = tasks if everything else tasks[:limit]
-    if as_json:
-        show_json([task.document for task in shown])
-    else:
-        reading.show(shown, lambda: show_tasks(shown, clock, more=len(tasks) > len(shown)))
+    wanted = list_filter(filters, call.clock)
+    with call.client() as client:
+        show_list(call, client, client.tasks.list(page_size=limits.page_size, **wanted), limits, show_tasks)
 
 
 @app.command()
@@ -187,43 +141,40 @@ def list_(  # noqa: PLR0913 - a command's options are its parameters
     "duetime tasks update ID --due-at 2026-12-01T09:00", "duetime tasks update --type report --priority low --dry-run"
 )
 def update(  # noqa: PLR0913 - arguments, and bundles of options
-    context: typer.Context,
+    call: Call,
     task_id: AnyTaskId = None,
     *,
     task: TaskOptions,
     due: DueOptions,
     filters: FilterOptions,
     bulk: BulkActionOptions,
-    deployment: Deployment,
     if_match: IfMatch = None,
     state: OfState = None,
     reason: Reason = "",
-    as_json: AsJson = False,
 ) -> None:
     """Update a task that has not started, or all such tasks that match a filter.
 
     Fields without an option do not change. New tags replace all former tags, --max-attempts the whole retry policy.
     """
-    clock = context.ensure_object(Clock)
+    clock = call.clock
     changes: TaskFields = {**due_fields(due, clock), **task_fields(task)}
     if not changes:
         raise typer.BadParameter("nothing to update: give at least one option such as --due-at or --payload")
     selection = Selection(filters, bulk, state, reason=reason)
     if selection.is_given(task_id) and if_match is not None:
         raise typer.BadParameter("goes with an ID", param_hint="--if-match")
-    with connected(context, deployment) as client:
+    with call.client() as client:
         if task_id is None:
             filter_action(
-                open_tasks(client),
-                clock,
+                call,
                 selection,
                 "updated",
+                open_tasks(client),
                 lambda task_filter, options: client.tasks.update_by_filter(task_filter, changes, **options),
-                as_json=as_json,
             )
             return
         changed = client.tasks.update(task_id, if_match=if_match, reason=reason, **changes)
-    show(changed, clock, as_json=as_json)
+    call.show(changed, show_task)
 
 
 @app.command()
@@ -231,38 +182,34 @@ def update(  # noqa: PLR0913 - arguments, and bundles of options
     "duetime tasks cancel ID --reason 'no longer needed'", "duetime tasks cancel --of-tag team=dba --state scheduled"
 )
 def cancel(  # noqa: PLR0913 - arguments, and bundles of options
-    context: typer.Context,
+    call: Call,
     task_id: AnyTaskId = None,
     *,
     filters: FilterOptions,
     bulk: BulkActionOptions,
-    deployment: Deployment,
     force: Annotated[
         bool, typer.Option("--force", help="Also ask a running task to stop, which it does when it can.")
     ] = False,
     if_match: IfMatch = None,
     state: OfState = None,
     reason: Reason = "",
-    as_json: AsJson = False,
 ) -> None:
     """Cancel a task that has not started, or all such tasks that match a filter."""
-    clock = context.ensure_object(Clock)
     selection = Selection(filters, bulk, state, reason=reason)
     if selection.is_given(task_id) and if_match is not None:
         raise typer.BadParameter("goes with an ID", param_hint="--if-match")
-    with connected(context, deployment) as client:
+    with call.client() as client:
         if task_id is None:
             filter_action(
-                open_tasks(client),
-                clock,
+                call,
                 selection,
                 "cancelled",
+                open_tasks(client),
                 lambda task_filter, options: client.tasks.cancel_by_filter(task_filter, force=force, **options),
-                as_json=as_json,
             )
             return
         task = client.tasks.cancel(task_id, force=force, reason=reason, if_match=if_match)
-    show(task, clock, as_json=as_json)
+    call.show(task, show_task)
 
 
 def outcome(client: Client, task: "Task", clock: Clock) -> "Task":

@@ -1,8 +1,8 @@
 """`duetime topologies`: run, validate, show and control graphs of tasks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -10,27 +10,30 @@ from duetime_client.client import Client
 from duetime_client.commands import topology_definitions
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.completions import states
-from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.document_output import AsJson
-from duetime_client.commands.list_reader import ListReader
+from duetime_client.commands.connection import Call, SilentCall
+from duetime_client.commands.formatting import STATE_STYLES, timed
+from duetime_client.commands.list_reader import show_list
 from duetime_client.commands.messages import show_created, show_invalid_file
 from duetime_client.commands.option_bundles import CommandGroup
-from duetime_client.commands.output_streams import console, say, show_json
+from duetime_client.commands.output_streams import console, printable, say
+from duetime_client.commands.tables import Column, show_more, show_table
 from duetime_client.commands.task_arguments import tags_of
-from duetime_client.commands.task_options import IdempotencyKey, IfMatch, Reason
-from duetime_client.commands.topology_table import show_topologies
+from duetime_client.commands.task_options import (
+    IdempotencyKey,
+    IfMatch,
+    LimitOptions,
+    OnlyName,
+    OnlyState,
+    OnlyTag,
+    Reason,
+)
 from duetime_client.commands.topology_views import Picture
 from duetime_client.commands.topology_watch import waited_for, watched
 from duetime_client.errors import InvalidField, InvalidRequest
 from duetime_client.plurals import counted
 from duetime_client.task import Task
-from duetime_client.topologies import Topology, TopologyFilter
+from duetime_client.topologies import Topology, TopologyFilter, TopologySummary
 from duetime_client.topology_files import TopologyInvalid, read_topology
-
-_MOST_ON_A_PAGE = 100
-if TYPE_CHECKING:
-    from duetime_client.literals import TaskState
 
 app = CommandGroup(help="Run graphs of tasks, and follow their progress.", no_args_is_help=True)
 app.add_typer(topology_definitions.app, name="definitions")
@@ -46,11 +49,10 @@ Type = Annotated[str, typer.Option("--type", help="For a recorded workflow: the 
 
 @app.command()
 @examples("duetime topologies run graph.json --watch")
-def run(  # noqa: PLR0913 - a command's options are its parameters
-    context: typer.Context,
+def run(
+    call: Call,
     file: File,
     *,
-    deployment: Deployment,
     time_scale: Scale = 1.0,
     task_type: Type = "sleep",
     idempotency_key: IdempotencyKey = None,
@@ -60,20 +62,20 @@ def run(  # noqa: PLR0913 - a command's options are its parameters
     watch: Annotated[
         bool, typer.Option("--watch", help="Show its progress until it has ended; implies --wait.")
     ] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Run the graph of a file."""
     body = _body(file, task_type, time_scale)
-    clock = context.ensure_object(Clock)
-    with connected(context, deployment) as client:
+    clock = call.clock
+    with call.client() as client:
         task = _created(client, body, file, idempotency_key)
         if watch or wait:
             show_created(task)
-        if watch and not as_json:
+        if watch and not call.as_json:
             topology = watched(client, task.id, clock)
         else:
             topology = waited_for(client, task.id) if wait or watch else client.topologies.get(task.id)
-    _show(topology, clock, as_json=as_json, drawn=watch)
+    if call.as_json or not watch:
+        call.show(topology, _show)
     if (wait or watch) and topology.state != "succeeded":
         raise typer.Exit(1)
 
@@ -90,64 +92,47 @@ def validate(file: File, *, time_scale: Scale = 1.0, task_type: Type = "sleep") 
 @app.command()
 @examples("duetime topologies show ID --watch")
 def show(
-    context: typer.Context,
+    call: Call,
     topology_id: Id,
     *,
-    deployment: Deployment,
     watch: Annotated[bool, typer.Option("--watch", help="Show its progress until it has ended.")] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Show the state of a topology and its nodes."""
-    clock = context.ensure_object(Clock)
-    with connected(context, deployment) as client:
+    clock = call.clock
+    with call.client() as client:
         if watch:
-            topology = waited_for(client, topology_id) if as_json else watched(client, topology_id, clock)
+            topology = waited_for(client, topology_id) if call.as_json else watched(client, topology_id, clock)
         else:
             topology = client.topologies.get(topology_id)
-    _show(topology, clock, as_json=as_json, drawn=watch)
+    if call.as_json or not watch:
+        call.show(topology, _show)
 
 
 @app.command("list")
 @examples("duetime topologies list --state failed")
-def list_(  # noqa: PLR0913 - a command's options are its parameters
-    context: typer.Context,
+def list_(
+    call: Call,
     *,
-    deployment: Deployment,
-    state: Annotated[
-        str | None, typer.Option(metavar="STATE", autocompletion=states, help="Only topologies in this state.")
-    ] = None,
-    name: Annotated[str | None, typer.Option(metavar="NAME", help="Only topologies of this name.")] = None,
+    state: OnlyState = None,
+    name: OnlyName = None,
     definition: Annotated[str | None, typer.Option(metavar="NAME", help="Only runs of this definition.")] = None,
-    tag: Annotated[list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="Only with this tag.")] = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many topologies at most.")] = 50,
-    as_json: AsJson = False,
+    tag: OnlyTag = None,
+    limits: LimitOptions,
 ) -> None:
     """List topologies, the latest due first; with --json, as one array."""
-    filters: TopologyFilter = {"tags": tags_of(tag or [])}
-    if state is not None:
-        filters["state"] = cast("TaskState", state)
-    if name is not None:
-        filters["name"] = name
-    if definition is not None:
-        filters["definition"] = definition
-    clock = context.ensure_object(Clock)
-    with connected(context, deployment) as client:
-        # One more than shown, to detect whether there are more.
-        reading = ListReader(client, clock, as_json=as_json)
-        found = reading.first(client.topologies.list(page_size=min(limit + 1, _MOST_ON_A_PAGE), **filters), limit + 1)
-    if as_json:
-        show_json([topology.document for topology in found[:limit]])
-    else:
-        reading.show(found, lambda: show_topologies(found[:limit], clock, more=len(found) > limit))
+    given = {"tags": tags_of(tag or []), "state": state, "name": name, "definition": definition}
+    filters = cast("TopologyFilter", {field: value for field, value in given.items() if value is not None})
+    with call.client() as client:
+        listed = client.topologies.list(page_size=limits.page_size, **filters)
+        show_list(call, client, listed, limits, show_topologies, "topologies")
 
 
 @app.command()
 @examples("duetime topologies retry ID", "duetime topologies retry ID --node load --node report")
 def retry(
-    context: typer.Context,
+    call: Call,
     topology_id: Id,
     *,
-    deployment: Deployment,
     node: Annotated[
         list[str] | None,
         typer.Option(
@@ -156,13 +141,12 @@ def retry(
     ] = None,
     reason: Reason = "",
     if_match: IfMatch = None,
-    as_json: AsJson = False,
 ) -> None:
     """Run a topology again: failed nodes and chosen nodes; other nodes that succeeded are not repeated."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         client.topologies.retry(topology_id, nodes=node or (), reason=reason, if_match=if_match)
         topology = client.topologies.get(topology_id)
-    _show(topology, context.ensure_object(Clock), as_json=as_json)
+    call.show(topology, _show)
 
 
 def _action(name: str, help_text: str, act: Callable[[Client], Callable[..., object]]) -> None:
@@ -170,19 +154,11 @@ def _action(name: str, help_text: str, act: Callable[[Client], Callable[..., obj
 
     @app.command(name, help=help_text)
     @examples(f"duetime topologies {name} ID")
-    def command(
-        context: typer.Context,
-        topology_id: Id,
-        *,
-        deployment: Deployment,
-        reason: Reason = "",
-        if_match: IfMatch = None,
-        as_json: AsJson = False,
-    ) -> None:
-        with connected(context, deployment) as client:
+    def command(call: Call, topology_id: Id, *, reason: Reason = "", if_match: IfMatch = None) -> None:
+        with call.client() as client:
             act(client)(topology_id, reason=reason, if_match=if_match)
             topology = client.topologies.get(topology_id)
-        _show(topology, context.ensure_object(Clock), as_json=as_json)
+        call.show(topology, _show)
 
 
 _action(
@@ -196,9 +172,9 @@ _action("resume", "Resume a paused topology.", lambda client: client.topologies.
 
 @app.command()
 @examples("duetime topologies delete ID")
-def delete(context: typer.Context, topology_id: Id, *, deployment: Deployment, if_match: IfMatch = None) -> None:
+def delete(call: SilentCall, topology_id: Id, *, if_match: IfMatch = None) -> None:
     """Delete a topology with all of its nodes; one that has not started is cancelled first."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         client.topologies.delete(topology_id, if_match=if_match)
     say(f"deleted the topology {topology_id} with its nodes")
 
@@ -234,8 +210,19 @@ def _created(client: Client, body: dict[str, Any], file: Path, idempotency_key: 
         raise typer.Exit(1) from error
 
 
-def _show(topology: Topology, clock: Clock, *, as_json: bool, drawn: bool = False) -> None:
-    if as_json:
-        show_json(topology.document)
-    elif not drawn:
-        console().print(Picture(topology, clock.now()))
+def _show(topology: Topology, clock: Clock) -> None:
+    console().print(Picture(topology, clock.now()))
+
+
+def show_topologies(topologies: Sequence[TopologySummary], clock: Clock, *, more: bool) -> None:
+    """Print topologies as a table."""
+    now = clock.now()
+    columns: list[Column[TopologySummary]] = [
+        Column("id", lambda each: each.id),
+        Column("state", lambda each: printable(each.state, STATE_STYLES.get(each.state, ""))),
+        Column("created", lambda each: timed(each.created_at, clock, now, units=1)),
+        Column("name", lambda each: each.name or "", wraps=True),
+    ]
+    show_table(topologies, columns, "no topologies")
+    if more:
+        show_more(topologies)

@@ -1,26 +1,26 @@
 """`duetime topologies definitions`: list, show, put, versions, diff, run, delete."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
+from rich.text import Text
 
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.document_output import AsJson
+from duetime_client.commands.connection import Call
 from duetime_client.commands.formatting import timed
 from duetime_client.commands.messages import show_created, show_invalid_file
 from duetime_client.commands.option_bundles import CommandGroup
-from duetime_client.commands.output_streams import console, printable, say, show_json
+from duetime_client.commands.output_streams import console, printable, say
+from duetime_client.commands.tables import Column, show_table
 from duetime_client.commands.target_arguments import reject_constant, values_of
 from duetime_client.commands.task_options import IdempotencyKey, IfMatch
 from duetime_client.errors import InvalidRequest
 from duetime_client.plurals import counted
-from duetime_client.topology_definitions import DefinitionVersion, TopologyDefinition
+from duetime_client.topology_definitions import DefinitionDiff, DefinitionSummary, DefinitionVersion, TopologyDefinition
 
 app = CommandGroup(help="Keep graphs of tasks by name, with versions and parameters.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the definition.")]
@@ -29,45 +29,34 @@ Version = Annotated[int | None, typer.Option("--version", metavar="N", min=1, he
 
 @app.command("list")
 @examples("duetime topologies definitions list")
-def list_definitions(context: typer.Context, *, deployment: Deployment, as_json: AsJson = False) -> None:
+def list_definitions(call: Call) -> None:
     """List definitions by name; with --json, as one array."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         found = list(client.topology_definitions.list())
-    if as_json:
-        show_json([each.document for each in found])
-        return
-    rows = [
-        (printable(each.name), str(each.version), _created(each, context), printable(each.description))
-        for each in found
-    ]
-    _show_table(("name", "version", "changed", "description"), rows, "no definitions")
+    call.show_all(found, _show_definitions)
 
 
 @app.command()
 @examples("duetime topologies definitions show nightly --version 3")
-def show(
-    context: typer.Context, name: Name, *, deployment: Deployment, version: Version = None, as_json: AsJson = False
-) -> None:
+def show(call: Call, name: Name, *, version: Version = None) -> None:
     """Show a version of a definition: its parameters, and its nodes by level of dependency."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         definition = client.topology_definitions.get(name, version=version)
-    _show_one(definition, context, as_json=as_json)
+    call.show(definition, _show_one)
 
 
 @app.command()
 @examples("duetime topologies definitions put nightly nightly.json")
 def put(
-    context: typer.Context,
+    call: Call,
     name: Name,
     file: Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="The definition (JSON).")],
     *,
-    deployment: Deployment,
     if_match: IfMatch = None,
-    as_json: AsJson = False,
 ) -> None:
     """Create a definition from a file, or its next version if the file says something else than the latest one."""
     body = _body_of(file)
-    with connected(context, deployment) as client:
+    with call.client() as client:
         try:
             definition = client.topology_definitions.put(name, body, if_match=if_match)
         except InvalidRequest as error:
@@ -75,89 +64,63 @@ def put(
                 raise
             show_invalid_file(file, error.errors)
             raise typer.Exit(1) from error
-    _show_one(definition, context, as_json=as_json)
+    call.show(definition, _show_one)
 
 
 @app.command()
 @examples("duetime topologies definitions versions nightly")
-def versions(context: typer.Context, name: Name, *, deployment: Deployment, as_json: AsJson = False) -> None:
+def versions(call: Call, name: Name) -> None:
     """List the versions of a definition, latest first; with --json, as one array."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         found = client.topology_definitions.list_versions(name)
-    if as_json:
-        show_json([each.document for each in found])
-        return
-    rows = [(str(each.version), _created(each, context), printable(each.created_by or "")) for each in found]
-    _show_table(("version", "created", "by"), rows, "no versions")
+    call.show_all(found, _show_versions)
 
 
 @app.command()
 @examples("duetime topologies definitions diff nightly 1 2")
 def diff(
-    context: typer.Context,
+    call: Call,
     name: Name,
     before: Annotated[int, typer.Argument(metavar="FROM", min=1, help="The first version.")],
     after: Annotated[
         int | None, typer.Argument(metavar="[TO]", min=1, help="The second version; default: the latest.")
     ] = None,
-    *,
-    deployment: Deployment,
-    as_json: AsJson = False,
 ) -> None:
     """Show what differs between two versions, field by field."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         found = client.topology_definitions.get_diff(name, before, after)
-    if as_json:
-        show_json(found.document)
-        return
-    for change in found.changes:
-        for sign, side, style in (("-", "from", "red"), ("+", "to", "green")):
-            if side in change:
-                text = f"{sign} {change['path']}: {json.dumps(change[side], ensure_ascii=False)}"
-                console().print(printable(text, style))
-    if not found.changes:
-        say("no difference")
+    call.show(found, _show_diff)
 
 
 @app.command()
 @examples("duetime topologies definitions run nightly -p region=eu")
 def run(
-    context: typer.Context,
+    call: Call,
     name: Name,
     *,
-    deployment: Deployment,
     parameter: Annotated[
         list[str] | None,
         typer.Option("--parameter", "-p", metavar="NAME=VALUE", help="A parameter: JSON, or else text; repeatable."),
     ] = None,
     version: Version = None,
     idempotency_key: IdempotencyKey = None,
-    as_json: AsJson = False,
 ) -> None:
     """Run a definition, with values for its parameters; `duetime topologies show ID` shows the run."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         definition = client.topology_definitions.get(name, version=version) if parameter else None
         types = {} if definition is None else {key: each.get("type") for key, each in definition.parameters.items()}
         values = values_of(parameter or [], types)
         task = client.topology_definitions.run(name, values, version=version, idempotency_key=idempotency_key)
-    if as_json:
-        show_json(task.document)
-    else:
-        show_created(task)
+    call.show(task, lambda task, _: show_created(task))
 
 
 @app.command()
 @examples("duetime topologies definitions delete nightly")
-def delete(
-    context: typer.Context, name: Name, *, deployment: Deployment, if_match: IfMatch = None, as_json: AsJson = False
-) -> None:
+def delete(call: Call, name: Name, *, if_match: IfMatch = None) -> None:
     """Delete a definition that no schedule runs, with all of its versions."""
-    with connected(context, deployment) as client:
+    with call.client() as client:
         definition = client.topology_definitions.delete(name, if_match=if_match)
-    if as_json:
-        show_json(definition.document)
-    else:
-        say(f"deleted the definition {definition.name}")
+    call.show(definition, lambda definition, _: say(f"deleted the definition {definition.name}"))
 
 
 def _body_of(file: Path) -> dict[str, Any]:
@@ -170,17 +133,43 @@ def _body_of(file: Path) -> dict[str, Any]:
     return body
 
 
-def _created(version: DefinitionVersion, context: typer.Context) -> str:
-    clock = context.ensure_object(Clock)
-    return str(timed(version.created_at, clock, clock.now(), units=1))
+def _created(clock: Clock) -> Callable[[DefinitionVersion], Text]:
+    now = clock.now()
+    return lambda version: timed(version.created_at, clock, now, units=1)
 
 
-def _show_one(definition: TopologyDefinition, context: typer.Context, *, as_json: bool) -> None:
-    if as_json:
-        show_json(definition.document)
-        return
+def _show_definitions(found: Sequence[DefinitionSummary], clock: Clock) -> None:
+    columns: list[Column[DefinitionSummary]] = [
+        Column("name", lambda each: each.name),
+        Column("version", lambda each: str(each.version)),
+        Column("changed", _created(clock)),
+        Column("description", lambda each: each.description, wraps=True),
+    ]
+    show_table(found, columns, "no definitions")
+
+
+def _show_versions(found: Sequence[DefinitionVersion], clock: Clock) -> None:
+    columns: list[Column[DefinitionVersion]] = [
+        Column("version", lambda each: str(each.version)),
+        Column("created", _created(clock)),
+        Column("by", lambda each: each.created_by or ""),
+    ]
+    show_table(found, columns, "no versions")
+
+
+def _show_diff(found: DefinitionDiff, _: Clock) -> None:
+    for change in found.changes:
+        for sign, side, style in (("-", "from", "red"), ("+", "to", "green")):
+            if side in change:
+                text = f"{sign} {change['path']}: {json.dumps(change[side], ensure_ascii=False)}"
+                console().print(printable(text, style))
+    if not found.changes:
+        say("no difference")
+
+
+def _show_one(definition: TopologyDefinition, clock: Clock) -> None:
     size = counted(len(definition.nodes), "node")
-    heading = f"{definition.name}  version {definition.version}  {size}  {_created(definition, context)}"
+    heading = f"{definition.name}  version {definition.version}  {size}  {_created(clock)(definition)}"
     console().print(printable(heading, "bold"))
     if definition.description:
         console().print(printable(definition.description))
@@ -192,15 +181,3 @@ def _show_one(definition: TopologyDefinition, context: typer.Context, *, as_json
     for key, node in definition.nodes.items():
         parents = node.get("depends_on") or [] if isinstance(node, Mapping) else []
         console().print(printable(f"node {key}" + (f" after {', '.join(parents)}" if parents else "")))
-
-
-def _show_table(headings: Sequence[str], rows: Sequence[tuple[Any, ...]], nothing: str) -> None:
-    if not rows:
-        console().print(nothing, style="dim")
-        return
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in headings:
-        table.add_column(heading, no_wrap=heading != "description")
-    for row in rows:
-        table.add_row(*row)
-    console().print(table)

@@ -45,7 +45,7 @@ def suggesting(error: NoSuchOption) -> str:
 
 def _of_other_systems(error: NoSuchOption) -> set[str]:
     """Options of a command by their names in other systems: `--ttl` is `--expires`."""
-    from duetime_client.foreign_names import meanings_of, plain_name  # noqa: PLC0415 - only who errs waits for it
+    from duetime_common.foreign_names import meanings_of, plain_name  # noqa: PLC0415 - only who errs waits for it
 
     known = {option for each in (error.ctx.command.params if error.ctx else ()) for option in each.opts}
     for meaning in meanings_of(plain_name(error.option_name.lstrip("-"))):

@@ -15,9 +15,8 @@ from rich import box
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.connection import Deployment, connected
+from duetime_client.commands.connection import SilentCall  # noqa: TC001 - typer reads it
 from duetime_client.commands.output_streams import console, printable
 from duetime_client.plurals import counted
 from duetime_client.verification.access_denied_logs import denied_grants
@@ -29,6 +28,7 @@ from duetime_client.verification.verification_plan import Limits, Plan
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from duetime_client.commands.clock import Clock
     from duetime_client.verification.findings import Finding
     from duetime_client.verification.verification import Progress as Done
 
@@ -56,9 +56,8 @@ JsonFile = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="W
 
 @examples("duetime verify --quick", "duetime verify --tasks 500 --stack duetime-staging --yes")
 def verify(  # noqa: PLR0913 - a command's options are its parameters
-    context: typer.Context,
+    call: SilentCall,
     *,
-    deployment: Deployment,
     tasks: Count = 100,
     seconds: Seconds = 60.0,
     quick: Quick = False,
@@ -85,9 +84,9 @@ def verify(  # noqa: PLR0913 - a command's options are its parameters
         patience_seconds=patience,
         limits=Limits.of(late_ms),
     )
-    clock = context.ensure_object(Clock)
-    with connected(context, deployment) as client:
-        _confirm(plan, deployment.resolved().url or "", yes=yes)
+    clock = call.clock
+    with call.client() as client:
+        _confirm(plan, call.deployment.resolved().url or "", yes=yes)
         session = Session(client, uuid4().hex[:12], clock.now)
         began_ms = session.now_ms()
         found = _run(session, plan, clock)

@@ -8,8 +8,7 @@ from rich.text import Text
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.completions import states
-from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.document_output import AsJson
+from duetime_client.commands.connection import Call
 from duetime_client.commands.formatting import STATE_STYLES
 from duetime_client.commands.output_streams import console, printable, show_json
 from duetime_client.commands.task_arguments import tags_of
@@ -25,10 +24,9 @@ if TYPE_CHECKING:
 
 @examples("duetime watch ID", "duetime watch --mine --state failed", "duetime watch --schedule nightly")
 def watch(  # noqa: PLR0913 - a command's options are its parameters
-    context: typer.Context,
+    call: Call,
     task_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="Id of a task, until it has ended.")] = None,
     *,
-    deployment: Deployment,
     nodes: Annotated[bool, typer.Option("--nodes", help="Also the nodes of the topology ID.")] = False,
     schedule: Annotated[str | None, typer.Option(metavar="NAME", help="A schedule and its runs.")] = None,
     mine: Annotated[bool, typer.Option("--mine", help="All of your tasks.")] = False,
@@ -41,7 +39,6 @@ def watch(  # noqa: PLR0913 - a command's options are its parameters
     tag: Annotated[
         list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="With --mine: tasks with this tag.")
     ] = None,
-    as_json: AsJson = False,
 ) -> None:
     """Print changes as they happen: of a task, of a topology, of a schedule, or of all of your tasks.
 
@@ -58,11 +55,11 @@ def watch(  # noqa: PLR0913 - a command's options are its parameters
         filters["tags"] = tags_of(tag)
     if filters and not mine:
         raise typer.BadParameter("--state, --type and --tag go with --mine")
-    clock = context.ensure_object(Clock)
+    clock = call.clock
     last: Change | None = None
-    with connected(context, deployment) as client:
+    with call.client() as client:
         for change in _changes(client, task_id, schedule, filters, nodes=nodes):
-            _show(change, clock, as_json=as_json)
+            _show(change, clock, as_json=call.as_json)
             last = change if task_id is not None and change.id == task_id.upper() else last
     if last is not None and (last.item or {}).get("state") != "succeeded":
         raise typer.Exit(1)

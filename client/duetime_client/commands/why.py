@@ -3,15 +3,14 @@
 from typing import Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.connection import Deployment, connected
-from duetime_client.commands.document_output import AsJson
+from duetime_client.commands.connection import Call
 from duetime_client.commands.formatting import STATE_STYLES, timed
 from duetime_client.commands.output_streams import console, printable, say, show_json
+from duetime_client.commands.tables import Column, table_of
 from duetime_client.commands.task_arguments import moment
 from duetime_client.commands.times import span
 from duetime_client.explanations import Gate, ScheduleExplanation, TaskExplanation
@@ -33,28 +32,20 @@ At = Annotated[
 
 
 @examples("duetime why ID", "duetime why --schedule nightly", "duetime why --schedule nightly --at 2026-11-21T02:00")
-def why(
-    context: typer.Context,
-    task_id: Id = None,
-    *,
-    deployment: Deployment,
-    schedule: Name = None,
-    at: At = None,
-    as_json: AsJson = False,
-) -> None:
+def why(call: Call, task_id: Id = None, *, schedule: Name = None, at: At = None) -> None:
     """Explain why a task waits or where its time went; with --schedule, why a schedule ran or did not, last or --at."""
     if (task_id is None) == (schedule is None):
         raise typer.BadParameter("give either the ID of a task, or --schedule")
     if schedule is None and at is not None:
         raise typer.BadParameter("--at needs --schedule")
-    clock = context.ensure_object(Clock)
+    clock = call.clock
     found: TaskExplanation | ScheduleExplanation
-    with connected(context, deployment) as client:
+    with call.client() as client:
         if schedule is not None:
             found = client.schedules.explain(schedule, None if at is None else moment(at, clock, "--at"))
         else:
             found = client.tasks.explain(task_id or "")
-    if as_json:
+    if call.as_json:
         show_json(found.document)
     elif isinstance(found, TaskExplanation):
         show_task(found, clock)
@@ -91,30 +82,25 @@ def show_task(explanation: TaskExplanation, clock: Clock) -> None:
     open_gates = [gate for gate in explanation.gates if gate.state in _SAID]
     for sentence in [gate.text for gate in open_gates] or [explanation.text]:
         say(sentence)
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in ("gate", "state", "since"):
-        table.add_column(heading, no_wrap=True)
-    table.add_column("time", justify="right", no_wrap=True)
-    table.add_column("share", no_wrap=True)
-    table.add_column("what")
-    for gate in explanation.gates:
-        table.add_row(*cells(gate, explanation, clock))
+    now = clock.now()
+    columns: list[Column[Gate]] = [
+        Column("gate", lambda gate: gate.name.replace("_", " ")),
+        Column("state", lambda gate: printable(gate.state, GATE_STYLES.get(gate.state, ""))),
+        Column("since", lambda gate: timed(gate.since, clock, now, units=1) if gate.since else ""),
+        Column("time", lambda gate: "" if gate.duration_ms is None else length_of(gate.duration_ms), right=True),
+        Column("share", lambda gate: _bar(gate, explanation.total_ms)),
+        # Not repeated if already printed above.
+        Column("what", lambda gate: "" if gate.state in _SAID else gate.text, wraps=True),
+    ]
+    table = table_of(explanation.gates, columns)
     table.add_row("total", "", "", length_of(explanation.total_ms), "", "", style="bold")
     console().print(table)
 
 
-def cells(gate: Gate, explanation: TaskExplanation, clock: Clock) -> tuple[Text, ...]:
-    """One row of the table."""
-    share = 0.0 if not gate.duration_ms else gate.duration_ms / max(1, explanation.total_ms)
-    return (
-        printable(gate.name.replace("_", " ")),
-        printable(gate.state, GATE_STYLES.get(gate.state, "")),
-        timed(gate.since, clock, clock.now(), units=1) if gate.since else Text(),
-        Text("" if gate.duration_ms is None else length_of(gate.duration_ms)),
-        Text("█" * max(round(share * _BAR), 1 if gate.duration_ms else 0), "cyan"),
-        # Not repeated if already printed above.
-        Text() if gate.state in _SAID else printable(gate.text),
-    )
+def _bar(gate: Gate, total_ms: int) -> Text:
+    """The share of a gate in the whole time."""
+    share = 0.0 if not gate.duration_ms else gate.duration_ms / max(1, total_ms)
+    return Text("█" * max(round(share * _BAR), 1 if gate.duration_ms else 0), "cyan")
 
 
 def length_of(milliseconds: int) -> str:

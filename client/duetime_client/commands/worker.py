@@ -11,7 +11,7 @@ from rich.text import Text
 
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.connection import Deployment, connected
+from duetime_client.commands.connection import SilentCall
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import console, printable
 from duetime_client.worker import Worker
@@ -40,13 +40,11 @@ def root() -> None:
 @app.command()
 @examples("duetime worker run jobs:worker --concurrency 4")
 def run(
-    context: typer.Context,
+    call: SilentCall,
     where: Annotated[
-        str,
-        typer.Argument(metavar="MODULE:WORKER", help="The module to import and the name of its `Worker`."),
+        str, typer.Argument(metavar="MODULE:WORKER", help="The module to import and the name of its `Worker`.")
     ],
     *,
-    deployment: Deployment,
     concurrency: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="How many tasks run at a time; overrides the worker's own setting."),
@@ -67,8 +65,8 @@ def run(
         worker.stop_seconds = stop_seconds
     if concurrency is not None:
         worker = worker.with_concurrency(concurrency)
-    worker.on_event = EventPrinter(context.ensure_object(Clock))
-    with connected(context, deployment) as client:
+    worker.on_event = EventPrinter(call.clock)
+    with call.client() as client:
         line = f"worker {worker.name}: polling {', '.join(worker.types)}, concurrency {worker.concurrency}"
         console(stderr=True).print(printable(line), soft_wrap=True)
         worker.run(client)

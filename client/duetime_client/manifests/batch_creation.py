@@ -11,7 +11,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any, cast
 
 from duetime_client.errors import ApiError, ClientError, InvalidField
-from duetime_client.request_limits import MAX_BATCH
+from duetime_common.limits import MAX_BATCH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import duetime
+import duetime_common
 
 _BUNDLED = Path(__file__).parent / "assets"
 CHECKOUT = None if _BUNDLED.is_dir() else Path(__file__).parents[3]
@@ -16,6 +17,8 @@ FUNCTIONS = _SOURCES / "functions"
 """The folders of the functions."""
 CORE = Path(duetime.__file__).parent
 """The package that all functions import."""
+COMMON = Path(duetime_common.__file__).parent
+"""The package that it shares with the client."""
 REQUIREMENTS = _SOURCES / "pyproject.toml"
 """The file that lists the package's requirements."""
 CONSTRAINTS = _SOURCES / "constraints.txt"

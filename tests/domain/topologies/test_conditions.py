@@ -5,19 +5,13 @@ import pytest
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.tasks.attempt_records import TaskError
 from duetime.domain.tasks.states import State
-from duetime.domain.topologies.conditions import (
-    ConditionFailed,
-    ConditionInvalid,
-    ParentEnd,
-    holds,
-    parents_in,
-    reject_condition,
-)
+from duetime.domain.topologies.conditions import ConditionFailed, ParentEnd, holds
 from duetime.domain.topologies.graph import Node
 from duetime.domain.topologies.node_status import NodeStatus, Reason
 from duetime.domain.topologies.run_state import RetryPlan, retry_plan
 from duetime.domain.topologies.trigger_rules import Outcome, TriggerRule
 from duetime.domain.topologies.validation import checked
+from duetime_common.conditions import ConditionInvalid, parents_in, reject_condition
 from tests.domain.topologies.graphs import FAILED, SPEC, SUCCEEDED, graph, node
 
 SKIPPED = NodeStatus(State.CANCELLED, Reason.SKIPPED)

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.environment_variables import Variable
-from duetime_client.cost_estimate import estimate
-from duetime_client.prices import AS_OF, DEFAULT_REGION
-from duetime_client.workload import Workload
+from duetime_common.cost_estimate import Workload, estimate
+from duetime_common.prices import AS_OF, DEFAULT_REGION
 from tests.functions.api.gateway import Gateway
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from duetime_cdk.layers.bytecode import write_bytecode
 from duetime_cdk.layers.handler_import import MODULE, handler_types, module_text, reject_invalid_syntax
 from duetime_cdk.layers.install import drop_unused_data, install
 from duetime_cdk.layers.target import Target
-from duetime_cdk.source_folders import CONSTRAINTS, CORE, REQUIREMENTS, project_folder
+from duetime_cdk.source_folders import COMMON, CONSTRAINTS, CORE, REQUIREMENTS, project_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -31,6 +31,10 @@ OUTPUT = Path("build", "layers")
 """Where layers are built, in the folder of the project."""
 STALE_AFTER_SECONDS = 3600
 """Seconds until older builds are removed, because another process may still read one."""
+_PACKAGES = (CORE, COMMON)
+"""The packages of the layer `duetime`."""
+_OURS = "duetime-"
+"""How the names of our own distributions begin, which no index is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,7 @@ def build(target: Target, handlers: Path, *, importing: bool = True) -> Layers:
 def dependencies_layer(target: Target) -> Layer:
     """What `pyproject.toml` lists as dependencies, at the versions that `constraints.txt` pins."""
     project = tomllib.loads(REQUIREMENTS.read_text())["project"]
-    requirements: list[str] = project["dependencies"]
+    requirements = [each for each in project["dependencies"] if not each.startswith(_OURS)]
 
     def fill(packages: Path) -> None:
         install(requirements, CONSTRAINTS, target, packages)
@@ -80,8 +84,13 @@ def dependencies_layer(target: Target) -> Layer:
 
 
 def duetime_layer(target: Target) -> Layer:
-    """The package itself."""
-    return _layer("duetime", target, _digest_of_files(CORE), lambda packages: _copy(CORE, packages))
+    """The package itself, and the one that it shares with the client."""
+
+    def fill(packages: Path) -> None:
+        for package in _PACKAGES:
+            _copy(package, packages)
+
+    return _layer("duetime", target, _digest(*map(_digest_of_files, _PACKAGES)), fill)
 
 
 def handlers_layer(target: Target, package: Path) -> Layer:
@@ -109,10 +118,12 @@ def types_layer(target: Target, package: Path) -> Layer:
     here = handlers_layer(Target.of_this_machine(), package)
 
     def fill(packages: Path) -> None:
-        types = handler_types(package.name, [here.folder / "python", CORE.parent], package.parent)
+        types = handler_types(
+            package.name, [here.folder / "python", *(each.parent for each in _PACKAGES)], package.parent
+        )
         (packages / f"{MODULE}.py").write_text(module_text(types))
 
-    return _layer("types", target, _digest(here.fingerprint, _digest_of_files(CORE)), fill)
+    return _layer("types", target, _digest(here.fingerprint, *map(_digest_of_files, _PACKAGES)), fill)
 
 
 def settings_layer(variables: Mapping[str, str]) -> Layer:

@@ -9,7 +9,7 @@ from duetime.composition.core import CoreServices
 from duetime.composition.root import Part
 
 if TYPE_CHECKING:
-    from duetime.domain.cost_estimates.requests import TaskWorkloads
+    from duetime.domain.cost_estimates import TaskWorkloads
     from duetime.services.explanations.schedules import ScheduleExplainer
     from duetime.services.explanations.tasks import TaskExplainer
     from duetime.services.pull.claims import PullLocks
@@ -247,10 +247,10 @@ class CostEstimateServices(Part):
     def workloads(self) -> TaskWorkloads:
         """The workloads of newly requested tasks."""
         from duetime.adapters.compression import smaller
-        from duetime.domain.cost_estimates.requests import Circumstances, TaskWorkloads
-        from duetime.domain.cost_estimates.workload import Workload
-        from duetime.domain.prices import DEFAULT_REGION, PRICES
+        from duetime.domain.cost_estimates import Circumstances, TaskWorkloads
         from duetime.domain.times import MINUTE
+        from duetime_common.cost_estimate import Workload
+        from duetime_common.prices import DEFAULT_REGION, PRICES
 
         settings = self.settings
         workload = Workload(

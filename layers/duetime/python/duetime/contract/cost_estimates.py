@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.contract.tasks.responses import CostEstimateResponse, CostLineResponse
-from duetime.domain.cost_estimates.estimate import lines_of
-from duetime.domain.prices import AS_OF
+from duetime_common.cost_estimate import lines_of
+from duetime_common.prices import AS_OF
 
 if TYPE_CHECKING:
-    from duetime.domain.cost_estimates.requests import RequestWorkload
+    from duetime.domain.cost_estimates import RequestWorkload
 
 _DECIMALS = 12
 

@@ -3,23 +3,52 @@
 from __future__ import annotations
 
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
+from duetime_common.limits import (
+    MAX_BATCH as MAX_BATCH,
+)
+from duetime_common.limits import (
+    MAX_BODY_BYTES as MAX_BODY_BYTES,
+)
+from duetime_common.limits import (
+    MAX_CHECKPOINT_BYTES as MAX_CHECKPOINT_BYTES,
+)
+from duetime_common.limits import (
+    MAX_CONDITION_LENGTH as MAX_CONDITION_LENGTH,
+)
+from duetime_common.limits import (
+    MAX_EDGES as MAX_EDGES,
+)
+from duetime_common.limits import (
+    MAX_ERROR_MESSAGE_LENGTH as MAX_ERROR_MESSAGE_LENGTH,
+)
+from duetime_common.limits import (
+    MAX_ERROR_TYPE_LENGTH as MAX_ERROR_TYPE_LENGTH,
+)
+from duetime_common.limits import (
+    MAX_JSON_DEPTH as MAX_JSON_DEPTH,
+)
+from duetime_common.limits import (
+    MAX_NODE_KEY_LENGTH as MAX_NODE_KEY_LENGTH,
+)
+from duetime_common.limits import (
+    MAX_NODES as MAX_NODES,
+)
+from duetime_common.limits import (
+    MAX_PAGE as MAX_PAGE,
+)
+from duetime_common.limits import (
+    MAX_PROGRESS_MESSAGE_LENGTH as MAX_PROGRESS_MESSAGE_LENGTH,
+)
+from duetime_common.limits import (
+    MAX_RESULT_BYTES as MAX_RESULT_BYTES,
+)
 
 MAX_DUE_AHEAD = 3_653 * DAY
 """How far in the future a task can be due: ten years."""
 MAX_PAYLOAD_BYTES = 1_048_576
 """Size of a payload's JSON, in bytes of UTF-8."""
-MAX_RESULT_BYTES = 262_144
-"""Size of a result's JSON, in bytes of UTF-8; a larger result fails the attempt."""
-MAX_BODY_BYTES = 5_242_880
-"""Size of a request's body, in bytes. API Gateway passes on 10 MB, Lambda accepts 6 MB (Source: AWS Lambda quotas)."""
-MAX_JSON_DEPTH = 64
-"""Levels of nesting in a request's JSON."""
 MAX_NUMBER_DIGITS = 38
 """Digits of a number: DynamoDB's own precision (Source: DynamoDB Developer Guide, "Number")."""
-MAX_BATCH = 100
-"""Tasks in one `POST /v1/tasks/batch`, and ids in one `GET /v1/tasks?ids=`."""
-MAX_PAGE = 100
-"""Tasks on one page of a list."""
 MAX_EXPANDED_PAGE = 20
 """Tasks on one page of a list that shows payloads or results."""
 MAX_EXPANDED_BYTES = 2_000_000
@@ -103,8 +132,6 @@ MAX_DEADLINE_SECONDS = 2_592_000
 """Longest time limit of an asynchronous attempt: thirty days."""
 MAX_WAIT_SECONDS = 25
 """Longest time for which a request can wait for the end of a task; API Gateway waits thirty seconds."""
-MAX_CHECKPOINT_BYTES = 4_096
-"""Size of the checkpoint of a paused attempt, in bytes of JSON."""
 MAX_LOCK_KEY_LENGTH = 64
 MAX_LOCK_HOLDERS = 100
 """Largest `max_holders` of a lock; each holder takes about 50 bytes of the lock's item."""
@@ -155,16 +182,11 @@ MAX_CALENDAR_BYTES = 1_048_576
 """An iCalendar file, in bytes."""
 MAX_CALENDAR_RULES = 100
 """Recurring events in one iCalendar file."""
-MAX_NODES = 10_000
-"""Nodes of one topology, with those of its sub-topologies."""
 MAX_TOPOLOGY_LEVELS = 4
 """Topologies within each other, the outermost included."""
-MAX_EDGES = 50_000
-"""Dependencies among the nodes of one topology; each is a write of its own."""
 MAX_GRAPH_BYTES = 2_097_152
 """Bytes of a graph as JSON: together with the states of its nodes, it must fit into a response of 6 MB (Source: AWS
 Lambda quotas)."""
-MAX_NODE_KEY_LENGTH = 128
 MAX_RERUN_NODES = 20
 """Nodes that a retry of a topology can name; nodes that depend on them run again without being named."""
 MAX_EXPECTED_SECONDS = 2_592_000
@@ -187,8 +209,6 @@ MAX_INPUTS_BYTES = 1_048_576
 """Size of all parents' results that a node receives, in bytes of UTF-8."""
 DEFAULT_APPROVAL_SECONDS = 604_800
 """Default time for which a task waits for an approval: a week."""
-MAX_CONDITION_LENGTH = 1_000
-"""Length of the condition of a node."""
 MAX_EVENT_AHEAD = 5 * MINUTE
 """How far in the future the time of an event that creates tasks can be."""
 MAX_EVENT_NAME_LENGTH = 256
@@ -221,10 +241,6 @@ MAX_LEASED_BYTES = 1_048_576
 """Total size of payloads and checkpoints in one response to a pull worker, unless the first alone is larger (Source:
 AWS Lambda quotas: a response has at most 6 MB, in which escaped quotation marks count twice)."""
 MAX_LEASE_TOKEN_LENGTH = 2_048
-MAX_ERROR_TYPE_LENGTH = 64
-MAX_ERROR_MESSAGE_LENGTH = 256
-"""Characters of a stored error message; a longer one is truncated."""
-MAX_PROGRESS_MESSAGE_LENGTH = 64
 MAX_ACTION_REASON_LENGTH = 256
 """Characters of the reason that a user gives for an action on a task."""
 MAX_QUERY_ANSWER_BYTES = 65_536

@@ -50,7 +50,7 @@ class TaskHandler(Generic[P, R_co]):
         """
         if self.payload_model is None:
             return payload
-        from duetime.handlers.payload_models import to_json  # noqa: PLC0415 - imported for handlers with a model only
+        from duetime_common.payload_models import to_json  # noqa: PLC0415 - imported for handlers with a model only
 
         try:
             return to_json(self.payload_model, payload)
@@ -93,7 +93,7 @@ class Registered:
             HandlerTimeout: It was cancelled.
         """
         if self.payload_model is not None:
-            from duetime.handlers.payload_models import from_json  # noqa: PLC0415 - imported for handlers with a model only
+            from duetime_common.payload_models import from_json  # noqa: PLC0415 - imported for handlers with a model only
 
             try:
                 payload = from_json(self.payload_model, payload)

@@ -162,7 +162,7 @@ def _plain(result: object) -> object:
     if result is None or isinstance(result, str | int | float | bool | dict | list):
         return result
     # Imported only for such results.
-    from duetime.handlers.payload_models import plain  # noqa: PLC0415 - see the line above
+    from duetime_common.payload_models import plain  # noqa: PLC0415 - see the line above
 
     return plain(result)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from duetime.contract.http.foreign_names import meanings_of, plain_name
+from duetime_common.foreign_names import meanings_of, plain_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.domain.prices import DEFAULT_REGION, PRICES, WORKER_MB
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.aws_jobs import is_job
 from duetime.domain.tasks.targets import PullTarget
 from duetime.domain.times import SECOND
+from duetime_common.prices import DEFAULT_REGION, PRICES, WORKER_MB
 
 if TYPE_CHECKING:
-    from duetime.domain.prices import Prices
     from duetime.domain.tasks.attempt_records import AttemptRecord
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
+    from duetime_common.prices import Prices
 
 ASSUMED = PRICES[DEFAULT_REGION]
 """Prices for the costs in tasks' responses, whatever their region."""

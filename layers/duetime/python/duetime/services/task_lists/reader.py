@@ -196,9 +196,9 @@ def _bounds(wanted: TaskFilter) -> Range:
 
 
 def _narrowed(first: Range, second: Range) -> Range:
-    afters = [each.after for each in (first, second) if each.after is not None]
-    befores = [each.before for each in (first, second) if each.before is not None]
-    return Range(max(afters, default=None), min(befores, default=None))
+    starts = [each.after for each in (first, second) if each.after is not None]
+    ends = [each.before for each in (first, second) if each.before is not None]
+    return Range(max(starts, default=None), min(ends, default=None))
 
 
 def _start(after: TaskId | None, bounds: Range, *, descending: bool) -> TaskId | None:

@@ -19,7 +19,7 @@ from duetime.domain.tasks.control_changes import recorded
 from duetime.domain.tasks.states import LEGAL, NOT_STARTED, Move, State
 from duetime.domain.tasks.targets import definition_of
 from duetime.domain.times import SECOND
-from duetime.domain.topologies.conditions import ConditionFailed, ParentEnd, holds, items_of, parents_in
+from duetime.domain.topologies.conditions import ConditionFailed, ParentEnd, holds, items_of
 from duetime.domain.topologies.inputs import InputsTooLarge, assembled
 from duetime.domain.topologies.join_counters import chunk_of, chunks_for, reports
 from duetime.domain.topologies.maps import MapFailed, map_payload
@@ -29,6 +29,7 @@ from duetime.domain.topologies.trigger_rules import Outcome, Verdict
 from duetime.services.content_retention import extend, replace_content, retain_open
 from duetime.services.outcomes.attempt_metrics import count_outcome
 from duetime.services.topologies.node_tasks import result_of
+from duetime_common.conditions import parents_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping

@@ -1,6 +1,6 @@
 """Converts payloads and results from and to classes: pydantic models and dataclasses.
 
-pydantic, which parses both, is imported at first use. The core has the same module.
+pydantic, which parses both, is imported at first use.
 """
 
 from __future__ import annotations

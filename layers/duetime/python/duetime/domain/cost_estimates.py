@@ -10,8 +10,6 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.cost_estimates.estimate import TASK_WRITES
-from duetime.domain.cost_estimates.workload import LONGEST_SECONDS, MONTH_DAYS, MONTH_SECONDS, Workload
 from duetime.domain.limits import INLINE_CONTENT_BYTES
 from duetime.domain.operating_parameters import EDGES_PER_GROUP
 from duetime.domain.schedules.definition import Overlap
@@ -22,6 +20,7 @@ from duetime.domain.tasks.targets import ApprovalTarget, HttpTarget, Phase, Pull
 from duetime.domain.tasks.task_options import unique_of
 from duetime.domain.times import HOUR, SECOND
 from duetime.domain.topologies.graph import Graph
+from duetime_common.cost_estimate import LONGEST_SECONDS, MONTH_DAYS, MONTH_SECONDS, TASK_WRITES, Workload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence

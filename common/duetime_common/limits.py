@@ -1,0 +1,27 @@
+"""Limits of requests and responses that the client keeps to, too; the others are in `duetime.domain.limits`."""
+
+from __future__ import annotations
+
+MAX_BODY_BYTES = 5_242_880
+"""Size of a request's body, in bytes. API Gateway passes on 10 MB, Lambda accepts 6 MB (Source: AWS Lambda quotas)."""
+MAX_JSON_DEPTH = 64
+"""Levels of nesting in a request's JSON."""
+MAX_RESULT_BYTES = 262_144
+"""Size of a result's JSON, in bytes of UTF-8; a larger result fails the attempt."""
+MAX_BATCH = 100
+"""Tasks in one `POST /v1/tasks/batch`, and ids in one `GET /v1/tasks?ids=`."""
+MAX_PAGE = 100
+"""Tasks on one page of a list."""
+MAX_CHECKPOINT_BYTES = 4_096
+"""Size of the checkpoint of a paused attempt, in bytes of JSON."""
+MAX_NODES = 10_000
+"""Nodes of one topology, with those of its sub-topologies."""
+MAX_EDGES = 50_000
+"""Dependencies among the nodes of one topology; each is a write of its own."""
+MAX_NODE_KEY_LENGTH = 128
+MAX_CONDITION_LENGTH = 1_000
+"""Length of the condition of a node."""
+MAX_ERROR_MESSAGE_LENGTH = 256
+"""Characters of a stored error message; a longer one is truncated."""
+MAX_ERROR_TYPE_LENGTH = 64
+MAX_PROGRESS_MESSAGE_LENGTH = 64

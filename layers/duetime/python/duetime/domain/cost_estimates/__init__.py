@@ -1,1 +1,0 @@
-"""Cost estimates for tasks before they run."""
