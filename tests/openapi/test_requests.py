@@ -166,6 +166,7 @@ USED = [
     for index, (path, field, around) in enumerate(fields(model_of(operation)))
     if path[-1] not in BY_SETTINGS and field.get("const") != "pull"
 ]
+WITH_EXAMPLES = [each for each in USED if resolved(each.values[2]).get("examples")]
 
 
 def furnished(grounds: InProcess) -> dict[str, Any]:
@@ -200,7 +201,7 @@ def test_each_field_can_be_used(
     raise AssertionError(told)
 
 
-@pytest.mark.parametrize(("operation", "path", "field", "around"), USED)
+@pytest.mark.parametrize(("operation", "path", "field", "around"), WITH_EXAMPLES)
 def test_each_example_of_a_field_is_accepted(
     grounds: InProcess, known: dict[str, Any], operation: Operation, path: Path, field: Schema, around: Schema
 ) -> None:
