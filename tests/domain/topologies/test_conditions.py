@@ -17,7 +17,7 @@ from duetime.domain.topologies.graph import Node
 from duetime.domain.topologies.node_status import NodeStatus, Reason
 from duetime.domain.topologies.run_state import RetryPlan, retry_plan
 from duetime.domain.topologies.trigger_rules import Outcome, TriggerRule
-from duetime.domain.topologies.validation import checked
+from duetime.domain.topologies.validation import validated_graph
 from tests.domain.topologies.graphs import FAILED, SPEC, SUCCEEDED, graph, node
 
 SKIPPED = NodeStatus(State.CANCELLED, Reason.SKIPPED)
@@ -133,7 +133,7 @@ def test_a_condition_needs_parents_that_have_ended() -> None:
         Node("b", SPEC, ("a",), when="parents.x.result"),
     ):
         with pytest.raises(FieldInvalid) as refused:
-            checked([Node("a", SPEC), other])
+            validated_graph([Node("a", SPEC), other])
         assert refused.value.field == "nodes.b.when"
 
 

@@ -101,8 +101,8 @@ class CostLineResponse(TypedDict):
     """A line of an estimate."""
 
     part: Annotated[str, Field(description="The billed item.")]
-    quantity: Annotated[float, Field(description="How much of it is used.")]
-    unit: Annotated[str, Field(description="Of the quantity.")]
+    quantity: Annotated[float, Field(description="Quantity that is used.")]
+    unit: Annotated[str, Field(description="Unit of the quantity.")]
     dollars: Annotated[float, Field(description="Its cost, in US dollars.")]
 
 
@@ -237,8 +237,8 @@ class TaskSummary(_Identity, TaskOptionsResponse):
     lateness_ms: Annotated[
         int | None,
         Field(
-            description="How long after its due time the first attempt started, in milliseconds; null before that. A "
-            "task that was due before it was created, was given that due time or was resumed counts from then."
+            description="How long after its due time the first attempt started, in milliseconds; null before that. "
+            "Counted from its creation, its update or its resumption if its due time was before that."
         ),
     ]
     cost_dollars: Annotated[

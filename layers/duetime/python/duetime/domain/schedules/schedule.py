@@ -148,7 +148,7 @@ def _check_permanent(schedule: Schedule) -> None:
     name = next((name for name, value in given.items() if value), None)
     if schedule.is_permanent and name is not None:
         raise FieldInvalid(
-            name, "means nothing for a permanent schedule, which runs one after the other", FaultCode.CONFLICT
+            name, "has no effect on a permanent schedule, whose runs follow one another", FaultCode.CONFLICT
         )
 
 
@@ -157,7 +157,9 @@ def _check_expectations(schedule: Schedule) -> None:
     expected = {"expect_success_by": spec.expect_success_by, "expect_every_seconds": spec.expect_every_seconds}
     for name, value in expected.items():
         if value is not None and schedule.is_permanent:
-            raise FieldInvalid(name, "is not known of permanent schedules, which have no times", FaultCode.CONFLICT)
+            raise FieldInvalid(
+                name, "is not supported for permanent schedules, which have no times", FaultCode.CONFLICT
+            )
 
 
 def next_permanent_run(schedule: Schedule, ended_at: Millis) -> Millis | None:
