@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FaultCode, FieldInvalid
@@ -37,7 +38,7 @@ class ScheduleState(StrEnum):
     ENDED = "ended"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Schedule:
     """The computable form of a schedule.
 
@@ -70,7 +71,7 @@ class Schedule:
         """Start of a rate, or of an interval without a start; the first occurrence of a rate."""
         return self.created_at if self.spec.start_at is None else self.spec.start_at
 
-    @property
+    @cached_property
     def recurrence(self) -> Recurrence:
         """The recurrence of its timing, including rolled and moved occurrences."""
         moved = tuple(each.at for each in self.spec.changed_occurrences if each.at is not None)
@@ -85,7 +86,7 @@ class Schedule:
             return self.rolled
         return recurrence_of(self.timing, self.spec.clock, self.anchor, self.spec.extra_dates)
 
-    @property
+    @cached_property
     def rolled(self) -> RolledRecurrence | None:
         """The recurrence of its timing, rolled to days that are not excluded; `None` if it is not rolled."""
         spec = self.spec
