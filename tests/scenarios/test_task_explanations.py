@@ -209,7 +209,7 @@ def test_a_task_that_waits_for_its_turn_says_of_which_rate() -> None:
         tasks.run(5 * SECOND)
         gate = waiting(why(tasks, task_id))
         assert gate["name"] == "rate"
-        assert "rate crm (1 starts in 60 s)" in gate["text"]
+        assert "rate crm (1 per 60 s)" in gate["text"]
 
 
 def test_a_task_that_waits_for_a_person_says_until_when() -> None:
@@ -289,7 +289,7 @@ def test_a_task_waits_for_a_switch() -> None:
         assert "an incident" in gate["text"]
         tasks.ask("DELETE", STOP)
         gate = waiting(why(tasks, task_id))
-        assert "does not hold it any more" in gate["text"]
+        assert "no longer blocks it" in gate["text"]
         assert gate["waits_for"] is None
         tasks.run(2 * MINUTE)
         assert spent(body := why(tasks, task_id))["switch"] >= 10 * MINUTE

@@ -79,7 +79,7 @@ def _before_its_check(task: Task, facts: Facts, closed: Sequence[Gate]) -> Gate:
             return _at(name, text, task.next_at)
         if name is GateName.RATE:
             is_own = task.rate is not None and task.waiting_for == f"rate {task.rate.key}"
-            often = f" ({task.rate.limit} starts in {task.rate.per_seconds} s)" if task.rate and is_own else ""
+            often = f" ({task.rate.limit} per {task.rate.per_seconds} s)" if task.rate and is_own else ""
             text = f"It waits in line for the {task.waiting_for}{often}."
         elif found is None and name in {GateName.HANDLERS, GateName.TARGET, GateName.TOPOLOGY, GateName.OTHER}:
             text = f"It was postponed: {task.waiting_for}."
