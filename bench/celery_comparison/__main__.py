@@ -71,8 +71,8 @@ class Outcome:
             address = f"http://127.0.0.1:{proxy.server_port}"
             environ = {**os.environ, **engine.environ, "AWS_ENDPOINT_URL": address}
             # Celery gets the port of its broker and backend.
-            told = [each.replace("PORT", str(proxy.server_port)) for each in command]
-            run = subprocess.run(told, env=environ, check=True, capture_output=True, text=True)  # noqa: S603 - our own
+            words = [each.replace("PORT", str(proxy.server_port)) for each in command]
+            run = subprocess.run(words, env=environ, check=True, capture_output=True, text=True)  # noqa: S603 - our own
             figures = json.loads(run.stderr.strip().splitlines()[-1])
             if figures["ended"] != count:
                 raise TasksMissing(figures["ended"], count)

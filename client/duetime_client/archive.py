@@ -53,9 +53,7 @@ class ArchiveQuery:
         """Validate the columns and the range of days."""
         days = (self.last - self.first).days + 1
         if not 1 <= days <= MOST_DAYS:
-            raise ArchiveQueryInvalid(
-                f"from {self.first} to {self.last} are {days} days; 1 to {MOST_DAYS} are possible"
-            )
+            raise ArchiveQueryInvalid(f"from {self.first} to {self.last} are {days} days; 1 to {MOST_DAYS} are allowed")
         if unknown := [name for name in self.columns if name not in COLUMNS]:
             raise ArchiveQueryInvalid(f"no such columns: {', '.join(unknown)}; there are {', '.join(COLUMNS)}")
 
@@ -99,7 +97,7 @@ class Archive:
             size = sum(each.size for each in wanted)
             if size > MOST_BYTES:
                 raise ArchiveQueryInvalid(
-                    f"the objects of these days have {size / 1e9:.1f} GB, and {MOST_BYTES / 1e9:.0f} GB are possible:"
+                    f"the objects of these days have {size / 1e9:.1f} GB, and {MOST_BYTES / 1e9:.0f} GB are allowed:"
                     " name fewer days, or use Athena"
                 )
 
@@ -135,7 +133,7 @@ def run(query: ArchiveQuery, files: Sequence[Path], folder: Path) -> list[dict[s
                 raise ArchiveQueryInvalid("a condition is one expression, not several statements")
             rows = connection.execute(query.sql).fetchall()
         except duckdb.Error as error:
-            raise ArchiveQueryInvalid(f"DuckDB refuses the query: {error}") from error
+            raise ArchiveQueryInvalid(f"DuckDB rejects the query: {error}") from error
     return [_shown(dict(zip(query.columns, row, strict=True))) for row in rows]
 
 

@@ -99,8 +99,8 @@ class LeaseOperations(Resource):
 
         Characters of the message that cannot be encoded are escaped, and a long message is cut.
         """
-        told = printable(message, MAX_PROGRESS_MESSAGE_LENGTH)
-        body: dict[str, object] = {} if percent is None else {"percent": percent, "message": told}
+        shown = printable(message, MAX_PROGRESS_MESSAGE_LENGTH)
+        body: dict[str, object] = {} if percent is None else {"percent": percent, "message": shown}
         return _report(lease, "heartbeat", body)
 
     @Operation
@@ -117,8 +117,8 @@ class LeaseOperations(Resource):
         Any error can be reported: characters that cannot be encoded are escaped, and long texts are cut.
         """
         body = {"error": error_document(kind, message), "retriable": retriable}
-        told = writable(traceback[-_TRACEBACK_LENGTH:])[-_TRACEBACK_LENGTH:]
-        return _report(lease, "fail", {**body, **({"traceback": told} if told else {})})
+        kept = writable(traceback[-_TRACEBACK_LENGTH:])[-_TRACEBACK_LENGTH:]
+        return _report(lease, "fail", {**body, **({"traceback": kept} if kept else {})})
 
     @Operation
     def release(self, lease: str) -> Request[LeaseState]:

@@ -212,7 +212,7 @@ class Attempt:
             except ClientError as error:
                 if _is_refused(error) and not is_refused:
                     # The API may enforce limits that this client does not know.
-                    is_refused, send = True, self._failure("ResultNotJson", f"the API has refused it: {error}")
+                    is_refused, send = True, self._failure("ResultNotJson", f"the API rejected it: {error}")
                     continue
                 if not may_pass(error):
                     raise

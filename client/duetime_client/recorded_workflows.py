@@ -67,7 +67,7 @@ def _node(place: str, recorded: object, task_type: str, time_scale: float) -> tu
     # Python cannot convert a larger integer to a float.
     seconds = round(runtime * time_scale, 3) if abs(runtime) < _BEYOND_ANY else _BEYOND_ANY
     if not 0 <= seconds <= MAX_SECONDS:
-        reason = f"is {seconds:g} s at this time_scale; 0 to {MAX_SECONDS} s are possible"
+        reason = f"is {seconds:g} s at this time_scale; 0 to {MAX_SECONDS} s are allowed"
         raise TopologyInvalid([InvalidField(f"{place}.runtime_s", reason)])
     node: dict[str, Any] = {
         "type": task_type,

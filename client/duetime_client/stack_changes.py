@@ -14,7 +14,7 @@ CONTENTS: Mapping[str, str] = {
     "AWS::DynamoDB::GlobalTable": "items",
     "AWS::S3::Bucket": "objects: large payloads and results, or the archive",
     "AWS::SecretsManager::Secret": "a secret: receivers that verify signed calls need the new one",
-    "AWS::SQS::Queue": "messages on their way",
+    "AWS::SQS::Queue": "messages in transit",
     "AWS::Logs::LogGroup": "logs",
     "AWS::SNS::Topic": "subscriptions",
     "AWS::ApiGatewayV2::Api": "an address: clients need the new one",
@@ -37,8 +37,8 @@ class Loss(StrEnum):
 
     DELETED = "is deleted"
     REPLACED = "is replaced by an empty one, and deleted"
-    ABANDONED = "leaves the stack; it is kept, and nothing uses it"
-    REPLACED_AND_KEPT = "is replaced by an empty one; it is kept, and nothing uses it"
+    ABANDONED = "is removed from the stack; it is kept, but no longer used"
+    REPLACED_AND_KEPT = "is replaced by an empty one; the old one is kept, but no longer used"
     UNCERTAIN = "may be replaced by an empty one: CloudFormation does not know in advance"
 
 

@@ -98,8 +98,8 @@ class TaskActions(Resource):
     @Operation
     def report_progress(self, task_id: str, fence: int, percent: int, message: str = "") -> Request[Task]:
         """Report the progress of an attempt; this is a heartbeat, too."""
-        told = printable(message, MAX_PROGRESS_MESSAGE_LENGTH)
-        return _report(task_id, "progress", {"fence": fence, "percent": percent, "message": told})
+        shown = printable(message, MAX_PROGRESS_MESSAGE_LENGTH)
+        return _report(task_id, "progress", {"fence": fence, "percent": percent, "message": shown})
 
 
 def path_of(task_id: str) -> str:

@@ -39,7 +39,7 @@ class CostKey:
             return cls(text)
         if text.startswith(_TAG) and text != _TAG:
             return cls("tag", text.removeprefix(_TAG))
-        raise WorkloadError(f"{text!r} is not possible; choose one of {', '.join(_FIELDS)}, tag:KEY")
+        raise WorkloadError(f"{text!r} is not allowed; choose one of {', '.join(_FIELDS)}, tag:KEY")
 
     def name(self, task: Task) -> str | None:
         """The group of a task; `None` if it has no schedule or no such tag."""

@@ -100,7 +100,7 @@ def _reject_path(path: Sequence[str], parents: Collection[str], parameters: Coll
 
 def _reject_parameter(path: Sequence[str], parameters: Collection[str] | None) -> None:
     if parameters is not None and not parameters:
-        raise ConditionInvalid(f"is about {PARAMETERS}, and there are none: a topology definition can declare them")
+        raise ConditionInvalid(f"is about {PARAMETERS}, and there are none: topology definitions can declare them")
     if parameters is not None and len(path) > 1 and path[1] not in parameters:
         raise ConditionInvalid(f"names the unknown parameter {path[1]!a}; there are {', '.join(parameters)}")
 

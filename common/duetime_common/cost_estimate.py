@@ -110,7 +110,7 @@ class Workload:
         for name, is_right in checks.items():
             if not is_right:
                 known = f"; the price table has {', '.join(PRICES)}" if name == "region" else ""
-                raise WorkloadError(f"{name}: {getattr(self, name)!r} is not possible{known}")
+                raise WorkloadError(f"{name}: {getattr(self, name)!r} is not allowed{known}")
 
     @property
     def attempts(self) -> float:

@@ -38,45 +38,41 @@ def _is(*fields: str, text: str = "") -> Meaning:
     return Meaning(fields, text)
 
 
-_RECURRING = "times that recur are `cron` or `rate` of a schedule (POST /v1/schedules)"
-_DUE = _is("due_at", "start_at", "scheduled_at", text="when a task is due is `due_at` or `delay_seconds` of the task")
-_DELAY = _is("delay_seconds", text="a task is delayed by its `delay_seconds`")
-_ATTEMPTS = _is("max_attempts", "retry.max_attempts", text="how often a task is tried is `retry.max_attempts`")
-_FIRST_PAUSE = _is("initial_seconds", "retry.initial_seconds", text="the first pause is `retry.initial_seconds`")
-_LONGEST_PAUSE = _is("max_seconds", "retry.max_seconds", text="the longest pause is `retry.max_seconds`")
-_MULTIPLIER = _is("multiplier", "retry.multiplier", text="pauses grow by `retry.multiplier`")
-_RETRY = _is("retry", text="how a task is tried again is its `retry`")
-_PAYLOAD = _is("payload", "task.payload", text="what a task is given is its `payload`")
-_TYPE = _is("type", "task.type", text="what a task does is its `type`")
-_TIMEOUT = _is("timeout_seconds", "task.timeout_seconds", text="an attempt is limited by `timeout_seconds` of the task")
-_EXPIRES = _is(
-    "expires_seconds", "task.expires_seconds", text="a task that did not start in time ends after its `expires_seconds`"
+_RECURRING = "use `cron` or `rate` of a schedule (POST /v1/schedules)"
+_DUE = _is("due_at", "start_at", "scheduled_at", text="use `due_at` or `delay_seconds` of the task")
+_DELAY = _is("delay_seconds", text="use `delay_seconds` of the task")
+_ATTEMPTS = _is("max_attempts", "retry.max_attempts", text="use `retry.max_attempts`")
+_FIRST_PAUSE = _is("initial_seconds", "retry.initial_seconds", text="use `retry.initial_seconds`")
+_LONGEST_PAUSE = _is("max_seconds", "retry.max_seconds", text="use `retry.max_seconds`")
+_MULTIPLIER = _is("multiplier", "retry.multiplier", text="use `retry.multiplier`")
+_RETRY = _is("retry", text="use `retry` of the task")
+_PAYLOAD = _is("payload", "task.payload", text="use `payload` of the task")
+_TYPE = _is("type", "task.type", text="use `type` of the task")
+_TIMEOUT = _is(
+    "timeout_seconds", "task.timeout_seconds", text="use `timeout_seconds` of the task, the limit of one attempt"
 )
-_CALLBACK = _is("callback_url", "task.callback_url", text="the outcome is posted to the task's `callback_url`")
-_FAILED = _is("notify_on", "task.notify_on", text="failures are reported as the task's `notify_on` says")
-_TAGS = _is("tags", "task.tags", text="notes of one's own are `tags`")
-_PRIORITY = _is(
-    "priority", "task.priority", text="queues follow from `priority` and from the type: high, normal or low"
-)
+_EXPIRES = _is("expires_seconds", "task.expires_seconds", text="use `expires_seconds` of the task")
+_CALLBACK = _is("callback_url", "task.callback_url", text="use `callback_url` of the task")
+_FAILED = _is("notify_on", "task.notify_on", text="use `notify_on` of the task")
+_TAGS = _is("tags", "task.tags", text="use `tags`")
+_PRIORITY = _is("priority", "task.priority", text="use `priority` (high, normal or low); queues cannot be chosen")
 _CRON = _is("cron", text=_RECURRING)
-_ZONE = _is("timezone", text="the time zone is `timezone` of a schedule")
-_OVERLAP = _is("overlap", text="what happens while the last run goes on is `overlap` of a schedule")
-_CATCH_UP = _is("catch_up_seconds", text="which missed runs still run is `catch_up_seconds` of a schedule")
-_SPREAD = _is("jitter_seconds", "spread_seconds", text="starts are spread by `jitter_seconds` of a schedule")
-_PARENTS = _is("depends_on", text="what a task waits for is `depends_on` of a node of a topology (POST /v1/topologies)")
+_ZONE = _is("timezone", text="use `timezone` of a schedule")
+_OVERLAP = _is("overlap", text="use `overlap` of a schedule")
+_CATCH_UP = _is("catch_up_seconds", text="use `catch_up_seconds` of a schedule")
+_SPREAD = _is("jitter_seconds", "spread_seconds", text="use `jitter_seconds` of a schedule")
+_PARENTS = _is("depends_on", text="use `depends_on` of a node of a topology (POST /v1/topologies)")
 _UNIQUE = _is(
     "unique",
-    text="one task of a kind at a time is `unique` of the task; a repeated request has the header `Idempotency-Key`",
+    text="use `unique` of the task for one task at a time, the header `Idempotency-Key` for repeated requests",
 )
-_KEY = _is(text="a request that may be repeated has the header `Idempotency-Key`; ids are made by duetime")
-_RATE = _is("rate", "task.rate", text="how often tasks start is `rate` of the task")
-_LOCK = _is("lock", "task.lock", text="how many run at once is limited by `lock` of the task, or by a switch")
-_HEARTBEAT = _is(
-    text="leases are renewed by themselves: no time of heartbeats is set; `timeout_seconds` limits an attempt"
-)
-_UNRETRIABLE = _is(text="which errors are not retried is the handler's: it raises `Unretriable`")
-_KEPT = _is(text="results and logs are kept by the deployment's settings: nothing of the kind is set for one task")
-_NAME = _is("name", text="what people call it is its `name`")
+_KEY = _is(text="use the header `Idempotency-Key` for repeated requests; duetime generates the ids")
+_RATE = _is("rate", "task.rate", text="use `rate` of the task")
+_LOCK = _is("lock", "task.lock", text="use `lock` of the task, or a switch")
+_HEARTBEAT = _is(text="not needed: leases are renewed automatically; `timeout_seconds` limits an attempt")
+_UNRETRIABLE = _is(text="raise `Unretriable` in the handler for errors that are not retried")
+_KEPT = _is(text="set by the settings of the deployment, not per task")
+_NAME = _is("name", text="use `name`")
 
 FIRST_DESIGN: Mapping[str, Meaning] = {
     "max_retry": _ATTEMPTS,
@@ -85,7 +81,7 @@ FIRST_DESIGN: Mapping[str, Meaning] = {
     "lock_timeout": _is(
         "wait_seconds",
         "lock.wait_seconds",
-        text="how long a task waits for its lock is `lock.wait_seconds`; leases are renewed by themselves",
+        text="use `lock.wait_seconds` for the wait; leases are renewed automatically",
     ),
     "parent_task_id": _PARENTS,
     "control_task_id": _PARENTS,
@@ -95,8 +91,8 @@ FIRST_DESIGN: Mapping[str, Meaning] = {
     "task_blob": _PAYLOAD,
     "task_name": _TYPE,
     "is_recurring": _is(text=_RECURRING),
-    "user_id": _is(text="the owner is the caller, as its credentials say: no field names one"),
-    "http_url": _is("url", "target.url", "task.target", text="the endpoint is `target.url` of the task"),
+    "user_id": _is(text="not needed: the owner is the authenticated caller"),
+    "http_url": _is("url", "target.url", "task.target", text="use `target.url` of the task"),
 }
 CELERY: Mapping[str, Meaning] = {
     "countdown": _DELAY,
@@ -106,7 +102,7 @@ CELERY: Mapping[str, Meaning] = {
     "default_retry_delay": _FIRST_PAUSE,
     "retry_backoff": _MULTIPLIER,
     "retry_backoff_max": _LONGEST_PAUSE,
-    "retry_jitter": _is("retry", text="pauses have jitter by themselves"),
+    "retry_jitter": _is("retry", text="not needed: waits always have jitter"),
     "retry_policy": _RETRY,
     "autoretry_for": _UNRETRIABLE,
     "throws": _UNRETRIABLE,
@@ -121,24 +117,24 @@ CELERY: Mapping[str, Meaning] = {
     "link": _CALLBACK,
     "link_error": _FAILED,
     "ignore_result": _KEPT,
-    "acks_late": _is(text="a task is always acknowledged after its outcome: nothing is set for that"),
+    "acks_late": _is(text="not needed: a task is always acknowledged after its outcome"),
     "headers": _TAGS,
     "chain": _PARENTS,
     "chord": _PARENTS,
     "group_id": _PARENTS,
     "task_id": _KEY,
     "crontab": _CRON,
-    "relative": _is(text="an interval that keeps to the clock is `cron`, another one `rate` of a schedule"),
+    "relative": _is(text="use `cron` of a schedule for intervals aligned with the clock, `rate` for others"),
 }
 EVENTBRIDGE_SCHEDULER: Mapping[str, Meaning] = {
     "ScheduleExpression": _is("cron", "rate", text=_RECURRING),
     "ScheduleExpressionTimezone": _ZONE,
-    "FlexibleTimeWindow": _is("spread_seconds", text="starts are spread by `spread_seconds` of a schedule"),
-    "MaximumWindowInMinutes": _is("spread_seconds", text="starts are spread by `spread_seconds` of a schedule"),
-    "StartDate": _is("start_at", "due_at", text="a schedule begins at its `start_at`"),
-    "EndDate": _is("end_at", text="a schedule ends at its `end_at`"),
+    "FlexibleTimeWindow": _is("spread_seconds", text="use `spread_seconds` of a schedule"),
+    "MaximumWindowInMinutes": _is("spread_seconds", text="use `spread_seconds` of a schedule"),
+    "StartDate": _is("start_at", "due_at", text="use `start_at` of a schedule"),
+    "EndDate": _is("end_at", text="use `end_at` of a schedule"),
     "ActionAfterCompletion": _is(
-        text="a schedule that has ended stays until it is deleted; a task is kept by the settings"
+        text="not supported: an ended schedule stays until it is deleted; settings say how long a task is kept"
     ),
     "RetryPolicy": _RETRY,
     "MaximumRetryAttempts": _ATTEMPTS,
@@ -146,15 +142,15 @@ EVENTBRIDGE_SCHEDULER: Mapping[str, Meaning] = {
         "max_duration_seconds",
         "retry.max_duration_seconds",
         "expires_seconds",
-        text="how long a task is tried again is `retry.max_duration_seconds`",
+        text="use `retry.max_duration_seconds`",
     ),
-    "DeadLetterConfig": _is(text="failed tasks are kept and listed (`state=failed`): no queue is named for them"),
+    "DeadLetterConfig": _is(text="not needed: failed tasks are kept and listed (`state=failed`)"),
     "Input": _PAYLOAD,
     "Arn": _is("arn", "target.arn", "task.target"),
-    "RoleArn": _is(text="targets are called with the deployment's role: its settings name what may be called"),
+    "RoleArn": _is(text="not supported: targets are called with the role of the deployment"),
     "GroupName": _TAGS,
     "ClientToken": _KEY,
-    "KmsKeyArn": _is(text="duetime encrypts what it stores with keys that AWS manages; no key is chosen"),
+    "KmsKeyArn": _is(text="not supported: duetime encrypts data with keys that AWS manages"),
 }
 TEMPORAL: Mapping[str, Meaning] = {
     "workflow_id": _UNIQUE,
@@ -167,12 +163,12 @@ TEMPORAL: Mapping[str, Meaning] = {
     "workflow_execution_timeout": _is(
         "max_duration_seconds",
         "retry.max_duration_seconds",
-        text="all attempts are limited by `retry.max_duration_seconds`",
+        text="use `retry.max_duration_seconds`, the limit of all attempts",
     ),
     "schedule_to_close_timeout": _is(
         "max_duration_seconds",
         "retry.max_duration_seconds",
-        text="all attempts are limited by `retry.max_duration_seconds`",
+        text="use `retry.max_duration_seconds`, the limit of all attempts",
     ),
     "schedule_to_start_timeout": _EXPIRES,
     "heartbeat_timeout": _HEARTBEAT,
@@ -187,7 +183,7 @@ TEMPORAL: Mapping[str, Meaning] = {
     "jitter": _SPREAD,
     "overlap_policy": _OVERLAP,
     "catchup_window": _CATCH_UP,
-    "remaining_actions": _is("remaining_runs", text="how often a schedule still runs is its `remaining_runs`"),
+    "remaining_actions": _is("remaining_runs", text="use `remaining_runs` of a schedule"),
     "memo": _TAGS,
     "search_attributes": _TAGS,
     "id_reuse_policy": _UNIQUE,
@@ -197,9 +193,9 @@ AIRFLOW: Mapping[str, Meaning] = {
     "dag_id": _NAME,
     "schedule": _CRON,
     "schedule_interval": _is("cron", "rate", text=_RECURRING),
-    "timetable": _is("timings", text="several timings are `timings` of a schedule"),
-    "start_date": _is("start_at", "due_at", text="a schedule begins at its `start_at`"),
-    "end_date": _is("end_at", text="a schedule ends at its `end_at`"),
+    "timetable": _is("timings", text="use `timings` of a schedule"),
+    "start_date": _is("start_at", "due_at", text="use `start_at` of a schedule"),
+    "end_date": _is("end_at", text="use `end_at` of a schedule"),
     "catchup": _CATCH_UP,
     "max_active_runs": _OVERLAP,
     "max_active_tasks": _LOCK,
@@ -217,14 +213,14 @@ AIRFLOW: Mapping[str, Meaning] = {
     "on_failure_callback": _FAILED,
     "on_success_callback": _CALLBACK,
     "email_on_failure": _FAILED,
-    "sla": _is("expect_success_by", "notify_on", text="late tasks are reported as `notify_on` says"),
+    "sla": _is("expect_success_by", "notify_on", text="use `notify_on` of the task"),
     "conf": _PAYLOAD,
     "params": _PAYLOAD,
     "op_kwargs": _PAYLOAD,
-    "logical_date": _is(text="a past time is run by a backfill (POST /v1/schedules/{name}/backfills)"),
-    "execution_date": _is(text="a past time is run by a backfill (POST /v1/schedules/{name}/backfills)"),
+    "logical_date": _is(text="create a backfill for a past time (POST /v1/schedules/{name}/backfills)"),
+    "execution_date": _is(text="create a backfill for a past time (POST /v1/schedules/{name}/backfills)"),
     "is_paused_upon_creation": _is(
-        text="a schedule is active when it is created; pause it then (POST /v1/schedules/{name}/pause)"
+        text="not supported: pause the schedule after its creation (POST /v1/schedules/{name}/pause)"
     ),
 }
 QSTASH: Mapping[str, Meaning] = {
@@ -236,14 +232,14 @@ QSTASH: Mapping[str, Meaning] = {
     "Upstash-Timeout": _TIMEOUT,
     "Upstash-Callback": _CALLBACK,
     "Upstash-Failure-Callback": _FAILED,
-    "Upstash-Method": _is("method", "target.method", "task.target", text="the method is `target.method` of the task"),
+    "Upstash-Method": _is("method", "target.method", "task.target", text="use `target.method` of the task"),
     "Upstash-Deduplication-Id": _UNIQUE,
     "Upstash-Content-Based-Deduplication": _UNIQUE,
     "Upstash-Schedule-Id": _NAME,
-    "Upstash-Flow-Control-Key": _is("rate.key", "key", text="how often tasks start is `rate` of the task"),
-    "Upstash-Flow-Control-Value": _is("rate.limit", "limit", text="how often tasks start is `rate` of the task"),
+    "Upstash-Flow-Control-Key": _is("rate.key", "key", text="use `rate` of the task"),
+    "Upstash-Flow-Control-Value": _is("rate.limit", "limit", text="use `rate` of the task"),
     "Upstash-Label": _TAGS,
-    "destination": _is("url", "target.url", "task.target", text="the endpoint is `target.url` of the task"),
+    "destination": _is("url", "target.url", "task.target", text="use `target.url` of the task"),
     "not_before": _DUE,
     "failure_callback": _FAILED,
     "deduplication_id": _UNIQUE,

@@ -95,10 +95,10 @@ def schedule_answer_fields() -> str:
     """The fields of a schedule's answer that no request has."""
     schemas = document()["components"]["schemas"]
     asked = schemas["ScheduleCreate"]["properties"]
-    told = schemas["Schedule"]["properties"]
+    shown = schemas["Schedule"]["properties"]
     rows = [
         (code(name), _form(field, schemas)[0], _first(_form(field, schemas)[1]))
-        for name, field in told.items()
+        for name, field in shown.items()
         if name not in asked
     ]
     return bullets(rows)
@@ -205,7 +205,6 @@ def _here(meaning: Meaning) -> str:
     names = [each for each in meaning.fields if not each.startswith("task.")]
     if not names:
         return meaning.text
-    named = re.search(r"\b(?:is|are|by|its|task's) (`.*)", meaning.text)
-    if named is not None and not named[1].endswith(" says"):
-        return re.sub(r" \(POST [^)]*\)", "", named[1])
+    if (named := re.search(r"^use (`.*)", meaning.text)) is not None:
+        return re.sub(r" of the task$| \(POST [^)]*\)", "", named[1])
     return " or ".join(code(each) for each in names if not any(other.endswith(f".{each}") for other in names))

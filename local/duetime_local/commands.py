@@ -64,13 +64,13 @@ DataDir = Annotated[
     Path | None,
     typer.Option(metavar="FOLDER", help="Keep tasks and schedules there for the next start; saved when it is stopped."),
 ]
-Keep = Annotated[bool, typer.Option("--keep", help=f"The same as --data-dir {KEPT}.")]
+Keep = Annotated[bool, typer.Option("--keep", help=f"Same as --data-dir {KEPT}.")]
 ReadyFile = Annotated[
     Path,
     typer.Option(
         envvar=READY_FILE_VARIABLE,
         metavar="FILE",
-        help="JSON file with the addresses; exists while the stack is up.",
+        help="JSON file with the addresses; exists while the stack is running.",
         show_default=".duetime/local.json",
     ),
 ]
@@ -84,7 +84,7 @@ def up(
     data_dir: DataDir = None,
     keep: Keep = False,
     demo: Annotated[bool, typer.Option(help="Run the demo before staying up.")] = True,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Show what handlers log and print, as it comes.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Show the output of handlers as they write it.")] = False,
     ready_file: ReadyFile = ready.READY_FILE,
 ) -> None:
     """Deploy the stack to an embedded AWS, run the demo, and stay up until Ctrl-C."""
@@ -133,7 +133,7 @@ def secret(*, ready_file: ReadyFile = ready.READY_FILE) -> None:
 def _running(ready_file: Path) -> Ready:
     running = ready.find(ready_file)
     if running is None:
-        Display().error(f"no stack is up ({ready_file} announces none): duetime local up")
+        Display().error(f"no stack is running ({ready_file} does not exist): run `duetime local up`")
         raise typer.Exit(1)
     return running
 

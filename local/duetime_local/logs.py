@@ -39,16 +39,16 @@ class PagedLogs:
         Its token contains the start time of the next page, and the number of events already returned of that
         millisecond.
         """
-        start, _, told = str(wanted.pop("nextToken", f"{wanted['startTime']}.0")).partition(".")
+        start, _, skipped = str(wanted.pop("nextToken", f"{wanted['startTime']}.0")).partition(".")
         page = self._logs.filter_log_events(**{**wanted, "startTime": int(start)})
         events = page["events"]
         if len(events) < self._most:
-            return {"events": events[int(told) :]}
+            return {"events": events[int(skipped) :]}
         last = events[-1]["timestamp"]
         of_the_last = sum(event["timestamp"] == last for event in events)
         # If one millisecond has more events than a response, the rest cannot be requested.
         token = f"{last}.{of_the_last}" if last > int(start) else f"{last + 1}.0"
-        return {"events": events[int(told) :], "nextToken": token}
+        return {"events": events[int(skipped) :], "nextToken": token}
 
 
 def reader_at(aws_endpoint_url: str, wanted: LogFilter) -> LogReader:

@@ -36,8 +36,8 @@ class AlreadyUp(RuntimeError):
 
     def __init__(self, path: Path, other: Ready) -> None:
         super().__init__(
-            f"a stack is up already: {path} announces {other.api_url} (process {other.pid});"
-            " stop it, or name another --ready-file"
+            f"a stack is already running at {other.api_url} (process {other.pid}, {path});"
+            " stop it, or choose another --ready-file"
         )
 
 

@@ -129,7 +129,7 @@ class Display:
             # Commands look for the default file.
             self._console.print("\nFor commands in another terminal:")
             self._console.out(f"  export {READY_FILE_VARIABLE}={ready_file.absolute()}", highlight=False)
-        end = "its tasks are gone; --keep keeps them" if kept is None else f"its tasks are kept in {kept}"
+        end = "its tasks are deleted; use --keep to keep them" if kept is None else f"its tasks are kept in {kept}"
         self._console.print(f"\nCtrl-C stops the stack: its processes end, and {end}.", soft_wrap=True)
 
     def reloaded(self, seconds: float) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 _WORDS = {
     "dst_gap": ("not exist on",),
-    "overlap": ("still going", "takes its place"),
+    "overlap": ("still running", "replaces it"),
     "paused": ("is paused",),
     "changed": ("was changed",),
     "deleted": ("was deleted",),

@@ -138,7 +138,7 @@ class ScheduledDeployment(Deployment):
         """A new schedule, unless there is one of its name."""
         name = body.get("name", "made-up")
         if name in self.schedules:
-            return problem(409, "schedule_exists", f"there is a schedule {name!r} already")
+            return problem(409, "schedule_exists", f"the schedule {name!r} already exists")
         if bad := self.fault_of(body):
             return bad
         times = {"created_at": "2026-11-21T11:00:00.000Z", "next_at": "2026-11-22T01:30:00.000Z"}
@@ -196,7 +196,7 @@ class ScheduledDeployment(Deployment):
     def one_schedule(self, name: str, status: int = 200) -> Answer:
         """A schedule, whole."""
         schedule = self.schedules[name]
-        reason = "the run of 01TASK is still going"
+        reason = "the run of 01TASK is still running"
         skipped = [{"recorded_at": "2026-11-21T11:30:00.000Z", "local_time": None, "reason": reason}]
         more = {"upcoming": UPCOMING, "last_run": None, "skipped_runs": skipped, "backfills": [BACKFILL]}
         return Answer(status, {**schedule, **more}, {"ETag": f'"{schedule["version"]}"'})

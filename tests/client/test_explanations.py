@@ -22,7 +22,7 @@ TASK = {
     "task_id": "01M7",
     "state": "waiting",
     "as_of": "2026-11-21T12:00:00Z",
-    "text": "The lock db-17 is held by the task 01M6. It is number 2 in the line.",
+    "text": "The lock db-17 is held by the task 01M6. It is number 2 in line.",
     "since": "2026-11-21T11:58:59.500Z",
     "due_at": "2026-11-21T11:59:00Z",
     "until": "2026-11-21T12:00:00Z",

@@ -85,7 +85,7 @@ def test_a_schedule_lists_events_and_not_what_did_not_run(duetime: Run) -> None:
     """A run by hand and a pause are events like a skipped occurrence."""
     shown = duetime("schedules", "show", "nightly").stdout
     assert "not run" not in shown
-    assert "events    2026-11-21 20:30:00 JST (30 min ago)  the run of 01TASK is still going" in shown
+    assert "events    2026-11-21 20:30:00 JST (30 min ago)  the run of 01TASK is still running" in shown
 
 
 @pytest.mark.usefixtures("nightly")

@@ -367,7 +367,7 @@ def test_a_sheet_shows_what_comes_and_what_did_not_run(duetime: Run, client: Cli
     assert "30 1 * * * (Europe/London)" in shown
     assert "2026-11-22 10:30:00 JST" in shown
     assert "Holiday" in shown
-    assert "the run of 01TASK is still going" in shown
+    assert "the run of 01TASK is still running" in shown
 
 
 def test_an_expectation_that_is_missed_is_shown(duetime: Run, client: Client, deployment: ScheduledDeployment) -> None:

@@ -107,7 +107,7 @@ def test_recorded_times_can_be_scaled(tmp_path: Path) -> None:
         ({"nodes": [RECORDED["nodes"][1]] * 2}, r"nodes\[1\].id: is 'split_1', as that of a node before it"),
         (
             {"nodes": [{"id": "a", "program": "p", "runtime_s": 2562, "parents": []}]},
-            r"nodes\[0\].runtime_s: is 2562 s at this time_scale; 0 to 800 s are possible",
+            r"nodes\[0\].runtime_s: is 2562 s at this time_scale; 0 to 800 s are allowed",
         ),
         (
             {"nodes": [{"id": "a", "program": "p", "runtime_s": 1, "parents": ["b"]}]},
@@ -234,7 +234,7 @@ def test_the_client_refuses_what_the_domain_refuses(nodes: dict[str, Any]) -> No
         for key, n in nodes.items()
     ]
     try:
-        validation.checked(made)
+        validation.validated_graph(made)
     except FieldInvalid:
         assert refused({"nodes": nodes})
     else:
@@ -272,7 +272,7 @@ def test_real_workflows_are_read_and_can_be_run() -> None:
             )
             for key, node in body["nodes"].items()
         ]
-        graph = validation.checked(nodes)
+        graph = validation.validated_graph(nodes)
         whole = sum(node["runtime_s"] for node in recorded["nodes"]) * 0.01
         assert len(graph.nodes) == len(recorded["nodes"])
         assert sum(graph.expected.values()) == pytest.approx(whole, abs=0.001 * len(nodes))

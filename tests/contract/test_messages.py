@@ -208,7 +208,9 @@ def test_a_suggestion_stands_in_the_fault() -> None:
     assert refused.value.faults == (Fault("status", "is not a known parameter; did you mean 'state'?", unknown),)
 
 
-OUR_OWN = re.compile(r"'[a-z_.]+'|`[A-Za-z_.=-]+`|POST /v1|settings|duetime|credentials|leases|acknowledged|jitter")
+OUR_OWN = re.compile(
+    r"'[a-z_.]+'|`[A-Za-z_.=-]+`|POST /v1|settings|duetime|credentials|leases|acknowledged|jitter|authenticated|role"
+)
 """What a hint has to name: a field or a header of ours, or where its like is found."""
 
 
@@ -263,7 +265,11 @@ def test_a_task_is_told_our_field(name: str, meant: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("parent_task_id", "depends_on"), ("is_recurring", "POST /v1/schedules"), ("user_id", "the owner is the caller")],
+    [
+        ("parent_task_id", "depends_on"),
+        ("is_recurring", "POST /v1/schedules"),
+        ("user_id", "the owner is the authenticated caller"),
+    ],
 )
 def test_a_field_without_its_like_in_a_task_is_told_where_it_is(name: str, said: str) -> None:
     """Of what belongs to another request, or to none."""
@@ -319,7 +325,7 @@ def test_a_query_where_there_is_none_says_so() -> None:
     with pytest.raises(ParametersInvalid) as refused:
         no_query("wait=5")
     assert refused.value.faults == (
-        Fault(shown("wait"), "is not a known parameter: there are none here", FaultCode.UNKNOWN_FIELD),
+        Fault(shown("wait"), "is not a known parameter: this operation has none", FaultCode.UNKNOWN_FIELD),
     )
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import logging
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from duetime import composition
@@ -97,11 +96,11 @@ class InProcess:
 
     def tables(self) -> dict[str, Table]:
         """What lies in the tables: `restore` takes it back to them."""
-        return copy.deepcopy(self.session.dynamodb.tables)
+        return {name: _copied(table) for name, table in self.session.dynamodb.tables.items()}
 
     def restore(self, tables: dict[str, Table]) -> None:
         """Have the tables as they were."""
-        self.session.dynamodb.tables = copy.deepcopy(tables)
+        self.session.dynamodb.tables = {name: _copied(table) for name, table in tables.items()}
 
     def _queue(self, name: str) -> str:
         return str(self.session.client("sqs").create_queue(QueueName=f"{name}-{self._worlds}")["QueueUrl"])
@@ -114,3 +113,18 @@ class InProcess:
         is_timer = schema.TIMER_MARK in sort_key or schema.SCHEDULE_MARK in sort_key
         if not (operation == "put_item" and is_timer):
             self._written.append(operation)
+
+
+def _copied(table: Table) -> Table:
+    """A copy of a table; items are shared, because a write replaces them."""
+    return replace(
+        table,
+        indexes={
+            name: replace(index, entries={at: set(keys) for at, keys in index.entries.items()}, log=list(index.log))
+            for name, index in table.indexes.items()
+        },
+        partitions={name: dict(items) for name, items in table.partitions.items()},
+        earlier={
+            name: {key: list(versions) for key, versions in items.items()} for name, items in table.earlier.items()
+        },
+    )

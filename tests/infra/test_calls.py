@@ -227,7 +227,7 @@ def test_security_rules_find_nothing_in_patterns_that_the_settings_name(layers: 
 )
 def test_a_pattern_names_its_service_and_its_account(pattern: str) -> None:
     """A wildcard for either would open other services, or accounts of strangers."""
-    with pytest.raises(UnsafeEnvironment, match="no ARN of a function"):
+    with pytest.raises(UnsafeEnvironment, match="is not the ARN, with service and account, of a function"):
         replace(SETTINGS, aws_targets=(pattern,))
 
 

@@ -75,7 +75,7 @@ def test_a_new_account_can_deploy_the_environment_for_trying_out(dev: Synthesis)
 @pytest.mark.parametrize(("name", "number"), [("prod", 150), ("dev", 100), ("dev", 0)])
 def test_requests_that_wait_may_not_take_all_of_the_api(name: str, number: int) -> None:
     """As many as the API has executions, or none, is refused before anything is deployed."""
-    with pytest.raises(UnsafeEnvironment, match="requests that wait"):
+    with pytest.raises(UnsafeEnvironment, match="`long_polls` must be"):
         replace(environment_named(name), long_polls=number)
 
 
@@ -149,14 +149,14 @@ def test_a_priority_with_pollers_of_its_own_has_no_limit_of_concurrency(layers: 
 @pytest.mark.parametrize(("minimum", "maximum"), [(1, 10), (201, 400), (20, 10), (2, 2_001)])
 def test_pollers_that_lambda_would_refuse_are_refused(minimum: int, maximum: int) -> None:
     """At least 2 and at most 200 are ready, no more than there are at most, and these are 2 000 at most."""
-    with pytest.raises(UnsafeEnvironment, match=f"{minimum} to {maximum} pollers of high tasks"):
+    with pytest.raises(UnsafeEnvironment, match=f"pollers of high tasks.*not {minimum} to {maximum}"):
         replace(environment_named("dev"), provisioned_pollers={Priority.HIGH: Pollers(minimum, maximum)})
 
 
 @pytest.mark.parametrize("shards", [0, 65_537])
 def test_a_number_of_shards_that_no_id_can_name_is_refused(shards: int) -> None:
     """An id has sixteen bits for its shard."""
-    with pytest.raises(UnsafeEnvironment, match=f"{shards} shards"):
+    with pytest.raises(UnsafeEnvironment, match=f"`shards` must be 1 to .*, not {shards}"):
         replace(environment_named("dev"), shards=shards)
 
 

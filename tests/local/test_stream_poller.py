@@ -62,4 +62,4 @@ def test_a_look_that_fails_is_logged_and_not_the_last(caplog: pytest.LogCaptureF
         StreamPoller(looks.look, looks.pauses.append).start()
         assert looks.last.wait(_PATIENCE)
 
-    assert [record.getMessage() for record in caplog.records] == ["streams could not be looked at"] * 2
+    assert [record.getMessage() for record in caplog.records] == ["streams could not be read"] * 2

@@ -17,7 +17,9 @@ from tests.hostile.grounds import InProcess
 from tests.hostile.world import NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from _pytest.mark import ParameterSet
 
     from duetime.contract.http.operation import Operation
     from duetime_testing.fakes.tables import Table
@@ -160,12 +162,21 @@ def faults(grounds: InProcess, known: dict[str, Any], operation: Operation, body
 
 
 WITH_BODY = [one for one in OPERATIONS if one.body is not None]
-USED = [
-    pytest.param(operation, path, field, around, id=f"{operation.id}-{'.'.join(path)}-{index}")
+PLACES = [
+    (operation, index, path, field, around)
     for operation in WITH_BODY
     for index, (path, field, around) in enumerate(fields(model_of(operation)))
     if path[-1] not in BY_SETTINGS and field.get("const") != "pull"
 ]
+"""The fields of every body, each with its number in it and the object around it."""
+
+
+def cases(places: Sequence[tuple[Operation, int, Path, Schema, Schema]]) -> list[ParameterSet]:
+    """A case for each field."""
+    return [
+        pytest.param(operation, path, field, around, id=f"{operation.id}-{'.'.join(path)}-{index}")
+        for operation, index, path, field, around in places
+    ]
 
 
 def furnished(grounds: InProcess) -> dict[str, Any]:
@@ -184,7 +195,7 @@ def known(shared: Shared) -> dict[str, Any]:
     return shared.known
 
 
-@pytest.mark.parametrize(("operation", "path", "field", "around"), USED)
+@pytest.mark.parametrize(("operation", "path", "field", "around"), cases(PLACES))
 def test_each_field_can_be_used(
     grounds: InProcess, known: dict[str, Any], operation: Operation, path: Path, field: Schema, around: Schema
 ) -> None:
@@ -200,7 +211,9 @@ def test_each_field_can_be_used(
     raise AssertionError(told)
 
 
-@pytest.mark.parametrize(("operation", "path", "field", "around"), USED)
+@pytest.mark.parametrize(
+    ("operation", "path", "field", "around"), cases([each for each in PLACES if resolved(each[3]).get("examples")])
+)
 def test_each_example_of_a_field_is_accepted(
     grounds: InProcess, known: dict[str, Any], operation: Operation, path: Path, field: Schema, around: Schema
 ) -> None:

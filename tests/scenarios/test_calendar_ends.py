@@ -32,19 +32,19 @@ def remarks(schedules: Schedules) -> list[str]:
 def test_the_end_of_a_calendar_is_told_once_and_in_good_time() -> None:
     """A month before it in the log, the metric and the schedule; a calendar put anew is told of when its time comes."""
     with Schedules() as schedules:
-        end = schedules.now + CALENDAR_NOTICE + 2 * DAY
+        end = schedules.now + CALENDAR_NOTICE + 2 * HOUR
         put(schedules, end)
-        schedules.make(rate="6 hours", calendars=["off"])
-        schedules.run(DAY)
+        schedules.make(rate="30 minutes", calendars=["off"])
+        schedules.run(HOUR)
         assert (schedules.counts()["calendars_ending"], schedules.notes().count(TOLD), remarks(schedules)) == (0, 0, [])
-        schedules.run(3 * DAY)
+        schedules.run(3 * HOUR)
         assert (schedules.counts()["calendars_ending"], schedules.notes().count(TOLD)) == (1, 1)
-        assert remarks(schedules) == [f"off: its times are not known from {UTC_ZONE.text_at(end)} on: put it again"]
+        assert remarks(schedules) == [f"off: its times are not known from {UTC_ZONE.text_at(end)} on: replace it"]
         put(schedules, end + 60 * DAY)
-        schedules.run(2 * DAY)
+        schedules.run(2 * HOUR)
         assert schedules.counts()["calendars_ending"] == 1
         put(schedules, schedules.now + DAY)
-        schedules.run(DAY)
+        schedules.run(HOUR)
         assert schedules.counts()["calendars_ending"] == 2
 
 
@@ -53,20 +53,21 @@ def test_a_calendar_that_is_known_is_not_told_of(known: str) -> None:
     """One without recurring events has no end, and one that ends in half a year is no news."""
     with Schedules() as schedules:
         put(schedules, None if known == "always" else schedules.now + 180 * DAY)
-        schedules.make(rate="6 hours", calendars=["off"])
-        schedules.run(2 * DAY)
+        schedules.make(rate="30 minutes", calendars=["off"])
+        schedules.run(2 * HOUR)
         assert (schedules.counts()["calendars_ending"], remarks(schedules)) == (0, [])
 
 
-def test_a_schedule_that_runs_seldom_tells_in_good_time() -> None:
-    """The next occurrence is months away: it is looked at every week, and so three weeks are left at least."""
+def test_a_schedule_that_runs_seldom_tells_in_good_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next occurrence is months away: it is looked at every week, here every two hours, so three weeks are left."""
+    assert CALENDAR_NOTICE - LONGEST_SLEEP >= 3 * 7 * DAY
+    monkeypatch.setattr("duetime.services.schedules.expansion_planner.LONGEST_SLEEP", 2 * HOUR)
     with Schedules() as schedules:
-        end = schedules.now + CALENDAR_NOTICE + DAY
+        end = schedules.now + CALENDAR_NOTICE + HOUR
         put(schedules, end)
         schedules.make(rate="100 days", calendars=["off"], start_at=to_iso(schedules.now + 90 * DAY))
-        schedules.run(DAY + LONGEST_SLEEP + HOUR)
+        schedules.run(3 * HOUR + HOUR // 2)
         assert schedules.counts()["calendars_ending"] == 1
-        assert end - schedules.now >= 3 * 7 * DAY
 
 
 def test_later_occurrences_say_that_their_calendar_is_not_known() -> None:

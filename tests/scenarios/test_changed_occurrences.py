@@ -88,8 +88,8 @@ def test_what_cannot_be_changed_is_refused_by_its_field() -> None:
     schedules, first = hourly()
     with schedules:
         refusals = [
-            (change(schedules, first + MINUTE, "skip"), "scheduled_at", "is no time of the schedule"),
-            (change(schedules, first - HOUR, "skip"), "scheduled_at", "is not to come"),
+            (change(schedules, first + MINUTE, "skip"), "scheduled_at", "is not a time of the schedule"),
+            (change(schedules, first - HOUR, "skip"), "scheduled_at", "is not in the future"),
             (change(schedules, first, "move", first + HOUR), "due_at", "is the time of another occurrence"),
             (change(schedules, first, "move", schedules.now - MINUTE), "due_at", "should be in the future"),
             (change(schedules, first, "move"), "due_at", "should be given with the action move"),

@@ -56,7 +56,7 @@ def test_a_run_that_waits_for_its_lock_is_still_going() -> None:
         schedules.run(3 * MINUTE)
         assert not schedules.ran()
         assert len(schedules.skipped()) >= 2
-        assert all("is still going" in reason for reason in schedules.skipped())
+        assert all("is still running" in reason for reason in schedules.skipped())
         schedules.run(3 * MINUTE)
         assert schedules.ran()
 

@@ -129,7 +129,7 @@ def test_failures_are_tolerated_up_to_the_number_given() -> None:
 
 def test_what_is_no_list_fails_the_node_and_says_so() -> None:
     """So does a list with too many items."""
-    for items, words in (({"a": 1}, "gives no list"), (list(range(MAX_NODES + 1)), "10001 items; 10000 are allowed")):
+    for items, words in (({"a": 1}, "is not a list"), (list(range(MAX_NODES + 1)), "10001 items; 10000 are allowed")):
         with Maps() as graphs:
             graphs.run_map(items)
             error = graphs.node("each").error

@@ -38,7 +38,7 @@ def test_what_overlaps_is_skipped() -> None:
         assert len(times) >= 4
         assert schedules.most_at_once(90 * SECOND) == 1
         assert len(schedules.skipped()) >= 4
-        assert all("is still going" in reason for reason in schedules.skipped())
+        assert all("is still running" in reason for reason in schedules.skipped())
 
 
 def test_one_that_overlaps_waits_for_the_end() -> None:
@@ -433,7 +433,7 @@ def test_an_occurrence_is_counted_as_skipped_once_although_its_worker_dies() -> 
         schedules.make(cron="* * * * *", overlap="skip")
 
         def is_skip(call: Call) -> bool:
-            return call.operation == "update_item" and "is still going" in str(call.request)
+            return call.operation == "update_item" and "is still running" in str(call.request)
 
         died = schedules.once(is_skip, lambda call: call.machine.die())
         assert schedules.run_until(lambda: died, 5 * MINUTE)

@@ -232,7 +232,7 @@ def test_the_explanation_says_until_when_a_task_waits() -> None:
         told = tasks.ask("GET", f"/v1/tasks/{made[2]}/explain").body
         (gate,) = [gate for gate in told["gates"] if gate["state"] == "waiting"]
         assert gate["name"] == "rate"
-        assert gate["text"].startswith("It waits for its turn in the line of the rate crm, by which 2 in 10 s start.")
+        assert gate["text"].startswith("It waits in line for the rate crm (2 per 10 s).")
         tasks.run(MINUTE)
         after = tasks.ask("GET", f"/v1/tasks/{made[2]}/explain").body
         assert "rate" in {gate["name"] for gate in after["gates"]}

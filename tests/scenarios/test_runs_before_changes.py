@@ -211,7 +211,7 @@ def test_a_schedule_none_of_whose_times_has_come_says_so() -> None:
         schedules.make(cron="0 * * * *")
         said = schedules.why(None)
         assert (said["outcome"], said["task_id"]) == ("not_scheduled", None)
-        assert said["text"].startswith("None of its times has come since it was created")
+        assert said["text"].startswith("No occurrence has been due since it was created")
         assert said["next_at"] in said["text"]
 
 
@@ -228,7 +228,7 @@ def test_an_occurrence_that_was_changed_by_itself_says_so_afterwards(action: str
         schedules.time.run_until(changed + 5 * MINUTE)
         CHANGES[change](schedules)
         said = schedules.why(changed)
-        assert (said["outcome"], said["task_id"], "by its user" in said["text"]) == ("skipped", None, True), said
+        assert (said["outcome"], said["task_id"], "by a user" in said["text"]) == ("skipped", None, True), said
         if action != "skip":
             there = [each for each in schedules.placed() if abs(each.due_at - moved) < 2_000]
             assert [each.state for each in there] == ["succeeded"]

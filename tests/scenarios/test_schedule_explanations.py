@@ -122,7 +122,7 @@ def test_an_occurrence_during_an_earlier_run_was_skipped() -> None:
         schedules.run(4 * MINUTE)
         body = schedules.why(first + MINUTE)
         assert (body["outcome"], body["state"]) == ("skipped", "cancelled")
-        assert "is still going" in body["text"]
+        assert "is still running" in body["text"]
 
 
 def test_an_occurrence_during_an_outage_was_missed() -> None:

@@ -170,7 +170,7 @@ def test_failures_overlaps_and_calendars_say_why() -> None:
         assert all("no paper" in each["reason"] for each in failed)
         skipped = [each for each in found if each["status"] == "skipped"]
         assert skipped
-        assert all("still going" in each["reason"] for each in skipped)
+        assert all("still running" in each["reason"] for each in skipped)
         assert found[-1]["status"] == "failed"
 
 

@@ -264,3 +264,18 @@ def test_a_deleted_schedule_is_answered_as_it_was_and_another_of_its_name_has_no
         schedules.make(cron="0 0 1 1 *")
         shown = schedules.schedule()
         assert (shown["name"], shown["last_run"], shown["runs_started"]) == (NAME, None, 0)
+
+
+def test_a_schedule_that_has_not_run_is_read_without_a_search() -> None:
+    """No occurrence before its creation can have run: their tasks are not looked up."""
+    keys: list[object] = []
+
+    def noted(call: Call) -> None:
+        if call.machine.function == "api" and call.operation == "batch_get_item":
+            keys.extend(key for table in call.request["RequestItems"].values() for key in table["Keys"])
+
+    with Schedules() as schedules:
+        schedules.make()
+        schedules.before_call = noted
+        assert schedules.schedule()["last_run"] is None
+        assert len(keys) <= 10

@@ -179,7 +179,7 @@ def test_the_occurrences_say_what_was_stopped() -> None:
         answer = schedules.ask("GET", f"{PATH}/occurrences", query="")
         assert answer.status == 200
         (found,) = [each for each in answer.body["occurrences"] if each["scheduled_at"] == to_iso(second.due_at)]
-        assert (found["runs"], found["note"]) == (False, "its task was stopped, or run early, by its user")
+        assert (found["runs"], found["note"]) == (False, "its task was stopped or run early by a user")
 
 
 @pytest.mark.parametrize("how", STOPS)

@@ -196,7 +196,7 @@ def test_a_reason_that_this_version_does_not_know_is_told_in_its_words() -> None
         stored |= {name: value for name, value in changed.items() if stored.get(name) != value and name != "e"}
         gate = waiting(why(tasks, task_id))
         assert (gate["name"], gate["waits_for"]) == ("other", None)
-        assert gate["text"].startswith("It was put back: the tide is out. It is checked again")
+        assert gate["text"].startswith("It was postponed: the tide is out. It is checked again")
 
 
 def test_a_task_that_waits_for_its_turn_says_of_which_rate() -> None:
@@ -209,7 +209,7 @@ def test_a_task_that_waits_for_its_turn_says_of_which_rate() -> None:
         tasks.run(5 * SECOND)
         gate = waiting(why(tasks, task_id))
         assert gate["name"] == "rate"
-        assert "rate crm, by which 1 in 60 s start" in gate["text"]
+        assert "rate crm (1 per 60 s)" in gate["text"]
 
 
 def test_a_task_that_waits_for_a_person_says_until_when() -> None:
@@ -289,7 +289,7 @@ def test_a_task_waits_for_a_switch() -> None:
         assert "an incident" in gate["text"]
         tasks.ask("DELETE", STOP)
         gate = waiting(why(tasks, task_id))
-        assert "does not hold it any more" in gate["text"]
+        assert "no longer blocks it" in gate["text"]
         assert gate["waits_for"] is None
         tasks.run(2 * MINUTE)
         assert spent(body := why(tasks, task_id))["switch"] >= 10 * MINUTE

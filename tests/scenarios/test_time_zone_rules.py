@@ -73,5 +73,5 @@ def test_the_next_occurrence_follows_newer_rules(
         assert abs(effect.at - midnight - begins * HOUR) <= 5 * MINUTE
         shown = schedules.schedule()
         assert shown["tzdata"] == "2026b"
-        assert "are those of 2026b now, before of 2026a" in str(shown["skipped_runs"])
+        assert "have changed from version 2026a to 2026b" in str(shown["skipped_runs"])
         assert shown["upcoming"][0]["scheduled_at"][11:16] == f"{new:02}:00"

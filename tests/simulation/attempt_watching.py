@@ -267,9 +267,9 @@ class AttemptWatching:
         asked_at = self._asked_at.get(effect.task_id)
         if asked_at is not None and effect.phase == "run" and not self._account.faulty:
             task = self._account.watching.record(effect.task_id)
-            is_told = task is None or task.fence != effect.fence or not isinstance(task.target, HandlerTarget)
+            is_notified = task is None or task.fence != effect.fence or not isinstance(task.target, HandlerTarget)
             ago = now - max(asked_at, effect.began)
-            self._check(is_told or ago <= TOLD, f"{effect} was not told for {ago} ms what its user asks")
+            self._check(is_notified or ago <= TOLD, f"{effect} was not told for {ago} ms what its user asks")
 
     def _check(self, holds: bool, violation: str) -> None:  # noqa: FBT001 - what is checked
         self._account.watching.check(holds, violation)

@@ -259,11 +259,11 @@ class Users:
         if stored is None or stored.fence < 2 or stored.is_terminal:
             return
         old = stored.fence - 1
-        is_told = any(line.fence == old for line in stored.attempt_history)
+        is_notified = any(line.fence == old for line in stored.attempt_history)
         answer = self.ask("POST", f"/v1/tasks/{task_id}/notify", {"fence": old, "outcome": "succeeded", "result": 7})
         is_refused = answer is None or answer.status != 200
         self.simulation.watching.check(
-            is_refused or is_told, f"{task_id} was ended by an end of the older attempt {old}"
+            is_refused or is_notified, f"{task_id} was ended by an end of the older attempt {old}"
         )
 
     def cancel(self, task_id: str) -> None:
@@ -388,11 +388,11 @@ class Users:
         stored = self.simulation.watching.record(task["id"])
         if stored is None or stored.fence <= task["fence"] or stored.is_terminal:
             return
-        is_told = any(line.fence == task["fence"] for line in stored.attempt_history)
+        is_notified = any(line.fence == task["fence"] for line in stored.attempt_history)
         answer = self.ask("POST", f"/v1/leases/{lease['id']}/complete", {"result": 9})
         heard = answer is not None and answer.status == 200
         self.simulation.watching.check(
-            is_told or not heard, f"{task['id']} was ended under fence {task['fence']}, which is another's by now"
+            is_notified or not heard, f"{task['id']} was ended under fence {task['fence']}, which is another's by now"
         )
 
     def _beat(self, path: str, ends_at: Millis) -> bool | None:

@@ -421,8 +421,8 @@ class Watching:
                 self.check(sent[task.id.text] > 0, f"{task.id} succeeded, and its message was not sent")
             if task.callback_url and task.finished_at and task.state in {State.SUCCEEDED, State.FAILED}:
                 told = self.callbacks.get(task.id.text, set())
-                is_told = str(task.state) in told or task.id.text in taken_back
-                self.check(is_told, f"{task.id} was not called back: {told}")
+                is_notified = str(task.state) in told or task.id.text in taken_back
+                self.check(is_notified, f"{task.id} was not called back: {told}")
             self._check_requests(task)
 
     def _check_requests(self, task: Task) -> None:

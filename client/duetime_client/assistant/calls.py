@@ -100,8 +100,8 @@ def _first_entries(page: dict[str, Any], most: int) -> str | None:
         shown += 1
     if not shown:
         return None
-    told = f"the first {shown} of {total} entries: ask for fewer (limit), or for a narrower filter"
-    return json.dumps({name: page[name][:shown], **rest, "truncated": told}, ensure_ascii=False)
+    note = f"the first {shown} of {total} entries: ask for fewer (limit), or for a narrower filter"
+    return json.dumps({name: page[name][:shown], **rest, "truncated": note}, ensure_ascii=False)
 
 
 def _request_of(tool: OperationTool, arguments: Mapping[str, Any]) -> tuple[str, list[tuple[str, str]], dict[str, str]]:

@@ -94,7 +94,7 @@ def _of_lines(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, object]]:
         try:
             yield number, json.loads(line, parse_constant=_reject_constant)
         except (ValueError, RecursionError) as error:
-            yield number, ValueError(f"is no JSON: {error}")
+            yield number, ValueError(f"is not JSON: {error}")
 
 
 def _of_yaml(text: str) -> Iterator[tuple[int, object]]:
@@ -149,7 +149,7 @@ def _worded(error: Exception) -> str:
 
 
 def _reject_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def names_of(entries: Sequence[Entry]) -> set[str]:

@@ -164,7 +164,7 @@ def _trigger() -> list[AlarmSpec]:
         AlarmSpec(
             "TriggerBehind",
             own("cursor_lag", "Maximum", trigger),
-            "The trigger is a minute behind the clock for five minutes: tasks are sent late",
+            "The trigger has been a minute behind the clock for five minutes: tasks are sent late",
             threshold=_LAG,
         ),
         AlarmSpec(

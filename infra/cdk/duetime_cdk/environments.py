@@ -357,22 +357,22 @@ class Environment:
     def __post_init__(self) -> None:
         """Reject settings that leave the deployment open or incomplete."""
         if not 1 <= self.shards <= MAX_SHARDS:
-            raise UnsafeEnvironment(f"environment {self.name!r}: {self.shards} shards; 1 to {MAX_SHARDS} are possible")
+            raise UnsafeEnvironment(f"environment {self.name!r}: `shards` must be 1 to {MAX_SHARDS}, not {self.shards}")
         if self.lease_seconds < SHORTEST_WORKER_LEASE_SECONDS:
             raise UnsafeEnvironment(
                 f"environment {self.name!r}: a lease of {self.lease_seconds} s cannot be renewed in time;"
-                f" {SHORTEST_WORKER_LEASE_SECONDS} s is the shortest"
+                f" {SHORTEST_WORKER_LEASE_SECONDS} s is the minimum"
             )
         api = self.reserved.get(FunctionName.API)
         if not 0 < self.long_polls < (api or _LEAST_UNRESERVED):
             raise UnsafeEnvironment(
-                f"environment {self.name!r}: {self.long_polls} requests that wait would leave the API nothing of"
-                f" {api or _LEAST_UNRESERVED} executions, or is no number of them"
+                f"environment {self.name!r}: `long_polls` must be at least 1 and less than the"
+                f" {api or _LEAST_UNRESERVED} executions of the API, not {self.long_polls}"
             )
         if not 0 <= self.archive_days <= MAX_ARCHIVE_DAYS:
             raise UnsafeEnvironment(
-                f"environment {self.name!r}: an archive of {self.archive_days} days; 0 (none) to {MAX_ARCHIVE_DAYS} are"
-                " possible"
+                f"environment {self.name!r}: `archive_days` must be 0 (no archive) to {MAX_ARCHIVE_DAYS},"
+                f" not {self.archive_days}"
             )
         self._check_pollers()
         self._check_identities()
@@ -397,8 +397,8 @@ class Environment:
             are_ready = LEAST_POLLERS <= pollers.minimum <= MOST_READY_POLLERS
             if not are_ready or not pollers.minimum <= pollers.maximum <= MOST_POLLERS:
                 raise UnsafeEnvironment(
-                    f"environment {self.name!r}: {pollers.minimum} to {pollers.maximum} pollers of {priority} tasks;"
-                    f" {LEAST_POLLERS} to {MOST_READY_POLLERS} can be ready, and {MOST_POLLERS} are the most"
+                    f"environment {self.name!r}: the pollers of {priority} tasks must be at least {LEAST_POLLERS} to"
+                    f" {MOST_READY_POLLERS} and at most {MOST_POLLERS}, not {pollers.minimum} to {pollers.maximum}"
                 )
 
     def _check_identities(self) -> None:
@@ -416,8 +416,8 @@ class Environment:
         for origin in (*self.cors_origins, *self.sign_in_origins):
             if _ORIGIN.fullmatch(origin) is None:
                 raise UnsafeEnvironment(
-                    f"environment {self.name!r}: {origin!r} is no origin such as https://console.example.org; without"
-                    " encryption only http://localhost and http://127.0.0.1 are"
+                    f"environment {self.name!r}: {origin!r} is not an origin such as"
+                    " https://console.example.org; http is allowed for http://localhost and http://127.0.0.1 only"
                 )
         if any(not name or set(name) & set(" \t\n#") for name in self.operators):
             raise UnsafeEnvironment(f"environment {self.name!r}: an operator's identity has neither spaces nor `#`")
@@ -446,9 +446,9 @@ class Environment:
             is_target = service_of(pattern) is not None and _TARGETS.fullmatch(pattern) is not None
             if not is_target and not is_role(pattern):
                 raise UnsafeEnvironment(
-                    f"environment {self.name!r}: {pattern!r} is no ARN of a function, queue, topic, event bus, state"
-                    " machine, task or job definition, cluster, job queue, build project, Glue job or role whose"
-                    " service and account are named"
+                    f"environment {self.name!r}: {pattern!r} is not the ARN, with service and account,"
+                    " of a function, queue, topic, event bus, state machine, task or job definition, cluster, job"
+                    " queue, build project, Glue job or role"
                 )
 
 

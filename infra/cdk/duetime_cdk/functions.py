@@ -404,11 +404,11 @@ class Functions(Construct):
     def _secrets(self) -> str:
         """The variables with the secrets for HTTP calls: ARN, hosts and owners."""
         secrets = self._environment.http_secrets
-        told = {
+        shortened = {
             name: {"arn": one.arn, "hosts": [*one.hosts], **({"owners": [*one.owners]} if one.owners else {})}
             for name, one in secrets.items()
         }
-        return json.dumps(told, separators=(",", ":")) if told else ""
+        return json.dumps(shortened, separators=(",", ":")) if shortened else ""
 
     @property
     def _queue_arns(self) -> list[str]:

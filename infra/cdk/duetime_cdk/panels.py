@@ -64,8 +64,8 @@ class Section:
 def sections(environment: Environment) -> list[Section]:
     """The sections of an environment's dashboard, from symptoms to causes."""
     return [
-        Section("Is it well?", _service_levels(environment)),
-        Section("What tasks wait for", _waits(environment)),
+        Section("Health", _service_levels(environment)),
+        Section("Waits", _waits(environment)),
         Section("How attempts end", _attempts(environment)),
         Section("Trigger", _trigger()),
         Section("Schedules and topologies", _schedules()),

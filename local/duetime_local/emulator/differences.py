@@ -138,8 +138,8 @@ def _complete_watch_url(emulator: Emulator, template: Mapping[str, Any], physica
     ]
     functions = emulator.client("lambda")
     for logical_id, body in resources.items():
-        told = body.get("Properties", {}).get("Environment", {}).get("Variables", {})
-        if body["Type"] != "AWS::Lambda::Function" or Variable.WATCH_URL.value not in told:
+        variables = body.get("Properties", {}).get("Environment", {}).get("Variables", {})
+        if body["Type"] != "AWS::Lambda::Function" or Variable.WATCH_URL.value not in variables:
             continue
         ((api_id, stage),) = stages
         name = physical_ids[logical_id]

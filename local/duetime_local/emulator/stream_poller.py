@@ -51,5 +51,5 @@ class StreamPoller:
             try:
                 self._look()
             except Exception:  # noqa: BLE001 - as the engine's own: one failure must not end all deliveries
-                _log.exception("streams could not be looked at")
+                _log.exception("streams could not be read")
             self._pause(PAUSE_SECONDS)

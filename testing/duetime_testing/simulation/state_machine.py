@@ -86,8 +86,8 @@ class StateMachine:
                 catcher = next((each for each in state.get("Catch", ()) if _matches(each, failure.error)), None)
                 if catcher is None:
                     raise
-                told = {"Error": failure.error, "Cause": failure.cause}
-                given, name = _put(given, catcher.get("ResultPath", "$"), told), catcher["Next"]
+                given_error = {"Error": failure.error, "Cause": failure.cause}
+                given, name = _put(given, catcher.get("ResultPath", "$"), given_error), catcher["Next"]
                 continue
             if state["Type"] == "Choice":
                 name = result
@@ -109,10 +109,10 @@ class StateMachine:
         """Enter a state, with the retries of its retriers."""
         tries: dict[int, int] = {}
         while True:
-            told = {**context, "State": {"RetryCount": sum(tries.values())}}
+            state_context = {**context, "State": {"RetryCount": sum(tries.values())}}
             self.entered[name] += 1
             try:
-                return self._enter(state, given, told)
+                return self._enter(state, given, state_context)
             except StateFailed as failure:
                 retriers: list[Mapping[str, Any]] = state.get("Retry", [])
                 number = next((n for n, each in enumerate(retriers) if _matches(each, failure.error)), None)

@@ -83,8 +83,8 @@ def test_what_went_wrong_is_the_end_of_the_attempt() -> None:
         (HttpResponse(204), Succeeded(b"null")),
         (NoResponse("Timeout", "slow"), failure("Timeout", "slow")),
         (NoResponse("DestinationRefused", "no", retriable=False), failure("DestinationRefused", "no", retriable=False)),
-        (HttpResponse(503, "7"), failure("Http503", "the callback was answered 503", wait_at_least=7 * SECOND)),
-        (HttpResponse(410), failure("Http410", "the callback was answered 410", retriable=False)),
+        (HttpResponse(503, "7"), failure("Http503", "the callback returned the status 503", wait_at_least=7 * SECOND)),
+        (HttpResponse(410), failure("Http410", "the callback returned the status 410", retriable=False)),
     ):
         caller = Kept(reply)
         assert HttpRunner(caller).call_back(target, work(b'{"type":"task.failed"}')) == expected

@@ -267,7 +267,7 @@ def test_what_is_no_zone_is_refused(name: str) -> None:
 
 def test_a_zone_in_the_wrong_case_is_named() -> None:
     """The error says which zone was probably meant."""
-    with pytest.raises(FieldInvalid, match="do you mean Europe/London"):
+    with pytest.raises(FieldInvalid, match="did you mean Europe/London"):
         zone_named("europe/london")
 
 

@@ -74,11 +74,11 @@ def test_the_decision_is_told_in_words() -> None:
     """How many were missed, which one runs, and why none does."""
     schedule = scheduled("* * * * *")
     assert catch_up(schedule, NOW - HOUR, NOW).note == (
-        "60 occurrences were missed: the one of 2027-01-01T00:00:00+00:00 runs, 59 skipped"
+        "60 occurrences were missed: the one at 2027-01-01T00:00:00+00:00 runs, 59 skipped"
     )
     late = changed(schedule, catch_up_seconds=10)
     assert catch_up(late, NOW - HOUR, NOW).note == (
-        "60 occurrences were missed: none runs, for each is excluded, or late by more than 10 s"
+        "60 occurrences were missed: none runs, because each is excluded or late by more than 10 s"
     )
     assert catch_up(schedule, NOW, NOW).note == ""
     assert catch_up(replace(schedule, remaining_runs=0), NOW - HOUR, NOW).note == ""

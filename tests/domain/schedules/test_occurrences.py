@@ -152,7 +152,7 @@ def test_what_is_moved_runs_once_at_the_next_working_moment() -> None:
     moved = found[5]
     assert [each.runs for each in found] == [False] * 5 + [True, True]
     assert (moved.key, moved.at) == ("2026-11-23T00:00:00+00:00", at("2026-11-23T05:00"))
-    assert "for a later occurrence runs by" in found[0].note
+    assert "because a later occurrence runs by" in found[0].note
     daily = replace(schedule, timing=parse_timing(cron="0 12 * * *"))
     saturday, sunday, monday = following(daily, at("2026-11-21"), 3)
     assert (saturday.runs, sunday.runs, monday.runs) == (False, True, True)

@@ -64,7 +64,7 @@ def test_without_a_buffer_an_occurrence_is_skipped_while_another_runs() -> None:
     """The reason names the occurrence that still runs; nothing is remembered."""
     decision = start_decision(SKIPS, THIRD, SEEN, OtherRuns(FIRST), NOW)
     assert isinstance(decision.verdict, Skipped)
-    assert "is still going" in decision.verdict.reason
+    assert "is still running" in decision.verdict.reason
     assert decision.activity == SEEN
 
 
@@ -121,7 +121,7 @@ def test_an_occurrence_gives_way_to_a_later_one_even_if_that_has_ended(policy: O
     latest = at_minute(5)
     decision = start_decision(with_overlap(policy), at_minute(4), SEEN, OtherRuns(None, latest), NOW)
     assert isinstance(decision.verdict, Skipped)
-    assert "takes its place" in decision.verdict.reason
+    assert "replaces it" in decision.verdict.reason
     assert (decision.activity, decision.stop) == (SEEN, None)
 
 

@@ -96,7 +96,7 @@ def test_the_31st_day_is_the_last_one_tried(roll: OnExcluded) -> None:
     assert abs(only(MAX_ROLL_DAYS).nominal - start - 6 * HOUR) == MAX_ROLL_DAYS * DAY
     skipped = only(MAX_ROLL_DAYS + 1)
     assert (skipped.nominal, skipped.runs) == (start + 6 * HOUR, False)
-    assert skipped.note == "closed: skipped, for no day within 31 days has that time free"
+    assert skipped.note == "closed: skipped because no day within 31 days has that time free"
 
 
 def test_a_time_that_the_clock_jumps_over_is_treated_by_its_rule() -> None:

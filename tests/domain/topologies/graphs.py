@@ -11,7 +11,7 @@ from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.topologies.graph import Graph, Node, OnFailure
 from duetime.domain.topologies.node_status import NodeStatus
 from duetime.domain.topologies.trigger_rules import TriggerRule
-from duetime.domain.topologies.validation import checked
+from duetime.domain.topologies.validation import validated_graph
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +33,7 @@ def node(
 
 def graph(*nodes: Node | str, on_failure: OnFailure = OnFailure.CONTINUE) -> Graph:
     """A graph of nodes; `"c: a b"` is a node `c` with the parents `a` and `b`."""
-    return checked([_node(text) if isinstance(text, str) else text for text in nodes], on_failure)
+    return validated_graph([_node(text) if isinstance(text, str) else text for text in nodes], on_failure)
 
 
 def _node(text: str) -> Node:
@@ -56,7 +56,7 @@ def graphs(draw: st.DrawFn, most: int = 10) -> Graph:
         parents = draw(st.lists(st.sampled_from(earlier), unique=True, max_size=5)) if earlier else []
         seconds = draw(st.none() | st.integers(0, 9))
         nodes.append(node(f"n{number}", *parents, trigger_rule=draw(st.sampled_from(TriggerRule)), seconds=seconds))
-    return checked(draw(st.permutations(nodes)), draw(st.sampled_from(OnFailure)))
+    return validated_graph(draw(st.permutations(nodes)), draw(st.sampled_from(OnFailure)))
 
 
 @st.composite

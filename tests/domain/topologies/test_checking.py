@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_EDGES, MAX_NODE_KEY_LENGTH, MAX_NODES
-from duetime.domain.topologies.validation import checked
+from duetime.domain.topologies.validation import validated_graph
 from tests.domain.topologies.graphs import SPEC, graphs, node
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def refusal(*nodes: Node, timeout_seconds: int | None = None) -> str:
     """Why these nodes are refused."""
     with pytest.raises(FieldInvalid) as refused:
-        checked(nodes, timeout_seconds=timeout_seconds)
+        validated_graph(nodes, timeout_seconds=timeout_seconds)
     return str(refused.value)
 
 
@@ -58,13 +58,13 @@ def test_a_name_that_cannot_be_used_is_refused(key: str) -> None:
 
 def test_names_of_real_workflows_are_accepted() -> None:
     """Dots, underscores, colons, slashes and hyphens, up to the greatest length."""
-    assert checked([node("NFCORE_RNASEQ.RNASEQ:a/b-1_2"), node("x" * MAX_NODE_KEY_LENGTH)]).order
+    assert validated_graph([node("NFCORE_RNASEQ.RNASEQ:a/b-1_2"), node("x" * MAX_NODE_KEY_LENGTH)]).order
 
 
 def test_a_node_is_given_no_time_of_its_own() -> None:
     """A node waits for its parents, not for the clock; a delay after them is fine."""
     assert "nodes.a.due_at: cannot be given" in refusal(replace(node("a"), spec=replace(SPEC, due_at=5)))
-    assert checked([replace(node("a"), spec=replace(SPEC, delay=5))])
+    assert validated_graph([replace(node("a"), spec=replace(SPEC, delay=5))])
 
 
 @pytest.mark.parametrize("seconds", [0, -1, MAX_DEADLINE_SECONDS + 1])
@@ -84,7 +84,7 @@ def test_too_many_nodes_or_edges_are_refused_with_both_numbers() -> None:
 def test_a_long_chain_is_checked_without_recursion() -> None:
     """Ten thousand nodes in a row, given last first, are put in order."""
     chain = [node("n0"), *(node(f"n{n}", f"n{n - 1}") for n in range(1, MAX_NODES))]
-    assert list(checked(chain[::-1]).order) == [each.key for each in chain]
+    assert list(validated_graph(chain[::-1]).order) == [each.key for each in chain]
 
 
 def test_a_long_cycle_is_shown_cut() -> None:

@@ -10,7 +10,7 @@ from duetime.domain.topologies.graph import Node
 from duetime.domain.topologies.node_status import NodeStatus, Reason
 from duetime.domain.topologies.run_state import RetryPlan, retry_plan
 from duetime.domain.topologies.trigger_rules import Outcome, TriggerRule
-from duetime.domain.topologies.validation import checked
+from duetime.domain.topologies.validation import validated_graph
 from duetime_common.conditions import ConditionInvalid, parents_in, reject_condition
 from tests.domain.topologies.graphs import FAILED, SPEC, SUCCEEDED, graph, node
 
@@ -127,7 +127,7 @@ def test_a_condition_needs_parents_that_have_ended() -> None:
         Node("b", SPEC, ("a",), when="parents.x.result"),
     ):
         with pytest.raises(FieldInvalid) as refused:
-            checked([Node("a", SPEC), other])
+            validated_graph([Node("a", SPEC), other])
         assert refused.value.field == "nodes.b.when"
 
 

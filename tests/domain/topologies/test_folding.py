@@ -14,7 +14,7 @@ from duetime.domain.topologies.graph import Graph, OnFailure
 from duetime.domain.topologies.node_status import decided
 from duetime.domain.topologies.run_state import retry_plan
 from duetime.domain.topologies.trigger_rules import Verdict
-from duetime.domain.topologies.validation import checked
+from duetime.domain.topologies.validation import validated_graph
 from tests.domain.topologies.graphs import dispositions, graphs
 from tests.domain.topologies.reference import executed
 from tests.domain.topologies.world import World
@@ -88,7 +88,7 @@ def test_nothing_starts_after_a_stop(data: st.DataObject, graph: Graph, random_s
 @given(st.data(), graphs(), _CHANCES)
 def test_a_rollback_undoes_children_before_parents(data: st.DataObject, graph: Graph, random_source: Random) -> None:
     """Whatever had begun is rolled back once, and nothing while something that depends on it still stands."""
-    undoing = checked(graph.nodes, OnFailure.ROLLBACK)
+    undoing = validated_graph(graph.nodes, OnFailure.ROLLBACK)
     disposition, priorities = data.draw(dispositions(graph)), data.draw(st.permutations(sorted(graph.by_key)))
     world = World(undoing, disposition, random_source)
     world.open()

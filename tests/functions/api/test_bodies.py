@@ -69,7 +69,7 @@ def test_a_bomb_is_not_unpacked(api: Gateway) -> None:
 def test_a_body_that_is_not_packed_as_it_says_is_refused(api: Gateway) -> None:
     """No gzip, half of it, or something behind it: each is refused in words."""
     whole = gzip.compress(json.dumps(GOOD).encode())
-    assert "is not packed by gzip" in reason(sent(api, b"{}", GZIP), 400, "body_unreadable")
+    assert "is not compressed with gzip" in reason(sent(api, b"{}", GZIP), 400, "body_unreadable")
     for data in (whole[:-5], whole + b"more"):
         assert "one whole gzip stream" in reason(sent(api, data, GZIP), 400, "body_unreadable")
     # A gateway that takes the body for text has spoilt it.

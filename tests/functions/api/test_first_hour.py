@@ -186,7 +186,7 @@ FIRST_HOUR: Mapping[str, Tried] = {
     "5m": scheduled({"rate": "5m"}, "", 201),
     "rate(5 minutes)": scheduled({"rate": "rate(5 minutes)"}, "", 201),
     "a delay of a schedule's task": scheduled(
-        {"rate": "5m", "task": {"type": "a", "delay_seconds": 5}}, "the schedule says when"
+        {"rate": "5m", "task": {"type": "a", "delay_seconds": 5}}, "the schedule sets the time"
     ),
     "PUT of a schedule": Tried("PUT", "/v1/schedules/nightly", 405, "this path takes GET, PATCH and DELETE", {}),
     "a parent that is not there": graph({"a": {"type": "a", "depends_on": ["zz"]}}, "names 'zz', which is not a node"),

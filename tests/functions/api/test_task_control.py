@@ -133,7 +133,7 @@ def test_a_target_that_cannot_undo_is_not_asked(api: Gateway, clock: StandingClo
     ended_by_a_worker(task["id"], clock, Succeeded(b"1"))
     answer = act(api, task, "rollback")
     assert (answer.status, answer.problem["code"]) == (409, "state_conflict")
-    assert "offers no rollback" in answer.problem["detail"]
+    assert "does not support rollback" in answer.problem["detail"]
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ MUTANTS = (
     Mutant(
         "a resumed task is not placed",
         "services/tasks/control.py",
-        "return self._placed(task, Move.RESUME, goes_on_at, request)",
+        "return self._placed(task, Move.RESUME, resumes_at, request)",
         "return self._moved(task, Move.RESUME, request)",
     ),
     Mutant(

@@ -42,8 +42,8 @@ class SourceUncompilable(NotDeployable):
     """A module of a layer is not valid in the layer's version of Python."""
 
     def __init__(self, python: str, output: str) -> None:
-        told = "\n".join(f"  {line}" for line in output.strip().splitlines()[-_LINES:])
-        super().__init__(f"a module cannot be compiled by Python {python}; nothing is deployed:\n{told}")
+        lines = "\n".join(f"  {line}" for line in output.strip().splitlines()[-_LINES:])
+        super().__init__(f"a module cannot be compiled by Python {python}; nothing is deployed:\n{lines}")
 
 
 def write_bytecode(root: Path, python: str) -> None:

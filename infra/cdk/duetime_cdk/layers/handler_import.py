@@ -39,9 +39,10 @@ class HandlersUnimportable(NotDeployable):
     """The user's package of handlers raises an error when it is imported."""
 
     def __init__(self, package: str, output: str) -> None:
-        told = "\n".join(f"  {line}" for line in _without_machinery(output.strip().splitlines())[-_LINES:])
+        lines = "\n".join(f"  {line}" for line in _without_machinery(output.strip().splitlines())[-_LINES:])
         super().__init__(
-            f"the package of handlers {package!r} cannot be imported by Python {_VERSION}; nothing is deployed:\n{told}"
+            f"the package of handlers {package!r} cannot be imported by Python {_VERSION}; nothing is deployed:"
+            f"\n{lines}"
         )
 
 

@@ -23,8 +23,8 @@ class RequirementsUninstallable(NotDeployable):
     """A layer's requirement cannot be installed: it does not exist, contradicts a pin, or lacks a suitable wheel."""
 
     def __init__(self, output: str) -> None:
-        told = "\n".join(f"  {line}" for line in output.strip().splitlines())
-        super().__init__(f"the requirements of a layer cannot be installed; nothing is deployed:\n{told}")
+        lines = "\n".join(f"  {line}" for line in output.strip().splitlines())
+        super().__init__(f"the requirements of a layer cannot be installed; nothing is deployed:\n{lines}")
 
 
 def install(requirements: Sequence[str], constraints: Path, target: Target, into: Path) -> None:

@@ -144,11 +144,11 @@ class Settings:
         # Imported when needed: half of the functions have no targets.
         from duetime.domain.tasks.allowed_targets import HttpSecret, HttpSecrets  # noqa: PLC0415 - see the line above
 
-        told: dict[str, dict[str, Any]] = json.loads(self.environ.get(Variable.HTTP_SECRETS, "") or "{}")
+        configured: dict[str, dict[str, Any]] = json.loads(self.environ.get(Variable.HTTP_SECRETS, "") or "{}")
         return HttpSecrets(
             {
                 name: HttpSecret(one["arn"], tuple(one["hosts"]), tuple(one.get("owners", ())))
-                for name, one in told.items()
+                for name, one in configured.items()
             }
         )
 
@@ -170,12 +170,12 @@ class Settings:
     @property
     def pulled_queue_urls(self) -> dict[str, str]:
         """URL of each pulled type's queue."""
-        told: dict[str, str] = json.loads(self.environ.get(Variable.PULLED_QUEUES, "") or "{}")
-        if all("/" in each for each in told.values()):
-            return told
+        configured: dict[str, str] = json.loads(self.environ.get(Variable.PULLED_QUEUES, "") or "{}")
+        if all("/" in each for each in configured.values()):
+            return configured
         # The queues of one deployment differ only in their names.
         beside, _, _ = self._required(QUEUE_VARIABLES[Priority.NORMAL]).rpartition("/")
-        return {task_type: each if "/" in each else f"{beside}/{each}" for task_type, each in told.items()}
+        return {task_type: each if "/" in each else f"{beside}/{each}" for task_type, each in configured.items()}
 
     @property
     def pullers(self) -> Pullers:

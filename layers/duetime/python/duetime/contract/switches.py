@@ -151,13 +151,13 @@ def switch_of(key: SwitchKey, document: Document) -> Switch:
     given = (("scope", body.scope, key.scope), ("name", body.name, key.name))
     faults = [
         Fault(field, f"is not the {field} in the path", FaultCode.CONFLICT)
-        for field, told, own in given
-        if told not in (None, own)
+        for field, value, own in given
+        if value not in (None, own)
     ]
     if key.scope is SwitchScope.ALL:
         # One lock for all tasks of all owners would be one item that every task writes; so would one rate.
         limits = (("max_concurrent", body.max_concurrent), ("rate", body.rate))
-        why = "belongs to the scopes 'type' and 'owner'"
+        why = "is allowed for the scopes 'type' and 'owner' only"
         faults += [Fault(name, why, FaultCode.CONFLICT) for name, value in limits if value is not None]
     if faults:
         raise FieldsInvalid(faults)

@@ -201,7 +201,7 @@ def _of_schedule(change: ScheduleChange) -> Iterator[Event]:
     yield from _of_skips(change, before, schedule)
     missed, known = schedule.expectation, before.expectation
     if missed is not None and missed.missed_at is not None and missed.misses > (known.misses if known else 0):
-        told = ExpectationMissed(
+        event = ExpectationMissed(
             id=f"{change.id}-missed",
             owner=schedule.owner,
             schedule=schedule.name,
@@ -209,7 +209,7 @@ def _of_schedule(change: ScheduleChange) -> Iterator[Event]:
             met_at=None if missed.met_at is None else to_iso(missed.met_at),
             misses=missed.misses,
         )
-        yield Event(EventKind.EXPECTATION_MISSED, change.at, told)
+        yield Event(EventKind.EXPECTATION_MISSED, change.at, event)
     if schedule.calendar_end is not None and schedule.calendar_end != before.calendar_end:
         end = schedule.calendar_end
         ending = CalendarEnding(

@@ -89,7 +89,9 @@ class TaskDeleted(RequestError):
     """The task that the first request with this key created was deleted; a repetition does not create it again."""
 
     def __init__(self, task_id: TaskId) -> None:
-        super().__init__(f"the task {task_id}, which this idempotency key made, was deleted; use another key")
+        super().__init__(
+            f"the task {task_id}, which was created with this idempotency key, was deleted; use another key"
+        )
         self.task_id = task_id
 
 
@@ -112,7 +114,7 @@ class VersionMismatch(RequestError):
 class FenceMismatch(RequestError):
     """The fence of a request is not that of a running attempt, or the attempt has exceeded its time limit."""
 
-    def __init__(self, task: Task, why: str = "the attempt is over, or it is another's") -> None:
+    def __init__(self, task: Task, why: str = "the attempt has ended or belongs to another worker") -> None:
         super().__init__(f"the task is {task.state} at fence {task.fence}; {why}")
         self.task = task
 
@@ -121,7 +123,7 @@ class LockLost(RequestError):
     """A running attempt no longer holds a lock that it needs: the lock was released by force."""
 
     def __init__(self, task: Task) -> None:
-        super().__init__("a lock that the attempt needs was taken away; it should stop")
+        super().__init__("the attempt has lost a lock that it needs; it should stop")
         self.task = task
 
 
@@ -152,7 +154,7 @@ class TypeNotPulled(RequestError):
     """The settings do not allow the caller to pull a type; whether other callers may is not revealed."""
 
     def __init__(self, task_type: str) -> None:
-        super().__init__(f"the settings do not declare {task_type!r} as a type that this caller may pull")
+        super().__init__(f"the settings do not allow this caller to pull the type {task_type!r}")
         self.task_type = task_type
 
 
@@ -168,7 +170,7 @@ class OperatorRequired(RequestError):
     """The request concerns all owners, so only operators may send it."""
 
     def __init__(self) -> None:
-        super().__init__("only an operator of this deployment may do this: it concerns other owners too")
+        super().__init__("only an operator of this deployment may do this: it affects other owners too")
 
 
 class SummaryOff(RequestError):
@@ -182,7 +184,9 @@ class QueryNotOffered(RequestError):
     """The task's target does not declare support for the query."""
 
     def __init__(self, query: Query) -> None:
-        super().__init__(f"the task's target does not offer {query.value!r}; an HTTP target says so in its `queries`")
+        super().__init__(
+            f"the task's target does not support {query.value!r}; an HTTP target lists what it supports in `queries`"
+        )
         self.query = query
 
 
@@ -219,7 +223,7 @@ class ContentExpired(RequestError):
     """A payload, result or checkpoint outside its record was removed before the record."""
 
     def __init__(self, task_id: TaskId, name: str) -> None:
-        super().__init__(f"the {name.partition('.')[0]} of {task_id} was kept outside its record and has expired")
+        super().__init__(f"the {name.partition('.')[0]} of {task_id} was stored outside its record and has expired")
         self.task_id = task_id
         self.name = name
 
@@ -262,4 +266,4 @@ class SwitchesFull(RequestError):
     """The maximum number of switches is reached."""
 
     def __init__(self, most: int) -> None:
-        super().__init__(f"there are {most} switches already; remove one first")
+        super().__init__(f"there are {most} switches already; delete one first")

@@ -126,7 +126,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _constant(text: str) -> NoReturn:
-    raise ValueRefused(f"it has {text}, which is no JSON number")
+    raise ValueRefused(f"it has {text}, which is not a JSON number")
 
 
 _DECODER = json.JSONDecoder(

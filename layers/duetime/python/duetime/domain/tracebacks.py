@@ -66,15 +66,15 @@ def places_of(error: BaseException) -> str:
     Messages are left out because they may quote user data, except those of AWS errors, which contain the call and the
     reason of the rejection.
     """
-    told: list[str] = []
+    causes: list[str] = []
     cause: BaseException | None = error
     try:
-        while cause is not None and len(told) < _CAUSES:
-            told.append(_places(cause))
+        while cause is not None and len(causes) < _CAUSES:
+            causes.append(_places(cause))
             cause = cause.__cause__ or cause.__context__
     except BaseException:  # noqa: BLE001 - as above
-        told.append(class_name(error))
-    return "; caused by ".join(told)
+        causes.append(class_name(error))
+    return "; caused by ".join(causes)
 
 
 def _places(error: BaseException) -> str:

@@ -127,11 +127,11 @@ class TaskStore(Protocol):
         """Write the timer that checks whether a task is late; writing it again changes nothing."""
         ...
 
-    def is_told(self, timer: LateTimer) -> bool:
+    def is_notified(self, timer: LateTimer) -> bool:
         """Whether the notice of a late timer was sent, or the timer is removed; read consistently."""
         ...
 
-    def mark_told(self, timer: LateTimer) -> None:
+    def mark_notified(self, timer: LateTimer) -> None:
         """Mark a late timer's notice as sent, so that later readings ignore it. A removed timer stays removed."""
         ...
 

@@ -112,7 +112,7 @@ def listed_dates(component: Component, name: str) -> Iterator[date]:
     for each in value if isinstance(value, list) else [value]:
         for one in getattr(each, "dts", ()):
             if not isinstance(one.dt, date):
-                raise FieldInvalid(FIELD, f"has {name} with something other than dates")
+                raise FieldInvalid(FIELD, f"has a value in {name} that is not a date")
             yield one.dt
 
 

@@ -134,7 +134,7 @@ def _check(component: Component) -> None:
     if component.errors:
         raise FieldInvalid(FIELD, f"has an event whose {component.errors[0][0] or 'text'} cannot be read")
     if "EXRULE" in component:
-        raise FieldInvalid(FIELD, "has an event with EXRULE, which is not read: write EXDATE")
+        raise FieldInvalid(FIELD, "has an event with EXRULE, which is not supported: write EXDATE")
 
 
 def _read(component: Component, found: _Found, moved: set[datetime]) -> None:

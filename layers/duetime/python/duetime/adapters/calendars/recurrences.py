@@ -94,7 +94,7 @@ def starts(
         if moment > until:
             return
     if not comes:
-        raise FieldInvalid(FIELD, f"has a recurrence rule that never comes: {text[:60]}", FaultCode.OUT_OF_RANGE)
+        raise FieldInvalid(FIELD, f"has a recurrence rule that never occurs: {text[:60]}", FaultCode.OUT_OF_RANGE)
 
 
 def _counted(expansion: Iterable[datetime], text: str) -> Iterator[datetime]:
@@ -102,7 +102,7 @@ def _counted(expansion: Iterable[datetime], text: str) -> Iterator[datetime]:
     try:
         yield from expansion
     except (ValueError, IndexError, TypeError, OverflowError) as refusal:
-        raise FieldInvalid(FIELD, f"has a recurrence rule that cannot be carried out: {text[:60]}") from refusal
+        raise FieldInvalid(FIELD, f"has a recurrence rule that cannot be applied: {text[:60]}") from refusal
 
 
 def _check(rule: Mapping[str, Sequence[object]]) -> None:
@@ -111,12 +111,12 @@ def _check(rule: Mapping[str, Sequence[object]]) -> None:
         raise FieldInvalid(FIELD, "has a recurrence rule other than YEARLY, MONTHLY, WEEKLY or DAILY")
     extra = sorted(set(rule) - _PARTS[frequency])
     if extra:
-        raise FieldInvalid(FIELD, f"has a {frequency} recurrence rule with {extra[0][:20]}, which is not read")
+        raise FieldInvalid(FIELD, f"has a {frequency} recurrence rule with {extra[0][:20]}, which is not supported")
     for interval in rule.get("INTERVAL", ()):
         if not isinstance(interval, int) or interval < 1:
             raise FieldInvalid(FIELD, f"has a recurrence rule with an interval of {str(interval)[:20]}")
     if 0 in rule.get("BYMONTHDAY", ()):
         # dateutil treats it as absent, and therefore as every day.
-        raise FieldInvalid(FIELD, "has a recurrence rule with a day 0 of the month")
+        raise FieldInvalid(FIELD, "has a recurrence rule with the day 0 of a month")
     if any(len(values) > _MAX_LIST for values in rule.values()):
         raise FieldInvalid(FIELD, "has a recurrence rule with a very long list")

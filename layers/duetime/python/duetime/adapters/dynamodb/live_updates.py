@@ -197,8 +197,8 @@ def _subscription(owner: str, item: StoredItem) -> Subscription:
 
 def _filter_text(task_filter: TaskFilter) -> str:
     fields = {**asdict(task_filter), "parent": task_filter.parent and task_filter.parent.text}
-    told = {name: value for name, value in fields.items() if value and value != _ANY_TIME}
-    return json.dumps(told, separators=(",", ":"))
+    stored = {name: value for name, value in fields.items() if value and value != _ANY_TIME}
+    return json.dumps(stored, separators=(",", ":"))
 
 
 def _filter_of(text: str) -> TaskFilter:

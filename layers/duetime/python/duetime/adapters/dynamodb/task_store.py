@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 R = TypeVar("R")
-_TOLD = ATTRIBUTES["sent"].name
+_REPORTED = ATTRIBUTES["sent"].name
 """On a late timer: the notice has been sent."""
 _ENTRY_FIELDS = (
     "type",
@@ -191,22 +191,22 @@ class DynamoTaskStore:
         with translated():
             self._client.put_item(TableName=self._table, Item=late_timer_item_of(timer))
 
-    def is_told(self, timer: LateTimer) -> bool:
+    def is_notified(self, timer: LateTimer) -> bool:
         """Whether the notice of a late timer was sent, or the timer is removed; read consistently."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=late_timer_key(timer), ConsistentRead=True)
-        return "Item" not in answer or _TOLD in answer["Item"]
+        return "Item" not in answer or _REPORTED in answer["Item"]
 
-    def mark_told(self, timer: LateTimer) -> None:
+    def mark_notified(self, timer: LateTimer) -> None:
         """Mark a late timer's notice as sent, so that later readings ignore it. A removed timer stays removed."""
         with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
             self._client.update_item(
                 TableName=self._table,
                 Key=late_timer_key(timer),
-                UpdateExpression="SET #told = :told",
+                UpdateExpression="SET #reported = :reported",
                 ConditionExpression="attribute_exists(#p)",
-                ExpressionAttributeNames={"#told": _TOLD, "#p": schema.PARTITION_KEY},
-                ExpressionAttributeValues={":told": {"BOOL": True}},
+                ExpressionAttributeNames={"#reported": _REPORTED, "#p": schema.PARTITION_KEY},
+                ExpressionAttributeValues={":reported": {"BOOL": True}},
             )
 
     def read_page(self, minute: int, shard: int, after: str, *, consistent: bool) -> MinutePage:
@@ -352,8 +352,8 @@ def _entry_of(item: StoredItem) -> MinuteItem:
     late_task, is_late_timer, late_at = item[schema.SORT_KEY]["S"].partition(schema.LATE_MARK)
     if is_late_timer:
         facts = decoded(item, ("next_at", "sent"))
-        owner, told = item[schema.TIMER_OWNER]["S"], facts.get("sent", False)
-        return LateTimer(TaskId(late_task), owner, int(late_at), facts["next_at"], told)
+        owner, is_reported = item[schema.TIMER_OWNER]["S"], facts.get("sent", False)
+        return LateTimer(TaskId(late_task), owner, int(late_at), facts["next_at"], is_reported)
     if (name := item.get(schema.TIMER_SCHEDULE)) is not None:
         uid = TaskId(item[schema.SORT_KEY]["S"].partition(schema.SCHEDULE_MARK)[0])
         due = decoded(item, ("generation", "next_at"))

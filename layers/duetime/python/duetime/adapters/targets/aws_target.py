@@ -137,7 +137,7 @@ class AwsRunner:
             case AwsService.STEP_FUNCTIONS:
                 return self._execute(target.arn, task, body)
             case AwsService.ECS | AwsService.BATCH | AwsService.CODEBUILD | AwsService.GLUE:
-                raise AssertionError(f"what {target.service} runs are jobs")
+                raise AssertionError(f"{target.service} runs jobs")
 
     def _invoke(self, target: AwsTarget, body: bytes) -> Ending:
         client = self._resources.lambdas(target.arn)
@@ -214,10 +214,10 @@ def _told(name: str, value: str) -> Succeeded:
 def _function_failed(data: bytes) -> Failed:
     """The error raised by a function, or the error of its invocation."""
     try:
-        told = json.loads(data)
+        parsed = json.loads(data)
     except ValueError:
-        told = None
-    facts = told if isinstance(told, dict) else {}
+        parsed = None
+    facts = parsed if isinstance(parsed, dict) else {}
     kind = str(facts.get("errorType") or "FunctionError")
     message = str(facts.get("errorMessage") or data[:200].decode("utf-8", "replace"))
     return failure(kind, message, retriable=kind != UNRETRIABLE)

@@ -39,7 +39,7 @@ def _find(resources: Resources, target: AwsTarget, name: str) -> str | None:
 def _ending(resources: Resources, target: AwsTarget, job: str) -> JobEnding | None:
     found = resources.jobs("batch", target.arn).describe_jobs(jobs=[_id(job)]).get("jobs")
     if not found:
-        return failure(JOB_UNKNOWN, "Batch does not know the job, or not any more")
+        return failure(JOB_UNKNOWN, "Batch does not know the job, or no longer does")
     (described,) = found
     code, reason = described.get("container", {}).get("exitCode"), described.get("statusReason", "")
     match described["status"]:

@@ -76,5 +76,5 @@ class HttpCallbacks:
             return failure(reply.kind, reply.message, retriable=reply.retriable)
         if reply.status in OK:
             return None
-        message = f"the notice was answered {reply.status}"
+        message = f"the notice returned the status {reply.status}"
         return failure(f"Http{reply.status}", message, retriable=passes_with_time(reply.status))

@@ -66,7 +66,7 @@ def _name_of(build: dict[str, Any]) -> str:
 def _ending(resources: Resources, target: AwsTarget, job: str) -> JobEnding | None:
     builds = resources.jobs("codebuild", target.arn).batch_get_builds(ids=[_id(job)]).get("builds")
     if not builds:
-        return failure(JOB_UNKNOWN, "CodeBuild does not know the build, or not any more")
+        return failure(JOB_UNKNOWN, "CodeBuild does not know the build, or no longer does")
     (build,) = builds
     match build["buildStatus"]:
         case "IN_PROGRESS":
@@ -86,8 +86,8 @@ def _ending(resources: Resources, target: AwsTarget, job: str) -> JobEnding | No
 def _why(build: dict[str, Any]) -> str:
     """The messages of its phases that did not succeed."""
     failed = (each for each in build.get("phases", []) if each.get("phaseStatus") not in {None, "SUCCEEDED"})
-    told = (f"{phase['phaseType']}: {each['message']}" for phase in failed for each in phase.get("contexts", []))
-    return "; ".join(told)
+    texts = (f"{phase['phaseType']}: {each['message']}" for phase in failed for each in phase.get("contexts", []))
+    return "; ".join(texts)
 
 
 def _stop(resources: Resources, target: AwsTarget, job: str) -> None:

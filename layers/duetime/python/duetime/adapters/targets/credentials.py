@@ -166,7 +166,7 @@ class Credentials:
             self._forget(self._values, auth.secret)
             reply = self._granted(call, auth, send)
         if reply is None:
-            raise CredentialUnavailable(f"the client of the secret {auth.secret!r} is given no token")
+            raise CredentialUnavailable(f"the client of the secret {auth.secret!r} gets no token")
         text, seconds = reply
         life = seconds * SECOND
         token = self._tokens[key] = _Kept(text, now, now + max(life - _TOKEN_MARGIN, life // 2))
@@ -183,17 +183,17 @@ class Credentials:
         if answer.status in {400, 401, 403}:
             return None
         try:
-            told = json.loads(answer.body) if answer.status == _OK else {}
-            token, seconds = str(told["access_token"]), int(told.get("expires_in") or _TOKEN_LIFE)
+            granted = json.loads(answer.body) if answer.status == _OK else {}
+            token, seconds = str(granted["access_token"]), int(granted.get("expires_in") or _TOKEN_LIFE)
         except (ValueError, TypeError, LookupError, AttributeError):
-            why = f"{_host(client)} gave no token: it answered {answer.status}"
+            why = f"{_host(client)} returned no token: it answered {answer.status}"
             raise CredentialUnavailable(why) from None
         return token, seconds
 
 
 def _credential(auth: CallAuth, secret: str, at: Millis, header: str, value: str) -> Credential:
     if _VISIBLE.fullmatch(value) is None or not secret:
-        raise CredentialUnavailable(f"the secret {auth.secret!r} is no text that a header can hold")
+        raise CredentialUnavailable(f"the secret {auth.secret!r} is not a text that a header can hold")
     shown = value.rpartition(" ")[2] if auth.scheme == AuthScheme.BASIC else secret
     return Credential({header: value}, tuple({secret, shown}), at)
 

@@ -48,19 +48,19 @@ def _ending(resources: Resources, target: AwsTarget, job: str) -> JobEnding | No
     try:
         found = client.get_durable_execution(DurableExecutionArn=job)
     except client.exceptions.ResourceNotFoundException:
-        return failure(JOB_UNKNOWN, "Lambda does not know the execution, or not any more")
+        return failure(JOB_UNKNOWN, "Lambda does not know the execution, or no longer does")
     error = found.get("Error", {})
-    told = error.get("ErrorMessage", "")
+    message = error.get("ErrorMessage", "")
     match found["Status"]:
         case "SUCCEEDED":
             return Succeeded(result_of(found.get("Result", "null").encode("utf-8", "replace")))
         case "STOPPED":
-            return failure(JOB_STOPPED, told or "the execution was stopped", retriable=False)
+            return failure(JOB_STOPPED, message or "the execution was stopped", retriable=False)
         case "DELETING":
             return failure(JOB_UNKNOWN, "the execution was deleted")
         case status if status in _ENDS:
             kind = error.get("ErrorType") or ("Timeout" if status == "TIMED_OUT" else "ExecutionFailed")
-            return failure(kind, told or f"the execution ended {status}", retriable=kind != UNRETRIABLE)
+            return failure(kind, message or f"the execution ended {status}", retriable=kind != UNRETRIABLE)
         case _:
             return None
 

@@ -58,7 +58,7 @@ def _overrides(given: dict[str, Any], container: str, body: bytes) -> dict[str, 
 def _ending(resources: Resources, target: AwsTarget, job: str) -> JobEnding | None:
     found = resources.jobs("ecs", target.arn).describe_tasks(cluster=target.place, tasks=[job])["tasks"]
     if not found:
-        return failure(JOB_UNKNOWN, "ECS does not know the task, or not any more")
+        return failure(JOB_UNKNOWN, "ECS does not know the task, or no longer does")
     (task,) = found
     if task["lastStatus"] != "STOPPED":
         return None

@@ -52,7 +52,7 @@ def _ending(resources: Resources, target: AwsTarget, job: str) -> JobEnding | No
     try:
         run = client.get_job_run(JobName=_job_name(target), RunId=_id(job))["JobRun"]
     except client.exceptions.EntityNotFoundException:
-        return failure(JOB_UNKNOWN, "Glue does not know the run, or not any more")
+        return failure(JOB_UNKNOWN, "Glue does not know the run, or no longer does")
     why = run.get("ErrorMessage", "")
     match run["JobRunState"]:
         case "SUCCEEDED":

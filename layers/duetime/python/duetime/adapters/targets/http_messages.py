@@ -164,8 +164,8 @@ def replies_in(data: bytes, expected: int) -> list[Reply]:
 def _packed(reply: Reply) -> dict[str, object]:
     match reply:
         case HttpResponse(status, retry_after, body, headers):
-            told = {"status": status, "retry_after": retry_after, "body": base64.b64encode(body).decode()}
-            return {**told, "headers": dict(headers)} if headers else told
+            packed = {"status": status, "retry_after": retry_after, "body": base64.b64encode(body).decode()}
+            return {**packed, "headers": dict(headers)} if headers else packed
         case NoResponse(kind, message, retriable):
             return {"kind": kind, "message": message, "retriable": retriable}
 

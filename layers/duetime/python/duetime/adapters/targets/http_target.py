@@ -85,7 +85,7 @@ class HttpRunner:
             return _unanswered(reply)
         if reply.status in OK:
             return Succeeded(b"null")
-        return _refused(reply, f"the callback was answered {reply.status}")
+        return _refused(reply, f"the callback returned the status {reply.status}")
 
     def ask(self, target: HttpTarget, task: Task, query: Query, nonce: str) -> QueryResponse:
         """Send a query about a task to the endpoint; any status is a valid answer.

@@ -230,4 +230,4 @@ def _encoded(value: Callable[[], object], ending: Callable[[bytes], Ending]) -> 
         why = str(refused)
     except BaseException as error:  # noqa: BLE001 - the value may be of the author's own class
         why = f"{class_name(error)}: {message_of(error)}"
-    return failure("ResultNotJson", f"the handler's value is not JSON: {why}", retriable=False)
+    return failure("ResultNotJson", f"the handler's result is not JSON: {why}", retriable=False)

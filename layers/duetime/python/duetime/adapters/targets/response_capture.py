@@ -119,7 +119,7 @@ def _read(response: HTTPResponse, call: Call, longest: int) -> bytes:
     for chunk in response.stream(_CHUNK):
         data += chunk
         if len(data) > call.most and not call.truncates:
-            raise ResponseTooLarge(f"the answer has more than {call.most} bytes")
+            raise ResponseTooLarge(f"the response has more than {call.most} bytes")
         if len(data) > call.most + longest:
             break
     return bytes(data)

@@ -45,5 +45,5 @@ def _object(name: str, text: str) -> dict[str, Any]:
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise CredentialUnavailable(f"the secret {name!r} is no JSON object")
+        raise CredentialUnavailable(f"the secret {name!r} is not a JSON object")
     return found

@@ -247,14 +247,14 @@ def _reject_unclear(body: FilterActionBody) -> None:
         raise _refused("filter.tags", "is empty: give a tag, or leave it out", FaultCode.TOO_SHORT)
     is_empty = body.filter.is_empty
     if is_empty and not body.all:
-        raise _refused("filter", "is empty: give a condition, or say all: true", FaultCode.REQUIRED)
+        raise _refused("filter", "is empty: give a condition, or set all: true", FaultCode.REQUIRED)
     if body.all and not is_empty:
         raise _refused("all", "cannot be given together with a condition", FaultCode.CONFLICT)
     if body.limit is not None and body.per_second is not None and not body.dry_run:
-        reason = "cannot be given together with per_second: a pace takes its time"
+        reason = "cannot be given together with per_second"
         raise _refused("limit", reason, FaultCode.CONFLICT)
     if isinstance(body.filter, OpenTaskFilter) and not TERMINAL.isdisjoint(body.filter.state):
-        reason = "is an end: such tasks can be neither cancelled nor updated"
+        reason = "is a final state: such tasks can be neither cancelled nor updated"
         raise _refused("filter.state", reason, FaultCode.NOT_ALLOWED)
 
 

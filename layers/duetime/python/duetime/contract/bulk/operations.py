@@ -62,8 +62,8 @@ RETRY_MANY = filter_action(
     "retryTasksByFilter",
     "POST /v1/tasks/retry",
     "Retry all failed tasks that match a filter",
-    "Each as `retryTask` does: from its first attempt, with its full retry policy. A task that fails again matches "
-    f"again when a piece is repeated. {PIECES}",
+    "Retries each like `retryTask`: from the first attempt, with the full retry policy. A task that fails again "
+    f"matches again when a piece is repeated. {PIECES}",
     bodies.BulkRetry,
 )
 LIST = Operation(

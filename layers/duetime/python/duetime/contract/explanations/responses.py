@@ -21,7 +21,7 @@ class WaitedTaskResponse(TypedDict):
 
     task_id: str
     state: State
-    node: Annotated[str | None, Field(description="Its name in the topology; null for a task that is no node.")]
+    node: Annotated[str | None, Field(description="Its name in the topology; null if the task is not a node.")]
     since: Annotated[
         Instant | None,
         Field(description="When its present or last attempt started, about; null if none has, or it is not known."),
@@ -36,7 +36,7 @@ class WaitedLockResponse(TypedDict):
     """A lock that other tasks hold."""
 
     key: str
-    max_holders: Annotated[int, Field(description="Most tasks that may hold it at once.")]
+    max_holders: Annotated[int, Field(description="Maximum number of tasks that hold it at once.")]
     holders: Annotated[Sequence[WaitedTaskResponse], Field(description="The tasks that hold it.")]
     position: Annotated[
         int | None,
@@ -49,8 +49,10 @@ class WaitedSwitchResponse(TypedDict):
 
     scope: SwitchScope
     name: Annotated[str, Field(description="Name of the type or the owner; `all` for all tasks.")]
-    stopped: Annotated[bool, Field(description="Whether it stops tasks from beginning.")]
-    max_concurrent: Annotated[int | None, Field(description="Most tasks that run at once; null for no limit.")]
+    stopped: Annotated[bool, Field(description="Whether it stops tasks from starting.")]
+    max_concurrent: Annotated[
+        int | None, Field(description="Maximum number of tasks that run at once; null for no limit.")
+    ]
     running: Annotated[
         int | None, Field(description="Tasks that count towards the limit now; null for a switch that stops.")
     ]
@@ -65,7 +67,7 @@ class WaitedCircuitResponse(TypedDict):
 
     host: str
     opened_at: Annotated[Instant, Field(description="Since when it is not called.")]
-    open_until: Annotated[Instant, Field(description="When one call finds out whether it is well again.")]
+    open_until: Annotated[Instant, Field(description="When a single call tests whether the host works again.")]
     reason: Annotated[str | None, Field(description="The latest failure.")]
 
 
@@ -74,7 +76,9 @@ class WaitedScheduleResponse(TypedDict):
 
     name: Annotated[str, Field(description="Name of the schedule.")]
     state: ScheduleState
-    reason: Annotated[str | None, Field(description="Why it is paused; null if it is not, or nobody said why.")]
+    reason: Annotated[
+        str | None, Field(description="Why it is paused; null if it is not paused, or no reason was given.")
+    ]
     since: Annotated[Instant, Field(description="When it was last changed, paused or resumed.")]
 
 
@@ -91,7 +95,7 @@ class WaitedLeaseResponse(TypedDict):
 class WaitedRetryResponse(TypedDict):
     """The next attempt after a failed one."""
 
-    attempt: Annotated[int, Field(description="Number of the attempt that is to come.")]
+    attempt: Annotated[int, Field(description="Number of the next attempt.")]
     max_attempts: Annotated[int, Field(description="Attempts that the retry policy allows.")]
     error: Annotated[TaskErrorResponse | None, Field(description="Why the last attempt failed.")]
 
@@ -102,7 +106,7 @@ class WaitedQueueResponse(TypedDict):
     name: Annotated[str, Field(description="A priority, or a type that pull workers lease.")]
     is_pulled: Annotated[bool, Field(description="Whether pull workers lease from it.")]
     sent_again_at: Annotated[
-        Instant, Field(description="When the task's message is sent again at the latest, should it be lost.")
+        Instant, Field(description="When the task's message is sent again at the latest, if it was lost.")
     ]
 
 
@@ -112,13 +116,13 @@ class WaitsForResponse(TypedDict):
     lock: Annotated[WaitedLockResponse | None, Field(description="The lock that others hold.")]
     switch: Annotated[WaitedSwitchResponse | None, Field(description="The switch that stops it or limits it.")]
     circuit: Annotated[WaitedCircuitResponse | None, Field(description="The circuit of the host that it calls.")]
-    schedule: Annotated[WaitedScheduleResponse | None, Field(description="The schedule that does not want it to run.")]
+    schedule: Annotated[WaitedScheduleResponse | None, Field(description="The schedule that prevents it from running.")]
     tasks: Annotated[
         Sequence[WaitedTaskResponse] | None,
         Field(description="Other tasks: parents, nodes, or earlier runs of its schedule."),
     ]
     lease: Annotated[WaitedLeaseResponse | None, Field(description="The lease of the worker that has it.")]
-    retry: Annotated[WaitedRetryResponse | None, Field(description="The attempt that is to come.")]
+    retry: Annotated[WaitedRetryResponse | None, Field(description="The next attempt.")]
     queue: Annotated[WaitedQueueResponse | None, Field(description="The queue that it is on.")]
 
 
@@ -128,7 +132,7 @@ class GateResponse(TypedDict):
     name: GateName
     state: GateState
     text: Annotated[str, Field(description="Description in words.")]
-    since: Annotated[Instant | None, Field(description="When the task came to it; null if it has not yet.")]
+    since: Annotated[Instant | None, Field(description="When the task reached it; null if it has not yet.")]
     until: Annotated[
         Instant | None,
         Field(
@@ -137,7 +141,7 @@ class GateResponse(TypedDict):
         ),
     ]
     duration_ms: Annotated[
-        int | None, Field(description="How long the task has been there; null if it has not come to it.")
+        int | None, Field(description="How long the task has been there; null if it has not reached it.")
     ]
     waits_for: Annotated[
         WaitsForResponse | None, Field(description="What blocks the task there; null for nothing in particular.")
@@ -161,8 +165,8 @@ class TaskExplanationResponse(TypedDict):
     gates: Annotated[
         Sequence[GateResponse],
         Field(
-            description="What it has passed, in order; then where it waits now; then what would also keep it from "
-            "beginning, as things are now."
+            description="The gates that it has passed, in order; then the current one; then others that would prevent "
+            "it from starting now."
         ),
     ]
 
@@ -189,7 +193,7 @@ class ScheduleExplanationResponse(TypedDict):
     ]
     state: Annotated[State | None, Field(description="State of that task; null if there is none.")]
     error: Annotated[
-        TaskErrorResponse | None, Field(description="Why that task failed or did not begin; null if it did not fail.")
+        TaskErrorResponse | None, Field(description="Why that task failed or did not start; null if it did not fail.")
     ]
     previous_at: Annotated[
         Instant | None, Field(description="The occurrence before; null if there is none, or it is not known.")

@@ -44,7 +44,7 @@ def _gunzipped(data: bytes, limit: int) -> bytes:
     try:
         found = unpacking.decompress(data, limit + 1)
     except zlib.error:
-        raise BodyUnreadable("is not packed by gzip, as its Content-Encoding says") from None
+        raise BodyUnreadable("is not compressed with gzip, as its Content-Encoding says") from None
     if len(found) > limit:
         raise BodyTooLarge(limit)
     if not unpacking.eof or unpacking.unused_data:

@@ -83,7 +83,7 @@ def no_query(raw: str) -> None:
     """
     if pairs := _pairs(raw):
         raise ParametersInvalid(
-            Fault(shown(name), "is not a known parameter: there are none here", FaultCode.UNKNOWN_FIELD)
+            Fault(shown(name), "is not a known parameter: this operation has none", FaultCode.UNKNOWN_FIELD)
             for name, _ in pairs
         )
 

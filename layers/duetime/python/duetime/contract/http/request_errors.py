@@ -77,7 +77,7 @@ class EncodingUnsupported(FaultyRequest):
     """The body has an unsupported `Content-Encoding`."""
 
     def __init__(self, encoding: str) -> None:
-        reason = f"{encoding!r} is not supported: send the body as it is, or packed by gzip"
+        reason = f"{encoding!r} is not supported: send the body uncompressed or compressed with gzip"
         super().__init__([Fault("Content-Encoding", reason, FaultCode.UNSUPPORTED)])
 
 
@@ -85,7 +85,7 @@ class PathNotFound(RequestError):
     """There is no resource at this path."""
 
     def __init__(self) -> None:
-        super().__init__("there is nothing at this path; GET /v1 says where the API is described")
+        super().__init__("there is nothing at this path; GET /v1 links to the description of the API")
 
 
 def allowed(declared: Sequence[str]) -> tuple[str, ...]:

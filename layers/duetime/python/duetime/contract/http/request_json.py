@@ -99,12 +99,10 @@ _GZIP_REPLACED = "\x1f\ufffd"
 """Start of a gzip body that was decoded as UTF-8."""
 _REPLACEMENT = "\ufffd"
 """The replacement for bytes that are not valid characters."""
-_PACKED = "is packed by gzip: say so by 'Content-Encoding: gzip'"
-_PACKED_AS_TEXT = (
-    "is packed, but the gateway handed it on as text: send a packed body without 'Content-Type', then it comes through"
-)
+_PACKED = "is compressed with gzip: set 'Content-Encoding: gzip'"
+_PACKED_AS_TEXT = "is compressed, but the gateway passed it on as text: send a compressed body without 'Content-Type'"
 _UTF_16 = "is UTF-16 or UTF-32: send UTF-8"
-_NOT_UTF_8 = "is not UTF-8: bytes that are no character were replaced on its way"
+_NOT_UTF_8 = "is not UTF-8: invalid bytes were replaced in transit"
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 _STEPS = [(byte in b"[{") - (byte in b"]}") for byte in range(256)]
 """Change of the nesting depth by each byte of a text outside its strings."""
@@ -335,7 +333,7 @@ class Reader:
         return self._mark(OUT_OF_RANGE, FaultCode.OUT_OF_RANGE) if is_out_of_range(text) else float(text)
 
     def _constant(self, text: str) -> object:
-        return self._mark(f"is {text}, which is no JSON number", FaultCode.NOT_ALLOWED)
+        return self._mark(f"is {text}, which is not a JSON number", FaultCode.NOT_ALLOWED)
 
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)

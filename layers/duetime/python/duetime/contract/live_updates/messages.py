@@ -199,7 +199,7 @@ def _topic(body: SubscribeMessage) -> Topic:
     kind, _, name = body.topic.partition(":")
     topic = Topic(TopicKind(kind), name)
     if topic.kind is not TopicKind.MINE and body.filter != WatchFilter():
-        raise FieldsInvalid([Fault("filter", "goes with the topic 'mine' only", FaultCode.CONFLICT)])
+        raise FieldsInvalid([Fault("filter", "is allowed with the topic 'mine' only", FaultCode.CONFLICT)])
     if topic.kind not in (TopicKind.TASK, TopicKind.TOPOLOGY):
         return topic
     try:

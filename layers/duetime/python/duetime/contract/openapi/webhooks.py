@@ -32,7 +32,7 @@ class TaskEvent(TypedDict):
             ),
         ]
     ]
-    data: Annotated[TaskSummary, Field(description="The task as lists show it, without payload and result.")]
+    data: Annotated[TaskSummary, Field(description="The task as in lists, without payload and result.")]
 
 
 class RunSchedule(TypedDict):
@@ -67,7 +67,9 @@ class TargetRequest(TypedDict):
         int | None, Field(description="How long after its due time the first attempt started, in milliseconds.")
     ]
     schedule: NotRequired[
-        Annotated[RunSchedule, Field(description="Missing if neither it nor its topology is a run of a schedule.")]
+        Annotated[
+            RunSchedule, Field(description="Missing if neither the task nor its topology is a run of a schedule.")
+        ]
     ]
     topology: NotRequired[Annotated[RunTopology, Field(description="Only for a node of a topology.")]]
     tags: NotRequired[Annotated[dict[str, str], Field(description="The task's tags; missing if it has none.")]]

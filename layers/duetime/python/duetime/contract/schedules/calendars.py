@@ -165,7 +165,7 @@ class ICalendarQuery(Parameters):
             ParametersInvalid: there is a parameter.
         """
         if given := sorted(self.model_fields_set):
-            reason = "goes with an iCalendar file; a calendar as JSON says it in its body"
+            reason = "is allowed with an iCalendar file only; a calendar as JSON has it in its body"
             raise ParametersInvalid(Fault(name, reason, FaultCode.NOT_ALLOWED) for name in given)
 
 
@@ -187,7 +187,7 @@ def new_calendar_name(text: str) -> str:
         ParametersInvalid: the text cannot be a name.
     """
     if _NAME.fullmatch(text) is None:
-        reason = words_of(SCHEDULE_NAME_PATTERN) or "is no name"
+        reason = words_of(SCHEDULE_NAME_PATTERN) or "is not a name"
         raise ParametersInvalid.of("name", reason, FaultCode.PATTERN)
     return text
 

@@ -224,10 +224,12 @@ def template_of(task: TaskTemplate) -> TaskSpec:
     """The template of an occurrence's task; the schedule determines its due time."""
     if given := [name for name in _SAYS_WHEN if name in task.model_fields_set]:
         raise FieldsInvalid(
-            Fault(f"task.{name}", "belongs to no schedule's task: the schedule says when", FaultCode.NOT_ALLOWED)
+            Fault(
+                f"task.{name}", "is not allowed in a schedule's task: the schedule sets the time", FaultCode.NOT_ALLOWED
+            )
             for name in given
         )
-    reject_uniqueness(task, ("task",), "belongs to no schedule's task: `overlap` says what happens to runs that meet")
+    reject_uniqueness(task, ("task",), "is not allowed in a schedule's task: use `overlap` of the schedule")
     return spec_of(task, ("task",))
 
 
@@ -300,7 +302,7 @@ def schedule_update(document: Document, name: str) -> ScheduleUpdate:
     task: object = {}
     if isinstance(value, dict):
         if not value:
-            raise FieldsInvalid([Fault(BODY, "names no field to change", FaultCode.REQUIRED)])
+            raise FieldsInvalid([Fault(BODY, "has no field to change", FaultCode.REQUIRED)])
         reject_invalid_values(value, document)
         task = value.get(_TASK, {})
         # The task is read after it is merged; the unchanged name is ignored.

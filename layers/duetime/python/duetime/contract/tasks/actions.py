@@ -235,7 +235,7 @@ def signal(document: Document) -> Signal:
     """
     body = read_body(TaskSignal, document)
     if not body.approve and "payload" in body.model_fields_set:
-        raise FieldsInvalid([Fault("payload", "belongs to an approval; give a reason", FaultCode.CONFLICT)])
+        raise FieldsInvalid([Fault("payload", "is allowed with an approval only; give a reason", FaultCode.CONFLICT)])
     return Signal(body.approve, _result("payload", body.payload), body.reason)
 
 
@@ -248,13 +248,15 @@ def _result(field: str, value: object) -> bytes:
 
 def _success(body: OutcomeReport) -> Ending:
     if strange := [name for name in _OF_A_FAILURE if name in body.model_fields_set]:
-        raise FieldsInvalid(Fault(name, "belongs to the outcome 'failed'", FaultCode.CONFLICT) for name in strange)
+        raise FieldsInvalid(
+            Fault(name, "is allowed with the outcome 'failed' only", FaultCode.CONFLICT) for name in strange
+        )
     return Succeeded(_result("result", body.result))
 
 
 def _failure(body: OutcomeReport) -> Ending:
     if "result" in body.model_fields_set:
-        raise FieldsInvalid([Fault("result", "belongs to the outcome 'succeeded'", FaultCode.CONFLICT)])
+        raise FieldsInvalid([Fault("result", "is allowed with the outcome 'succeeded' only", FaultCode.CONFLICT)])
     if body.error is None:
-        raise FieldsInvalid([Fault("error", "is required of the outcome 'failed'", FaultCode.REQUIRED)])
+        raise FieldsInvalid([Fault("error", "is required with the outcome 'failed'", FaultCode.REQUIRED)])
     return failure(body.error.type, body.error.message, retriable=body.retriable)

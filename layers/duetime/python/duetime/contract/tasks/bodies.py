@@ -352,14 +352,16 @@ class RetryPatch(Body):
 
     max_attempts: Annotated[
         Annotated[int, Field(ge=1, le=MAX_ATTEMPTS)] | None,
-        Field(description="Attempts in all, lost ones included; 1 means no retry."),
+        Field(description="Maximum number of attempts, including lost ones; 1 means no retry."),
     ] = None
-    initial_seconds: Annotated[WaitSeconds | None, Field(description="Longest first wait.")] = None
+    initial_seconds: Annotated[WaitSeconds | None, Field(description="Upper limit of the first wait, in seconds.")] = (
+        None
+    )
     multiplier: Annotated[
         Annotated[float, Field(ge=1, le=MAX_RETRY_MULTIPLIER)] | None,
-        Field(description="Growth of the longest wait, from each to the next."),
+        Field(description="Factor by which the upper limit grows from each wait to the next."),
     ] = None
-    max_seconds: Annotated[WaitSeconds | None, Field(description="No wait is longer.")] = None
+    max_seconds: Annotated[WaitSeconds | None, Field(description="Upper limit of all waits, in seconds.")] = None
     max_duration_seconds: MaxDurationSeconds | None = None
 
 
@@ -368,8 +370,8 @@ class LockPatch(Body):
 
     model_config = ConfigDict(json_schema_extra=_as_part)
 
-    key: Annotated[LockKey | None, Field(description="Its name among the owner's locks.")] = None
-    max_holders: Annotated[MaxHolders | None, Field(description="Most tasks that may hold it at once.")] = None
+    key: Annotated[LockKey | None, Field(description="Name of the lock, among the owner's locks.")] = None
+    max_holders: Annotated[MaxHolders | None, Field(description="Maximum number of tasks that hold it at once.")] = None
     scope: Annotated[
         Annotated[LockScope, Field(strict=False)] | None,
         Field(description="Whether it is held for all phases of an attempt, or for `run` only."),
@@ -409,20 +411,26 @@ class TargetPatch(Body):
         TargetKind | None,
         Field(description="Another kind replaces the target; the same, or none, is merged into it."),
     ] = None
-    url: Annotated[TargetUrl | None, Field(description="Of an HTTP endpoint.")] = None
-    phases: Annotated[TargetPhases | None, Field(description="What an HTTP endpoint offers besides `run`.")] = None
+    url: Annotated[TargetUrl | None, Field(description="URL of an HTTP endpoint.")] = None
+    phases: Annotated[
+        TargetPhases | None, Field(description="Phases that an HTTP endpoint supports besides `run`.")
+    ] = None
     queries: Annotated[OfferedQueries | None, Field(description="Queries that an HTTP endpoint supports.")] = None
-    method: Annotated[RequestMethod | None, Field(description="Of a request to an HTTP endpoint.")] = None
+    method: Annotated[RequestMethod | None, Field(description="Method of a request to an HTTP endpoint.")] = None
     headers: Annotated[
-        dict[str, str | None] | None, Field(description="Headers of it to add or to replace; null removes one.")
+        dict[str, str | None] | None,
+        Field(description="Headers of the request to add or to replace; null removes one."),
     ] = None
     query: Annotated[
-        dict[str, str | None] | None, Field(description="Parameters of it to add or to replace; null removes one.")
+        dict[str, str | None] | None,
+        Field(description="Query parameters of the request to add or to replace; null removes one."),
     ] = None
     body: Annotated[
-        dict[str, Any] | None, Field(description="Its body, replaced as a whole; null for the payload.")
+        dict[str, Any] | None, Field(description="Body of the request, replaced as a whole; null for the payload.")
     ] = None
-    success: Annotated[SuccessStatuses | None, Field(description="Statuses of an HTTP endpoint's success.")] = None
+    success: Annotated[SuccessStatuses | None, Field(description="Statuses of an HTTP endpoint that mean success.")] = (
+        None
+    )
     auth: Annotated[dict[str, str | None] | None, Field(description="Authentication of the request.")] = None
     response: Annotated[
         dict[str, str | int | None] | None, Field(description="The part of an HTTP endpoint's response to keep.")
@@ -430,18 +438,28 @@ class TargetPatch(Body):
     definition: Annotated[
         dict[str, Any] | None, Field(description="The topology definition that is run; null for a graph of its own.")
     ] = None
-    arn: Annotated[str | None, Field(description="Of an AWS resource.")] = None
-    mode: Annotated[LambdaMode | None, Field(description="Of a Lambda function.")] = None
-    detail_type: Annotated[DetailType | None, Field(description="Of an event; null for the type of the task.")] = None
-    wait: Annotated[WaitsForEnd | None, Field(description="Of a state machine.")] = None
-    cluster: Annotated[str | None, Field(description="Of an ECS task.")] = None
-    container: Annotated[str | None, Field(description="Of an ECS task.")] = None
-    queue: Annotated[str | None, Field(description="Of a Batch job.")] = None
-    parameters: Annotated[JobParameters | None, Field(description="Of a job, replaced as a whole; null for none.")] = (
+    arn: Annotated[str | None, Field(description="ARN of an AWS resource.")] = None
+    mode: Annotated[LambdaMode | None, Field(description="How a Lambda function is called.")] = None
+    detail_type: Annotated[
+        DetailType | None, Field(description="Detail type of an event; null for the type of the task.")
+    ] = None
+    wait: Annotated[
+        WaitsForEnd | None, Field(description="Whether the end of a state machine's execution is the outcome.")
+    ] = None
+    cluster: Annotated[str | None, Field(description="ARN of the cluster of an ECS task.")] = None
+    container: Annotated[str | None, Field(description="Container of an ECS task whose exit code is the outcome.")] = (
         None
     )
-    timeout_seconds: Annotated[ApprovalSeconds | None, Field(description="Of an approval.")] = None
-    on_timeout: Annotated[Literal["fail", "reject", "approve"] | None, Field(description="Of an approval.")] = None
+    queue: Annotated[str | None, Field(description="ARN of the job queue of a Batch job.")] = None
+    parameters: Annotated[
+        JobParameters | None, Field(description="Further request fields of a job, replaced as a whole; null for none.")
+    ] = None
+    timeout_seconds: Annotated[
+        ApprovalSeconds | None, Field(description="How long an approval waits for a decision.")
+    ] = None
+    on_timeout: Annotated[
+        Literal["fail", "reject", "approve"] | None, Field(description="What happens when that time is over.")
+    ] = None
 
 
 class TaskPatch(Body):
@@ -469,7 +487,7 @@ class TaskPatch(Body):
     ] = None
     payload: Payload = None
     due_at: Annotated[
-        Moment | None, Field(description="When it is due. Excludes `delay_seconds`; null is as if left out.")
+        Moment | None, Field(description="When it is due. Excludes `delay_seconds`; null means unchanged.")
     ] = None
     delay_seconds: DelaySeconds | None = None
     target: Annotated[TargetPatch | None, Field(description="The target; null for the default of the type.")] = None

@@ -38,14 +38,16 @@ class RequestAuthResponse(TypedDict):
     """Authentication of a request."""
 
     secret: Annotated[str, Field(description="Name of the secret in the deployment's settings.")]
-    scheme: Annotated[Literal["bearer", "basic", "header", "oauth_client"], Field(description="How it is sent.")]
+    scheme: Annotated[
+        Literal["bearer", "basic", "header", "oauth_client"], Field(description="How the secret is sent.")
+    ]
     header: Annotated[str | None, Field(description="Name of the header, for the scheme `header`.")]
 
 
 class ResponseOptionsResponse(TypedDict):
     """The part of the response that becomes the task's result."""
 
-    keep: Annotated[Literal["body", "all", "none"], Field(description="Which parts of it.")]
+    keep: Annotated[Literal["body", "all", "none"], Field(description="Which parts of the response.")]
     max_bytes: Annotated[int, Field(description="Size of the body, in bytes.")]
     when_larger: Annotated[Literal["fail", "truncate"], Field(description="What happens to a larger body.")]
 
@@ -64,11 +66,11 @@ class HttpTargetResponse(TypedDict):
     ]
     method: Annotated[NotRequired[str], Field(description="Method of the request.")]
     headers: Annotated[NotRequired[dict[str, str]], Field(description="Headers of the request.")]
-    query: Annotated[NotRequired[dict[str, str]], Field(description="Parameters that the URL's query has besides.")]
+    query: Annotated[NotRequired[dict[str, str]], Field(description="Parameters added to the URL's query.")]
     body: Annotated[NotRequired[RequestBodyResponse], Field(description="Body of the request.")]
     success: Annotated[NotRequired[Sequence[int]], Field(description="Statuses that mean success.")]
     auth: Annotated[NotRequired[RequestAuthResponse], Field(description="Authentication of the request.")]
-    response: Annotated[NotRequired[ResponseOptionsResponse], Field(description="What of the response is kept.")]
+    response: Annotated[NotRequired[ResponseOptionsResponse], Field(description="Parts of the response that are kept.")]
 
 
 class CallbackTargetResponse(TypedDict):
@@ -271,8 +273,8 @@ class CostLineResponse(TypedDict):
     """A line of an estimate."""
 
     part: Annotated[str, Field(description="The billed item.")]
-    quantity: Annotated[float, Field(description="How much of it is used.")]
-    unit: Annotated[str, Field(description="Of the quantity.")]
+    quantity: Annotated[float, Field(description="Quantity that is used.")]
+    unit: Annotated[str, Field(description="Unit of the quantity.")]
     dollars: Annotated[float, Field(description="Its cost, in US dollars.")]
 
 
@@ -407,8 +409,8 @@ class TaskSummary(_Identity, TaskOptionsResponse):
     lateness_ms: Annotated[
         int | None,
         Field(
-            description="How long after its due time the first attempt started, in milliseconds; null before that. A "
-            "task that was due before it was created, was given that due time or was resumed counts from then."
+            description="How long after its due time the first attempt started, in milliseconds; null before that. "
+            "Counted from its creation, its update or its resumption if its due time was before that."
         ),
     ]
     cost_dollars: Annotated[

@@ -88,7 +88,7 @@ def change_of(body: TaskPatch, place: Place = ROOT) -> TaskChange:
         raise FieldsInvalid([Fault(path_of((*place, "payload")), reason, FaultCode.CONFLICT)])
     patch = body.model_dump(mode="json", exclude_unset=True, exclude={"payload", *_WHEN})
     if not patch and not has_payload and body.due_at is None and body.delay_seconds is None:
-        raise FieldsInvalid([Fault(path_of(place) if place else BODY, "names no field to change", FaultCode.REQUIRED)])
+        raise FieldsInvalid([Fault(path_of(place) if place else BODY, "has no field to change", FaultCode.REQUIRED)])
     return TaskChange(
         fields={},
         due_at=body.due_at,

@@ -18,7 +18,7 @@ from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_GRAPH_BYTES
 from duetime.domain.topologies.graph import GRAPH_FIELDS, Graph, Node
 from duetime.domain.topologies.maps import ITEMS, NodeMap, graph_of_map, is_map, with_sample_items
-from duetime.domain.topologies.validation import checked
+from duetime.domain.topologies.validation import validated_graph
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -130,11 +130,11 @@ def graph_from(body: TopologyGraph, parameters: Collection[str] | None = (), *, 
         FieldInvalid: a field is invalid.
     """
     nodes = [_node(key, node, parameters, has_graphs=has_graphs) for key, node in body.nodes.items()]
-    return checked(nodes, body.on_failure, body.timeout_seconds, tuple(body.outputs), parameters)
+    return validated_graph(nodes, body.on_failure, body.timeout_seconds, tuple(body.outputs), parameters)
 
 
 def _node(key: str, body: TopologyNode, parameters: Collection[str] | None, *, has_graphs: bool) -> Node:
-    reject_uniqueness(body, ("nodes", key), "belongs to no node: the topology as a whole can have a key")
+    reject_uniqueness(body, ("nodes", key), "is not allowed in a node: only the topology as a whole can have a key")
     spec, subgraph = _spec(body, ("nodes", key), parameters, has_graphs=has_graphs)
     return value_of(
         Node,

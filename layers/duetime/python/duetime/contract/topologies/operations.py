@@ -74,7 +74,7 @@ def _action(
 ) -> Operation:
     """Declares an action of a user on a topology; with many nodes, it continues after the response."""
     done = TASK.but("The topology's task.")
-    goes_on = replace(
+    accepted_response = replace(
         done.accepted(accepted),
         headers={**TASK.headers, "Location": "Path of the bulk operation that updates the nodes, if there is one."},
     )
@@ -86,7 +86,7 @@ def _action(
         summary,
         done,
         description=description,
-        accepted=goes_on if accepted else None,
+        accepted=accepted_response if accepted else None,
         body=TaskAction,
         headers=(IF_MATCH,),
         errors=(*CHANGED, *also),

@@ -128,14 +128,14 @@ class LateTimer:
 
     Attributes:
         at: the start of its minute, which is read after `late_at`.
-        told: whether it was reported, or need not be.
+        is_reported: whether it was reported, or need not be.
     """
 
     task_id: TaskId
     owner: str
     late_at: Millis
     at: Millis
-    told: bool = False
+    is_reported: bool = False
 
     def message(self) -> Message:
         """The message that makes a worker report the late start, on a queue in which the task itself does not wait."""

@@ -53,13 +53,13 @@ def present_gate(task: Task, facts: Facts, closed: Sequence[Gate]) -> Gate:
         closed: the gates that would prevent it from starting now.
     """
     if task.is_terminal:
-        text = f"It has {task.state.replace('_', ' ')}; what follows its outcome is not done yet."
+        text = f"It has {task.state.replace('_', ' ')}; its follow-ups are not done yet."
         return _at(GateName.FOLLOW_UP, text)
     if task.state is State.BLOCKED:
         waited = f": {_listed(facts.parents)}" if facts.parents else ""
         return replace(_at(GateName.PARENTS, f"It waits for its parents{waited}."), waits_for=OtherTasks(facts.parents))
     if task.state is State.PAUSED:
-        return _at(GateName.PAUSED, "It is paused; it goes on when it is resumed.")
+        return _at(GateName.PAUSED, "It is paused until it is resumed.")
     if task.state in LEASED and task.lease_expires_at is not None:
         return _leased(task, facts)
     if task.next_at <= facts.now:
@@ -73,16 +73,16 @@ def _before_its_check(task: Task, facts: Facts, closed: Sequence[Gate]) -> Gate:
     if task.waiting_for is not None:
         name = GateName(wait_reason(task.waiting_for).value)
         found = next((gate for gate in closed if gate.name is name), None)
-        text = found.text if found else f"It was put back ({task.waiting_for}), which does not hold it any more."
+        text = found.text if found else f"It was postponed ({task.waiting_for}), which no longer blocks it."
         if name is GateName.APPROVAL:
             text = f"It waits for {task.waiting_for} until {to_iso(task.next_at)}."
             return _at(name, text, task.next_at)
         if name is GateName.RATE:
             is_own = task.rate is not None and task.waiting_for == f"rate {task.rate.key}"
-            often = f", by which {task.rate.limit} in {task.rate.per_seconds} s start" if task.rate and is_own else ""
-            text = f"It waits for its turn in the line of the {task.waiting_for}{often}."
+            often = f" ({task.rate.limit} per {task.rate.per_seconds} s)" if task.rate and is_own else ""
+            text = f"It waits in line for the {task.waiting_for}{often}."
         elif found is None and name in {GateName.HANDLERS, GateName.TARGET, GateName.TOPOLOGY, GateName.OTHER}:
-            text = f"It was put back: {task.waiting_for}."
+            text = f"It was postponed: {task.waiting_for}."
         waits_for = found.waits_for if found else None
         return Gate(
             name=name,
@@ -197,9 +197,11 @@ def _closed(task: Task, facts: Facts) -> Iterator[Gate]:
             yield _limit(task, facts, needed) if needed.is_cap else _lock(task, facts, needed)
     if facts.circuit is not None and facts.circuit.state(facts.now) is not CircuitState.CLOSED:
         circuit = facts.circuit
-        what = "is not called" if circuit.state(facts.now) is CircuitState.OPEN else "is tried by one call at a time"
+        what = (
+            "has not been called" if circuit.state(facts.now) is CircuitState.OPEN else "has been called once at a time"
+        )
         failed = f"; it failed last with {circuit.reason}" if circuit.reason else ""
-        text = f"The host {circuit.host} {what} since {_since(circuit.opened_at, facts.now)}, for it kept failing"
+        text = f"The host {circuit.host} {what} since {_since(circuit.opened_at, facts.now)}, because it kept failing"
         yield _ahead(GateName.CIRCUIT, f"{text}{failed}.", OpenCircuit(circuit), circuit.open_until)
 
 
@@ -209,7 +211,7 @@ def _switches(task: Task, facts: Facts) -> Iterator[Gate]:
     if switch is not None:
         why = f": {switch.reason}" if switch.reason else ""
         by = f" by {switch.updated_by}" if switch.updated_by else ""
-        text = f"A switch stops {switch.key} since {_since(switch.updated_at, facts.now)}, set{by}{why}."
+        text = f"A switch has stopped {switch.key} since {_since(switch.updated_at, facts.now)}, set{by}{why}."
         yield _ahead(GateName.SWITCH, text, SetSwitch(switch))
 
 
@@ -235,8 +237,8 @@ def _lock(task: Task, facts: Facts, needed: LockFacts) -> Gate:
     limit, key = needed.claim.limit, needed.claim.name.key
     position = needed.position(task.id)
     held = HeldLock(key, limit, needed.holders, position)
-    by = ", ".join(_holder(each, facts.now) for each in needed.holders) or "nobody: it is handed on"
-    place = f" It is number {position} in the line." if position else ""
+    by = ", ".join(_holder(each, facts.now) for each in needed.holders) or "nobody: it is being handed over"
+    place = f" It is number {position} in line." if position else ""
     several = f", which {limit} tasks may hold at once," if limit > 1 else ""
     return _ahead(GateName.LOCK, f"The lock {key}{several} is held by {by}.{place}", held)
 
@@ -248,10 +250,10 @@ def _limit(task: Task, facts: Facts, needed: LockFacts) -> Gate:
     running = len(needed.lock.holders)
     why = f": {switch.reason}" if switch.reason else ""
     by = f" by {switch.updated_by}" if switch.updated_by else ""
-    place = f" It is number {position} in the line." if position else ""
+    place = f" It is number {position} in line." if position else ""
     text = (
-        f"No more than {needed.claim.limit} of {switch.key} may run at once since "
-        f"{_since(switch.updated_at, facts.now)}, set{by}{why}; {running} run now.{place}"
+        f"At most {needed.claim.limit} tasks of {switch.key} have been allowed at once since "
+        f"{_since(switch.updated_at, facts.now)}, set{by}{why}; {running} are running.{place}"
     )
     return _ahead(GateName.CONCURRENCY_LIMIT, text, SetSwitch(switch, running, position))
 

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 _OWN = {
     Cause.SCHEDULE: "Its task",
-    Cause.CATCH_UP: "It was missed and made up for: its task",
-    Cause.MANUAL: "It was run by request: the task",
+    Cause.CATCH_UP: "It was missed and caught up later: its task",
+    Cause.MANUAL: "It was run on request: the task",
     Cause.BACKFILL: "A backfill ran it: the task",
 }
 """Names of an occurrence's task in the text, by cause."""
@@ -140,7 +140,7 @@ def explain_permanent(stored: StoredSchedule, at: Millis, facts: OccurrenceFacts
     latest = "" if last is None else f" Its latest run is that of {to_iso(last.nominal)}, the task {last.task_id}."
     if stored.state is not ScheduleState.ACTIVE:
         latest = f" It {_standing(stored)}.{latest}"
-    text = f"It runs again after its last run has ended: its times are not known beforehand.{latest}"
+    text = f"It runs again after its last run has ended: its times are not known in advance.{latest}"
     if at <= facts.now:
         text = f"No run of that time is stored.{_limits(facts)} {text}"
     return ScheduleExplanation(stored.name, at, OccurrenceOutcome.NOT_RECORDED, text)
@@ -150,7 +150,7 @@ def explain_none(stored: StoredSchedule, schedule: Schedule, now: Millis) -> Sch
     """Explains a schedule whose first time is still to come."""
     following = None if stored.is_permanent else next_nominal(schedule, now)
     first = "" if following is None else f" The next one is {to_iso(following)}."
-    text = f"None of its times has come since it was created at {to_iso(stored.created_at)}.{first}"
+    text = f"No occurrence has been due since it was created at {to_iso(stored.created_at)}.{first}"
     return ScheduleExplanation(stored.name, now, OccurrenceOutcome.NOT_SCHEDULED, text, following=following)
 
 
@@ -250,7 +250,7 @@ def _of_no_occurrence(
     first, length = time_meant(at)
     for changed in (each for each in spec.changed_occurrences if first <= each.nominal < first + length):
         what = "skipped" if changed.at is None else f"moved to {spec.clock.zone.text_at(changed.at)}"
-        return OccurrenceOutcome.SKIPPED, f"It did not run at that time: {what} by its user."
+        return OccurrenceOutcome.SKIPPED, f"It did not run at that time: {what} by a user."
     if at < (since := _same_timing_since(stored)):
         if (pause := _pause_at(stored, at)) is not None:
             return OccurrenceOutcome.PAUSED, pause
@@ -266,7 +266,7 @@ def _of_no_occurrence(
         for word, found in (("before it", previous), ("after it", next_nominal(schedule, at)))
         if found is not None
     ]
-    text = f"Its timing does not mean that time. The nearest: {' and '.join(near)}." if near else "It has no times."
+    text = f"Its timing does not include that time. The nearest: {' and '.join(near)}." if near else "It has no times."
     return OccurrenceOutcome.NOT_SCHEDULED, text
 
 
@@ -290,7 +290,7 @@ def _of_excluded(schedule: Schedule, occurrence: Occurrence) -> tuple[Occurrence
 def _of_coming(stored: StoredSchedule, occurrence: Occurrence, now: Millis) -> tuple[OccurrenceOutcome, str]:
     """What will happen to a future occurrence."""
     if stored.state is ScheduleState.PAUSED:
-        return OccurrenceOutcome.PAUSED, f"It will not run as long as the schedule {_standing(stored)}."
+        return OccurrenceOutcome.PAUSED, f"It will not run: the schedule {_standing(stored)}."
     if stored.state is ScheduleState.ENDED:
         return OccurrenceOutcome.ENDED, "It will not run: the schedule has ended."
     if stored.remaining_runs == 0:
@@ -321,7 +321,7 @@ def _of_past(stored: StoredSchedule, occurrence: Occurrence, facts: OccurrenceFa
     if occurrence.nominal < (since := _same_timing_since(stored)):
         text = f"No run of that time is stored. Until {to_iso(since)} it had, or may have had, another timing."
     else:
-        text = f"No run of that time is stored, and no reason. It was last changed at {to_iso(stored.updated_at)}."
+        text = f"Neither a run of that time nor a reason is stored. It was last changed at {to_iso(stored.updated_at)}."
     return OccurrenceOutcome.NOT_RECORDED, f"{text}{_limits(facts)}"
 
 
@@ -342,15 +342,15 @@ def _same_timing_since(stored: StoredSchedule) -> Millis:
 def _of_present_revision(stored: StoredSchedule, occurrence: Occurrence) -> tuple[OccurrenceOutcome, str]:
     """Why an occurrence has no task although the present schedule should have created one."""
     if stored.state is ScheduleState.PAUSED:
-        return OccurrenceOutcome.PAUSED, f"It did not run, for the schedule {_standing(stored)}."
+        return OccurrenceOutcome.PAUSED, f"It did not run, because the schedule {_standing(stored)}."
     if stored.state is ScheduleState.ENDED:
         return OccurrenceOutcome.ENDED, "It did not run: the schedule had ended."
     if stored.remaining_runs == 0:
         return OccurrenceOutcome.NO_RUNS_LEFT, "It did not run: no runs remained."
     if occurrence.nominal > stored.done:
-        text = "It has no task yet: the trigger, which runs every minute, has not come to it."
+        text = "It has no task yet: the trigger, which runs every minute, has not reached it."
         return OccurrenceOutcome.LATE, text
-    return OccurrenceOutcome.NOT_RECORDED, "It had a task, which is not kept any more."
+    return OccurrenceOutcome.NOT_RECORDED, "Its task is no longer kept."
 
 
 def _remark_on(log: Sequence[Remark], occurrence: Occurrence, kept_since: Millis) -> Remark | None:
@@ -385,7 +385,7 @@ def _standing(stored: StoredSchedule) -> str:
     if stored.state is ScheduleState.ENDED:
         return "has ended"
     why = f": {stored.paused_reason}" if stored.paused_reason else ""
-    return f"is paused since {to_iso(stored.updated_at)}{why}"
+    return f"has been paused since {to_iso(stored.updated_at)}{why}"
 
 
 _GAP = 3 * HOUR

@@ -113,16 +113,16 @@ def _open_text(present: Gate, ahead: tuple[Gate, ...]) -> str:
 
 
 _AFTER = {
-    AttemptOutcome.RETRIED: (GateName.RETRY, "paused before the next attempt"),
+    AttemptOutcome.RETRIED: (GateName.RETRY, "waited before the next attempt"),
     AttemptOutcome.PAUSED: (GateName.PAUSED, "it was paused"),
 }
 _OF_ITS_USER = {
     PAUSED: (GateName.PAUSED, "it was paused"),
-    RESUMED: (GateName.DUE, "waited for its time, after it was resumed"),
+    RESUMED: (GateName.DUE, "waited for its due time after it was resumed"),
 }
 _OF_ITS_MESSAGE = {
     QUEUED: (GateName.QUEUE, "its message was on the queue"),
-    RECEIVED: (GateName.WORKER, "its worker had received it, and had not started it"),
+    RECEIVED: (GateName.WORKER, "a worker had received it but had not started it"),
 }
 _STAGES = {**_OF_ITS_USER, **_OF_ITS_MESSAGE}
 _TRIGGER = (
@@ -130,8 +130,8 @@ _TRIGGER = (
     "the trigger had not sent its message, or that message was lost and had not been replaced",
 )
 _LOST = (GateName.TRIGGER, "its first message was lost and had not been replaced")
-_FOLLOW_UP = (GateName.FOLLOW_UP, "what follows its outcome")
-_ENDED = (GateName.ENDED, "it had ended")
+_FOLLOW_UP = (GateName.FOLLOW_UP, "its follow-ups")
+_ENDED = (GateName.ENDED, "ended, until it was retried or rolled back")
 _DISPATCH = (GateName.DISPATCH, "on its way to a worker: the trigger, the queue and the worker")
 
 
@@ -227,7 +227,7 @@ def _before_the_first_check(task: Task, lines: Sequence[AttemptRecord]) -> Itera
         if first - ready < SECOND:
             first = ready
         else:
-            yield _Mark(ready, GateName.NOT_RECORDED, "the record does not tell why")
+            yield _Mark(ready, GateName.NOT_RECORDED, "the record does not say why")
     if task.state is not State.BLOCKED and not _is_held(task, first):
         yield _Mark(first, *_DISPATCH)
 
@@ -252,7 +252,7 @@ def _is_held(task: Task, at: Millis) -> bool:
 
 def _of_wait(wait: Wait) -> _Mark:
     if wait.reason == FORGOTTEN:
-        return _Mark(wait.since, GateName.NOT_RECORDED, "several waits that the record had no more room for")
+        return _Mark(wait.since, GateName.NOT_RECORDED, "several waits that no longer fit into the record")
     if wait.reason in _STAGES:
         return _Mark(wait.since, *_STAGES[wait.reason])
     return _Mark(wait.since, GateName(wait_reason(wait.reason).value), f"waited: {wait.reason}")
@@ -283,11 +283,11 @@ def _before_the_queue(task: Task) -> tuple[GateName, str]:
 
 def _of_lost(task: Task, line: AttemptRecord, previous: AttemptRecord | None) -> _Mark:
     """Mark of an attempt that was lost with its worker; its start is known only for the first one."""
-    text = f"attempt {line.attempt}, which was lost with its worker, and the time until that was noticed"
+    text = f"attempt {line.attempt}, which was lost with its worker, and the time until this was detected"
     if previous is None and task.started_at is not None:
         return _Mark(task.started_at, GateName.RECOVERY, text)
     at = task.due_at if previous is None else previous.started_at + previous.took
-    return _Mark(at, GateName.NOT_RECORDED, f"{text}: the record does not tell when it began")
+    return _Mark(at, GateName.NOT_RECORDED, f"{text}: the record does not say when it began")
 
 
 def _of_present(task: Task, previous: AttemptRecord | None) -> Iterator[_Mark]:
@@ -299,7 +299,7 @@ def _of_present(task: Task, previous: AttemptRecord | None) -> Iterator[_Mark]:
         yield _Mark(began, GateName.NOTIFICATION, f"attempt {task.attempt}, whose target is to report the outcome")
     else:
         yield _Mark(began, GateName.RUN, f"attempt {task.attempt}")
-    yield _Mark(task.lease_expires_at or 0, GateName.RECOVERY, "its lease is over")
+    yield _Mark(task.lease_expires_at or 0, GateName.RECOVERY, "its lease has expired")
 
 
 def summary_of(task: Task, parts: Sequence[Part]) -> str:

@@ -55,13 +55,13 @@ class Field:
         else:
             raise FieldInvalid(
                 FIELD,
-                f"has '{text}' in the {self.name} field, where {self._allowed()} may stand",
+                f"has '{text}' in the {self.name} field, where {self._allowed()} is allowed",
                 FaultCode.OUT_OF_RANGE,
             )
         if not self.low <= number <= self.high:
             raise FieldInvalid(
                 FIELD,
-                f"has {number} in the {self.name} field, where {self._allowed()} may stand",
+                f"has {number} in the {self.name} field, where {self._allowed()} is allowed",
                 FaultCode.OUT_OF_RANGE,
             )
         return number
@@ -130,7 +130,9 @@ def ranged(item: str, column: Field) -> str:
     found = _RANGE.fullmatch(item)
     if found is None:
         raise FieldInvalid(
-            FIELD, f"has '{item[:20]}' in the {column.name} field, which is no value, range or step", FaultCode.PATTERN
+            FIELD,
+            f"has '{item[:20]}' in the {column.name} field, which is not a value, range or step",
+            FaultCode.PATTERN,
         )
     step = found["step"]
     if step is not None:
@@ -176,14 +178,14 @@ def years_of(field: str) -> tuple[int, ...]:
         match = _RANGE.fullmatch(item)
         if match is None:
             raise FieldInvalid(
-                FIELD, f"has '{item[:20]}' in the year field, which is no value, range or step", FaultCode.PATTERN
+                FIELD, f"has '{item[:20]}' in the year field, which is not a value, range or step", FaultCode.PATTERN
             )
         low = YEAR.value(match["low"] or str(YEAR.low))
         open_end = match["low"] is None or match["step"] is not None
         high = YEAR.value(match["high"]) if match["high"] else YEAR.high if open_end else low
         step = int(match["step"] or 1)
         if step == 0 or high < low:
-            raise FieldInvalid(FIELD, f"has '{item[:20]}' in the year field, which means no year")
+            raise FieldInvalid(FIELD, f"has '{item[:20]}' in the year field, which matches no year")
         found.update(range(low, high + 1, step))
     return tuple(sorted(found))
 

@@ -45,8 +45,8 @@ _NICKNAMES = {
 _NTH = re.compile(r"(?P<day>[0-9]|[a-z]{3})#(?P<nth>[1-5])")
 _LAST_WEEKDAY = re.compile(r"(?:(?P<before>[0-9]|[a-z]{3})l|l(?P<after>[0-9]))")
 _NOT_TIMED = {
-    "@reboot": "is @reboot, but nothing here is booted; create a task to run now",
-    "@once": "is @once, which is no schedule: create a task",
+    "@reboot": "is @reboot, which is not supported; create a task to run now",
+    "@once": "is @once, which is not a schedule: create a task",
     "@continuous": "is @continuous: write permanent, which runs again after each end",
 }
 _ZONED = re.compile(r"(?:CRON_)?TZ=(?P<zone>\S*)(?: (?P<rest>.*))?", re.IGNORECASE)
@@ -99,13 +99,13 @@ class _Columns:
 def _columns(fields: Sequence[str], dialect: Dialect) -> _Columns:
     rules, count = RULES[dialect], len(fields)
     if fields[-1] in _ZONES or _ZONE.fullmatch(fields[-1]):
-        raise FieldInvalid(FIELD, "ends with a time zone: write it as timezone", FaultCode.UNSUPPORTED)
+        raise FieldInvalid(FIELD, "ends with a time zone: use timezone instead", FaultCode.UNSUPPORTED)
     if dialect is Dialect.CRON and count == _FIELDS_WITH_SECONDS and "?" in {fields[2], fields[4]}:
         raise FieldInvalid(
-            FIELD, "has ? where hours or months stand; if the sixth field is a year, say dialect: eventbridge"
+            FIELD, "has ? in the field for hours or months; if the sixth field is a year, set dialect: eventbridge"
         )
     if count not in rules.fields:
-        hint = ": if the last is a year, as in Quartz, say dialect: quartz" if count == _FIELDS_WITH_YEAR else ""
+        hint = ": if the last is a year, as in Quartz, set dialect: quartz" if count == _FIELDS_WITH_YEAR else ""
         raise FieldInvalid(FIELD, f"should have {rules.words}; it has {count}{hint}", FaultCode.PATTERN)
     *rest, year = fields if rules.has_year and count == rules.fields[-1] else [*fields, "*"]
     has_seconds = len(rest) == _FIELDS_WITH_SECONDS
@@ -113,7 +113,7 @@ def _columns(fields: Sequence[str], dialect: Dialect) -> _Columns:
     columns = _Columns(second, minute, hour, day, month, weekday, year, has_seconds)
     if rules.days is Days.ONE:
         if (columns.day == "?") == (columns.weekday == "?"):
-            raise FieldInvalid(FIELD, "should have ? in one of day-of-month and day-of-week, and only in one")
+            raise FieldInvalid(FIELD, "should have ? in exactly one of day-of-month and day-of-week")
         if columns.weekday == "l":
             columns = replace(columns, weekday="7")
     return columns
@@ -131,7 +131,7 @@ def _reject_foreign(written: str, dialect: Dialect) -> None:
     """Rejects other programs' syntax, and names the dialect or field of duetime that replaces it."""
     lowered = written.lower()
     if dialect is not Dialect.EVENTBRIDGE and lowered.startswith(("cron(", "rate(", "at(")):
-        raise FieldInvalid(FIELD, "is written as EventBridge does; say so with dialect: eventbridge")
+        raise FieldInvalid(FIELD, "is written as EventBridge does: set dialect: eventbridge")
     if zoned := _ZONED.fullmatch(written):
         rest = f" and cron: {zoned['rest']}" if zoned["rest"] else ""
         raise FieldInvalid(
@@ -168,7 +168,7 @@ def _reject_ambiguous_days(columns: _Columns) -> None:
         raise FieldInvalid(
             FIELD,
             "has six fields, of which two are days: Spring and NCRONTAB run on days that match both, robfig/cron on "
-            "days that match either; say dialect: spring for both, dialect: kubernetes for either",
+            "days that match either; set dialect: spring for both, dialect: kubernetes for either",
         )
     for column, text in ((DAY, columns.day), (WEEKDAY, columns.weekday)):
         item = next((each for each in text.split(",") if each.startswith("*")), None)
@@ -183,7 +183,7 @@ def _reject_ambiguous_days(columns: _Columns) -> None:
             raise FieldInvalid(
                 FIELD,
                 f"has {item[:20]} in the {column.name} field beside another day: Vixie cron (Debian, cronie) runs on "
-                "days that match both, Kubernetes, Airflow and GitLab on days that match either; say dialect: vixie "
+                "days that match both, Kubernetes, Airflow and GitLab on days that match either; set dialect: vixie "
                 f"for both, or write {whole[:20]} for either",
             )
 
@@ -201,7 +201,7 @@ def _reject_ambiguous_numbers(columns: _Columns) -> None:
         # Needed only for rejections, so not imported with the module.
         from duetime.domain.schedules.cron_description import weekdays_in_words  # noqa: PLC0415 - see the line above
 
-        either = ", or say dialect: quartz or dialect: spring" if columns.has_seconds else ""
+        either = ", or set dialect: quartz or dialect: spring" if columns.has_seconds else ""
         raise FieldInvalid(
             FIELD,
             f"has {columns.weekday[:20]} in the day-of-week field beside ?, which is {weekdays_in_words(from_one)} in "
@@ -282,14 +282,16 @@ def _cron(text: str, columns: _Columns, rules: DialectRules) -> Cron:
         follows_clock=columns.hour.startswith("*") and len(hours) > 1,
     )
     if not cron.ever_fires():
-        raise FieldInvalid(FIELD, "never comes: there is no such day", FaultCode.OUT_OF_RANGE)
+        raise FieldInvalid(FIELD, "never occurs: there is no such day", FaultCode.OUT_OF_RANGE)
     return cron
 
 
 def _plain(field: str, column: Field) -> str:
     """Converts a field of ranges to croniter's format."""
     if field == "?":
-        raise FieldInvalid(FIELD, f"has ? in the {column.name} field; it may stand for a day-of-month or day-of-week")
+        raise FieldInvalid(
+            FIELD, f"has ? in the {column.name} field; it is allowed for day-of-month and day-of-week only"
+        )
     return ",".join(ranged(item, column) for item in items_of(field, column))
 
 
@@ -300,7 +302,7 @@ def _weekdays(field: str, column: Field) -> str:
     items = items_of(field, column)
     special = [_special(item, column) for item in items]
     if any(special) and not all(special):
-        raise FieldInvalid(FIELD, "mixes weekdays of the month (#, L) with weekdays of any week; make it two timings")
+        raise FieldInvalid(FIELD, "mixes weekdays of the month (#, L) with weekdays of any week; use two timings")
     return ",".join(each or ranged(item, column) for each, item in zip(special, items, strict=True))
 
 

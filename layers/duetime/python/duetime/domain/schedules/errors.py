@@ -17,7 +17,7 @@ class ScheduleExists(RequestError):
     """A schedule with this name already exists."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"there is a schedule {name!r} already")
+        super().__init__(f"the schedule {name!r} already exists")
         self.name = name
 
 
@@ -60,7 +60,7 @@ class CalendarExists(RequestError):
     """A calendar with this name already exists, and the request must not replace one."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"there is a calendar {name!r} already")
+        super().__init__(f"the calendar {name!r} already exists")
         self.name = name
 
 

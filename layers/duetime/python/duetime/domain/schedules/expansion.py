@@ -144,8 +144,8 @@ def _latest(schedule: Schedule, done: Millis, until: Millis, earliest: Millis) -
 def _words(schedule: Schedule, run: Occurrence | None, missed: int) -> str:
     count = "1 occurrence was missed" if missed == 1 else f"{missed} occurrences were missed"
     if run is None:
-        return f"{count}: none runs, for each is excluded, or late by more than {schedule.spec.catch_up_seconds} s"
-    return f"{count}: the one of {run.key} runs" + (f", {missed - 1} skipped" if missed > 1 else "")
+        return f"{count}: none runs, because each is excluded or late by more than {schedule.spec.catch_up_seconds} s"
+    return f"{count}: the one at {run.key} runs" + (f", {missed - 1} skipped" if missed > 1 else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +259,7 @@ def with_runs_given_back(stored: StoredSchedule, schedule: Schedule, runs: int, 
     first = next_nominal(replace(schedule, remaining_runs=None), stored.done)
     key = "" if first is None else stored.spec.clock.zone.text_at(first)
     more = f" (and {passed - 1} more)" if passed > 1 else ""
-    return after.remarked(now, key, f"no run was left for it while those that were placed had not begun{more}")
+    return after.remarked(now, key, f"no run was left, because runs planned before had not started{more}")
 
 
 def decide_missed(

@@ -83,13 +83,15 @@ def with_change(schedule: Schedule, change: ChangedOccurrence, now: Millis) -> t
     """
     others = without_change(schedule, change.nominal, now)
     if not _is_meant(schedule, change.nominal):
-        raise FieldInvalid(_SCHEDULED_AT, "is no time of the schedule", FaultCode.NOT_ALLOWED)
+        raise FieldInvalid(_SCHEDULED_AT, "is not a time of the schedule", FaultCode.NOT_ALLOWED)
     if change.at is not None:
         _check_new_time(schedule, change, others, now)
     kept = [each for each in others if not _is_past(each, now)]
     if len(kept) >= MAX_CHANGED_OCCURRENCES:
         raise FieldInvalid(
-            _SCHEDULED_AT, f"cannot be changed: {MAX_CHANGED_OCCURRENCES} others are", FaultCode.OUT_OF_RANGE
+            _SCHEDULED_AT,
+            f"cannot be changed: {MAX_CHANGED_OCCURRENCES} other occurrences are changed already",
+            FaultCode.OUT_OF_RANGE,
         )
     return tuple(sorted((*kept, change), key=lambda each: each.nominal))
 
@@ -102,7 +104,7 @@ def without_change(schedule: Schedule, nominal: Millis, now: Millis) -> tuple[Ch
     """
     before = changed_of(schedule.spec.changed_occurrences, nominal)
     if min(nominal, nominal if before is None or before.at is None else before.at) <= now + MAX_CLOCK_DIFFERENCE:
-        raise FieldInvalid(_SCHEDULED_AT, "is not to come: change its task instead", FaultCode.OUT_OF_RANGE)
+        raise FieldInvalid(_SCHEDULED_AT, "is not in the future: change its task instead", FaultCode.OUT_OF_RANGE)
     if nominal in schedule.stopped:
         raise FieldInvalid(_SCHEDULED_AT, "has a task that its user stopped, or ran early", FaultCode.CONFLICT)
     return tuple(each for each in schedule.spec.changed_occurrences if each.nominal != nominal)

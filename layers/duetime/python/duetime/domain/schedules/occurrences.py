@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.schedule import Schedule
 
 EXCLUDED = "in excluded_dates: skipped"
-STOPPED = "its task was stopped, or run early, by its user"
+STOPPED = "its task was stopped or run early by a user"
 """Why an occurrence does not run if its task was placed before the schedule was changed."""
 
 
@@ -152,11 +152,11 @@ def _changed(schedule: Schedule, occurrence: Occurrence) -> Occurrence | None:
     """The user's change of it, or of an occurrence moved here, which runs exactly then, whatever calendars say."""
     zone, changes = schedule.spec.clock.zone, schedule.spec.changed_occurrences
     if (moved := moved_to(changes, occurrence.nominal)) is not None:
-        return replace(occurrence, note=f"moved here from {zone.text_at(moved.nominal)} by its user")
+        return replace(occurrence, note=f"moved here from {zone.text_at(moved.nominal)} by a user")
     if (change := changed_of(changes, occurrence.nominal)) is None:
         return None
     what = "skipped" if change.at is None else f"moved to {zone.text_at(change.at)}"
-    return replace(occurrence, runs=False, note=_joined(occurrence.note, f"{what} by its user"))
+    return replace(occurrence, runs=False, note=_joined(occurrence.note, f"{what} by a user"))
 
 
 def _excluded(schedule: Schedule, occurrence: Occurrence, span: Span) -> Occurrence:
@@ -166,16 +166,16 @@ def _excluded(schedule: Schedule, occurrence: Occurrence, span: Span) -> Occurre
     if schedule.spec.on_excluded is OnExcluded.SKIP:
         return skipped("")
     if schedule.spec.on_excluded.step:
-        return skipped(f", for no day within {MAX_ROLL_DAYS} days has that time free")
+        return skipped(f" because no day within {MAX_ROLL_DAYS} days has that time free")
     moment = next_working_moment(schedule.calendars, span.end, schedule.searched)
     if moment is None:
-        return skipped(", for there is no working moment in two years")
+        return skipped(" because there is no working moment in two years")
     if schedule.spec.end_at is not None and moment > schedule.spec.end_at:
-        return skipped(", for the next working moment is after the schedule's end")
+        return skipped(" because the next working moment is after the schedule's end")
     later = schedule.recurrence.after(occurrence.nominal)
     text = schedule.spec.clock.zone.text_at(moment)
     if later is not None and later <= moment:
-        return skipped(f", for a later occurrence runs by the next working moment, {text}")
+        return skipped(f" because a later occurrence runs by the next working moment, {text}")
     return replace(occurrence, at=moment, note=_joined(occurrence.note, f"{span.reason}: moved to {text}"))
 
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
-_STILL_GOING = " is still going"
-_CAME_SINCE = " came since, and takes its place"
+_STILL_GOING = " is still running"
+_CAME_SINCE = " replaces it"
 _WAITING_LIMITS = {Overlap.BUFFER_ONE: 1, Overlap.BUFFER_ALL: MAX_WAITING_RUNS}
 _LONGEST_CHECK = 10
 """Longest interval between checks of an occurrence that waits behind many, in `OVERLAP_CHECK_INTERVAL`s."""
@@ -80,7 +80,7 @@ def skipped(stored: StoredSchedule, schedule_ref: ScheduleRef) -> Skipped | None
     if stored.state is ScheduleState.PAUSED:
         return Skipped(f"the schedule {stored.name!r} is paused", SkipCode.PAUSED)
     if not stored.is_current(schedule_ref):
-        reason = f"the schedule {stored.name!r} was changed or paused after this was placed"
+        reason = f"the schedule {stored.name!r} was changed or paused after this run was planned"
         return Skipped(reason, SkipCode.CHANGED)
     return None
 
@@ -159,7 +159,7 @@ def no_run_left(stored: StoredSchedule, schedule_ref: ScheduleRef, activity: Act
     """
     if stored.runs_limit is None or not schedule_ref.is_by_timing or activity.begun < stored.runs_limit:
         return None
-    return Skipped(f"no run was left: {stored.runs_limit} have begun", SkipCode.NO_RUNS_LEFT)
+    return Skipped(f"no run was left: {stored.runs_limit} have started", SkipCode.NO_RUNS_LEFT)
 
 
 def _behind(activity: Activity, task_id: TaskId) -> tuple[TaskId, ...]:

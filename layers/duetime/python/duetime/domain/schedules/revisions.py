@@ -94,7 +94,7 @@ def never_began(task: Task) -> bool:
 
 
 def is_stopped(task: Task) -> bool:
-    """Whether the task of a future occurrence was stopped, or run early, by its user."""
+    """Whether the task of a future occurrence was stopped, or run early, by a user."""
     if task.erased or task.state in _STOPPED:
         return True
     if task.state is State.CANCELLED:

@@ -5,7 +5,7 @@ Only times near excluded ones are enumerated; elsewhere, the underlying recurren
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -155,15 +155,23 @@ class RollRule:
         calendars: exclude instants; include `left_out`.
         left_out: days and times excluded by the schedule itself, which are not rolled.
         step: 1 for later days, -1 for earlier ones.
+        rolls: results so far, by instant.
     """
 
     clock: Clock
     calendars: tuple[Calendar, ...]
     left_out: Calendar
     step: int
+    rolls: dict[Millis, Roll] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def roll(self, origin: Millis) -> Roll:
-        """The result of rolling an instant."""
+        """The result of rolling an instant; remembered, because successive occurrences roll the same ones."""
+        found = self.rolls.get(origin)
+        if found is None:
+            found = self.rolls[origin] = self._roll(origin)
+        return found
+
+    def _roll(self, origin: Millis) -> Roll:
         zone = self.clock.zone
         if (span := self.left_out.covering(origin)) is not None:
             return Roll(origin, 0, span.start, span.end)

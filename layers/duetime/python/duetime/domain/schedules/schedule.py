@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FaultCode, FieldInvalid
@@ -37,7 +38,7 @@ class ScheduleState(StrEnum):
     ENDED = "ended"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Schedule:
     """The computable form of a schedule.
 
@@ -70,7 +71,7 @@ class Schedule:
         """Start of a rate, or of an interval without a start; the first occurrence of a rate."""
         return self.created_at if self.spec.start_at is None else self.spec.start_at
 
-    @property
+    @cached_property
     def recurrence(self) -> Recurrence:
         """The recurrence of its timing, including rolled and moved occurrences."""
         moved = tuple(each.at for each in self.spec.changed_occurrences if each.at is not None)
@@ -85,7 +86,7 @@ class Schedule:
             return self.rolled
         return recurrence_of(self.timing, self.spec.clock, self.anchor, self.spec.extra_dates)
 
-    @property
+    @cached_property
     def rolled(self) -> RolledRecurrence | None:
         """The recurrence of its timing, rolled to days that are not excluded; `None` if it is not rolled."""
         spec = self.spec
@@ -148,7 +149,7 @@ def _check_permanent(schedule: Schedule) -> None:
     name = next((name for name, value in given.items() if value), None)
     if schedule.is_permanent and name is not None:
         raise FieldInvalid(
-            name, "means nothing for a permanent schedule, which runs one after the other", FaultCode.CONFLICT
+            name, "has no effect on a permanent schedule, whose runs follow one another", FaultCode.CONFLICT
         )
 
 
@@ -157,7 +158,9 @@ def _check_expectations(schedule: Schedule) -> None:
     expected = {"expect_success_by": spec.expect_success_by, "expect_every_seconds": spec.expect_every_seconds}
     for name, value in expected.items():
         if value is not None and schedule.is_permanent:
-            raise FieldInvalid(name, "is not known of permanent schedules, which have no times", FaultCode.CONFLICT)
+            raise FieldInvalid(
+                name, "is not supported for permanent schedules, which have no times", FaultCode.CONFLICT
+            )
 
 
 def next_permanent_run(schedule: Schedule, ended_at: Millis) -> Millis | None:

@@ -224,7 +224,7 @@ def with_new_rules(stored: StoredSchedule, version: str, now: Millis) -> StoredS
         return stored
     zone = stored.spec.clock.zone.name
     return stored.remarked(
-        now, "", f"the time zone rules of {zone} are those of {version} now, before of {stored.tzdata}"
+        now, "", f"the time zone rules of {zone} have changed from version {stored.tzdata} to {version}"
     )
 
 

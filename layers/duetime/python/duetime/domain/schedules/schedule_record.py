@@ -256,7 +256,7 @@ class StoredSchedule:
         end = CalendarEnd(calendar.name, until)
         if end == self.calendar_end:
             return self
-        return replace(self.remarked(now, "", f"{calendar.end_in_words}: put it again"), calendar_end=end)
+        return replace(self.remarked(now, "", f"{calendar.end_in_words}: replace it"), calendar_end=end)
 
     def after_action(
         self,

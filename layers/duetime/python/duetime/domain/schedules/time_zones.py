@@ -222,7 +222,7 @@ def zone_named(name: str) -> Zone:
     if name in _names():
         return Zone(name)
     meant = next((each for each in sorted(_names()) if each.lower() == name.lower()), None)
-    hint = f"; do you mean {meant}?" if meant else ""
+    hint = f"; did you mean {meant}?" if meant else ""
     raise FieldInvalid(FIELD, f"should be an IANA time zone such as Europe/London{hint}", FaultCode.PATTERN)
 
 

@@ -87,7 +87,7 @@ def parse_moment(text: str, field: str) -> Moment:
     except ValueError:
         raise FieldInvalid(field, "names a time that does not exist", FaultCode.OUT_OF_RANGE) from None
     if not FIRST_YEAR <= naive.year <= LAST_YEAR:
-        raise FieldInvalid(field, f"should lie in the years {FIRST_YEAR} to {LAST_YEAR}", FaultCode.OUT_OF_RANGE)
+        raise FieldInvalid(field, f"should be in the years {FIRST_YEAR} to {LAST_YEAR}", FaultCode.OUT_OF_RANGE)
     return Moment(wall_from(naive), offset)
 
 
@@ -106,7 +106,9 @@ def parse_duration(text: str, field: str) -> Period:
     """
     found = _DURATION.fullmatch(text)
     if found is None or text == "P" or found["time"] == "T":
-        reason = "has a part that is no whole number" if re.search("[.,]", text) else "is no duration such as PT1H"
+        reason = (
+            "has a part that is not a whole number" if re.search("[.,]", text) else "is not a duration such as PT1H"
+        )
         raise FieldInvalid(field, reason)
     amount = {name: int(value or 0) for name, value in found.groupdict().items() if name != "time"}
     months = amount["years"] * 12 + amount["months"]
@@ -115,7 +117,7 @@ def parse_duration(text: str, field: str) -> Period:
     if elapsed and (months or days):
         raise FieldInvalid(
             field,
-            "mixes calendar days with hours, which is two things when a clock is changed: "
+            "mixes calendar days with hours, which is ambiguous when clocks change: "
             "write elapsed time (PT36H) or whole days (P2D)",
         )
     _check_length(months * _MONTH_DAYS * DAY + days * DAY + elapsed, field)
@@ -244,7 +246,7 @@ def parse_timing(
         field = given[1] if given else CRON_FIELD
         raise FieldInvalid(field, f"a schedule has exactly one of {', '.join(_NAMES)}", FaultCode.CONFLICT)
     if dialect is not Dialect.CRON and cron is None:
-        raise FieldInvalid("dialect", "goes with cron only", FaultCode.CONFLICT)
+        raise FieldInvalid("dialect", "is allowed with cron only", FaultCode.CONFLICT)
     if cron is not None:
         return parse_eventbridge(cron) if dialect is Dialect.EVENTBRIDGE else parse_cron(cron, dialect)
     if rate is not None:
@@ -306,7 +308,9 @@ def parse_interval(text: str) -> Interval:
             raise FieldInvalid("interval", "should begin with R, or R and the number of occurrences", FaultCode.PATTERN)
         times = int(repeated["times"]) if repeated["times"] else None
         if times == 0:
-            raise FieldInvalid("interval", "has R0, which some read as one run and some as none: leave it, or write R1")
+            raise FieldInvalid(
+                "interval", "has R0, which some programs read as one run and some as none: leave it out, or write R1"
+            )
     match parts:
         case [period] if period.startswith("P"):
             return Interval(parse_duration(period, "interval"), None, times)

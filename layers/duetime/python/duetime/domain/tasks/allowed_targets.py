@@ -97,7 +97,7 @@ def refusal(url: str, allowed: Collection[str]) -> str | None:
     if not host or parts.scheme not in PORTS:
         return "is not an http or https URL"
     if not port:
-        return "names the port 0, which nobody can listen on"
+        return "has the port 0, which cannot be used"
     if host in allowed:
         return None
     plain = unicodedata.normalize("NFKC", host).translate(_DOTS).rstrip(".").lower()
@@ -205,9 +205,9 @@ class HttpSecrets:
 _NO_ARNS = ArnPatterns()
 _NO_SECRETS = HttpSecrets()
 _NOT_CALLABLE = "is not among the resources that the settings let tasks call"
-_OURS_ONLY = "is of duetime's own request only, which `method` and `body` replace"
+_OURS_ONLY = "applies only to duetime's own request, which `method` and `body` replace"
 _TOO_LONG = f"should be less than or equal to {MAX_TIMEOUT_SECONDS}, unless pull workers run the task"
-_MOST_TOLD = 20
+_MOST_LISTED = 20
 """Maximum number of types that a rejection lists."""
 
 
@@ -268,16 +268,16 @@ class TargetRules:
         if spec.notify_on is not None:
             self._check_address("notify_on.to", spec.notify_on.to)
         if spec.rollback_on_failure and (why := _lacking_rollback(target)):
-            raise FieldInvalid("rollback_on_failure", f"needs a target that offers it; {why}", FaultCode.CONFLICT)
+            raise FieldInvalid("rollback_on_failure", f"needs a target that supports it; {why}", FaultCode.CONFLICT)
         if spec.timeout_seconds > MAX_TIMEOUT_SECONDS and not isinstance(target, PullTarget):
             raise FieldInvalid("timeout_seconds", _TOO_LONG, FaultCode.OUT_OF_RANGE)
         return target
 
     def _unknown(self, task_type: str) -> str:
-        pulled = f"; pulled types: {_told(self.pulled)}" if self.pulled else ""
+        pulled = f"; pulled types: {_listed(self.pulled)}" if self.pulled else ""
         return (
-            f"{task_type!r} is not known to this deployment; its handlers are for {_told(self.handled or ())}{pulled};"
-            " give `allow_unknown_type` for one that a later deployment brings"
+            f"{task_type!r} is not known to this deployment; it has handlers for {_listed(self.handled or ())}{pulled};"
+            " set `allow_unknown_type` for a type that a later deployment adds"
         )
 
     def _check_address(self, field: str, address: str) -> None:
@@ -317,17 +317,17 @@ def _check_request(target: HttpTarget) -> None:
 def _check_header(auth: Auth, request: HttpRequest) -> None:
     """Rejects a header name that its scheme does not use, a missing one, or a duplicate header."""
     if (auth.scheme is AuthScheme.HEADER) != bool(auth.header):
-        why = "names the header of the scheme `header`, and of no other"
+        why = "is allowed with the scheme `header` only"
         raise FieldInvalid("target.auth.header", why, FaultCode.CONFLICT)
     if auth.header.lower() in {name.lower() for name, _ in request.headers}:
         raise FieldInvalid("target.headers", f"has {auth.header!r}, which `auth` sends", FaultCode.CONFLICT)
 
 
-def _told(types: Collection[str]) -> str:
+def _listed(types: Collection[str]) -> str:
     """Lists some types by name."""
     names = sorted(types)
-    more = f" and {len(names) - _MOST_TOLD} more" if len(names) > _MOST_TOLD else ""
-    return ", ".join(map(repr, names[:_MOST_TOLD])) + more if names else "none"
+    more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
+    return ", ".join(map(repr, names[:_MOST_LISTED])) + more if names else "none"
 
 
 def _lacking_rollback(target: Target) -> str:

@@ -44,14 +44,14 @@ def waiting_time(task: Task, now: Millis) -> Postponed | None:
 
 def after_timeout(target: ApprovalTarget) -> Succeeded | Failed:
     """The end of a task that was not decided in time."""
-    told = f"nobody has decided within {target.timeout_seconds} s"
+    reason = f"nobody has decided within {target.timeout_seconds} s"
     match target.on_timeout:
         case OnTimeout.APPROVE:
             return Succeeded(b"null")
         case OnTimeout.REJECT:
-            return failure(REJECTED, told, retriable=False)
+            return failure(REJECTED, reason, retriable=False)
         case OnTimeout.FAIL:
-            return failure(TIMED_OUT, told, retriable=False)
+            return failure(TIMED_OUT, reason, retriable=False)
 
 
 def rejection(reason: str) -> TaskError:

@@ -191,7 +191,7 @@ class Run:
         task = self.task
         lost = (
             AttemptRecord(attempt, task.fence - (task.attempt - attempt), "", 0, 0, 0, AttemptOutcome.LOST)
-            for attempt in range(attempts_told_of(task) + 1, task.attempt)
+            for attempt in range(recorded_attempts(task) + 1, task.attempt)
         )
         return (*reported_history(task), *lost)
 
@@ -250,7 +250,7 @@ def claim_undone(task: Task) -> TaskChanges:
     sets: TaskChanges = {"attempt": task.attempt - 1, **acknowledged(task)}
     if outlives_workers(task.target) and task.state is not State.ROLLING_BACK:
         # The same applies to claims of workers that were lost meanwhile.
-        sets["attempt"] = attempts_told_of(task)
+        sets["attempt"] = recorded_attempts(task)
     if task.started_at == task.run_at and (not task.awaiting_notification or seeks_job(task)):
         # The claim recorded it; nothing has started.
         sets["started_at"] = None
@@ -308,7 +308,7 @@ def _latest(waits: tuple[Wait, ...], most: int) -> tuple[Wait, ...]:
     return (Wait(waits[0].since, FORGOTTEN), *waits[len(waits) - most + 1 :])
 
 
-def attempts_told_of(task: Task) -> int:
+def recorded_attempts(task: Task) -> int:
     """Number of recorded attempts in the present count: a retry after an end restarts it, a pause subtracts one."""
     last = task.attempt_history[-1] if task.attempt_history else None
     if last is None or last.started_at < (task.reopened_at or 0):

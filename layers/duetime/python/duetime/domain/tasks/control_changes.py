@@ -125,7 +125,7 @@ def is_tried_again(task: Task) -> bool:
     return task.state in GOING_ON and (was_retried or bool(task.attempt_history))
 
 
-def goes_on_at(task: Task) -> Millis:
+def resumes_at(task: Task) -> Millis:
     """When a paused task continues."""
     return task.next_at if task.waiting_for is None else task.due_at
 

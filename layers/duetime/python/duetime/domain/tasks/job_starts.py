@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.attempt_results import Deferred
-from duetime.domain.tasks.attempt_run import attempts_told_of
+from duetime.domain.tasks.attempt_run import recorded_attempts
 from duetime.domain.tasks.aws_jobs import is_job
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def start_is_open(task: Task) -> bool:
     A claim that started nothing is undone, and one that ended is in the history. So if an additional claim is counted,
     its worker was lost, or its start got no response.
     """
-    return is_job(task.target) and task.attempt > attempts_told_of(task) + 1
+    return is_job(task.target) and task.attempt > recorded_attempts(task) + 1
 
 
 def known_job(task: Task) -> str:

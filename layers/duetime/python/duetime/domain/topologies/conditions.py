@@ -76,7 +76,7 @@ def items_of(node_map: NodeMap, parents: Mapping[str, ParentEnd]) -> Sequence[An
     """
     items = _value(node_map.over, parents, {}, MapFailed)
     if not isinstance(items, list):
-        raise MapFailed(f"{node_map.over} gives no list")
+        raise MapFailed(f"{node_map.over} is not a list")
     if len(items) > MAX_NODES:
         raise MapFailed(f"{node_map.over} gives {len(items)} items; {MAX_NODES} are allowed")
     return items

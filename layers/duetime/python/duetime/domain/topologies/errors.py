@@ -17,7 +17,7 @@ class DefinitionExists(RequestError):
     """A definition with this name already exists, and the request must not replace one."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"there is a topology definition {name!r} already")
+        super().__init__(f"the topology definition {name!r} already exists")
 
 
 class DefinitionVersionMismatch(RequestError):

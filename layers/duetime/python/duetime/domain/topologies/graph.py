@@ -91,7 +91,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class Graph:
-    """An acyclic graph of nodes; created by `validation.checked`.
+    """An acyclic graph of nodes; created by `validation.validated_graph`.
 
     Attributes:
         timeout_seconds: time limit of the run after its start; `None` for no limit.

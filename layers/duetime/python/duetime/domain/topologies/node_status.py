@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Reason(StrEnum):
-    """Why a node was cancelled, if not by its user."""
+    """Why a node was cancelled, if not by a user."""
 
     SKIPPED = "skipped"
     """Its rule can no longer be met, and no ancestor has failed; or its condition was false."""

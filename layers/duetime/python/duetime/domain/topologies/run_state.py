@@ -104,7 +104,7 @@ def is_of_present_run(run_state: RunState, task: Task) -> bool:
     return task.reopened_fence is None or run_state.fence > task.reopened_fence
 
 
-def goes_on(task: Task) -> bool:
+def is_in_progress(task: Task) -> bool:
     """Whether a topology's task is open, and neither paused nor stopped: resuming it has no effect."""
     return not task.is_terminal and task.state is not State.PAUSED and task.requested_action is None
 
@@ -123,7 +123,7 @@ def was_retried(task: Task, nodes: tuple[str, ...] = ()) -> bool:
 
 
 def is_held_by_topology(task: Task) -> bool:
-    """Whether a node is paused, or a pause is requested, because its topology was paused, not by its user."""
+    """Whether a node is paused, or a pause is requested, because its topology was paused, not by a user."""
     if task.state is not State.PAUSED and task.requested_action is not RequestedAction.PAUSE:
         return False
     pauses = [each for each in task.actions.records if each.action in _PAUSES]

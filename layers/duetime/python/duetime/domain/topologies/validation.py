@@ -21,7 +21,7 @@ _CONFLICT = FaultCode.CONFLICT
 TOO_MANY_LEVELS = f"makes more than {MAX_TOPOLOGY_LEVELS} levels of topologies within each other"
 
 
-def checked(
+def validated_graph(
     nodes: Iterable[Node],
     on_failure: OnFailure = OnFailure.STOP,
     timeout_seconds: int | None = None,

@@ -43,7 +43,7 @@ class ChangePusher:
         """Send the changes to all subscribed connections. Failed deliveries are counted and not repeated."""
         owners = by_owner(watched(changes)).items()
         todo = [each for found in self.runtime.executor.map(self._of_owner, owners) for each in found]
-        self.runtime.executor.map(self._tell, todo)
+        self.runtime.executor.map(self._send, todo)
 
     def _of_owner(self, owners: OwnersChanges) -> list[tuple[Connection, Push]]:
         """The messages for the connections of one owner."""
@@ -59,9 +59,9 @@ class ChangePusher:
         connections = {each.connection.id: each.connection for each in watching}
         return [(connections[push.connection], push) for push in pushes(watching, changes)]
 
-    def _tell(self, told: tuple[Connection, Push]) -> None:
+    def _send(self, update: tuple[Connection, Push]) -> None:
         """Send one connection its messages until it accepts no more."""
-        connection, push = told
+        connection, push = update
         for text in self._messages(push):
             match self.sender.send(connection.id, text):
                 case Delivery.SENT:

@@ -187,8 +187,8 @@ class DelegatedCompletion:
 
 def _is_followed(task: Task) -> bool:
     """Whether steps follow its outcome, whatever phases its target offers."""
-    is_told = task.callback_url is not None or failure_notice(task) is not None
-    return bool(task.has_contents_to_expire or is_told or _is_of_a_topology(task) or _reports(task))
+    is_notified = task.callback_url is not None or failure_notice(task) is not None
+    return bool(task.has_contents_to_expire or is_notified or _is_of_a_topology(task) or _reports(task))
 
 
 def _is_of_a_topology(task: Task) -> bool:
@@ -321,8 +321,8 @@ class LateNotices:
         if task is None or (notice := lateness_notice(task, late_at, self.runtime.now())) is None:
             return
         timer = LateTimer(task.id, task.owner, late_at, message.due)
-        if self.tasks.is_told(timer):
+        if self.tasks.is_notified(timer):
             return
         failed = self.sender.send(task, notice)
         if failed is None or not failed.retriable:
-            self.tasks.mark_told(timer)
+            self.tasks.mark_notified(timer)

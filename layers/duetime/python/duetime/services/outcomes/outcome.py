@@ -22,7 +22,7 @@ from duetime.domain.tasks.attempt_results import (
     Yielded,
     failure,
 )
-from duetime.domain.tasks.attempt_run import Run, acknowledged, attempts_told_of, claim_undone, late_start, waits_with
+from duetime.domain.tasks.attempt_run import Run, acknowledged, claim_undone, late_start, recorded_attempts, waits_with
 from duetime.domain.tasks.aws_jobs import is_job
 from duetime.domain.tasks.content import after_record, unless_referenced
 from duetime.domain.tasks.control_changes import is_cancelled
@@ -251,7 +251,7 @@ class OutcomeWriter:
         sets |= late_start(task, task.started_at)
         if is_job(task.target):
             # A worker that crashed before this write may have started it: that is the same attempt.
-            sets |= {"job": job or None, "attempt": attempts_told_of(task) + 1}
+            sets |= {"job": job or None, "attempt": recorded_attempts(task) + 1}
             if not job:
                 self.enqueuer.remind(task, now + _FIRST_JOB_SEARCH)
         write = Write(task.id, Move.DEFER, self.runtime.nonce(), Guard(fence=task.fence), sets)
@@ -380,7 +380,7 @@ class RollbackWriter:
     def give_up(self, task: Task) -> WriteResult:
         """Fail a rollback whose last worker crashed."""
         now = self.runtime.now()
-        error = failure("RollbackLost", "the worker of the last rollback allowed vanished", retriable=False)
+        error = failure("RollbackLost", "the worker of the last allowed rollback was lost", retriable=False)
         return self.finish(Run(task, now, now, was_called=False), error)
 
     def _end(
@@ -448,5 +448,5 @@ def fail_unwatched(writer: OutcomeWriter, task: Task) -> WriteResult:
 
 def _error(task: Task, last: int) -> Failed:
     if task.deferred_fence is not None:
-        return failure("DeadlineExceeded", f"attempt {last}, the last one allowed, was not notified of in time")
-    return failure("WorkerLost", f"the worker of attempt {last}, the last one allowed, vanished")
+        return failure("DeadlineExceeded", f"attempt {last}, the last one allowed, reported no outcome in time")
+    return failure("WorkerLost", f"the worker of attempt {last}, the last one allowed, was lost")

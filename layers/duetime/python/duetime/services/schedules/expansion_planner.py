@@ -208,7 +208,7 @@ class ExpansionPlanner:
         is_expected = spec.expect_success_by is not None or spec.expect_every_seconds is not None
         if not is_expected or current.after.state is not ScheduleState.ACTIVE:
             return
-        current.after, deadline = checked(self.stores.tasks, current.after, before.schedule(calendars), now)
+        current.after, deadline = check_deadlines(self.stores.tasks, current.after, before.schedule(calendars), now)
         if deadline is not None:
             at = check_time(deadline, self.look_ahead)
             current.next_at = at if current.next_at is None else min(current.next_at, at)
@@ -380,7 +380,7 @@ _TASKS_READ_AT_ONCE = 100
 """Records read in one request."""
 
 
-def checked(
+def check_deadlines(
     tasks: TaskStore, stored: StoredSchedule, schedule: Schedule, now: Millis
 ) -> tuple[StoredSchedule, Millis | None]:
     """A schedule whose deadlines up to now have been checked, with its next deadline.
@@ -402,7 +402,7 @@ def checked(
             )
             if after.misses > state.misses:
                 deadline = to_iso(window.deadline)
-                stored = stored.remarked(now, "", f"no run had succeeded by {deadline}, which was expected")
+                stored = stored.remarked(now, "", f"no run had succeeded by the deadline {deadline}")
             state = after
             window = next_window(stored.spec, state, oldest)
     return replace(stored, expectation=state), window.deadline if window is not None else None

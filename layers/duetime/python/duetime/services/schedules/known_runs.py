@@ -13,7 +13,7 @@ removed some time after their end.
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
 from duetime.domain.schedules.backfill import KnownRuns, home_of, unstarted
@@ -122,7 +122,9 @@ def latest_run(
     Raises:
         Unavailable: the store did not answer.
     """
-    before = (each for each in preceding(schedule, now + 1, most) if each.runs)
+    # No occurrence before its creation has a task, so a new schedule needs no search.
+    since_creation = takewhile(lambda each: each.nominal >= stored.created_at, preceding(schedule, now + 1, most))
+    before = (each for each in since_creation if each.runs)
     size = _FIRST_BATCH
     while batch := [stored.id_of(each) for each in islice(before, size)]:
         begun = [run for task in tasks.read_many(batch).values() if (run := begun_run(task)) is not None]

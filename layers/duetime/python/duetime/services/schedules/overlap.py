@@ -339,7 +339,7 @@ class RunQueue:
     def stop(self, run: Task, successor: Task) -> None:
         """Ask a run to stop, or cancel it if it waits for a retry: another takes its place. Repeating it is safe."""
         ref = successor.schedule_ref
-        reason = f"the run of {to_iso(ref.nominal if ref else successor.due_at)} takes its place"
+        reason = f"the run of {to_iso(ref.nominal if ref else successor.due_at)} replaces it"
         try:
             asked = self.task_control.cancel_by_force(
                 run.owner, run.id, None, Attribution(ActorType.SCHEDULE, reason=reason)

@@ -254,9 +254,9 @@ class ScheduleRuns:
     ) -> tuple[Sequence[ScheduleRun], Millis]:
         """The occurrences in [floor, ceiling) that have no task, and the instant from which on they are known."""
         listed = frozenset(each.schedule_ref.nominal for each in tasks if each.schedule_ref)
-        told = runs_remarked(stored.log, listed, floor, min(ceiling, stored.updated_at))
+        remarked = runs_remarked(stored.log, listed, floor, min(ceiling, stored.updated_at))
         if stored.is_permanent or ceiling <= stored.updated_at:
-            return list(told), floor
+            return list(remarked), floor
         schedule = replace(stored.schedule(self.schedule_preview.known_calendars(stored)), remaining_runs=None)
         found = list(preceding(schedule, ceiling, MAX_PAGE))
         bound = max(floor, stored.updated_at)
@@ -270,7 +270,7 @@ class ScheduleRuns:
             for each in past
             if each.nominal not in listed
         ]
-        earlier = () if reached > floor else told
+        earlier = () if reached > floor else remarked
         return [*(each for each in runs if each is not None), *earlier], reached
 
     def _planned(self, stored: StoredSchedule, query: RunsQuery) -> Iterable[ScheduleRun]:

@@ -91,10 +91,8 @@ class ScheduleWriter:
         if not stored.is_permanent and next_nominal(schedule, stored.done) is None:
             endless = replace(schedule, spec=replace(schedule.spec, end_at=None))
             if schedule.spec.end_at is not None and next_nominal(endless, stored.done) is not None:
-                raise FieldInvalid("end_at", "leaves no time that is still to come", FaultCode.OUT_OF_RANGE)
-            raise FieldInvalid(
-                _field(stored.spec.written), "names no time that is still to come", FaultCode.OUT_OF_RANGE
-            )
+                raise FieldInvalid("end_at", "leaves no time in the future", FaultCode.OUT_OF_RANGE)
+            raise FieldInvalid(_field(stored.spec.written), "has no time in the future", FaultCode.OUT_OF_RANGE)
 
     def write(
         self,

@@ -19,13 +19,13 @@ from duetime.domain.tasks.control_changes import (
     DONE,
     NO_EXPIRY,
     ControlRequest,
-    goes_on_at,
     is_repeated,
     is_tried_again,
     no_pause,
     pause_taken_back,
     require_legal,
     require_version,
+    resumes_at,
     stronger,
 )
 from duetime.domain.tasks.states import GOING_ON, LEGAL, STARTABLE, Move, State
@@ -116,7 +116,7 @@ class TaskControl:
         require_version(task, version)
         if task.state is State.PAUSED:
             request = ControlRequest(Action.RESUMED, version, by, self._resuming)
-            return self._placed(task, Move.RESUME, goes_on_at, request)
+            return self._placed(task, Move.RESUME, resumes_at, request)
         if is_held:
             # The attempt that was asked to pause may have failed since: then the request is removed from its retry.
             move = Move.CHANGE if task.state in LEGAL[Move.CHANGE].sources else Move.REQUEST_STOP
@@ -190,7 +190,7 @@ class TaskControl:
         require_version(task, version)
         lacking = isinstance(task.target, HttpTarget) and Phase.ROLLBACK not in task.target.phases
         if lacking or isinstance(task.target, PullTarget | AwsTarget | TopologyTarget):
-            raise StateConflict(task, "rolled back: its target offers no rollback")
+            raise StateConflict(task, "rolled back: its target does not support rollback")
         # The attempt history keeps the error of the last attempt; the rollback's error is a separate one.
         sets: TaskChanges = {"attempt_history": reported_history(task)}
         return self.reopener.reopen(task, Move.REQUEST_ROLLBACK, sets, version, by)
@@ -285,7 +285,7 @@ class TaskReopener:
             # Its children have begun with its result.
             raise StateConflict(task, f"{DONE[move]} by itself: name its node in a retry of the topology that it is in")
         if task.finished_at is None:
-            raise StateConflict(task, f"{DONE[move]} before what follows its end is done")
+            raise StateConflict(task, f"{DONE[move]} before its follow-ups are done")
         expiry = unless_referenced(self.runtime.now())
         extend(self.stores.contents, task, expiry)
         reopened = self._moved(task, move, sets, version, by)

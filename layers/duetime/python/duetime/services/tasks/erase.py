@@ -101,4 +101,4 @@ def _check(task: Task) -> None:
     never_began = isinstance(task.target, TopologyTarget) and not task.fence
     has_followers = task.callback_url is not None or task.schedule_ref is not None
     if task.finished_at is None and (has_followers or not never_began):
-        raise StateConflict(task, "deleted before what follows its end is done")
+        raise StateConflict(task, "deleted before its follow-ups are done")

@@ -190,7 +190,7 @@ class TaskUpdater:
         """Reject a change that does not fit the task, before anything is stored."""
         if isinstance(task.target, CallbackTarget) and (wanted.payload is not None or "target" in fields):
             field = "target" if "target" in fields else "payload"
-            raise FieldInvalid(field, "of a callback says what has happened", FaultCode.CANNOT_CHANGE)
+            raise FieldInvalid(field, "of a callback is set by its task", FaultCode.CANNOT_CHANGE)
         target = fields.get("target", task.target)
         rollback = fields.get("rollback_on_failure", task.rollback_on_failure)
         if not fields.keys().isdisjoint(_BY_TARGET):

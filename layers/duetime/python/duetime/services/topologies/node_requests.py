@@ -10,7 +10,7 @@ from duetime.domain.errors import RequestError, StateConflict
 from duetime.domain.tasks.control_changes import by_topology
 from duetime.domain.tasks.states import LEASED, State
 from duetime.domain.tasks.task import RequestedAction
-from duetime.domain.topologies.run_state import goes_on
+from duetime.domain.topologies.run_state import is_in_progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +59,7 @@ class NodeRequests:
         try:
             return self.task_control.resume(owner, task_id, version, by)
         except StateConflict as refusal:
-            if not goes_on(refusal.task):
+            if not is_in_progress(refusal.task):
                 raise
             return refusal.task
 

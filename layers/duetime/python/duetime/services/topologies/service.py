@@ -13,7 +13,7 @@ from duetime.domain.tasks.content import ContentPlace
 from duetime.domain.tasks.states import LEASED
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.topologies.node_status import NodeStatus
-from duetime.domain.topologies.run_state import goes_on, require_nodes, status_of, was_retried
+from duetime.domain.topologies.run_state import is_in_progress, require_nodes, status_of, was_retried
 from duetime.domain.topologies.view import View, shown_statuses
 from duetime.services.topologies.node_requests import KINDS
 
@@ -142,7 +142,7 @@ class TopologyService:
         try:
             task = self.task_control.resume(owner, topology, version, by)
         except StateConflict as refusal:
-            if not goes_on(refusal.task):
+            if not is_in_progress(refusal.task):
                 raise
             task = refusal.task
         return self.apply_gate(task)

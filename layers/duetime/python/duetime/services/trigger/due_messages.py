@@ -92,7 +92,7 @@ class DueMessages:
             refused.add(SCHEDULES)
         if timers and wants(BULK_OPERATIONS) and not self.bulk_operations.resume(timers):
             refused.add(BULK_OPERATIONS)
-        late_timers = [item for item in items if isinstance(item, LateTimer) and not item.told]
+        late_timers = [item for item in items if isinstance(item, LateTimer) and not item.is_reported]
         if late_timers and wants(LATE_CHECKS) and not self._check_lateness(late_timers):
             refused.add(LATE_CHECKS)
         return frozenset(refused)
