@@ -4,7 +4,7 @@ python -m bench.task_lists [TASKS …] [--engine]
 
 An owner gets so many tasks: nine of ten succeeded, the others are due from tomorrow on, and a few are running, waiting,
 paused or failed, of a rare type, with a rare tag or name, or runs of a schedule, spread over all of them. The lists are
-kept by the product's own code from the changes of each second. Then the API answers each filter, ten tasks a page, and
+kept by the product's own code from the tasks' changes. Then the API answers each filter, ten tasks a page, and
 a GET for comparison. Reads are counted exactly, over a fake of DynamoDB or the embedded engine; times are those of the
 whole process on this machine, so they only compare with each other.
 """
@@ -46,6 +46,7 @@ from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.tasks.task_lists import writes_of
 from duetime.domain.times import DAY, MINUTE, SECOND
 from duetime.environment_variables import QUEUE_VARIABLES, Variable
+from duetime_common.cost_estimate import STREAM_SECONDS
 from duetime_local import emulator
 from duetime_testing.fakes.task_table import new_table
 from tests.adapters.examples import task as example
@@ -265,16 +266,17 @@ def _timed(reads: Reads, call: Callable[[], Answer]) -> tuple[int, int, float, f
     return len(answer.body.get("tasks", ())), reads.requests, reads.units, median(times)
 
 
-def units_per_task(rate: float, seconds: int = 60) -> tuple[float, float]:
+def units_per_task(rate: float) -> tuple[float, float]:
     """Write units a task for lists: of thin tasks, and of tasks with a name, a tag and a schedule.
 
-    Each task is created, runs for 300 ms and succeeds; the stream delivers the changes of each second.
+    Each task is created, runs for 300 ms and succeeds; the stream delivers the changes of each default window.
     """
     found = []
     for is_full in (False, True):
         random, units, count = Random(1), 0, 0  # noqa: S311 - always the same
-        for second in range(max(seconds, ceil(20 / rate))):
-            due_times = [NOW + second * SECOND + at for at in _times(rate, random)]
+        for window in range(max(12, ceil(20 / rate))):
+            seconds = range(window * STREAM_SECONDS, (window + 1) * STREAM_SECONDS)
+            due_times = [NOW + second * SECOND + at for second in seconds for at in _times(rate, random)]
             changes = [change for due in due_times for change in _life(due, random, is_full=is_full)]
             writes = writes_of(changes, 30 * DAY)
             units += len(writes.blocks) + len(writes.added) + len(writes.removed)

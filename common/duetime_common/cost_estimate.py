@@ -30,6 +30,10 @@ STREAM_SECONDS = 5
 """Default time for which a deployment batches changes of tasks, in seconds."""
 LONGEST_WINDOW_SECONDS = 300
 """Longest batching window of a stream (Source: AWS Lambda API Reference, "CreateEventSourceMapping")."""
+LISTED_FROM = 1_000
+"""Tasks of an owner from which on lists by type, state and end are kept."""
+LISTS, LIST_BLOCK = 2, 45
+"""Lists of a plain task, by type and by end; and how many tasks of one list and batch share a write unit."""
 ALIGNED_HOLD, DIRECT_HOLD = 0.20, 0.65
 """Average seconds that a lone worker holds a message of precision `normal`: sent by the trigger, or by the API."""
 EARLY_HOLD = 1.5
@@ -64,6 +68,7 @@ class Workload:
         transitions: Step Functions state transitions per task, for topologies.
         pulled: whether pull workers run them.
         stream_seconds: batching window for changes of tasks (`broadcast_batch_seconds`, at least 1).
+        has_lists: whether lists of tasks by state, type and end are kept (`task_lists` above 0).
         has_summary: whether tasks are counted (`summary_spread` above 0).
         has_traces: whether X-Ray tracing is on (`xray`).
         region: of the price table.
@@ -84,6 +89,7 @@ class Workload:
     pulled: bool = False
     stream_seconds: int = STREAM_SECONDS
     has_summary: bool = True
+    has_lists: bool = True
     has_traces: bool = False
     region: str = DEFAULT_REGION
 
@@ -335,6 +341,8 @@ def _observability(workload: Workload, prices: Prices) -> Iterator[CostLine]:
         units = SUMMARY_WRITES * minutes * deliveries + SUMMARY_CHANGE_WRITES * _CHANGES * workload.tasks
         counted = units * prices.write_unit + SUMMARY_READS * minutes * deliveries * prices.read_unit
         yield CostLine("summary", units, "units", counted)
+    if workload.has_lists and workload.tasks > LISTED_FROM:
+        yield _lists(workload, prices)
     invocations = workload.requests + workload.batches + deliveries
     gigabytes = (invocations * LOG_BYTES + workload.requests * ACCESS_LOG_BYTES) / 1e9
     yield CostLine("logs and metrics' lines", gigabytes, "GB", gigabytes * prices.log_gigabyte)
@@ -342,6 +350,16 @@ def _observability(workload: Workload, prices: Prices) -> Iterator[CostLine]:
         # X-Ray samples the first request of each second, and 5 % of the others (Source: AWS X-Ray Developer Guide).
         traces = sum(_sampled(each) for each in (workload.requests, workload.batches, deliveries))
         yield CostLine("traces", traces, "recorded", traces * prices.trace)
+
+
+def _lists(workload: Workload, prices: Prices) -> CostLine:
+    """Lists of one owner: shared items, entries of tasks that run for longer than a batch, and a look at each task."""
+    batches = min(workload.tasks / workload.together, MONTH_SECONDS / workload.stream_seconds)
+    shared = max(batches, workload.tasks / LIST_BLOCK)
+    runs_longer = workload.seconds >= workload.stream_seconds
+    units = LISTS * shared + (2 * workload.tasks if runs_longer else 0)
+    read = (workload.tasks + _stream_deliveries(workload)) / 2
+    return CostLine("lists", units, "units", units * prices.write_unit + read * prices.read_unit)
 
 
 def _sampled(invocations: float) -> float:

@@ -84,6 +84,7 @@ def test_an_estimate_assumes_what_is_deployed_by_default(synthesis_of: Callable[
     assert stream["MaximumBatchingWindowInSeconds"] == assumed.stream_seconds
     assert stream["BatchSize"] == STREAM_BATCH
     assert (variables[Variable.SUMMARY_SPREAD.value] != "0") == assumed.has_summary
+    assert (variables[Variable.TASK_LISTS.value] != "0") == assumed.has_lists
     assert variables[Variable.PRECISION.value] == assumed.precision
     modes = {each.get("TracingConfig", {}).get("Mode", "PassThrough") for each in functions.values()}
     assert modes == {"Active" if assumed.has_traces else "PassThrough"}

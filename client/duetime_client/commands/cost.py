@@ -55,6 +55,9 @@ class Mix:
         int, typer.Option(help="How long changes are collected before they are published: `broadcast_batch_seconds`.")
     ] = STREAM_SECONDS
     has_summary: Annotated[bool, typer.Option("--summary/--no-summary", help="Whether tasks are counted.")] = True
+    has_lists: Annotated[
+        bool, typer.Option("--lists/--no-lists", help="Whether lists by state, type and end are kept.")
+    ] = True
     has_traces: Annotated[bool, typer.Option("--traces/--no-traces", help="Whether X-Ray traces.")] = False
     region: Annotated[str, typer.Option(help=f"One of {', '.join(PRICES)}.")] = DEFAULT_REGION
 

@@ -285,9 +285,9 @@ class Environment:
     is needed after they were off."""
     broadcast_batch_size: int = 500
     """Most table changes per invocation of `broadcast` (1 to 1000; they must fit into 6 MB)."""
-    broadcast_batch_seconds: int = 1
+    broadcast_batch_seconds: int = 5
     """Batching window of the table's stream, in seconds (0 to 300): a longer window means fewer invocations and summary
-    writes, but later live updates and events. Use 1 if people watch; with few tasks, each change is then billed
+    writes, but later live updates, events and lists. Use 1 if people watch; with few tasks, each change is then billed
     separately."""
     broadcast_concurrency: int = 1
     """Most concurrent invocations of `broadcast` per shard of the table's stream (1 to 10)."""

@@ -31,7 +31,7 @@ def lines_by_client(*workloads: Workload) -> list[dict[str, Any]]:
 
 def mix(tasks: float = 1, **fields: Any) -> Workload:  # noqa: ANN401 - of a workload
     """Tasks in the deployment of these tests, which neither counts nor traces them."""
-    return Workload(tasks, has_summary=False, **fields)
+    return Workload(tasks, has_summary=False, has_lists=False, **fields)
 
 
 def estimated(api: Gateway, path: str, body: object, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - of `send`

@@ -257,6 +257,7 @@ class CostEstimateServices(Part):
             tasks=1,
             precision=settings.precision.value,
             has_summary=bool(settings.summary_spread),
+            has_lists=bool(settings.task_lists),
             has_traces=bool(settings.traces),
             region=settings.region if settings.region in PRICES else DEFAULT_REGION,
         )

@@ -275,6 +275,9 @@ LIST_EXAMINED = 4_000
 """Tasks of an owner without lists that are read for a list in the order of ends: more than he can have."""
 LIST_BLOCK = 45
 """Postings in one item of a list: 18 bytes each, so that the item and its key cost one write unit."""
+LIST_SPAN = 5 * SECOND
+"""Longest time between the postings of one item. A longer one means fewer write units if the stream is read in longer
+batches, and more to read for a page of a busy list, as items overlap."""
 LIST_KEPT = 100 * DAY
 """How long a posting is kept beyond the retention of a task that ends at the time of its id. A task that ends later
 than half of it is listed anew; one that is open for longer is found by its state only."""

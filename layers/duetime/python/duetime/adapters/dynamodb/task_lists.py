@@ -11,8 +11,8 @@ from duetime.adapters.dynamodb.batches import ITEMS_A_REQUEST
 from duetime.adapters.dynamodb.versioned_items import save_next, version_of
 from duetime.domain.errors import Unavailable
 from duetime.domain.ids import TaskId
+from duetime.domain.operating_parameters import LIST_SPAN
 from duetime.domain.tasks.task_lists import ListHead, place_of
-from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
     from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
     from duetime.domain.tasks.task_lists import Block, Entry, ListName, ListWrites
+    from duetime.domain.times import Millis
     from duetime.ports.runtime import Executor
 
 _POSTINGS = "h"
-"""The postings of a block: for each, the milliseconds within the second, and the task's id."""
+"""The postings of a block: for each, the milliseconds after the first one, and the task's id."""
 _OFFSET_BYTES, _ID_BYTES = 2, 16
 _DIGEST_BYTES = 8
 _POSTING_BYTES = _OFFSET_BYTES + _ID_BYTES
@@ -89,13 +90,13 @@ class DynamoTaskLists:
             The place and the task of each; shorter than the limit at the end of the list only.
         """
         found: dict[TaskId, TaskId] = {}
-        for blocks, complete_to in self._blocks(name, after, limit, descending=descending):
+        for blocks, last_at in self._blocks(name, after, limit, descending=descending):
             for item in blocks:
                 found.update(_postings_of(item))
             ordered = sorted(found.items(), reverse=descending)
             wanted = [each for each in ordered if _is_after(each[0], after, descending=descending)]
-            ready = [each for each in wanted if _is_complete(each[0], complete_to, descending=descending)]
-            if len(ready) >= limit or complete_to is None:
+            ready = [each for each in wanted if _is_complete(each[0], last_at, descending=descending)]
+            if len(ready) >= limit or last_at is None:
                 return ready[:limit]
         return []
 
@@ -111,17 +112,16 @@ class DynamoTaskLists:
     def _blocks(
         self, name: ListName, after: TaskId | None, limit: int, *, descending: bool
     ) -> Iterator[tuple[list[StoredItem], int | None]]:
-        """Pages of blocks, each with the second before which, in reading order, all blocks are read; `None` at the end.
-
-        The blocks of one second overlap.
-        """
-        start = None if after is None else f"{_second(after)}{'$' if descending else ''}"
+        """Pages of blocks, each with the time of its last block's first posting; `None` for the last page."""
+        start = None
+        if after is not None:
+            # Blocks overlap: one that begins earlier may have later postings.
+            start = _first_key(after.home) + "$" if descending else _first_key(after.home - LIST_SPAN)
         for page in self._pages(name, start, min(limit + 1, _FIRST_BLOCKS), descending=descending):
             items = page["Items"]
             is_last = "LastEvaluatedKey" not in page
-            if not items and not is_last:
-                continue
-            yield items, None if is_last else int(items[-1][schema.SORT_KEY]["S"].partition("#")[0])
+            if items or is_last:
+                yield items, None if is_last else _first_at(items[-1])
 
     def _pages(self, name: ListName, after: str | None, limit: int, *, descending: bool) -> Iterator[Any]:
         condition, names = "#p = :p", {"#p": schema.PARTITION_KEY}
@@ -164,12 +164,13 @@ class DynamoTaskLists:
         return f"{schema.LIST_PREFIX}{self._number}#{len(owner)}#{owner}"
 
     def _block_item(self, block: Block) -> Item:
-        data = b"".join((each.at % SECOND).to_bytes(_OFFSET_BYTES) + each.task_id.data for each in block.postings)
-        # A block that is written again replaces itself, and never another one of the same second.
+        offsets = ((each.at - block.first_at).to_bytes(_OFFSET_BYTES) for each in block.postings)
+        data = b"".join(offset + each.task_id.data for offset, each in zip(offsets, block.postings, strict=True))
+        # A block that is written again replaces itself, and never another one of the same time.
         digest = hashlib.blake2b(data, digest_size=_DIGEST_BYTES).hexdigest()
         return {
             schema.PARTITION_KEY: attribute_values.text(self._partition(block.list)),
-            schema.SORT_KEY: attribute_values.text(f"{block.second:011d}#{digest}"),
+            schema.SORT_KEY: attribute_values.text(f"{_first_key(block.first_at)}#{digest}"),
             schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
             schema.TTL: attribute_values.expiry(block.expires_at),
             _POSTINGS: {"B": data},
@@ -195,29 +196,33 @@ class DynamoTaskLists:
         }
 
 
-def _second(place: TaskId) -> str:
-    return f"{place.home // SECOND:011d}"
+def _first_key(at: Millis) -> str:
+    """The first part of the sort key of a block."""
+    return f"{max(0, at):015d}"
+
+
+def _first_at(item: StoredItem) -> Millis:
+    return int(item[schema.SORT_KEY]["S"].partition("#")[0])
 
 
 def _postings_of(item: StoredItem) -> Iterator[tuple[TaskId, TaskId]]:
-    second = int(item[schema.SORT_KEY]["S"].partition("#")[0])
+    first_at = _first_at(item)
     data = bytes(item[_POSTINGS]["B"])
     for start in range(0, len(data), _POSTING_BYTES):
         offset = int.from_bytes(data[start : start + _OFFSET_BYTES])
         task_id = TaskId.from_data(data[start + _OFFSET_BYTES : start + _POSTING_BYTES])
-        yield place_of(second * SECOND + offset, task_id), task_id
+        yield place_of(first_at + offset, task_id), task_id
 
 
 def _is_after(place: TaskId, after: TaskId | None, *, descending: bool) -> bool:
     return after is None or (place < after if descending else place > after)
 
 
-def _is_complete(place: TaskId, complete_to: int | None, *, descending: bool) -> bool:
+def _is_complete(place: TaskId, last_at: int | None, *, descending: bool) -> bool:
     """Whether all blocks that may have a posting before this one, in reading order, are read."""
-    if complete_to is None:
+    if last_at is None:
         return True
-    second = place.home // SECOND
-    return second > complete_to if descending else second < complete_to
+    return place.home > last_at + LIST_SPAN if descending else place.home < last_at
 
 
 def _head_values(head: ListHead) -> Item:

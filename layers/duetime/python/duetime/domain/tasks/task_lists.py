@@ -24,16 +24,17 @@ from duetime.domain.operating_parameters import (
     LIST_BUILD_DELAY,
     LIST_KEPT,
     LIST_LATE,
+    LIST_SPAN,
     LIST_SWEEP_EVERY,
 )
 from duetime.domain.tasks.states import TERMINAL, State
-from duetime.domain.times import SECOND, Millis
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from duetime.domain.change_events import TaskChange, TaskSnapshot
     from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
 
 ENTRY_STATES = frozenset(State) - {State.SCHEDULED, State.SUCCEEDED}
 """States with a complete list. Scheduled tasks are found by their ids, which begin with the due time, and have an entry
@@ -118,7 +119,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Postings of one list within one second, stored as one item.
+    """Postings of one list within `LIST_SPAN`, stored as one item.
 
     Attributes:
         postings: in order of their places.
@@ -132,9 +133,9 @@ class Block:
         return self.postings[0].list
 
     @property
-    def second(self) -> int:
-        """The second of all of its postings."""
-        return self.postings[0].at // SECOND
+    def first_at(self) -> Millis:
+        """The time of its first posting."""
+        return self.postings[0].at
 
     @property
     def expires_at(self) -> Millis:
@@ -214,15 +215,19 @@ def late_entries(tasks: Iterable[TaskSnapshot], now: Millis, retention: Millis) 
 
 
 def blocks_of(postings: Iterable[Posting]) -> list[Block]:
-    """Packs postings into as few items as possible, each of one list and one second."""
-    groups: dict[tuple[ListName, int], dict[TaskId, Posting]] = defaultdict(dict)
+    """Packs postings into as few items as possible."""
+    lists: dict[ListName, dict[TaskId, Posting]] = defaultdict(dict)
     for each in postings:
-        groups[each.list, each.at // SECOND][each.place] = each
-    blocks = []
-    for _, group in sorted(groups.items()):
-        ordered = [group[place] for place in sorted(group)]
-        blocks += [Block(ordered[start : start + LIST_BLOCK]) for start in range(0, len(ordered), LIST_BLOCK)]
-    return blocks
+        lists[each.list][each.place] = each
+    blocks: list[list[Posting]] = []
+    for by_place in lists.values():
+        block: list[Posting] = []
+        for _, each in sorted(by_place.items()):
+            if not block or len(block) == LIST_BLOCK or each.at > block[0].at + LIST_SPAN:
+                block = []
+                blocks.append(block)
+            block.append(each)
+    return list(map(Block, blocks))
 
 
 def state_list(owner: str, state: State, *, is_node: bool) -> ListName:
