@@ -64,7 +64,7 @@ def test_a_foreign_name_is_shown_with_the_field_that_it_is_here() -> None:
     assert "| `max_retries` | `retry.max_attempts` |" in names
     assert "| `args`, `kwargs` | `payload` |" in names
     assert "| `chain`, `chord`, `group_id` | `depends_on` of a node of a topology |" in names
-    assert "`Unretriable` |" in names
+    assert "raise `Unretriable` in the handler" in names
 
 
 def test_fields_that_mean_the_same_are_explained_once() -> None:
