@@ -126,10 +126,10 @@ def with_estimate(response: Response, find: Callable[[TaskWorkloads], RequestWor
         find: returns the tasks; `None` if their number is unknown.
     """
     # Few requests ask for it.
-    from duetime.composition.requests import CostEstimateServices  # noqa: PLC0415 - see the line above
+    from duetime.composition.tasks import TaskServices  # noqa: PLC0415 - see the line above
     from duetime.contract.cost_estimates import estimate_response  # noqa: PLC0415 - same
 
-    workload = find(composed(CostEstimateServices).workloads)
+    workload = find(composed(TaskServices).workloads)
     estimate = json.dumps(None if workload is None else estimate_response(workload), separators=(",", ":"))
     return replace(response, text=f'{response.text[:-1]},"estimate":{estimate}}}')
 

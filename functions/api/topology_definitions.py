@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
-from duetime.composition.requests import DefinitionServices
+from duetime.composition.core import CoreServices
 from duetime.composition.tasks import TaskServices
 from duetime.contract.http import page_tokens
 from duetime.contract.http.etags import etag_of
@@ -71,7 +71,7 @@ def put_definition(request: Request) -> Response:
     """Create a definition, or its next version."""
     name = new_definition_name(request.name)
     content, graph = definition_content(request.document(), name)
-    composed(TaskServices).creation_rules.accept_nodes(graph)
+    composed(CoreServices).creation_rules.accept_nodes(graph)
     by, condition = request.attributed("").name, _condition(request)
     stored = _definitions().put(request.owner, name, content, by, condition)
     if not stored.is_new:
@@ -121,7 +121,7 @@ def run_definition(request: Request) -> Response:
 
 
 def _definitions() -> TopologyDefinitions:
-    return composed(DefinitionServices).definitions
+    return composed(CoreServices).topology_definitions
 
 
 def _condition(request: Request) -> Precondition:

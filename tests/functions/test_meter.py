@@ -20,11 +20,10 @@ from duetime.adapters.targets.aws_resource_clients import Resources
 from duetime.adapters.targets.aws_target import AwsRunner
 from duetime.adapters.targets.http_messages import HttpResponse
 from duetime.composition import composed
+from duetime.composition.attempts import SwitchServices
 from duetime.composition.bulk import BulkExecutorServices, FilterActionServices
 from duetime.composition.core import BulkServices, CoreServices
 from duetime.composition.http_calls import HttpServices
-from duetime.composition.locks import SwitchServices
-from duetime.composition.requests import CostEstimateServices
 from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
 from duetime.composition.worker import TargetServices
@@ -193,7 +192,7 @@ def test_an_estimate_has_the_write_units_of_a_run(metered: tuple[Stack, Meter]) 
         replace(plain, payload=noise),
     ):
         meter.reset()
-        found = composed(CostEstimateServices).workloads.of_tasks([spec], has_key=False)
+        found = composed(TaskServices).workloads.of_tasks([spec], has_key=False)
         writes = next(line.quantity for line in lines_of(found.parts) if line.part == "table writes")
         run(stack, spec)
         assert meter.table_units + meter.index_units == writes, spec

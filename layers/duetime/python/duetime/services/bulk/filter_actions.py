@@ -54,7 +54,7 @@ class BulkRequests:
 
     operations: BulkOperations
     filtered_tasks: FilteredTasks
-    filtered_schedules: ScheduleActions
+    filtered_schedules: Callable[[], ScheduleActions]
     stores: Stores
     runtime: Runtime
     read_request: BulkRequestReader
@@ -131,7 +131,7 @@ class BulkRequests:
 
     def _piece(self, owner: str, request: BulkRequest, action: FilterAction, by: Attribution) -> FilterResult:
         if request.kind.is_of_schedules:
-            return self.filtered_schedules.apply(owner, request.kind, action, by)
+            return self.filtered_schedules().apply(owner, request.kind, action, by)
         if request.kind is BulkKind.CANCEL:
             return self.filtered_tasks.cancel(owner, action, force=request.force, by=by)
         if request.change is not None:

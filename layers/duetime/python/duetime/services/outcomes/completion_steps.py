@@ -86,8 +86,8 @@ class InlineCompletion:
     retention: Millis
     callback_tasks: CallbackTasks
     notice_sender: NoticeSender
-    occurrence_listener: OccurrenceListener
-    node_listener: NodeListener
+    occurrence_listener: Callable[[], OccurrenceListener]
+    node_listener: Callable[[], NodeListener]
 
     @property
     def is_here(self) -> bool:
@@ -115,9 +115,9 @@ class InlineCompletion:
     def _finish(self, task: Task) -> None:
         now = self.runtime.now()
         if _reports(task):
-            self.occurrence_listener.follow(task)
+            self.occurrence_listener().follow(task)
         sets: TaskChanges = {"finished_at": now}
-        earliest = self.node_listener.follow(task) if _is_of_a_topology(task) else 0
+        earliest = self.node_listener().follow(task) if _is_of_a_topology(task) else 0
         if earliest is not None:
             # The expiry of a node is later than its topology's, whichever clock ended that.
             margin = NODE_MARGIN if task.node_ref is not None else 0

@@ -35,7 +35,7 @@ from duetime.services.enqueue import message_for
 from duetime.services.outcomes import attempt_metrics, outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from duetime.domain.conditional_writes import WriteResult
     from duetime.domain.tasks.content import Content
@@ -62,9 +62,9 @@ class LeaseClaims:
     queues: PullQueues
     outcome_writer: OutcomeWriter
     pull_locks: PullLocks
-    input_reader: InputReader
+    input_reader: Callable[[], InputReader]
     switch_rates: SwitchRates
-    rate_limits: RateLimits
+    rate_limits: Callable[[], RateLimits]
     runtime: Runtime
 
     def claim(self, wanted: LeaseRequest, delivery: Delivery) -> ClaimedDelivery:
@@ -126,7 +126,7 @@ class LeaseClaims:
             stop = lock_wait(task, held, self.runtime.now()) if isinstance(held, Postponed) else held
             return self._expired(task, stop) if isinstance(stop, Expired) else self._ended(self._postpone(task, stop))
         try:
-            inputs = self.input_reader.inputs_of(task)
+            inputs = self.input_reader().inputs_of(task)
             payload = replace(task.payload, data=filled_payload(self._bytes(task, task.payload), task))
             checkpoint = None if task.checkpoint is None else self._bytes(task, task.checkpoint)
         except (InputsTooLarge, ContentExpired) as error:
@@ -145,7 +145,7 @@ class LeaseClaims:
         if late := expired(task, self.runtime.now()):
             return self._expired(task, late)
         of_switches = self.switch_rates.rates(task)
-        if (task.rate or of_switches) and (held := self.rate_limits.held(task, of_switches)):
+        if (task.rate or of_switches) and (held := self.rate_limits().held(task, of_switches)):
             return self._ended(self._postpone(task, held))
         return None
 

@@ -54,6 +54,8 @@ from duetime.services.spans import attempt_span, note_end
 from duetime.services.worker.target_caller import timeout
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from duetime.domain.tasks.task import Task
     from duetime.ports.attempts import JobChecker, StartGate, TopologyChecker
     from duetime.ports.runtime import OpenSpan, Runtime
@@ -80,8 +82,8 @@ class AttemptRunner:
     phases: AttemptPhases
     runtime: Runtime
     handler_availability: HandlerAvailability
-    topology_checker: TopologyChecker
-    job_checker: JobChecker
+    topology_checker: Callable[[], TopologyChecker]
+    job_checker: Callable[[], JobChecker]
     late_notices: LateNotices
 
     def attempt(self, delivery_state: DeliveryState, watch: Watch) -> None:
@@ -150,7 +152,7 @@ class AttemptRunner:
     def _disposition(self, delivery_state: DeliveryState, watch: Watch) -> DeleteMessage | RedeliverMessage:
         message = delivery_state.delivery.message
         if message.ended_job:
-            return self.job_checker.take_event(message.ended_job)
+            return self.job_checker().take_event(message.ended_job)
         if message.late_at is not None:
             self.late_notices.send(message, message.late_at)
             return DeleteMessage("told")
@@ -182,10 +184,10 @@ class AttemptRunner:
             case TakeOver(left):
                 result = self.stores.tasks.apply(self._claimant(watch).claim_unacknowledged(left, self.runtime.nonce()))
             case CheckTopology(running):
-                self.topology_checker.check_topology(running)
+                self.topology_checker().check_topology(running)
                 return DeleteMessage("looked after")
             case CheckJob(running):
-                self.job_checker.check_job(running)
+                self.job_checker().check_job(running)
                 return DeleteMessage("looked after")
             case _:
                 return disposition

@@ -14,6 +14,8 @@ from duetime.domain.topologies.inputs import InputsTooLarge
 from duetime.ports.targets import Work
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from duetime.domain.conditional_writes import ConditionFailed
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.targets import Phase
@@ -31,9 +33,9 @@ class TargetCaller:
 
     contents: ContentStore
     targets: TargetRunner
-    input_reader: InputReader
+    input_reader: Callable[[], InputReader]
     switch_rates: SwitchRates
-    rate_limits: RateLimits
+    rate_limits: Callable[[], RateLimits]
     lease: AttemptLease
     runtime: Runtime
 
@@ -50,7 +52,7 @@ class TargetCaller:
                 delivery_state.progress = progress
 
         try:
-            inputs = self.input_reader.inputs_of(task) if task.node_ref is not None else None
+            inputs = self.input_reader().inputs_of(task) if task.node_ref is not None else None
             payload = filled_payload(self._read(task, task.payload), task)
             checkpoint = None if task.checkpoint is None else self._read(task, task.checkpoint)
         except (InputsTooLarge, ContentExpired) as error:
@@ -91,7 +93,7 @@ class TargetCaller:
         of_switches = self.switch_rates.rates(task)
         if task.rate is None and not of_switches:
             return None
-        if held := self.rate_limits.held(task, of_switches):
+        if held := self.rate_limits().held(task, of_switches):
             return held
         delivery_state.had_turn = True
         # A renewal now could take longer than the granted time.
