@@ -27,14 +27,11 @@ from duetime.domain.tasks.task_options import Priority
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import MINUTE, SECOND
 from duetime.ports.runtime import Runtime
-from duetime.services.enqueue import Enqueuer
-from duetime.services.repeated_requests import RepeatedRequests
-from duetime.services.schedules.create import ScheduleCreator
+from duetime.services.enqueue import Enqueuer, Shards
 from duetime.services.schedules.expander import ScheduleExpander
 from duetime.services.schedules.expansion_planner import ExpansionPlanner
 from duetime.services.schedules.occurrence_tasks import OccurrenceTasks
-from duetime.services.schedules.schedule_writer import ScheduleWriter
-from duetime.services.shards import Shards
+from duetime.services.schedules.schedule_writer import RepeatedRequests, ScheduleCreator, ScheduleWriter
 from duetime.services.tasks.creation_rules import CreationRules
 from duetime.services.topologies.definitions import TopologyDefinitions
 from duetime_testing.fakes.dynamodb import FakeDynamoDB

@@ -20,8 +20,7 @@ from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import MINUTE, SECOND
 from duetime.ports.runtime import Runtime
-from duetime.services.summary.counter import Generations, SummaryCounter
-from duetime.services.summary.reader import SummaryReader
+from duetime.services.summary import Generations, SummaryCounter, SummaryReader
 from duetime_testing.fakes.dynamodb import FakeDynamoDB
 from duetime_testing.fakes.task_table import new_table
 from duetime_testing.fakes.telemetry import FakeTelemetry

@@ -17,7 +17,7 @@ from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import MINUTE, SECOND, Millis, minute_of, start_of
 from duetime.ports.runtime import Runtime
 from duetime.ports.tasks import MinutePage
-from duetime.services.shards import Shards
+from duetime.services.enqueue import Shards
 from duetime.services.trigger.dispatcher import Dispatcher
 from duetime.services.trigger.due_messages import DueMessages
 from duetime_testing.fakes.dynamodb import FakeDynamoDB

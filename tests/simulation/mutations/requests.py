@@ -145,7 +145,7 @@ MUTANTS = (
     ),
     Mutant(
         "the circuit of a host is never tried again",
-        "services/worker/circuit_breaker.py",
+        "services/worker/target_caller.py",
         "return self._save(circuit.probed(until)) or self._held(circuit, now)",
         "return self._held(circuit, now)",
     ),

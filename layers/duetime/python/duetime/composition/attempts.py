@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from duetime.composition import Part
 from duetime.composition.core import CoreServices
 from duetime.services.locking import LockAdmin, LockManager
-from duetime.services.outcomes.completion_steps import DelegatedCompletion
+from duetime.services.outcomes.completion_steps import DelegatedCompletion, TracebackRecorder
 from duetime.services.outcomes.outcome import OutcomeWriter
 from duetime.services.start_gates import ApprovalGate, HandlerAvailability, StartGates, SwitchGate
 
@@ -200,7 +200,6 @@ class PullServices(Part):
     def reports(self) -> LeaseReports:
         """Processes reports of pull workers."""
         from duetime.domain.tasks.notices import ConsolePages
-        from duetime.services.outcomes.traceback_recorder import TracebackRecorder
         from duetime.services.pull.report import LeaseReports
 
         core = self.part(CoreServices)

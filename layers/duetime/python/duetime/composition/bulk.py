@@ -16,7 +16,7 @@ from duetime.services.topologies.bulk_node_actions import TopologySteps
 if TYPE_CHECKING:
     from duetime.domain.bulk.filter_action import BulkRequest
     from duetime.domain.bulk.operation import BulkKind
-    from duetime.services.schedules.filtered_schedules import FilteredSchedules
+    from duetime.services.schedules.manage import FilteredSchedules
 
 
 class FilterActionServices(Part):
@@ -36,7 +36,7 @@ class FilterActionServices(Part):
     def _filtered_schedules(self) -> FilteredSchedules:
         # The module for schedule times takes long to import, and few operations concern schedules.
         from duetime.composition.schedules import ScheduleServices
-        from duetime.services.schedules.filtered_schedules import FilteredSchedules
+        from duetime.services.schedules.manage import FilteredSchedules
 
         return FilteredSchedules(self.part(ScheduleServices).manager, self.runtime.clock)
 

@@ -14,8 +14,7 @@ from duetime.adapters.targets.python_handlers import known_types
 from duetime.canary_task import BUILT_IN
 from duetime.composition import Part
 from duetime.domain.tasks.allowed_targets import TargetRules
-from duetime.services.enqueue import Enqueuer
-from duetime.services.shards import Shards
+from duetime.services.enqueue import Enqueuer, Shards
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

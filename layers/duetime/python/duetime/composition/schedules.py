@@ -17,12 +17,11 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.services.explanations.schedules import ScheduleExplainer
     from duetime.services.schedules.calendars import CalendarManager
-    from duetime.services.schedules.create import ScheduleCreator
     from duetime.services.schedules.manage import OccurrenceChanger, ScheduleManager
     from duetime.services.schedules.manual_runs_and_backfills import ManualRuns
     from duetime.services.schedules.preview import SchedulePreview
     from duetime.services.schedules.runs import ScheduleRuns
-    from duetime.services.schedules.schedule_writer import ScheduleWriter
+    from duetime.services.schedules.schedule_writer import ScheduleCreator, ScheduleWriter
 
 
 class ScheduleServices(Part):
@@ -39,8 +38,7 @@ class ScheduleServices(Part):
     @cached_property
     def creator(self) -> ScheduleCreator:
         """Creates schedules."""
-        from duetime.services.repeated_requests import RepeatedRequests
-        from duetime.services.schedules.create import ScheduleCreator
+        from duetime.services.schedules.schedule_writer import RepeatedRequests, ScheduleCreator
 
         core = self.part(CoreServices)
         return ScheduleCreator(self._writer, core.stores, self.runtime, core.shards, RepeatedRequests(core.stores.keys))
@@ -62,8 +60,8 @@ class ScheduleServices(Part):
     @cached_property
     def manual_runs(self) -> ManualRuns:
         """Runs and backfills schedules."""
-        from duetime.services.repeated_requests import RepeatedRequests
         from duetime.services.schedules.manual_runs_and_backfills import ManualRuns
+        from duetime.services.schedules.schedule_writer import RepeatedRequests
 
         core = self.part(CoreServices)
         return ManualRuns(self._writer, core.stores, core.enqueuer, self.runtime, RepeatedRequests(core.stores.keys))

@@ -14,8 +14,7 @@ from duetime.adapters.websocket import ApiGatewaySender
 from duetime.composition import Part
 from duetime.composition.core import CoreServices
 from duetime.contract.live_updates.encoding import JsonEncoder
-from duetime.services.live_updates.connections import WatchConnections, WatchTickets
-from duetime.services.live_updates.push import ChangePusher
+from duetime.services.live_updates import ChangePusher, WatchConnections, WatchTickets
 from duetime.services.tasks.read import TaskReader
 
 if TYPE_CHECKING:
@@ -29,10 +28,8 @@ if TYPE_CHECKING:
     from duetime.ports.change_consumers import ChangeConsumer
     from duetime.ports.stores import ConnectionSender, MessageEncoder
     from duetime.services.archiver import TaskArchiver
-    from duetime.services.broadcaster import Broadcaster
-    from duetime.services.event_publisher import EventPublisher
-    from duetime.services.summary.counter import Generations, SummaryRecounter
-    from duetime.services.summary.reader import SummaryReader
+    from duetime.services.broadcaster import Broadcaster, EventPublisher
+    from duetime.services.summary import Generations, SummaryReader, SummaryRecounter
 
 
 class BroadcastServices(Part):
@@ -54,7 +51,7 @@ class BroadcastServices(Part):
     @cached_property
     def recounter(self) -> SummaryRecounter:
         """Counts tasks that their changes do not count."""
-        from duetime.services.summary.counter import SummaryRecounter
+        from duetime.services.summary import SummaryRecounter
 
         summary, settings = self.part(SummaryServices), self.settings
         pages, spread = settings.summary_recount_megabytes, settings.summary_spread
@@ -62,7 +59,7 @@ class BroadcastServices(Part):
 
     @cached_property
     def _generations(self) -> Generations:
-        from duetime.services.summary.counter import Generations
+        from duetime.services.summary import Generations
 
         is_recounting = self.settings.summary_recount_megabytes > 0
         return Generations(self.part(SummaryServices).recounts, self.runtime, is_recounting=is_recounting)
@@ -71,7 +68,7 @@ class BroadcastServices(Part):
         spread, summary = self.settings.summary_spread, self.part(SummaryServices)
         consumers: list[ChangeConsumer] = []
         if spread:
-            from duetime.services.summary.counter import SummaryCounter
+            from duetime.services.summary import SummaryCounter
 
             consumers.append(SummaryCounter(summary.store, self.runtime, spread, self._generations, summary.recounts))
         if self.settings.task_lists:
@@ -87,7 +84,7 @@ class BroadcastServices(Part):
 
     def _event_publisher(self, name: str) -> EventPublisher:
         from duetime.adapters.event_bus import EventBridgeBus
-        from duetime.services.event_publisher import EventPublisher
+        from duetime.services.broadcaster import EventPublisher
 
         telemetry = self.runtime.telemetry
         bus = EventBridgeBus(self.platform.clients.events(), name, self.runtime.executor, telemetry)
@@ -114,7 +111,7 @@ class SummaryServices(Part):
     @cached_property
     def reader(self) -> SummaryReader:
         """Reads the counts."""
-        from duetime.services.summary.reader import SummaryReader
+        from duetime.services.summary import SummaryReader
 
         settings = self.settings
         return SummaryReader(self.store, self.recounts, self.runtime, settings.summary_spread, settings.operators)

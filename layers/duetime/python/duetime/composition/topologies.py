@@ -12,10 +12,9 @@ from duetime.composition.core import BulkServices, CoreServices
 from duetime.composition.tasks import TaskServices
 from duetime.services.topologies.deletion import NodeEraser, Retention, TopologyEraser
 from duetime.services.topologies.node_finished import Joins, NodeFinished
-from duetime.services.topologies.node_requests import NodeRequests
 from duetime.services.topologies.node_tasks import NodeTasks
 from duetime.services.topologies.node_transitions import Conditions, NodeActions
-from duetime.services.topologies.reconciler import TopologyReconciler, TopologyRollback
+from duetime.services.topologies.reconciler import NodeRequests, TopologyReconciler, TopologyRollback
 from duetime.services.topologies.repository import TopologyRepository
 from duetime.services.topologies.service import TopologyService
 from duetime.services.topologies.state_machine_steps import StateMachineSteps, TopologyWatchdog

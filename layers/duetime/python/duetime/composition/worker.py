@@ -32,14 +32,13 @@ from duetime.services.outcomes.completion_steps import (
     LateNotices,
     NoticeSender,
     Repeater,
+    TracebackRecorder,
 )
 from duetime.services.outcomes.outcome import RollbackWriter
-from duetime.services.outcomes.traceback_recorder import TracebackRecorder
 from duetime.services.worker.attempt import AttemptPhases, AttemptRunner
 from duetime.services.worker.attempt_lease import AttemptLease, AttemptLocks
 from duetime.services.worker.batch import BatchWorker
-from duetime.services.worker.circuit_breaker import CircuitBreakers
-from duetime.services.worker.target_caller import TargetCaller
+from duetime.services.worker.target_caller import CircuitBreakers, TargetCaller
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -33,8 +33,8 @@ from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.run_state import ROLLBACK_FAILED
 from duetime.domain.topologies.watchdog_times import deferred_until, reminders
+from duetime.services import task_telemetry
 from duetime.services.content_retention import let_expire, let_key_expire, replace_content
-from duetime.services.outcomes import attempt_metrics
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.content import Content
@@ -110,7 +110,7 @@ class OutcomeWriter:
         if held.rate_places is not None:
             sets["rate_places"] = held.rate_places
         held = replace(held, until=checked_by(task, held.until))
-        attempt_metrics.count_postponed(self.runtime, held)
+        task_telemetry.count_postponed(self.runtime, held)
         if task.state is State.ROLLING_BACK:
             return self.enqueuer.move(task, Move.RETRY_ROLLBACK, held.until, Guard(fence=task.fence), sets)
         # A topology's run stops its nodes; its next attempt does what was requested of this one.
@@ -175,7 +175,7 @@ class OutcomeWriter:
         write = Write(task.id, move, self.runtime.nonce(), guard or Guard(fence=task.fence), sets)
         end = self.stores.tasks.apply(write)
         if isinstance(end, Applied):
-            attempt_metrics.count_outcome(self.runtime.telemetry, end.task)
+            task_telemetry.count_outcome(self.runtime.telemetry, end.task)
             let_key_expire(self.stores, end.task)
         return end
 
@@ -227,7 +227,7 @@ class OutcomeWriter:
         result = self.enqueuer.move(task, Move.RETRY, at, Guard(fence=task.fence, not_cancelled=True), sets)
         if is_cancelled(task, result):
             return self.end(run, Move.STOP, AttemptOutcome.FAILED, {"error": ending.error}, ending.process_ends_at)
-        attempt_metrics.count_retry(self.runtime, at)
+        task_telemetry.count_retry(self.runtime, at)
         return result
 
     def undo(self, task: Task, sets: TaskChanges, process_ends_at: Millis | None = None) -> WriteResult:

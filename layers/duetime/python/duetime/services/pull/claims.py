@@ -30,9 +30,10 @@ from duetime.domain.times import SECOND
 from duetime.domain.topologies.inputs import InputsTooLarge
 from duetime.domain.tracebacks import places_of
 from duetime.ports.queues import Outgoing
+from duetime.services import task_telemetry
 from duetime.services.content_retention import retain_paused
 from duetime.services.enqueue import message_for
-from duetime.services.outcomes import attempt_metrics, outcome
+from duetime.services.outcomes import outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -98,7 +99,7 @@ class LeaseClaims:
                 return self._later("another worker took it over")
             self.runtime.telemetry.count("leases_unacknowledged")
         task = result.task
-        attempt_metrics.count_claim(self.runtime.telemetry, task, claimant.now)
+        task_telemetry.count_claim(self.runtime.telemetry, task, claimant.now)
         try:
             return self._begun(task, wanted, delivery)
         except Unavailable as error:
@@ -136,7 +137,7 @@ class LeaseClaims:
             return self._ended(end)
         if not_begun := self._not_begun(task):
             return not_begun
-        attempt_metrics.count_start(self.runtime.telemetry, task, now)
+        task_telemetry.count_start(self.runtime.telemetry, task, now)
         key = LeaseKey(task.id, task.fence, delivery.message.pull_queue, wanted.length, delivery.receipt)
         return Leased(key, replace(task, payload=payload), checkpoint, inputs)
 

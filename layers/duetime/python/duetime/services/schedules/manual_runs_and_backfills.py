@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
-    from duetime.services.repeated_requests import RepeatedRequests
-    from duetime.services.schedules.schedule_writer import ScheduleWriter
+    from duetime.services.schedules.schedule_writer import RepeatedRequests, ScheduleWriter
 
 _TAIL_BITS, _ID_LENGTH = 64, 8
 _BY_HAND = "run"

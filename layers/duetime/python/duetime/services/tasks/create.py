@@ -25,7 +25,7 @@ from duetime.domain.tasks.task_options import OnConflict, unique_of
 from duetime.domain.tasks.unique_key_holders import has_begun
 from duetime.domain.times import MINUTE
 from duetime.services.content_retention import retain_open
-from duetime.services.spans import MESSAGE_ID, creation_span
+from duetime.services.task_telemetry import MESSAGE_ID, creation_span
 from duetime.services.tasks.creation_rules import CreationRules, payload_name
 
 if TYPE_CHECKING:
@@ -40,8 +40,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.ports.tasks import KeyStore
-    from duetime.services.enqueue import Enqueuer
-    from duetime.services.shards import Shards
+    from duetime.services.enqueue import Enqueuer, Shards
     from duetime.services.tasks.update import TaskUpdater
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from duetime.ports.queues import WorkQueues
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import CursorStore
-    from duetime.services.shards import Shards
+    from duetime.services.enqueue import Shards
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import FanOut, Heartbeat, Runtime, Telemetry
     from duetime.ports.stores import Stores
     from duetime.ports.tasks import MinuteItem, TaskStore
-    from duetime.services.shards import Shards
+    from duetime.services.enqueue import Shards
     from duetime.services.trigger.due_messages import DueMessages
 
 

@@ -24,7 +24,7 @@ from duetime.domain.operating_parameters import LATEST_SEND
 from duetime.domain.tasks.notices import lateness_notice
 from duetime.ports.queues import Outgoing
 from duetime.services.enqueue import message_for
-from duetime.services.spans import dispatch_span, expansion_span
+from duetime.services.task_telemetry import dispatch_span, expansion_span
 from duetime.services.trigger.shard_group_reader import Served
 
 if TYPE_CHECKING:

@@ -47,10 +47,10 @@ from duetime.domain.tasks.task_options import LockScope
 from duetime.domain.times import SECOND, Millis
 from duetime.domain.topologies.watchdog_times import deferred_until
 from duetime.domain.tracebacks import class_name, places_of
+from duetime.services import task_telemetry
 from duetime.services.content_retention import retain_paused
-from duetime.services.outcomes import attempt_metrics, outcome
-from duetime.services.outcomes.attempt_metrics import count_claim
-from duetime.services.spans import attempt_span, note_end
+from duetime.services.outcomes import outcome
+from duetime.services.task_telemetry import attempt_span, count_claim, note_end
 from duetime.services.worker.target_caller import timeout
 
 if TYPE_CHECKING:
@@ -60,9 +60,8 @@ if TYPE_CHECKING:
     from duetime.ports.attempts import JobChecker, StartGate, TopologyChecker
     from duetime.ports.runtime import OpenSpan, Runtime
     from duetime.ports.stores import Stores
-    from duetime.services.outcomes.completion_steps import InlineCompletion, LateNotices
+    from duetime.services.outcomes.completion_steps import InlineCompletion, LateNotices, TracebackRecorder
     from duetime.services.outcomes.outcome import OutcomeWriter, RollbackWriter
-    from duetime.services.outcomes.traceback_recorder import TracebackRecorder
     from duetime.services.start_gates import HandlerAvailability
     from duetime.services.worker.attempt_lease import AttemptLease, AttemptLocks, DeliveryState, Watch
     from duetime.services.worker.target_caller import TargetCaller
@@ -295,7 +294,7 @@ class AttemptPhases:
         self.lease.begin(delivery_state, task)
         self.runtime.clock.sleep_until(task.next_at)
         started = self.runtime.now()
-        attempt_metrics.count_start(self.runtime.telemetry, task, started)
+        task_telemetry.count_start(self.runtime.telemetry, task, started)
         ending = self._ending(delivery_state, task, phases, watch)
         delivery_state.ended = True
         if isinstance(ending, ConditionFailed):
