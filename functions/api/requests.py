@@ -19,10 +19,9 @@ from duetime.contract.http.request_errors import BodyUnreadable, Fault, FaultCod
 from duetime.contract.http.routes import reference_to
 from duetime.contract.tasks.actions import EmptyRequest, action_reason, reject_fields
 from duetime.domain.errors import TaskNotFound
-from duetime.domain.ids import InvalidTaskId, TaskId
+from duetime.domain.ids import TRACEPARENT, InvalidTaskId, TaskId, read_traceparent
 from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, MAX_IDEMPOTENCY_KEY_LENGTH, MAX_JSON_DEPTH, MIN_KEY_SECONDS
 from duetime.domain.tasks.action_history import Attribution
-from duetime.domain.tasks.trace_context import TRACEPARENT, read_traceparent
 from duetime.domain.times import SECOND
 
 from .identity import caller_of, owner_of

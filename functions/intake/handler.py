@@ -8,8 +8,8 @@ from duetime.composition import composed
 from duetime.composition.tasks import TaskServices
 from duetime.contract.tasks.intake_events import task_of_event
 from duetime.domain.errors import RequestError
+from duetime.domain.ids import TRACEPARENT, read_traceparent
 from duetime.domain.tasks.creation import Order, Origin
-from duetime.domain.tasks.trace_context import TRACEPARENT, read_traceparent
 from duetime.services.tasks.from_events import Arrival
 
 if TYPE_CHECKING:

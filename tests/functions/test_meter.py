@@ -50,7 +50,7 @@ from duetime.domain.tasks.attempt_results import Postponed, Succeeded, failure
 from duetime.domain.tasks.creation import Order, TaskChange
 from duetime.domain.tasks.filters import TaskFilter
 from duetime.domain.tasks.http_requests import BodyKind, HttpRequest, RequestBody
-from duetime.domain.tasks.idempotency_keys import IdempotencyKey
+from duetime.domain.tasks.keys import IdempotencyKey
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import ApprovalTarget, AwsTarget, HttpTarget
 from duetime.domain.tasks.task_options import LockSpec, NotifyOn, Priority, Rate, RetryPolicy

@@ -12,7 +12,7 @@ from duetime import composition
 from duetime.composition import composed
 from duetime.composition.tasks import TaskServices
 from duetime.domain.tasks.creation import Order
-from duetime.domain.tasks.idempotency_keys import IdempotencyKey
+from duetime.domain.tasks.keys import IdempotencyKey
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import Debounce, OnConflict, Priority, Unique
 from duetime.domain.tasks.task_spec import TaskSpec
@@ -23,7 +23,7 @@ from tests.functions.stack import OWNER, Stack
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from duetime.domain.tasks.idempotency_keys import Accepted
+    from duetime.domain.tasks.keys import Accepted
     from duetime.domain.tasks.task import Task
 
 TYPE = "canary.noop"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.adapters.dynamodb.trigger_cursors import DynamoCursorStore, DynamoShardStore
-from duetime.domain.dispatch.dispatch_status import QueueDepth
+from duetime.domain.dispatch.cursors import QueueDepth
 from duetime.domain.dispatch.enqueue_plan import Entry, Precision
 from duetime.domain.operating_parameters import MINUTE_PAGE
 from duetime.domain.tasks.states import State

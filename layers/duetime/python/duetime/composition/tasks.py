@@ -38,7 +38,7 @@ class TaskServices(Part):
         """Creates many tasks."""
         return BatchCreator(self.creator)
 
-    @property
+    @cached_property
     def reader(self) -> TaskReader:
         """Reads tasks."""
         return self.part(CoreServices).task_reader

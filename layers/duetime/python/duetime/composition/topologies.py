@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class TopologyServices(Part):
     """Runs, shows and controls topologies."""
 
-    @property
+    @cached_property
     def outlines(self) -> TopologyRepository:
         """Reads topologies with the outlines of their graphs, without loading further libraries."""
         return self.part(CoreServices).topology_outlines

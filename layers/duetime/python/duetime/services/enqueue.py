@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duetime.domain.dispatch.cursors import ShardHistory
+    from duetime.domain.tasks.keys import KeyTaking, KeyWrite
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
-    from duetime.domain.tasks.unique_key_holders import KeyTaking, KeyWrite
     from duetime.domain.times import Millis
     from duetime.ports.queues import WorkQueues
     from duetime.ports.runtime import Clock, Runtime

@@ -9,14 +9,14 @@ from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
 from duetime.adapters.dynamodb.versioned_items import item_of_failed_condition
 from duetime.domain.ids import TaskId
-from duetime.domain.tasks.idempotency_keys import RememberedKey
+from duetime.domain.tasks.keys import RememberedKey
 from duetime.domain.tasks.task_options import OnConflict
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
-    from duetime.domain.tasks.idempotency_keys import KeyRedirect
+    from duetime.domain.tasks.keys import KeyRedirect
     from duetime.domain.times import Millis
 
 _TASK, _DUE_AT, _CREATED_AT, _BODY_HASH, _EXPIRES_AT, _EDITION, _ON_CONFLICT = "i", "d", "c", "h", "e", "n", "u"

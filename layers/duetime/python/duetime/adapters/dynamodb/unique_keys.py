@@ -10,13 +10,13 @@ from duetime.adapters.dynamodb import attribute_values, schema
 from duetime.adapters.dynamodb.idempotency_keys import redirect_of
 from duetime.adapters.dynamodb.versioned_items import is_lost_race
 from duetime.domain.ids import TaskId
-from duetime.domain.tasks.unique_key_holders import KeyHolder, KeyTaking
+from duetime.domain.tasks.keys import KeyHolder, KeyTaking
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from duetime.adapters.dynamodb.attribute_values import Item
-    from duetime.domain.tasks.unique_key_holders import KeyWrite
+    from duetime.domain.tasks.keys import KeyWrite
     from duetime.domain.times import Millis
 
 _TASK, _NONCE, _SINCE_FENCE = "i", "j", "k"

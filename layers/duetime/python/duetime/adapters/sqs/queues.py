@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
     from mypy_boto3_sqs.type_defs import BatchResultErrorEntryTypeDef
 
-    from duetime.domain.dispatch.dispatch_status import QueueDepth
+    from duetime.domain.dispatch.cursors import QueueDepth
     from duetime.ports.queues import Outgoing
     from duetime.ports.runtime import Executor, Telemetry
 
@@ -117,7 +117,7 @@ class SqsQueues:
 
     def depth(self, priority: Priority, pull_queue: str = "") -> QueueDepth:
         """Approximate number of messages in the queue of a priority or a pull queue."""
-        from duetime.domain.dispatch.dispatch_status import QueueDepth  # noqa: PLC0415 - few functions need it, and seldom
+        from duetime.domain.dispatch.cursors import QueueDepth  # noqa: PLC0415 - few functions need it, and seldom
 
         url = self._pull_queues.get(pull_queue, self._urls[priority])
         with translated():

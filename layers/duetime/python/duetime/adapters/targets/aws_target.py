@@ -14,10 +14,10 @@ from duetime.adapters.sqs.queues import group_of
 from duetime.adapters.targets.aws_jobs import JobRunner
 from duetime.adapters.targets.envelope import UNRETRIABLE, compact, envelope, result_of
 from duetime.adapters.targets.http_messages import TIMEOUT
+from duetime.domain.ids import TRACEPARENT
 from duetime.domain.tasks.arns import EVENT_SOURCE, AwsService, service_of
 from duetime.domain.tasks.attempt_results import Deferred, Ending, Failed, NotSent, Succeeded, TargetEnding, failure
 from duetime.domain.tasks.targets import AwsTarget
-from duetime.domain.tasks.trace_context import TRACEPARENT
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:

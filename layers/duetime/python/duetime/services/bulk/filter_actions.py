@@ -15,7 +15,7 @@ from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, MAX_EXAMINED, MAX_PAGE
 from duetime.domain.operating_parameters import BULK_INLINE
 from duetime.domain.tasks.action_history import BY_SYSTEM
 from duetime.domain.tasks.content import unless_referenced
-from duetime.domain.tasks.idempotency_keys import Accepted, RememberedKey
+from duetime.domain.tasks.keys import Accepted, RememberedKey
 from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND
 from duetime.ports.tasks import ListQuery
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.creation import TaskChange
-    from duetime.domain.tasks.idempotency_keys import IdempotencyKey
+    from duetime.domain.tasks.keys import IdempotencyKey
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock, Runtime

@@ -22,11 +22,19 @@ from duetime.domain.tasks.attempt_results import (
     Yielded,
     failure,
 )
-from duetime.domain.tasks.attempt_run import Run, acknowledged, claim_undone, late_start, recorded_attempts, waits_with
+from duetime.domain.tasks.attempt_run import (
+    Run,
+    acknowledged,
+    checked_by,
+    claim_undone,
+    is_first_start,
+    late_start,
+    recorded_attempts,
+    waits_with,
+)
 from duetime.domain.tasks.aws_jobs import is_job
 from duetime.domain.tasks.content import after_record, unless_referenced
 from duetime.domain.tasks.control_changes import is_cancelled
-from duetime.domain.tasks.expiry import checked_by, is_first_start
 from duetime.domain.tasks.states import LEGAL, Move, State
 from duetime.domain.tasks.targets import Phase, TopologyTarget
 from duetime.domain.tasks.task import RequestedAction

@@ -19,8 +19,7 @@ from duetime.domain.dispatch.message_deletion import (
 from duetime.domain.errors import ContentExpired, Unavailable
 from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN
 from duetime.domain.tasks.attempt_results import Expired, Postponed, Skipped, Stopped, Yielded, failure
-from duetime.domain.tasks.attempt_run import Claimant, Run
-from duetime.domain.tasks.expiry import expired, lock_wait
+from duetime.domain.tasks.attempt_run import Claimant, Run, expired, lock_wait
 from duetime.domain.tasks.placeholders import filled_payload
 from duetime.domain.tasks.pull_leases import LeaseKey
 from duetime.domain.tasks.targets import Phase

@@ -20,9 +20,8 @@ from duetime.domain.errors import (
 from duetime.domain.limits import INLINE_CONTENT_BYTES
 from duetime.domain.tasks.action_history import Attribution
 from duetime.domain.tasks.creation import Draft, Identity, TaskChange, debounced_due, due_of, new_id, new_task
-from duetime.domain.tasks.idempotency_keys import Accepted, KeyRedirect, RememberedKey
+from duetime.domain.tasks.keys import Accepted, KeyRedirect, RememberedKey, has_begun
 from duetime.domain.tasks.task_options import OnConflict, unique_of
-from duetime.domain.tasks.unique_key_holders import has_begun
 from duetime.domain.times import MINUTE
 from duetime.services.content_retention import retain_open
 from duetime.services.task_telemetry import MESSAGE_ID, creation_span
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.creation import Order
-    from duetime.domain.tasks.idempotency_keys import IdempotencyKey
+    from duetime.domain.tasks.keys import IdempotencyKey
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_options import Unique
     from duetime.domain.tasks.task_spec import TaskSpec

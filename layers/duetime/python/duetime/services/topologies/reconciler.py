@@ -16,7 +16,7 @@ from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.topologies.graph import OnFailure
 from duetime.domain.topologies.next_actions import NextAction, is_stopped, next_action, rollback_action
 from duetime.domain.topologies.node_status import Reason, decided
-from duetime.domain.topologies.run_state import Begun, RunState, is_held_by_topology
+from duetime.domain.topologies.run_state import Begun, RunState, is_held_by_topology, is_in_progress
 from duetime.domain.topologies.trigger_rules import Verdict
 
 if TYPE_CHECKING:

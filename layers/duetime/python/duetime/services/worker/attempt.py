@@ -36,9 +36,8 @@ from duetime.domain.tasks.attempt_results import (
     Yielded,
     failure,
 )
-from duetime.domain.tasks.attempt_run import Claimant, Run, has_unreported_error
+from duetime.domain.tasks.attempt_run import Claimant, Run, expired, has_unreported_error, lock_wait
 from duetime.domain.tasks.aws_jobs import is_job
-from duetime.domain.tasks.expiry import expired, lock_wait
 from duetime.domain.tasks.notices import time_to_tell
 from duetime.domain.tasks.states import Move, State
 from duetime.domain.tasks.targets import Phase, outlives_workers

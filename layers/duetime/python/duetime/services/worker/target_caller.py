@@ -16,7 +16,7 @@ from duetime.domain.operating_parameters import (
     MAX_CLOCK_DIFFERENCE,
 )
 from duetime.domain.tasks.attempt_results import Ending, Failed, NotSent, Postponed, failure
-from duetime.domain.tasks.expiry import expired
+from duetime.domain.tasks.attempt_run import expired
 from duetime.domain.tasks.placeholders import filled_payload
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.times import SECOND
