@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from bench.paired_timing import Comparison, compare
 from duetime.adapters.content_store import SplitContentStore
-from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
-from duetime.adapters.dynamodb.idempotency_keys import DynamoKeyStore
-from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
+from duetime.adapters.dynamodb.keys import DynamoKeyStore
+from duetime.adapters.dynamodb.schedules import DynamoCalendarStore, DynamoScheduleStore
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.dynamodb.trigger_cursors import DynamoShardStore
-from duetime.adapters.runtime.clock import SystemRandom
-from duetime.adapters.sqs.queues import SqsQueues
+from duetime.adapters.runtime.process import SystemRandom
+from duetime.adapters.sqs import SqsQueues
 from duetime.composition.core import read_graph
 from duetime.domain.dispatch.enqueue_plan import Precision, ScheduleTimer
 from duetime.domain.ids import TaskId

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.adapters.dynamodb.idempotency_keys import DynamoKeyStore
+from duetime.adapters.dynamodb.keys import DynamoKeyStore
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.dynamodb.trigger_cursors import DynamoCursorStore
 from duetime.domain.conditional_writes import Applied, Guard, Write

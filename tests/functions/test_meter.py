@@ -16,9 +16,9 @@ import boto3
 import pytest
 
 from duetime import composition
-from duetime.adapters.targets.aws_resource_clients import Resources
 from duetime.adapters.targets.aws_target import AwsRunner
 from duetime.adapters.targets.http_messages import HttpResponse
+from duetime.adapters.targets.job_calls import Resources
 from duetime.composition import composed
 from duetime.composition.attempts import SwitchServices
 from duetime.composition.bulk import BulkExecutorServices, FilterActionServices

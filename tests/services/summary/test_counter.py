@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.adapters.dynamodb.summary import DynamoSummaryStore
-from duetime.adapters.dynamodb.summary_recount import DynamoSummaryRecounts
+from duetime.adapters.dynamodb.summary import DynamoSummaryRecounts, DynamoSummaryStore
 from duetime.domain.admins import Admins
 from duetime.domain.change_events import Change, ChangeBatch, TaskSnapshot
 from duetime.domain.errors import Unavailable

@@ -8,7 +8,7 @@ from tests.simulation.mutations.mutant import Mutant
 MUTANTS = (
     Mutant(
         "an idempotency key makes another task each time",
-        "adapters/dynamodb/idempotency_keys.py",
+        "adapters/dynamodb/keys.py",
         "return _remembered(kept) if kept else wanted",
         "return wanted",
     ),

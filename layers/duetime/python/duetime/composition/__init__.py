@@ -20,9 +20,8 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
 
 from duetime.adapters.aws_clients import Clients
-from duetime.adapters.runtime.clock import SystemClock, SystemRandom
+from duetime.adapters.runtime.process import LambdaProcess, SystemClock, SystemRandom, Threads
 from duetime.adapters.runtime.telemetry import PowertoolsTelemetry
-from duetime.adapters.runtime.threads import LambdaProcess, Threads
 from duetime.ports.runtime import UNTRACED, Runtime, Telemetry
 from duetime.settings import Settings, with_settings_module
 

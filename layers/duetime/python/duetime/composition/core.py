@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb.stores import DynamoStores
-from duetime.adapters.sqs.queues import SqsQueues, readable
+from duetime.adapters.sqs import SqsQueues, readable
 from duetime.adapters.targets.python_handlers import known_types
 from duetime.canary_task import BUILT_IN
 from duetime.composition import Part

@@ -115,6 +115,6 @@ def calendar_from_ics(
     data: bytes, name: str, start: Millis, end: Millis, *, mode: CalendarMode, zone: Zone
 ) -> Calendar:
     """`duetime.services.schedules.calendars.CalendarReader`; the reader of calendar files is large."""
-    from duetime.adapters.calendars import icalendar
+    from duetime.adapters import calendars
 
-    return icalendar.calendar_from_ics(data, name, start, end, mode=mode, zone=zone)
+    return calendars.calendar_from_ics(data, name, start, end, mode=mode, zone=zone)

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from duetime.adapters.dynamodb.summary import DynamoSummaryStore
-    from duetime.adapters.dynamodb.summary_recount import DynamoSummaryRecounts
+    from duetime.adapters.dynamodb.summary import DynamoSummaryRecounts, DynamoSummaryStore
     from duetime.domain.archive_objects import RemovedBatch
     from duetime.domain.change_events import ChangeBatch
     from duetime.ports.change_consumers import ChangeConsumer
@@ -104,7 +103,7 @@ class SummaryServices(Part):
     @cached_property
     def recounts(self) -> DynamoSummaryRecounts:
         """The generations of the counts, and the results of recounts."""
-        from duetime.adapters.dynamodb.summary_recount import DynamoSummaryRecounts
+        from duetime.adapters.dynamodb.summary import DynamoSummaryRecounts
 
         return DynamoSummaryRecounts(self.platform.clients.dynamodb(), self.settings.table, self.runtime.clock)
 

@@ -107,7 +107,7 @@ class TaskServices(Part):
     @cached_property
     def event_tasks(self) -> EventTaskCreator:
         """Creates tasks from events."""
-        from duetime.adapters.sqs.rejected_events import SqsRejects
+        from duetime.adapters.sqs import SqsRejects
         from duetime.services.tasks.from_events import EventTaskCreator
 
         settings, runtime = self.settings, self.runtime

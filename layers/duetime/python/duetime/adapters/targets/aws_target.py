@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError, ParamValidationError
 
 from duetime.adapters.aws_clients import is_throttled, is_transient
-from duetime.adapters.sqs.queues import group_of
+from duetime.adapters.sqs import group_of
 from duetime.adapters.targets.aws_jobs import JobRunner
 from duetime.adapters.targets.envelope import UNRETRIABLE, compact, envelope, result_of
 from duetime.adapters.targets.http_messages import TIMEOUT
@@ -21,7 +21,7 @@ from duetime.domain.tasks.targets import AwsTarget
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
-    from duetime.adapters.targets.aws_resource_clients import Resources
+    from duetime.adapters.targets.job_calls import Resources
     from duetime.domain.tasks.arns import ArnPatterns
     from duetime.domain.tasks.task import Task
     from duetime.ports.targets import Work
