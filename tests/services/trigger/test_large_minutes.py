@@ -18,8 +18,7 @@ from duetime.domain.times import MINUTE, SECOND, Millis, minute_of, start_of
 from duetime.ports.runtime import Runtime
 from duetime.ports.tasks import MinutePage
 from duetime.services.enqueue import Shards
-from duetime.services.trigger.dispatcher import Dispatcher
-from duetime.services.trigger.due_messages import DueMessages
+from duetime.services.trigger.dispatcher import Dispatcher, DueMessages
 from duetime_testing.fakes.dynamodb import FakeDynamoDB
 from duetime_testing.fakes.task_table import new_table
 from duetime_testing.fakes.telemetry import FakeTelemetry

@@ -8,8 +8,7 @@ from duetime.adapters.lambda_invocations import EgressHeartbeat, LambdaFanOut
 from duetime.composition import Part
 from duetime.composition.core import BulkServices, CoreServices
 from duetime.composition.schedules import ScheduleServices
-from duetime.services.trigger.dispatcher import Dispatcher
-from duetime.services.trigger.due_messages import DueMessages
+from duetime.services.trigger.dispatcher import Dispatcher, DueMessages
 
 
 class TriggerServices(Part):
