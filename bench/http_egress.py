@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from bench.engine_functions import create_function
 from bench.paired_timing import Comparison, compare
 from duetime.adapters.aws_clients import Clients
-from duetime.adapters.runtime.clock import SystemClock
+from duetime.adapters.runtime.process import SystemClock
 from duetime.adapters.targets.egress import EgressCaller, LambdaInvocation
 from duetime.adapters.targets.http_client import DirectCaller
 from duetime.adapters.targets.http_messages import Call, Caller, NoResponse

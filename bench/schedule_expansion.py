@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from bench.paired_timing import Comparison, compare
 from duetime.adapters.content_store import SplitContentStore
-from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
-from duetime.adapters.dynamodb.idempotency_keys import DynamoKeyStore
-from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
+from duetime.adapters.dynamodb.keys import DynamoKeyStore
+from duetime.adapters.dynamodb.schedules import DynamoCalendarStore, DynamoScheduleStore
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.dynamodb.trigger_cursors import DynamoShardStore
-from duetime.adapters.runtime.clock import SystemRandom
-from duetime.adapters.sqs.queues import SqsQueues
-from duetime.composition.deferred_imports import read_graph, topology_definitions
+from duetime.adapters.runtime.process import SystemRandom
+from duetime.adapters.sqs import SqsQueues
+from duetime.composition.core import read_graph
 from duetime.domain.dispatch.enqueue_plan import Precision, ScheduleTimer
 from duetime.domain.ids import TaskId
 from duetime.domain.schedules.definition import Overlap, ScheduleSpec, Written
@@ -27,15 +26,13 @@ from duetime.domain.tasks.task_options import Priority
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import MINUTE, SECOND
 from duetime.ports.runtime import Runtime
-from duetime.services.enqueue import Enqueuer
-from duetime.services.repeated_requests import RepeatedRequests
-from duetime.services.schedules.create import ScheduleCreator
+from duetime.services.enqueue import Enqueuer, Shards
 from duetime.services.schedules.expander import ScheduleExpander
 from duetime.services.schedules.expansion_planner import ExpansionPlanner
 from duetime.services.schedules.occurrence_tasks import OccurrenceTasks
-from duetime.services.schedules.schedule_writer import ScheduleWriter
-from duetime.services.shards import Shards
+from duetime.services.schedules.schedule_writer import RepeatedRequests, ScheduleCreator, ScheduleWriter
 from duetime.services.tasks.creation_rules import CreationRules
+from duetime.services.topologies.definitions import TopologyDefinitions
 from duetime_testing.fakes.dynamodb import FakeDynamoDB
 from duetime_testing.fakes.s3 import FakeS3
 from duetime_testing.fakes.sqs import FakeSQS
@@ -115,7 +112,7 @@ def _expansion() -> Callable[[], object]:
     stores: Any = SimpleNamespace(tasks=tasks, contents=contents, schedules=schedules, calendars=calendars, keys=keys)
     urls = {each: sqs.create_queue(QueueName=each.value)["QueueUrl"] for each in Priority}
     enqueuer = Enqueuer(tasks, SqsQueues(sqs, urls, around), runtime, _LOOK_AHEAD, Precision.NORMAL)
-    rules = CreationRules(TargetRules(), read_graph, topology_definitions(stores, runtime))
+    rules = CreationRules(TargetRules(), read_graph, lambda: TopologyDefinitions(stores, runtime))
     occurrence_tasks = OccurrenceTasks(contents, enqueuer, runtime, rules)
     expander = ScheduleExpander(ExpansionPlanner(stores, occurrence_tasks, runtime, _LOOK_AHEAD), runtime)
     shards = Shards(DynamoShardStore(fake, table), around, 16)

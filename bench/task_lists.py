@@ -36,7 +36,7 @@ from duetime import composition
 from duetime.adapters.aws_clients import Clients
 from duetime.adapters.dynamodb.task_items import item_of
 from duetime.composition import Platform, composed
-from duetime.composition.broadcast import BroadcastServices
+from duetime.composition.stream import BroadcastServices
 from duetime.domain.change_events import Change, ChangeBatch, task_snapshot
 from duetime.domain.ids import TaskId
 from duetime.domain.operating_parameters import LIST_BUILD_DELAY, LIST_KNOWN

@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
-from duetime.composition.requests import ScheduleRequestServices
+from duetime.composition.schedules import ScheduleServices
 from duetime.contract.http import page_tokens
 from duetime.contract.http.etags import etag_of
 from duetime.contract.http.request_errors import FaultCode, ParametersInvalid
@@ -40,7 +40,7 @@ def list_calendars(request: Request[CalendarListQuery]) -> Response:
     """Read a page of the owner's calendars."""
     query, scope = request.query, repr((request.owner, operations.LIST_CALENDARS.path))
     after = "" if query.next_token is None else page_tokens.text_after(query.next_token, scope)
-    found = composed(ScheduleRequestServices).calendar_manager.list(request.owner, after, query.limit)
+    found = composed(ScheduleServices).calendar_manager.list(request.owner, after, query.limit)
     token = page_tokens.text_token(found[-1].name, scope) if len(found) == query.limit else None
     return answer(json_text(CalendarPage(calendars=[calendar_response(each) for each in found], next_token=token)))
 
@@ -48,14 +48,14 @@ def list_calendars(request: Request[CalendarListQuery]) -> Response:
 @route(operations.READ_CALENDAR)
 def get_calendar(request: Request) -> Response:
     """Read one calendar."""
-    return _response(composed(ScheduleRequestServices).calendar_manager.get(request.owner, calendar_name(request.name)))
+    return _response(composed(ScheduleServices).calendar_manager.get(request.owner, calendar_name(request.name)))
 
 
 @route(operations.PUT_CALENDAR)
 def put_calendar(request: Request[ICalendarQuery]) -> Response:
     """Create or replace one calendar."""
     manager, name, condition = (
-        composed(ScheduleRequestServices).calendar_manager,
+        composed(ScheduleServices).calendar_manager,
         new_calendar_name(request.name),
         _condition(request),
     )
@@ -74,7 +74,7 @@ def put_calendar(request: Request[ICalendarQuery]) -> Response:
 def delete_calendar(request: Request) -> Response:
     """Delete one calendar; return it as it was."""
     request.reject_body()
-    manager = composed(ScheduleRequestServices).calendar_manager
+    manager = composed(ScheduleServices).calendar_manager
     before = manager.get(request.owner, calendar_name(request.name))
     manager.delete(request.owner, before.calendar.name, request.version)
     return _response(before)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
-from duetime.composition.requests import DispatchStatusServices
+from duetime.composition.core import DispatchStatusServices
 from duetime.contract.dispatch_status import GET, dispatch_response
 from duetime.contract.tasks.encoding import json_text
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime import composition
+from duetime.composition import composed
+from duetime.composition.tasks import TaskServices
 from duetime.contract.explanations import operations
 from duetime.contract.schedules.decoding import schedule_name
 from duetime.contract.tasks.encoding import json_text
@@ -23,19 +24,18 @@ if TYPE_CHECKING:
 @route(operations.EXPLAIN_TASK)
 def explain_task(request: Request) -> Response:
     """Explain why a task has not run yet, or where its time went."""
-    from duetime.composition.requests import ExplanationServices
     from duetime.contract.explanations.encoding import task_explanation
 
-    explainer = composition.composed(ExplanationServices).tasks
+    explainer = composed(TaskServices).explainer
     return answer(json_text(task_explanation(explainer.explain(request.owner, request.task_id))))
 
 
 @route(operations.EXPLAIN_SCHEDULE)
 def explain_schedule(request: Request[ScheduleExplanationQuery]) -> Response:
     """Explain why a schedule did or did not run at a time."""
-    from duetime.composition.requests import ExplanationServices
+    from duetime.composition.schedules import ScheduleServices
     from duetime.contract.explanations.encoding import schedule_explanation
 
-    explainer = composition.composed(ExplanationServices).schedules
+    explainer = composed(ScheduleServices).explainer
     found = explainer.explain(request.owner, schedule_name(request.name), request.query.at)
     return answer(json_text(schedule_explanation(found)))

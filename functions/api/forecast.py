@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
-from duetime.composition.requests import ScheduleRequestServices
+from duetime.composition.schedules import ScheduleServices
 from duetime.contract.schedules.forecast import FORECAST, forecast_response
 from duetime.contract.tasks.encoding import json_text
 
@@ -19,5 +19,5 @@ if TYPE_CHECKING:
 @route(FORECAST)
 def get_forecast(request: Request) -> Response:
     """Read how many runs are planned."""
-    found = composed(ScheduleRequestServices).preview.forecast(request.owner)
+    found = composed(ScheduleServices).preview.forecast(request.owner)
     return answer(json_text(forecast_response(found)))

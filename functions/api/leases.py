@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
-from duetime.composition.requests import PullServices
+from duetime.composition.attempts import PullServices
 from duetime.contract.pull import lease_decoding, operations
 from duetime.contract.pull.lease_decoding import key_of
 from duetime.domain.tasks.attempt_results import Stopped

@@ -1,4 +1,7 @@
-"""A request of API Gateway's HTTP API (payload format 2.0), parsed as its operation declares."""
+"""A request of API Gateway's HTTP API (payload format 2.0), parsed as its operation declares.
+
+Its owner is as verified by the gateway, never from a body.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +18,23 @@ from duetime.contract.http import operation as declared
 from duetime.contract.http import request_json
 from duetime.contract.http.etags import version_wanted
 from duetime.contract.http.query_parameters import no_query, read_query
-from duetime.contract.http.request_errors import BodyUnreadable, Fault, FaultCode, ParametersInvalid
+from duetime.contract.http.request_errors import (
+    BodyUnreadable,
+    CallerForbidden,
+    CallerUnknown,
+    Fault,
+    FaultCode,
+    ParametersInvalid,
+)
 from duetime.contract.http.routes import reference_to
 from duetime.contract.tasks.actions import EmptyRequest, action_reason, reject_fields
+from duetime.contract.tasks.fields import OWNER_PATTERN, OWNER_RULE
 from duetime.domain.errors import TaskNotFound
-from duetime.domain.ids import InvalidTaskId, TaskId
+from duetime.domain.ids import TRACEPARENT, InvalidTaskId, TaskId, read_traceparent
 from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, MAX_IDEMPOTENCY_KEY_LENGTH, MAX_JSON_DEPTH, MIN_KEY_SECONDS
 from duetime.domain.tasks.action_history import Attribution
-from duetime.domain.tasks.trace_context import TRACEPARENT, read_traceparent
 from duetime.domain.times import SECOND
-
-from .identity import caller_of, owner_of
+from duetime.settings import Authentication
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,6 +49,11 @@ Q = TypeVar("Q", bound="Parameters", default=Any)
 _KEY = re.compile(rf"[!-~]{{1,{MAX_IDEMPOTENCY_KEY_LENGTH}}}")
 _ULIDS = ("task_id", "topology_id", "operation_id")
 """Path parameters that ignore upper and lower case."""
+OWNER_HEADER = "x-duetime-owner"
+"""Header with the owner if nobody is authenticated: on the local stack."""
+LOCAL_OWNER = "local"
+_OWNER = re.compile(OWNER_PATTERN)
+_ARN_PARTS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +203,38 @@ def read(event: Mapping[str, Any], operation: Operation[Q], parameters: Mapping[
     return request
 
 
+def owner_of(event: Mapping[str, Any], authentication: Authentication) -> str:
+    """The owner that a request acts for.
+
+    Raises:
+        CallerUnknown: the gateway passed no identity.
+        CallerForbidden: the identity is no valid owner.
+        ParametersInvalid: the header of an unauthenticated deployment is no valid owner.
+    """
+    if authentication is Authentication.NONE:
+        return _named_by_header(event)
+    authorizer = event.get("requestContext", {}).get("authorizer") or {}
+    if authentication is Authentication.IAM:
+        owner = _owner_of_arn((authorizer.get("iam") or {}).get("userArn"))
+    else:
+        owner = ((authorizer.get("jwt") or {}).get("claims") or {}).get("sub")
+    if not owner:
+        raise CallerUnknown
+    if _OWNER.fullmatch(owner) is None:
+        raise CallerForbidden(OWNER_RULE)
+    return owner
+
+
+def caller_of(event: Mapping[str, Any], authentication: Authentication) -> str:
+    """The caller for the owner: for a role, the session, which distinguishes its users; else the owner."""
+    owner = owner_of(event, authentication)
+    if authentication is not Authentication.IAM:
+        return owner
+    arn: str = event["requestContext"]["authorizer"]["iam"]["userArn"]
+    _, _, session = arn.partition(":assumed-role/")[2].partition("/")
+    return f"{owner}/{session}" if session else owner
+
+
 def request_id(event: Mapping[str, Any]) -> str:
     """The id of a request, for finding its lines in the gateway's log."""
     return str(event.get("requestContext", {}).get("requestId", "unnamed"))
@@ -252,3 +298,26 @@ def _key_life(event: Mapping[str, Any], key: str | None) -> Millis:
         reason = f"should be a whole number of seconds, {MIN_KEY_SECONDS} to {most}"
         raise ParametersInvalid.of(name, reason, FaultCode.OUT_OF_RANGE)
     return int(text) * SECOND
+
+
+def _named_by_header(event: Mapping[str, Any]) -> str:
+    owner: str = (event.get("headers") or {}).get(OWNER_HEADER, LOCAL_OWNER)
+    if _OWNER.fullmatch(owner) is None:
+        raise ParametersInvalid.of("X-Duetime-Owner", OWNER_RULE, FaultCode.PATTERN)
+    return owner
+
+
+def _owner_of_arn(arn: str | None) -> str | None:
+    """Account and user or role: every session of a role is the same owner.
+
+    `arn:aws:sts::123456789012:assumed-role/Reports/i-0abc` becomes `123456789012:role/Reports`. Partition and service
+    are left out, as the owner is part of every record and index key.
+    """
+    parts = (arn or "").split(":", 5)
+    if len(parts) != _ARN_PARTS:
+        return None
+    *_, account, resource = parts
+    kind, _, rest = resource.partition("/")
+    if kind == "assumed-role":
+        return f"{account}:role/{rest.partition('/')[0]}"
+    return f"{account}:{resource}"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from duetime.domain.cost_estimates import RequestWorkload, TaskWorkloads
-    from duetime.domain.tasks.idempotency_keys import Accepted
+    from duetime.domain.tasks.keys import Accepted
     from duetime.domain.tasks.task import Task
 
 _NO_STORE = {"Cache-Control": "no-store"}
@@ -126,10 +126,10 @@ def with_estimate(response: Response, find: Callable[[TaskWorkloads], RequestWor
         find: returns the tasks; `None` if their number is unknown.
     """
     # Few requests ask for it.
-    from duetime.composition.requests import CostEstimateServices  # noqa: PLC0415 - see the line above
+    from duetime.composition.tasks import TaskServices  # noqa: PLC0415 - see the line above
     from duetime.contract.cost_estimates import estimate_response  # noqa: PLC0415 - same
 
-    workload = find(composed(CostEstimateServices).workloads)
+    workload = find(composed(TaskServices).workloads)
     estimate = json.dumps(None if workload is None else estimate_response(workload), separators=(",", ":"))
     return replace(response, text=f'{response.text[:-1]},"estimate":{estimate}}}')
 

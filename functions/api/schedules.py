@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
-from duetime.composition.requests import ScheduleRequestServices
+from duetime.composition.schedules import ScheduleServices
 from duetime.composition.tasks import TaskServices
 from duetime.contract.http import page_tokens
 from duetime.contract.http.etags import content_etag
@@ -32,7 +32,7 @@ from duetime.contract.tasks.encoding import json_text
 from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.timing_description import describe_timing
-from duetime.domain.tasks.idempotency_keys import IdempotencyKey
+from duetime.domain.tasks.keys import IdempotencyKey
 from duetime.domain.times import to_iso
 from duetime.services.schedules.manual_runs_and_backfills import Period
 from duetime.services.schedules.runs import RunsQuery
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 def create_schedule(request: Request[EstimateQuery]) -> Response:
     """Create a schedule."""
     document = request.document()
-    made = composed(ScheduleRequestServices).creator.create(
+    made = composed(ScheduleServices).creator.create(
         request.owner, decoding.schedule_spec(document), _key(request, document.value), request.traceparent
     )
     location = {"Location": operations.READ.url(name=made.value.name)}
@@ -74,10 +74,10 @@ def list_schedules(request: Request[ScheduleListQuery]) -> Response:
     """Read a page of the owner's schedules."""
     query, scope = request.query, request.query.scope(request.owner)
     after = "" if query.next_token is None else page_tokens.text_after(query.next_token, scope)
-    found = composed(ScheduleRequestServices).manager.list(request.owner, after, query.limit)
+    found = composed(ScheduleServices).manager.list(request.owner, after, query.limit)
     token = page_tokens.text_token(found[-1].name, scope) if len(found) == query.limit else None
     shown = [each for each in found if query.state is None or each.state is query.state]
-    entries = [schedule_entry(each) for each in composed(ScheduleRequestServices).preview.statuses(shown)]
+    entries = [schedule_entry(each) for each in composed(ScheduleServices).preview.statuses(shown)]
     return answer(json_text(SchedulePage(schedules=entries, next_token=token)))
 
 
@@ -85,9 +85,7 @@ def list_schedules(request: Request[ScheduleListQuery]) -> Response:
 def preview_schedule(request: Request) -> Response:
     """Preview a timing."""
     preview = decoding.preview_request(request.document(), composed().runtime.clock.now())
-    found = preview.occurrences(
-        tuple(composed(ScheduleRequestServices).preview.resolve(request.owner, preview.calendars))
-    )
+    found = preview.occurrences(tuple(composed(ScheduleServices).preview.resolve(request.owner, preview.calendars)))
     description = describe_timing(preview.schedule.timing, preview.schedule.spec.extra_dates)
     return answer(json_text(PreviewResponse(description=description, occurrences=[previewed(each) for each in found])))
 
@@ -95,7 +93,7 @@ def preview_schedule(request: Request) -> Response:
 @route(operations.READ)
 def get_schedule(request: Request) -> Response:
     """Read one schedule."""
-    return _response(request, composed(ScheduleRequestServices).manager.get(request.owner, _name(request)))
+    return _response(request, composed(ScheduleServices).manager.get(request.owner, _name(request)))
 
 
 @route(operations.UPDATE)
@@ -104,7 +102,7 @@ def update_schedule(request: Request[ScheduleUpdateQuery]) -> Response:
     name = _name(request)
     update = decoding.schedule_update(request.document(), name)
     by = request.attributed(request.query.reason)
-    manager = composed(ScheduleRequestServices).manager
+    manager = composed(ScheduleServices).manager
     return _response(request, manager.update(request.owner, name, update, request.version, by))
 
 
@@ -112,7 +110,7 @@ def update_schedule(request: Request[ScheduleUpdateQuery]) -> Response:
 def delete_schedule(request: Request) -> Response:
     """Delete one schedule; return it as it was."""
     request.reject_body()
-    manager = composed(ScheduleRequestServices).manager
+    manager = composed(ScheduleServices).manager
     before = manager.get_for_deletion(request.owner, _name(request))
     text = _text(before)
     manager.delete(request.owner, before.name, request.version)
@@ -125,7 +123,7 @@ def pause_schedule(request: Request) -> Response:
     # A reason is optional.
     reason = decoding.pause_reason(request.document()) if request.has_body else ""
     by = request.attributed(reason)
-    paused = composed(ScheduleRequestServices).manager.pause(request.owner, _name(request), by, request.version)
+    paused = composed(ScheduleServices).manager.pause(request.owner, _name(request), by, request.version)
     return _response(request, paused)
 
 
@@ -133,7 +131,7 @@ def pause_schedule(request: Request) -> Response:
 def resume_schedule(request: Request) -> Response:
     """Resume one schedule."""
     by = request.attributed(decoding.action_reason(request.document()) if request.has_body else "")
-    resume = composed(ScheduleRequestServices).manager.resume
+    resume = composed(ScheduleServices).manager.resume
     return _response(request, resume(request.owner, _name(request), request.version, by))
 
 
@@ -153,7 +151,7 @@ def resume_schedules_by_tag(request: Request) -> Response:
 def update_occurrence(request: Request) -> Response:
     """Skip, move or run early one occurrence."""
     wanted, reason = decoding.occurrence_request(request.document())
-    changed = composed(ScheduleRequestServices).occurrence_changer.change(
+    changed = composed(ScheduleServices).occurrence_changer.change(
         request.owner, _name(request), wanted, request.version, request.attributed(reason)
     )
     return _response(request, changed)
@@ -164,7 +162,7 @@ def run_schedule(request: Request) -> Response:
     """Run a schedule's task now."""
     name = _name(request)
     by = request.attributed(decoding.action_reason(request.document()) if request.has_body else "")
-    manual_runs = composed(ScheduleRequestServices).manual_runs
+    manual_runs = composed(ScheduleServices).manual_runs
     key = _key(request, [name, by.reason] if by.reason else name)
     run = manual_runs.run(request.owner, name, request.version, key, by, request.traceparent)
     task = composed(TaskServices).reader.with_contents(run.value)
@@ -182,7 +180,7 @@ def create_backfill(request: Request) -> Response:
     period = Period(wanted.scheduled_after, last, wanted.per_minute, wanted.only_missing, overlap)
     key = _key(request, [name, document.value])
     by = request.attributed("")
-    manual_runs = composed(ScheduleRequestServices).manual_runs
+    manual_runs = composed(ScheduleServices).manual_runs
     begun = manual_runs.backfill(request.owner, name, period, request.version, key, by)
     location = {"Location": operations.GET_BACKFILL.url(name=name, backfill_id=begun.value.id)}
     headers = replayed(location, is_replay=begun.is_replay)
@@ -192,14 +190,14 @@ def create_backfill(request: Request) -> Response:
 @route(operations.LIST_BACKFILLS)
 def list_backfills(request: Request) -> Response:
     """Read the backfills of one schedule."""
-    found = composed(ScheduleRequestServices).manual_runs.backfills(request.owner, _name(request))
+    found = composed(ScheduleServices).manual_runs.backfills(request.owner, _name(request))
     return answer(json_text(BackfillList(backfills=[backfill_response(each) for each in found])))
 
 
 @route(operations.GET_BACKFILL)
 def get_backfill(request: Request) -> Response:
     """Read one backfill."""
-    run = composed(ScheduleRequestServices).manual_runs.get_backfill(
+    run = composed(ScheduleServices).manual_runs.get_backfill(
         request.owner, _name(request), request.parameters["backfill_id"]
     )
     return answer(json_text(backfill_response(run)))
@@ -209,7 +207,7 @@ def get_backfill(request: Request) -> Response:
 def cancel_backfill(request: Request) -> Response:
     """Cancel one backfill."""
     request.reject_body()
-    run = composed(ScheduleRequestServices).manual_runs.cancel_backfill(
+    run = composed(ScheduleServices).manual_runs.cancel_backfill(
         request.owner, _name(request), request.parameters["backfill_id"], request.attributed("")
     )
     return answer(json_text(backfill_response(run)))
@@ -218,7 +216,7 @@ def cancel_backfill(request: Request) -> Response:
 @route(operations.LIST_EVENTS)
 def list_schedule_events(request: Request) -> Response:
     """Read the events of one schedule."""
-    stored = composed(ScheduleRequestServices).manager.get(request.owner, _name(request))
+    stored = composed(ScheduleServices).manager.get(request.owner, _name(request))
     return answer(json_text(schedule_events(stored)))
 
 
@@ -226,7 +224,7 @@ def list_schedule_events(request: Request) -> Response:
 def list_occurrences(request: Request[OccurrencesQuery]) -> Response:
     """Read the occurrences of one schedule."""
     start, end = request.query.bounds(composed().runtime.clock.now())
-    seen, complete_since = composed(ScheduleRequestServices).runs.occurrences(
+    seen, complete_since = composed(ScheduleServices).runs.occurrences(
         request.owner, _name(request), start, end, request.query.limit
     )
     occurrences = [occurrence_response(each.occurrence, each.task_id, each.task, each.note) for each in seen]
@@ -239,7 +237,7 @@ def list_schedule_runs(request: Request[RunListQuery]) -> Response:
     owner, name, query = request.owner, _name(request), request.query
     after = None if query.next_token is None else page_tokens.after_of(query.next_token, query.scope(owner, name))
     wanted = RunsQuery(after, query.scheduled_after or 0, query.scheduled_before, query.limit, frozenset(query.status))
-    page = composed(ScheduleRequestServices).runs.list(owner, name, wanted)
+    page = composed(ScheduleServices).runs.list(owner, name, wanted)
     token = None if page.after is None else page_tokens.token_of(page.after, query.scope(owner, name))
     return answer(json_text(run_page(page, query, token)))
 
@@ -267,7 +265,7 @@ def _with_estimate(response: Response, stored: StoredSchedule) -> Response:
 
 
 def _text(stored: StoredSchedule) -> str:
-    schedule_preview = composed(ScheduleRequestServices).preview
+    schedule_preview = composed(ScheduleServices).preview
     upcoming = schedule_preview.upcoming(stored, UPCOMING)
     return json_text(schedule_response(schedule_preview.status(stored), upcoming))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
-from duetime.composition.locks import SwitchServices
+from duetime.composition.attempts import SwitchServices
 from duetime.contract import switches
 from duetime.contract.tasks.encoding import json_text
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from duetime.composition import composed
 from duetime.composition.core import CoreServices
-from duetime.composition.requests import EndpointQueryServices
 from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
 from duetime.contract.tasks import actions, history, operations
@@ -129,7 +128,7 @@ def list_task_events(request: Request) -> Response:
 def query_task(request: Request) -> Response:
     """Send a query to the endpoint of a task."""
     query = actions.query(request.document())
-    reply = composed(EndpointQueryServices).queries.ask(request.owner, request.task_id, query)
+    reply = composed(TaskServices).target_queries.ask(request.owner, request.task_id, query)
     return answer(target_reply_text(reply.status, reply.body))
 
 

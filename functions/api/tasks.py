@@ -15,7 +15,7 @@ from duetime.contract.tasks.encoding import entry, json_text
 from duetime.contract.tasks.updates import task_change
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.tasks.creation import Order
-from duetime.domain.tasks.idempotency_keys import Accepted, IdempotencyKey
+from duetime.domain.tasks.keys import Accepted, IdempotencyKey
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import SECOND
 from duetime.services.tasks.read import Page

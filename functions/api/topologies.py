@@ -16,7 +16,7 @@ from duetime.contract.topologies.bodies import TopologyRetry
 from duetime.contract.topologies.decoding import retry_request, topology_request
 from duetime.contract.topologies.responses import TopologyPage, node_page, topology_entry, topology_response
 from duetime.domain.tasks.creation import Order
-from duetime.domain.tasks.idempotency_keys import IdempotencyKey
+from duetime.domain.tasks.keys import IdempotencyKey
 from duetime.services.topologies.service import ControlResult
 
 from .filter_actions import location

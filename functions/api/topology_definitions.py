@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
-from duetime.composition.requests import DefinitionServices
+from duetime.composition.core import CoreServices
 from duetime.composition.tasks import TaskServices
 from duetime.contract.http import page_tokens
 from duetime.contract.http.etags import etag_of
@@ -28,7 +28,7 @@ from duetime.contract.topologies.definitions import (
 from duetime.contract.topologies.operations import READ as READ_TOPOLOGY
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.tasks.creation import Order
-from duetime.domain.tasks.idempotency_keys import IdempotencyKey
+from duetime.domain.tasks.keys import IdempotencyKey
 from duetime.domain.topologies.definitions import differences
 from duetime.domain.topologies.errors import DefinitionNotFound
 from duetime.services.topologies.definitions import Precondition
@@ -71,7 +71,7 @@ def put_definition(request: Request) -> Response:
     """Create a definition, or its next version."""
     name = new_definition_name(request.name)
     content, graph = definition_content(request.document(), name)
-    composed(TaskServices).creation_rules.accept_nodes(graph)
+    composed(CoreServices).creation_rules.accept_nodes(graph)
     by, condition = request.attributed("").name, _condition(request)
     stored = _definitions().put(request.owner, name, content, by, condition)
     if not stored.is_new:
@@ -121,7 +121,7 @@ def run_definition(request: Request) -> Response:
 
 
 def _definitions() -> TopologyDefinitions:
-    return composed(DefinitionServices).definitions
+    return composed(CoreServices).topology_definitions
 
 
 def _condition(request: Request) -> Precondition:

@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
-from duetime.composition.live_updates import WatchTicketServices
+from duetime.composition.stream import WatchTicketServices
 from duetime.contract.live_updates import operations
 from duetime.contract.tasks.encoding import json_text
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
-from duetime.composition.archive import ArchiveServices
+from duetime.composition.stream import ArchiveServices
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
-from duetime.composition.broadcast import BroadcastServices
+from duetime.composition.stream import BroadcastServices
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext

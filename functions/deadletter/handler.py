@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
+from duetime.composition.attempts import DeadLetterServices
 from duetime.composition.core import CoreServices
-from duetime.composition.outcomes import DeadLetterServices
 from duetime.domain.errors import Unavailable
 from duetime.domain.tracebacks import places_of
 

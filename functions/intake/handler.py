@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
-from duetime.composition.intake import IntakeServices
+from duetime.composition.tasks import TaskServices
 from duetime.contract.tasks.intake_events import task_of_event
 from duetime.domain.errors import RequestError
+from duetime.domain.ids import TRACEPARENT, read_traceparent
 from duetime.domain.tasks.creation import Order, Origin
-from duetime.domain.tasks.trace_context import TRACEPARENT, read_traceparent
 from duetime.services.tasks.from_events import Arrival
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _QUEUE = "queue"
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
     """Process the batch; an error in one event does not affect the others."""
     try:
-        again = composed(IntakeServices).event_tasks.take_in([_arrival(record) for record in event["Records"]])
+        again = composed(TaskServices).event_tasks.take_in([_arrival(record) for record in event["Records"]])
         return {"batchItemFailures": [{"itemIdentifier": arrival.id} for arrival in again]}
     finally:
         composed().telemetry.flush()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from aws_lambda_powertools import Logger
 
 from duetime.composition import composed
-from duetime.composition.live_updates import WatchServices
+from duetime.composition.stream import WatchServices
 from duetime.contract.http.problems import INTERNAL, kind_of
 from duetime.contract.http.request_errors import CallerUnknown
 from duetime.contract.live_updates.messages import (

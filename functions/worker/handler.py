@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
+from duetime.composition.attempts import SwitchServices
 from duetime.composition.core import CoreServices
-from duetime.composition.locks import SwitchServices
 from duetime.composition.worker import WorkerServices
 
 if TYPE_CHECKING:

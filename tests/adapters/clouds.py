@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from duetime.adapters.runtime.clock import SystemClock
-from duetime.adapters.runtime.threads import Threads
+from duetime.adapters.runtime.process import SystemClock, Threads
 from duetime.domain.tasks.task_options import Priority
 from duetime_testing.fakes.task_table import new_table
 

@@ -12,14 +12,13 @@ from moto import mock_aws
 
 from duetime.adapters import aws_clients
 from duetime.adapters.content_store import SplitContentStore
-from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
 from duetime.adapters.dynamodb.circuit_breakers import DynamoCircuitStore
-from duetime.adapters.dynamodb.idempotency_keys import DynamoKeyStore
+from duetime.adapters.dynamodb.keys import DynamoKeyStore
 from duetime.adapters.dynamodb.live_updates import DynamoWatchStore
 from duetime.adapters.dynamodb.locks import DynamoLockStore
 from duetime.adapters.dynamodb.long_polls import DynamoLongPollStore
 from duetime.adapters.dynamodb.rates import DynamoRateStore
-from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
+from duetime.adapters.dynamodb.schedules import DynamoCalendarStore, DynamoScheduleStore
 from duetime.adapters.dynamodb.switches import DynamoSwitchStore
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.dynamodb.topology_run_state import DynamoTopologyStore

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import uuid4
 
-from duetime.adapters.sqs.queues import SqsQueues
+from duetime.adapters.sqs import SqsQueues
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,9 +15,8 @@ from duetime.adapters.content_store import SplitContentStore
 from duetime.adapters.dynamodb.batches import ITEMS_A_REQUEST, insertion
 from duetime.adapters.dynamodb.task_items import item_of, key_of
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
-from duetime.adapters.runtime.clock import SystemClock
-from duetime.adapters.runtime.threads import Threads
-from duetime.adapters.sqs.queues import SqsQueues
+from duetime.adapters.runtime.process import SystemClock, Threads
+from duetime.adapters.sqs import SqsQueues
 from duetime.domain.dispatch.enqueue_plan import Entry, Message
 from duetime.domain.errors import ContentExpired, Unavailable
 from duetime.domain.tasks.content import Content, ContentPlace, after_record

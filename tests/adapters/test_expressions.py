@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from duetime.adapters.dynamodb.update_expressions import ValueNotStorable, update_of
+from duetime.adapters.dynamodb.task_items import ValueNotStorable, update_of
 from duetime.domain.conditional_writes import Guard, Write
 from duetime.domain.tasks.states import Move
 from tests.adapters.examples import numbered

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.tasks.idempotency_keys import RememberedKey
+from duetime.domain.tasks.keys import RememberedKey
 from duetime.domain.times import DAY
 from tests.adapters.examples import HOME, numbered
 

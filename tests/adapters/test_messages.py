@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.adapters.sqs.queues import MessageUnreadable, body_of, delivery_of, group_of
+from duetime.adapters.sqs import MessageUnreadable, body_of, delivery_of, group_of
 from duetime.domain.dispatch.enqueue_plan import Message
 from duetime.domain.tasks.task_options import Priority
 from duetime.ports.queues import Delivery

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.dispatch.dispatch_status import QueueDepth
+from duetime.domain.dispatch.cursors import QueueDepth
 from duetime.domain.dispatch.enqueue_plan import Message
 from duetime.domain.tasks.task_options import Priority
 from duetime.ports.queues import Delivery, Outgoing

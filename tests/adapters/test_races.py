@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.adapters.dynamodb.idempotency_keys import DynamoKeyStore
+from duetime.adapters.dynamodb.keys import DynamoKeyStore
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.dynamodb.trigger_cursors import DynamoCursorStore
 from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.dispatch.cursors import Cursors
 from duetime.domain.dispatch.enqueue_plan import Entry
 from duetime.domain.tasks.attempt_run import Claimant
-from duetime.domain.tasks.idempotency_keys import RememberedKey
+from duetime.domain.tasks.keys import RememberedKey
 from duetime.domain.tasks.states import Move, State
 from duetime.domain.times import DAY, MINUTE
 from tests.adapters.clouds import EXECUTOR, SILENT, Cloud

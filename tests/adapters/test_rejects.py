@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from duetime.adapters.sqs.rejected_events import REASON, SqsRejects
+from duetime.adapters.sqs import REASON, SqsRejects
 from duetime.domain.limits import MAX_REASON_LENGTH
 from duetime.ports.queues import Reject
 from tests.adapters.clouds import EXECUTOR

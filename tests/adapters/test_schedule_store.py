@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.adapters.dynamodb import schema
-from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
 from duetime.adapters.dynamodb.schedule_items import item_of, stored_of
-from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
+from duetime.adapters.dynamodb.schedules import DynamoCalendarStore, DynamoScheduleStore
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_CALENDAR_DATES, MAX_NAME_LENGTH, MAX_REMARKS
 from duetime.domain.resource_generations import Incarnation

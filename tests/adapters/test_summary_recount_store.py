@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from duetime.adapters.dynamodb.summary_recount import DynamoSummaryRecounts
+from duetime.adapters.dynamodb.summary import DynamoSummaryRecounts
 from duetime.adapters.dynamodb.task_items import item_of
 from duetime.domain.operating_parameters import SUMMARY_RECOUNT_KEPT
 from duetime.domain.summary import Generation, Group, Recount, Summary

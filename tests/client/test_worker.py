@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 
 from duetime import composition, handlers
 from duetime.adapters.aws_clients import Clients
-from duetime.adapters.runtime.clock import SystemClock
+from duetime.adapters.runtime.process import SystemClock
 from duetime.composition import Platform
 from duetime.environment_variables import QUEUE_VARIABLES, Variable
 from duetime_client import Client, Forbidden, Task

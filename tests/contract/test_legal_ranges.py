@@ -52,9 +52,8 @@ from duetime.domain.switches import Switch, Switches, SwitchKey, SwitchScope
 from duetime.domain.tasks.approvals import waiting_time
 from duetime.domain.tasks.attempt_records import LOCK_WAIT_EXPIRED, RETRY_DURATION_EXPIRED
 from duetime.domain.tasks.attempt_results import Expired, Failed, Postponed, Succeeded
-from duetime.domain.tasks.attempt_run import waits_with
+from duetime.domain.tasks.attempt_run import checked_by, expired, lock_wait, waits_with
 from duetime.domain.tasks.creation import Identity, debounced_due, due_of, new_id, new_task
-from duetime.domain.tasks.expiry import checked_by, expired, lock_wait
 from duetime.domain.tasks.notices import lateness_notice
 from duetime.domain.tasks.poll_interval import SHORTEST, poll_interval
 from duetime.domain.tasks.states import State

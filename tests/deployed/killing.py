@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from duetime.adapters.sqs.queues import body_of
+from duetime.adapters.sqs import body_of
 from duetime.domain.dispatch.enqueue_plan import Message
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import SHORTEST_WORKER_LEASE_SECONDS

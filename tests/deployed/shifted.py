@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 from duetime import composition
-from duetime.adapters.runtime.clock import SystemClock
+from duetime.adapters.runtime.process import SystemClock
 from duetime.environment_variables import Variable
 from tests.functions.stack import LambdaContext
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
-from duetime.adapters.sqs.queues import body_of
+from duetime.adapters.sqs import body_of
 from duetime.domain.ids import TaskId
 from duetime.domain.operating_parameters import WAITS_AT_ONCE
 from duetime.services.enqueue import message_for

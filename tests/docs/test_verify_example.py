@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-from duetime.adapters.runtime.clock import SystemClock
+from duetime.adapters.runtime.process import SystemClock
 from duetime.adapters.targets.signing import Signer
 from duetime.domain.times import MINUTE
 from tests.clocks import StandingClock

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from duetime.domain.dispatch.cursors import DISPATCH, Cursors, Progress
-from duetime.domain.dispatch.dispatch_status import dispatch_status
+from duetime.domain.dispatch.cursors import DISPATCH, Cursors, Progress, dispatch_status
 from duetime.domain.times import MINUTE, start_of
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from duetime.adapters.dynamodb import field_codecs
-from duetime.domain.tasks.trace_context import read_traceparent, trace_id_of
+from duetime.domain.ids import read_traceparent, trace_id_of
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 

@@ -12,7 +12,7 @@ from duetime import composition
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.task_items import key_of
 from duetime.composition import Composition, Platform
-from duetime.composition.archive import ArchiveServices
+from duetime.composition.stream import ArchiveServices
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.environment_variables import Variable

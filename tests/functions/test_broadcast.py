@@ -7,7 +7,7 @@ from typing import Any
 
 from duetime import composition
 from duetime.composition import composed
-from duetime.composition.broadcast import BroadcastServices
+from duetime.composition.stream import BroadcastServices
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.tasks.task_spec import TaskSpec

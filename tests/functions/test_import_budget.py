@@ -21,7 +21,7 @@ BUDGET = {
     "broadcast": 167,
     "watch": 215,
     "console": 0,
-    "archive": 206,
+    "archive": 167,
     "egress": 169,
     "intake": 215,
 }

@@ -10,7 +10,6 @@ import pytest
 from duetime.adapters.dynamodb import schema
 from duetime.composition import composed
 from duetime.composition.core import CoreServices
-from duetime.composition.requests import DefinitionServices
 from duetime.domain.dispatch.enqueue_plan import Timer
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.states import State
@@ -147,7 +146,7 @@ def test_a_redelivered_event_is_the_same_task_whenever_it_comes(intake: Stack) -
 @pytest.mark.parametrize("becomes", ["gone", "other"])
 def test_a_redelivered_event_is_its_run_whatever_becomes_of_the_definition(intake: Stack, becomes: str) -> None:
     """It is deleted, or asks for a parameter by now: nothing is rejected, and the run has the graph that it had."""
-    definitions, owner = composed(DefinitionServices).definitions, EVENTS
+    definitions, owner = composed(CoreServices).topology_definitions, EVENTS
     graph = {"nodes": {"a": {"type": "report"}}}
     definitions.put(owner, "nightly", json.dumps(graph).encode(), "", Precondition())
     body = {"type": "topology", "target": {"kind": "topology", "definition": {"name": "nightly"}}}

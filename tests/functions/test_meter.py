@@ -16,15 +16,14 @@ import boto3
 import pytest
 
 from duetime import composition
-from duetime.adapters.targets.aws_resource_clients import Resources
 from duetime.adapters.targets.aws_target import AwsRunner
 from duetime.adapters.targets.http_messages import HttpResponse
+from duetime.adapters.targets.job_calls import Resources
 from duetime.composition import composed
+from duetime.composition.attempts import SwitchServices
 from duetime.composition.bulk import BulkExecutorServices, FilterActionServices
 from duetime.composition.core import BulkServices, CoreServices
 from duetime.composition.http_calls import HttpServices
-from duetime.composition.locks import SwitchServices
-from duetime.composition.requests import CostEstimateServices
 from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
 from duetime.composition.worker import TargetServices
@@ -51,7 +50,7 @@ from duetime.domain.tasks.attempt_results import Postponed, Succeeded, failure
 from duetime.domain.tasks.creation import Order, TaskChange
 from duetime.domain.tasks.filters import TaskFilter
 from duetime.domain.tasks.http_requests import BodyKind, HttpRequest, RequestBody
-from duetime.domain.tasks.idempotency_keys import IdempotencyKey
+from duetime.domain.tasks.keys import IdempotencyKey
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import ApprovalTarget, AwsTarget, HttpTarget
 from duetime.domain.tasks.task_options import LockSpec, NotifyOn, Priority, Rate, RetryPolicy
@@ -193,7 +192,7 @@ def test_an_estimate_has_the_write_units_of_a_run(metered: tuple[Stack, Meter]) 
         replace(plain, payload=noise),
     ):
         meter.reset()
-        found = composed(CostEstimateServices).workloads.of_tasks([spec], has_key=False)
+        found = composed(TaskServices).workloads.of_tasks([spec], has_key=False)
         writes = next(line.quantity for line in lines_of(found.parts) if line.part == "table writes")
         run(stack, spec)
         assert meter.table_units + meter.index_units == writes, spec

@@ -13,8 +13,8 @@ import pytest
 
 from duetime import composition
 from duetime.composition import Platform, composed
+from duetime.composition.attempts import PullServices
 from duetime.composition.core import CoreServices
-from duetime.composition.requests import PullServices
 from duetime.domain.tasks.attempt_results import Succeeded
 from duetime.domain.tasks.pull_leases import LeaseRequest
 from duetime.domain.tasks.states import State

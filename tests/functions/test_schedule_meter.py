@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.composition import composed
-from duetime.composition.requests import ScheduleRequestServices
+from duetime.composition.schedules import ScheduleServices
 from duetime.domain.schedules.definition import Overlap, ScheduleSpec, Written
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.tasks.task_spec import TaskSpec
@@ -27,7 +27,7 @@ __all__ = ["metered"]
 def schedule(written: Written, **fields: Any) -> StoredSchedule:  # noqa: ANN401 - any field
     """Make an ordinary schedule of the type `report`."""
     spec = ScheduleSpec(written, TaskSpec("report", PAYLOAD), "nightly", **fields)
-    return composed(ScheduleRequestServices).creator.create(OWNER, spec).value
+    return composed(ScheduleServices).creator.create(OWNER, spec).value
 
 
 def ticked(stack: Stack, minutes: int) -> None:

@@ -10,10 +10,9 @@ import pytest
 
 from duetime import composition
 from duetime.composition import composed
-from duetime.composition.requests import CostEstimateServices
 from duetime.composition.tasks import TaskServices
 from duetime.domain.tasks.creation import Order
-from duetime.domain.tasks.idempotency_keys import IdempotencyKey
+from duetime.domain.tasks.keys import IdempotencyKey
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import Debounce, OnConflict, Priority, Unique
 from duetime.domain.tasks.task_spec import TaskSpec
@@ -24,7 +23,7 @@ from tests.functions.stack import OWNER, Stack
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from duetime.domain.tasks.idempotency_keys import Accepted
+    from duetime.domain.tasks.keys import Accepted
     from duetime.domain.tasks.task import Task
 
 TYPE = "canary.noop"
@@ -77,7 +76,7 @@ def test_an_estimate_has_the_write_units_of_unique_and_debounced_tasks(stack: St
     stack.create(TaskSpec(TYPE))
     stack.work(Priority.NORMAL)
     for spec in (TaskSpec(TYPE, unique=Unique("a")), TaskSpec(TYPE, debounce=Debounce("b", 1))):
-        found = composed(CostEstimateServices).workloads.of_tasks([spec], has_key=False)
+        found = composed(TaskServices).workloads.of_tasks([spec], has_key=False)
         writes, _ = spent(stack, partial(_run, stack, spec))
         assert lines_of(found.parts)[0].quantity == writes + 1
 

@@ -8,21 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.composition import Composition, Part, Platform
-from duetime.composition.archive import ArchiveServices
-from duetime.composition.broadcast import BroadcastServices, SummaryServices
+from duetime.composition.attempts import DeadLetterServices, LockServices, PullServices, SwitchServices
 from duetime.composition.bulk import BulkExecutorServices, FilterActionServices
-from duetime.composition.core import BulkServices, CoreServices
+from duetime.composition.core import BulkServices, CoreServices, DispatchStatusServices
 from duetime.composition.http_calls import HttpServices
-from duetime.composition.intake import IntakeServices
-from duetime.composition.live_updates import WatchServices
-from duetime.composition.locks import LockServices, SwitchServices
-from duetime.composition.outcomes import DeadLetterServices
-from duetime.composition.requests import (
-    DispatchStatusServices,
-    EndpointQueryServices,
-    PullServices,
-    ScheduleRequestServices,
-)
+from duetime.composition.schedules import ScheduleServices
+from duetime.composition.stream import ArchiveServices, BroadcastServices, SummaryServices, WatchServices
 from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
 from duetime.composition.trigger import TriggerServices
@@ -129,10 +120,9 @@ USED = {
 
 PARTS: dict[str, dict[type[Part], tuple[str, ...]]] = {
     "api": {
-        TaskServices: ("creator", "reader", "updater", "control", "attempt_reports", "waiter"),
-        EndpointQueryServices: ("queries",),
+        TaskServices: ("creator", "reader", "updater", "control", "attempt_reports", "waiter", "target_queries"),
         PullServices: ("leases", "reports"),
-        ScheduleRequestServices: ("creator", "manager", "manual_runs", "preview", "calendar_manager"),
+        ScheduleServices: ("creator", "manager", "manual_runs", "preview", "calendar_manager"),
         FilterActionServices: ("requests",),
         BulkServices: ("operations",),
         TopologyServices: ("service",),
@@ -151,7 +141,7 @@ PARTS: dict[str, dict[type[Part], tuple[str, ...]]] = {
     "watch": {WatchServices: ("connections", "sender", "encoder")},
     "archive": {ArchiveServices: ("archiver",)},
     "egress": {HttpServices: ("egress",)},
-    "intake": {IntakeServices: ("event_tasks",)},
+    "intake": {TaskServices: ("event_tasks",)},
 }
 """What each function asks the composition for."""
 

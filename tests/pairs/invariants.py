@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from duetime.adapters.compression import inflated
 from duetime.adapters.content_store import SplitContentStore
-from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
 from duetime.adapters.dynamodb.locks import DynamoLockStore
+from duetime.adapters.dynamodb.schedules import DynamoCalendarStore
 from duetime.adapters.dynamodb.switches import DynamoSwitchStore
 from duetime.adapters.dynamodb.topology_definitions import DynamoDefinitionStore
 from duetime.domain.locks import RESERVED, LockName

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.adapters.sqs.queues import body_of
+from duetime.adapters.sqs import body_of
 from duetime.domain.dispatch.enqueue_plan import Message
 from duetime.domain.tasks.task_options import Priority
 from duetime.handlers import Accepted

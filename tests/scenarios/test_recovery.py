@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.adapters.dynamodb import schema
-from duetime.adapters.sqs.queues import body_of
+from duetime.adapters.sqs import body_of
 from duetime.domain.dispatch.enqueue_plan import Message
 from duetime.domain.ids import TaskId
 from duetime.domain.operating_parameters import GROUP_HOLD, RECOVERY_SCAN_BACKLOG, RECOVERY_SCAN_DELAYS

@@ -8,7 +8,7 @@ import pytest
 
 from duetime.adapters.dynamodb import schema
 from duetime.environment_variables import Variable
-from duetime.services.summary import counter
+from duetime.services import summary
 from duetime_testing.simulation.table_stream import SimulatedTableStream
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
 from tests.scenarios.test_summary import CountedSimulation, counted_by_hand, create, told
@@ -219,7 +219,7 @@ def test_whoever_runs_duetime_can_have_the_counts_begun_anew() -> None:
 
 def test_the_counts_of_an_ended_generation_expire_once_nobody_uses_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """A day after the next one began, some owners at a time; those of the present one stay, for years if need be."""
-    monkeypatch.setattr(counter, "SUMMARY_OWNERS_AT_ONCE", 1)
+    monkeypatch.setattr(summary, "SUMMARY_OWNERS_AT_ONCE", 1)
 
     def kept(account: Scenario) -> set[tuple[str, str, bool]]:
         """The owners and the generations of counts, and whether they have a TTL."""

@@ -35,7 +35,7 @@ from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import DAY, MINUTE, SECOND, Millis
 from duetime.handlers import Accepted
 from duetime.ports.runtime import Runtime
-from duetime.services.worker.circuit_breaker import CircuitBreakers
+from duetime.services.worker.target_caller import CircuitBreakers
 from duetime_testing.fakes.dynamodb import FakeDynamoDB
 from duetime_testing.fakes.task_table import new_table
 from duetime_testing.fakes.telemetry import FakeTelemetry

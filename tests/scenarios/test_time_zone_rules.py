@@ -8,7 +8,7 @@ import pytest
 
 from duetime.domain.schedules import time_zones
 from duetime.domain.times import DAY
-from duetime.services.schedules import create, expansion_planner, schedule_writer
+from duetime.services.schedules import expansion_planner, schedule_writer
 from tests.scenarios.scenario import HOUR, MINUTE
 from tests.scenarios.schedules import Schedules
 
@@ -36,7 +36,7 @@ class Rules:
 
         self._monkeypatch.setattr(time_zones, "_zone_info", read)
         time_zones._periods.cache_clear()
-        for module in (create, expansion_planner, schedule_writer):
+        for module in (expansion_planner, schedule_writer):
             self._monkeypatch.setattr(module, "tzdata_version", lambda: version)
 
 

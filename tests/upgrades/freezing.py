@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from duetime import composition
 from duetime.adapters.dynamodb.schema import SCHEMA_VERSION
 from duetime.composition import composed
+from duetime.composition.attempts import LockServices
 from duetime.composition.core import CoreServices
-from duetime.composition.locks import LockServices
 from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
 from duetime.composition.worker import WorkerServices

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb.task_items import key_of
-from duetime.adapters.sqs.queues import body_of
+from duetime.adapters.sqs import body_of
 from duetime.composition import composed
 from duetime.composition.core import CoreServices
 from duetime.domain.ids import TaskId

@@ -10,7 +10,7 @@ from greenlet import GreenletExit
 
 from duetime import composition
 from duetime.adapters.targets import Targets
-from duetime.adapters.targets.aws_resource_clients import Resources
+from duetime.adapters.targets.job_calls import Resources
 from duetime.composition import Composition, Platform
 from duetime.composition.core import CoreServices
 from duetime.composition.http_calls import HttpServices

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.adapters.calendars.icalendar import calendar_from_ics
+from duetime.adapters.calendars import calendar_from_ics
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.schedules.calendars import Calendar, CalendarMode
 from duetime.domain.schedules.time_zones import zone_named

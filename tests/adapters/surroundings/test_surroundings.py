@@ -6,9 +6,8 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from duetime.adapters.runtime.clock import SystemClock, SystemRandom
+from duetime.adapters.runtime.process import SystemClock, SystemRandom, Threads
 from duetime.adapters.runtime.telemetry import PowertoolsTelemetry
-from duetime.adapters.runtime.threads import Threads
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ def test_a_map_keeps_the_order_and_raises_what_its_work_raises() -> None:
 def test_ending_the_process_ends_it_whatever_its_threads_do() -> None:
     """A stuck thread does not keep the process alive, and what was printed is not lost."""
     code = (
-        "import threading, duetime.adapters.runtime.threads as t\n"
+        "import threading, duetime.adapters.runtime.process as t\n"
         "threading.Thread(target=threading.Event().wait).start()\n"
         "print('said')\n"
         "t.LambdaProcess().end()\n"

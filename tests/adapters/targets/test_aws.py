@@ -13,8 +13,8 @@ from botocore.response import StreamingBody
 from botocore.stub import Stubber
 
 from duetime.adapters.aws_clients import Clients
-from duetime.adapters.targets.aws_resource_clients import Resources
 from duetime.adapters.targets.aws_target import AwsRunner
+from duetime.adapters.targets.job_calls import Resources
 from duetime.domain.tasks.arns import ArnPatterns, AwsService, service_of
 from duetime.domain.tasks.attempt_results import Deferred, Failed, NotSent, Succeeded, TargetEnding
 from duetime.domain.tasks.targets import AwsTarget

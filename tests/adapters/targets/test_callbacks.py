@@ -5,11 +5,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.aws_clients import Clients
-from duetime.adapters.targets.aws_resource_clients import Resources
 from duetime.adapters.targets.aws_target import AwsRunner
 from duetime.adapters.targets.callbacks import HttpCallbacks
 from duetime.adapters.targets.http_messages import Call, HttpResponse, NoResponse, Reply
 from duetime.adapters.targets.http_target import HttpRunner
+from duetime.adapters.targets.job_calls import Resources
 from duetime.contract.tasks.encoding import entry
 from duetime.domain.tasks.arns import ArnPatterns
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from duetime.domain.errors import FieldInvalid
-from duetime.domain.schedules.calendar_search import covering, next_working_moment
-from duetime.domain.schedules.calendars import Calendar, CalendarMode, Span, Window
+from duetime.domain.schedules.calendars import Calendar, CalendarMode, Span, Window, covering, next_working_moment
 from duetime.domain.schedules.time_zones import zone_named
 from duetime.domain.times import DAY, HOUR, MINUTE, Millis
 from tests.domain.schedules.times import at

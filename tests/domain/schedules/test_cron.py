@@ -16,11 +16,10 @@ from hypothesis import strategies as st
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.schedules.cron_dialects import Dialect
 from duetime.domain.schedules.cron_parser import parse_cron
-from duetime.domain.schedules.recurrence_builder import recurrence_of
+from duetime.domain.schedules.recurrence_builder import ZonedRecurrence, recurrence_of
 from duetime.domain.schedules.recurrences import UTC_CLOCK
 from duetime.domain.schedules.time_zones import Fold, Gap
 from duetime.domain.schedules.timings import parse_timing
-from duetime.domain.schedules.zoned_recurrence import ZonedRecurrence
 from duetime.domain.times import DAY, Millis, from_datetime, to_datetime
 from tests.domain.schedules import reference
 from tests.domain.schedules.times import at, clock, locals_of

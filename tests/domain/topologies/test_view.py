@@ -6,7 +6,7 @@ import pytest
 
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.topologies.node_status import NodeStatus, Reason
-from duetime.domain.topologies.view import shown_statuses
+from duetime.domain.topologies.run_state import shown_statuses
 from tests.domain.factories import task
 from tests.domain.topologies.graphs import SUCCEEDED
 

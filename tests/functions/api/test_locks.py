@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.composition import composed
+from duetime.composition.attempts import LockServices
 from duetime.composition.core import CoreServices
-from duetime.composition.locks import LockServices
 from duetime.composition.worker import WorkerServices
 from duetime.domain.ids import TaskId
 from tests.functions.api.world import claimed_by_a_worker

@@ -9,7 +9,7 @@ import pytest
 
 from duetime.composition import composed
 from duetime.composition.core import CoreServices
-from duetime.composition.schedule_expansion import ScheduleServices
+from duetime.composition.schedules import ScheduleServices
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.services.schedules.occurrence_tasks import Due
 from duetime.services.tasks.creation_rules import payload_name

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.change_events import Change, ChangeBatch
 from duetime.domain.tasks.states import State
-from duetime.services.event_publisher import EventPublisher
+from duetime.services.broadcaster import EventPublisher
 from duetime_testing.fakes.telemetry import FakeTelemetry
 from tests.domain.changes.test_events import RUNNING
 

@@ -15,7 +15,7 @@ from duetime.domain.ids import TaskId
 from duetime.domain.live_updates import Connection, Subscription, Topic, TopicKind
 from duetime.ports.runtime import Runtime
 from duetime.ports.stores import Delivery
-from duetime.services.live_updates.push import ChangePusher
+from duetime.services.live_updates import ChangePusher
 from duetime_testing.fakes.telemetry import FakeTelemetry
 from duetime_testing.simulation.virtual_time import SeededRandom
 from tests.clocks import StandingClock

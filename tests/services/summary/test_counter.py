@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.adapters.dynamodb.summary import DynamoSummaryStore
-from duetime.adapters.dynamodb.summary_recount import DynamoSummaryRecounts
+from duetime.adapters.dynamodb.summary import DynamoSummaryRecounts, DynamoSummaryStore
 from duetime.domain.admins import Admins
 from duetime.domain.change_events import Change, ChangeBatch, TaskSnapshot
 from duetime.domain.errors import Unavailable
@@ -20,8 +19,7 @@ from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import MINUTE, SECOND
 from duetime.ports.runtime import Runtime
-from duetime.services.summary.counter import Generations, SummaryCounter
-from duetime.services.summary.reader import SummaryReader
+from duetime.services.summary import Generations, SummaryCounter, SummaryReader
 from duetime_testing.fakes.dynamodb import FakeDynamoDB
 from duetime_testing.fakes.task_table import new_table
 from duetime_testing.fakes.telemetry import FakeTelemetry

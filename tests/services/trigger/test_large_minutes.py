@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.adapters.dynamodb.trigger_cursors import DynamoCursorStore, DynamoShardStore
-from duetime.domain.dispatch.dispatch_status import QueueDepth
+from duetime.domain.dispatch.cursors import QueueDepth
 from duetime.domain.dispatch.enqueue_plan import Entry, Precision
 from duetime.domain.operating_parameters import MINUTE_PAGE
 from duetime.domain.tasks.states import State
@@ -17,9 +17,8 @@ from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import MINUTE, SECOND, Millis, minute_of, start_of
 from duetime.ports.runtime import Runtime
 from duetime.ports.tasks import MinutePage
-from duetime.services.shards import Shards
-from duetime.services.trigger.dispatcher import Dispatcher
-from duetime.services.trigger.due_messages import DueMessages
+from duetime.services.enqueue import Shards
+from duetime.services.trigger.dispatcher import Dispatcher, DueMessages
 from duetime_testing.fakes.dynamodb import FakeDynamoDB
 from duetime_testing.fakes.task_table import new_table
 from duetime_testing.fakes.telemetry import FakeTelemetry

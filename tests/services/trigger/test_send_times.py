@@ -11,7 +11,7 @@ from duetime.domain.dispatch.enqueue_plan import Message, Precision
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.task_options import Priority
 from duetime.ports.runtime import Runtime
-from duetime.services.trigger.due_messages import DueMessages
+from duetime.services.trigger.dispatcher import DueMessages
 from duetime_testing.fakes.telemetry import FakeTelemetry
 from tests.clocks import NOW
 

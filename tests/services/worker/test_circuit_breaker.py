@@ -15,7 +15,7 @@ from duetime.domain.tasks.attempt_results import Postponed, Succeeded, TargetEnd
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.times import HOUR, MINUTE, SECOND
 from duetime.ports.runtime import Runtime
-from duetime.services.worker.circuit_breaker import CircuitBreakers
+from duetime.services.worker.target_caller import CircuitBreakers
 from duetime_testing.fakes.dynamodb import FakeDynamoDB
 from duetime_testing.fakes.task_table import new_table
 from duetime_testing.fakes.telemetry import FakeTelemetry

@@ -261,7 +261,7 @@ MUTANTS = (
     ),
     Mutant(
         "a task that has expired is started",
-        "domain/tasks/expiry.py",
+        "domain/tasks/attempt_run.py",
         "or now <= start_by:",
         "or now <= start_by + 600_000:",
     ),

@@ -7,7 +7,7 @@ from tests.simulation.mutations.mutant import Mutant
 MUTANTS = (
     Mutant(
         "the trigger moves on although messages were not taken",
-        "services/trigger/due_messages.py",
+        "services/trigger/dispatcher.py",
         "return Served(sent, frozenset(queue_of(each.message) for each in unsent))",
         "return Served(sent, frozenset())",
     ),

@@ -8,7 +8,7 @@ from tests.simulation.mutations.mutant import Mutant
 MUTANTS = (
     Mutant(
         "an idempotency key makes another task each time",
-        "adapters/dynamodb/idempotency_keys.py",
+        "adapters/dynamodb/keys.py",
         "return _remembered(kept) if kept else wanted",
         "return wanted",
     ),
@@ -145,7 +145,7 @@ MUTANTS = (
     ),
     Mutant(
         "the circuit of a host is never tried again",
-        "services/worker/circuit_breaker.py",
+        "services/worker/target_caller.py",
         "return self._save(circuit.probed(until)) or self._held(circuit, now)",
         "return self._held(circuit, now)",
     ),

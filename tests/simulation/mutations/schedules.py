@@ -98,7 +98,7 @@ MUTANTS = (
     ),
     Mutant(
         "a new schedule has no timer until it is stored",
-        "services/schedules/create.py",
+        "services/schedules/schedule_writer.py",
         "        self.writer.write_timer(made)\n        if made",
         "        if made",
     ),

@@ -1,27 +1,125 @@
 """Connects the use cases with their adapters.
 
-The use cases are composed by subject, with one module and class each: `composed(TaskServices).creator`. Each one is
-created at first use, once per process, and a function imports only the subjects that it uses. `use` replaces the
-platform (clock, randomness, threads, AWS clients), so that tests and the simulation run the unmodified functions.
+The use cases are composed by subject: `composed(TaskServices).creator`. Each one is created at first use, once per
+process, and a function imports only the subjects that it uses. What few invocations need is imported within the
+property that composes it, and given to others as a function (`lambda: core.rate_limiter`), which they call when they
+need it. `use` replaces the platform (clock, randomness, threads, AWS clients), so that tests and the
+simulation run the unmodified functions.
 """
+# ruff: noqa: E402 - the garbage collector is postponed before the imports of AWS's library and the use cases
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING, TypeVar, overload
-
 from duetime.adapters.runtime import garbage_collection
 
-garbage_collection.postpone()  # before the imports of AWS's library and the use cases
+garbage_collection.postpone()
 
-from duetime.composition.root import Composition, Part, Platform  # noqa: E402 - see the line above
+import os
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
+
+from duetime.adapters.aws_clients import Clients
+from duetime.adapters.runtime.process import LambdaProcess, SystemClock, SystemRandom, Threads
+from duetime.adapters.runtime.telemetry import PowertoolsTelemetry
+from duetime.ports.runtime import UNTRACED, Runtime, Telemetry
+from duetime.settings import Settings, with_settings_module
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-__all__ = ["Composition", "Part", "Platform", "composed", "use", "use_by_process"]
+    from duetime.ports.runtime import Clock, Executor, Process, RandomSource, Tracer
 
-P = TypeVar("P", bound=Part)
+P = TypeVar("P", bound="Part")
+
+
+class FlushedTelemetry(Telemetry, Protocol):
+    """Telemetry that a function flushes when its invocation ends."""
+
+    def attribute_output(self) -> None:
+        """Make the process attribute log and print lines to attempts."""
+        ...
+
+    def flush(self) -> None:
+        """Write all counts and measures since the last time."""
+        ...
+
+
+@dataclass(frozen=True)
+class Platform:
+    """The platform of a process.
+
+    Attributes:
+        environ: the environment variables.
+        clock: the time.
+        random_source: randomness.
+        clients: clients of AWS.
+        process: process that a stuck worker ends.
+        threads: executor; `None` for threads.
+        telemetry: counts and logs; `None` for Powertools.
+        substitutes: parts that replace others.
+    """
+
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    clock: Clock = field(default_factory=SystemClock)
+    random_source: RandomSource = field(default_factory=SystemRandom)
+    clients: Clients = field(default_factory=Clients)
+    process: Process = field(default_factory=LambdaProcess)
+    threads: Executor | None = None
+    telemetry: FlushedTelemetry | None = None
+    substitutes: Mapping[type[Part], type[Part]] = field(default_factory=dict)
+
+
+class Composition:
+    """The parts of one process, each created at first use."""
+
+    def __init__(self, platform: Platform) -> None:
+        self.platform = platform
+        self.settings = Settings(with_settings_module(platform.environ))
+        self._parts: dict[type[Part], Any] = {}
+
+    @cached_property
+    def telemetry(self) -> FlushedTelemetry:
+        """Logs and metrics; the handler flushes them."""
+        settings = self.settings
+        return self.platform.telemetry or PowertoolsTelemetry(
+            settings.service_name, settings.metrics_namespace, settings.metric_values, self.tracer
+        )
+
+    @cached_property
+    def tracer(self) -> Tracer:
+        """Creates spans, if the settings export them."""
+        if not self.settings.exports_spans:
+            return UNTRACED
+        # Imported when needed: without the setting, the functions are deployed without these libraries.
+        from duetime.adapters.runtime.otlp_tracer import OtlpTracer
+
+        return OtlpTracer(self.settings.service_name)
+
+    @cached_property
+    def runtime(self) -> Runtime:
+        """The runtime of every use case."""
+        platform = self.platform
+        executor = platform.threads or Threads(platform.clock)
+        return Runtime(platform.clock, platform.random_source, executor, self.telemetry, self.tracer)
+
+    def part(self, kind: type[P]) -> P:
+        """The part of this class."""
+        if kind not in self._parts:
+            made = self.platform.substitutes.get(kind, kind)(self)
+            self._parts.setdefault(kind, made)
+        return cast("P", self._parts[kind])
+
+
+class Part:
+    """The use cases of one subject, each created at first use."""
+
+    def __init__(self, composition: Composition) -> None:
+        self.part = composition.part
+        self.platform = composition.platform
+        self.settings = composition.settings
+        self.runtime = composition.runtime
+
 
 _platform: Platform | None = None
 

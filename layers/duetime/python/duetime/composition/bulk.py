@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from duetime.composition import Part
 from duetime.composition.core import BulkServices, CoreServices
-from duetime.composition.deferred_imports import deferred, read_bulk_request
-from duetime.composition.root import Part
 from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
 from duetime.services.bulk.executor import BulkExecutor
@@ -15,7 +14,9 @@ from duetime.services.bulk.filter_actions import BulkRequests, FilteredTasks
 from duetime.services.topologies.bulk_node_actions import TopologySteps
 
 if TYPE_CHECKING:
-    from duetime.services.schedules.filtered_schedules import FilteredSchedules
+    from duetime.domain.bulk.filter_action import BulkRequest
+    from duetime.domain.bulk.operation import BulkKind
+    from duetime.services.schedules.manage import FilteredSchedules
 
 
 class FilterActionServices(Part):
@@ -27,15 +28,17 @@ class FilterActionServices(Part):
         stores, tasks = self.part(CoreServices).stores, self.part(TaskServices)
         filtered_tasks = FilteredTasks(stores.tasks, tasks.reader, tasks.updater, tasks.control, self.runtime)
         operations = self.part(BulkServices).operations
-        schedules = deferred(self._filtered_schedules)
-        return BulkRequests(operations, filtered_tasks, schedules, stores, self.runtime, read_bulk_request)
+        return BulkRequests(
+            operations, filtered_tasks, lambda: self._filtered_schedules, stores, self.runtime, read_bulk_request
+        )
 
+    @cached_property
     def _filtered_schedules(self) -> FilteredSchedules:
         # The module for schedule times takes long to import, and few operations concern schedules.
-        from duetime.composition.requests import ScheduleRequestServices
-        from duetime.services.schedules.filtered_schedules import FilteredSchedules
+        from duetime.composition.schedules import ScheduleServices
+        from duetime.services.schedules.manage import FilteredSchedules
 
-        return FilteredSchedules(self.part(ScheduleRequestServices).manager, self.runtime.clock)
+        return FilteredSchedules(self.part(ScheduleServices).manager, self.runtime.clock)
 
 
 class BulkExecutorServices(Part):
@@ -51,3 +54,14 @@ class BulkExecutorServices(Part):
             filter_steps=self.part(FilterActionServices).requests,
             topology_steps=TopologySteps(topologies.outlines, topologies.reconciler, topologies.node_eraser),
         )
+
+
+def read_bulk_request(kind: BulkKind, text: bytes) -> BulkRequest:
+    """`duetime.ports.stores.BulkRequestReader`, with the models of the REST contract (pydantic)."""
+    if kind.is_of_schedules:
+        from duetime.contract.schedules import bodies
+
+        return bodies.read_stored(kind, text)
+    from duetime.contract.bulk.bodies import read_stored
+
+    return read_stored(kind, text)

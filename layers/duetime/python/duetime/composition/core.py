@@ -1,4 +1,7 @@
-"""Composes the common parts of most use cases: stores, queues, the enqueuer, and the start of bulk operations."""
+"""Composes the common parts of most use cases: stores, queues, the enqueuer, and the start of bulk operations.
+
+What few invocations need is imported within its property.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,35 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb.stores import DynamoStores
-from duetime.adapters.sqs.queues import SqsQueues, readable
+from duetime.adapters.sqs import SqsQueues, readable
 from duetime.adapters.targets.python_handlers import known_types
 from duetime.canary_task import BUILT_IN
-from duetime.composition.root import Part
+from duetime.composition import Part
 from duetime.domain.tasks.allowed_targets import TargetRules
-from duetime.services.enqueue import Enqueuer
-from duetime.services.shards import Shards
+from duetime.services.enqueue import Enqueuer, Shards
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
+    from duetime.domain.topologies.graph import Graph
     from duetime.ports.queues import Delivery
     from duetime.ports.stores import TracebackStore
     from duetime.services.bulk.manage import BulkOperations
+    from duetime.services.long_poll_limit import LongPolls
+    from duetime.services.rate_limiter import RateLimiter
+    from duetime.services.tasks.creation_rules import CreationRules
+    from duetime.services.tasks.read import TaskReader
+    from duetime.services.topologies.definitions import TopologyDefinitions
+    from duetime.services.topologies.node_tasks import NodeInputs
+    from duetime.services.topologies.repository import TopologyRepository
+    from duetime.services.trigger.dispatch_status import DispatchStatusReader
+
+
+def read_graph(payload: bytes, parameters: Collection[str]) -> Graph:
+    """`duetime.ports.topologies.NewGraphReader`, with the models of the REST contract (pydantic)."""
+    from duetime.contract.topologies import decoding
+
+    return decoding.read_graph(payload, parameters)
 
 
 class CoreServices(Part):
@@ -68,6 +86,58 @@ class CoreServices(Part):
             settings.http_secrets,
         )
 
+    @cached_property
+    def creation_rules(self) -> CreationRules:
+        """Rules for accepting tasks."""
+        from duetime.services.tasks.creation_rules import CreationRules
+
+        return CreationRules(self.target_rules, read_graph, lambda: self.topology_definitions)
+
+    @cached_property
+    def task_reader(self) -> TaskReader:
+        """Reads tasks."""
+        from duetime.services.tasks.read import ArchiveAge, TaskReader
+
+        settings = self.settings
+        archive = ArchiveAge(self.runtime.clock, settings.retention_ms) if settings.archive_bucket else None
+        return TaskReader(self.stores, archive, self.runtime.clock)
+
+    @cached_property
+    def topology_definitions(self) -> TopologyDefinitions:
+        """Manages topology definitions, and creates runs of them."""
+        from duetime.services.topologies.definitions import TopologyDefinitions
+
+        return TopologyDefinitions(self.stores, self.runtime)
+
+    @cached_property
+    def topology_outlines(self) -> TopologyRepository:
+        """Reads topologies with the outlines of their graphs, without loading further libraries."""
+        from duetime.domain.topologies.graph import outline_of
+        from duetime.services.topologies.repository import TopologyRepository
+
+        return TopologyRepository(self.stores, self.runtime, outline_of)
+
+    @cached_property
+    def node_inputs(self) -> NodeInputs:
+        """Provides nodes of topologies with the results of their parents."""
+        from duetime.services.topologies.node_tasks import NodeInputs
+
+        return NodeInputs(self.topology_outlines, self.stores)
+
+    @cached_property
+    def rate_limiter(self) -> RateLimiter:
+        """Grants starts to attempts of tasks with a rate."""
+        from duetime.services.rate_limiter import RateLimiter
+
+        return RateLimiter(self.stores.rates, self.runtime)
+
+    @cached_property
+    def long_polls(self) -> LongPolls:
+        """Limits how many requests wait."""
+        from duetime.services.long_poll_limit import LongPolls
+
+        return LongPolls(self.stores.long_polls, self.runtime, self.settings.long_polls)
+
     def deliveries(self, event: Mapping[str, Any]) -> list[Delivery]:
         """The deliveries in a Lambda event from SQS; unreadable ones are noted and left out."""
         return readable(event, self.queues, self.runtime.telemetry)
@@ -89,4 +159,24 @@ class BulkServices(Part):
             runtime=self.runtime,
             shards=core.shards,
             look_ahead=settings.look_ahead_ms,
+        )
+
+
+class DispatchStatusServices(Part):
+    """Progress of dispatch."""
+
+    @cached_property
+    def reader(self) -> DispatchStatusReader:
+        """Reads the trigger's cursors and the queues."""
+        from duetime.services.trigger.dispatch_status import DispatchStatusReader
+
+        core, settings = self.part(CoreServices), self.settings
+        return DispatchStatusReader(
+            cursors=core.stores.cursors,
+            queues=core.queues,
+            shards=core.shards,
+            runtime=self.runtime,
+            look_ahead=settings.look_ahead_ms,
+            pulled_types=sorted(settings.pulled_queue_urls),
+            operators=settings.operators,
         )

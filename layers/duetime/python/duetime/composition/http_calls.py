@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from duetime.adapters.targets.egress import Egress, EgressCaller, LambdaInvocation
 from duetime.adapters.targets.http_client import DirectCaller
 from duetime.adapters.targets.signing import Signer, SigningSecrets
-from duetime.composition.root import Part
+from duetime.composition import Part
 
 if TYPE_CHECKING:
     from duetime.adapters.targets.credentials import Credentials

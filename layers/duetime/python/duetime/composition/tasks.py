@@ -5,55 +5,43 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from duetime.composition import Part
+from duetime.composition.attempts import LockServices, OccurrenceServices, OutcomeServices
 from duetime.composition.core import CoreServices
-from duetime.composition.deferred_imports import deferred, read_graph, topology_definitions
-from duetime.composition.deferred_schedules import overlap_control
-from duetime.composition.locks import LockServices
-from duetime.composition.outcomes import OutcomeServices
-from duetime.composition.root import Part
-from duetime.services.long_poll_limit import LongPolls
 from duetime.services.tasks.attempt_reports import AttemptReports
 from duetime.services.tasks.control import TaskControl, TaskReopener
 from duetime.services.tasks.create import BatchCreator, KeyConflicts, TaskCreator
-from duetime.services.tasks.creation_rules import CreationRules
 from duetime.services.tasks.erase import TaskEraser
-from duetime.services.tasks.read import ArchiveAge, OutcomeWaiter, TaskReader
+from duetime.services.tasks.read import OutcomeWaiter, TargetQueryService
 from duetime.services.tasks.update import TaskUpdater
 
 if TYPE_CHECKING:
+    from duetime.domain.cost_estimates import TaskWorkloads
+    from duetime.services.explanations.tasks import TaskExplainer
     from duetime.services.tasks.approvals import Approvals
+    from duetime.services.tasks.from_events import EventTaskCreator
+    from duetime.services.tasks.read import TaskReader
 
 
 class TaskServices(Part):
     """Creates, reads, changes and controls tasks."""
 
     @cached_property
-    def creation_rules(self) -> CreationRules:
-        """Rules for accepting tasks."""
-        core = self.part(CoreServices)
-        return CreationRules(core.target_rules, read_graph, topology_definitions(core.stores, self.runtime))
-
-    @cached_property
     def creator(self) -> TaskCreator:
         """Creates tasks."""
         core = self.part(CoreServices)
-        conflicts = deferred(self._key_conflicts)
-        return TaskCreator(core.stores, core.enqueuer, self.runtime, core.shards, self.creation_rules, conflicts)
+        conflicts = KeyConflicts(self.updater, core.stores.keys, self.runtime)
+        return TaskCreator(core.stores, core.enqueuer, self.runtime, core.shards, core.creation_rules, conflicts)
 
     @cached_property
     def batch_creator(self) -> BatchCreator:
         """Creates many tasks."""
         return BatchCreator(self.creator)
 
-    def _key_conflicts(self) -> KeyConflicts:
-        return KeyConflicts(self.updater, self.part(CoreServices).stores.keys, self.runtime)
-
     @cached_property
     def reader(self) -> TaskReader:
         """Reads tasks."""
-        settings = self.settings
-        archive = ArchiveAge(self.runtime.clock, settings.retention_ms) if settings.archive_bucket else None
-        return TaskReader(self.part(CoreServices).stores, archive, self.runtime.clock)
+        return self.part(CoreServices).task_reader
 
     @cached_property
     def updater(self) -> TaskUpdater:
@@ -65,8 +53,8 @@ class TaskServices(Part):
             runtime=self.runtime,
             retention=self.settings.retention_ms,
             lock_manager=self.part(LockServices).manager,
-            rules=self.creation_rules,
-            occurrence_listener=overlap_control(self),
+            rules=core.creation_rules,
+            occurrence_listener=lambda: self.part(OccurrenceServices).overlap_control,
         )
 
     @cached_property
@@ -113,9 +101,66 @@ class TaskServices(Part):
     @cached_property
     def waiter(self) -> OutcomeWaiter:
         """Waits for outcomes."""
-        return OutcomeWaiter(self.part(CoreServices).stores.tasks, self.runtime.clock, self.long_polls)
+        core = self.part(CoreServices)
+        return OutcomeWaiter(core.stores.tasks, self.runtime.clock, core.long_polls)
 
     @cached_property
-    def long_polls(self) -> LongPolls:
-        """Limits how many requests wait."""
-        return LongPolls(self.part(CoreServices).stores.long_polls, self.runtime, self.settings.long_polls)
+    def event_tasks(self) -> EventTaskCreator:
+        """Creates tasks from events."""
+        from duetime.adapters.sqs import SqsRejects
+        from duetime.services.tasks.from_events import EventTaskCreator
+
+        settings, runtime = self.settings, self.runtime
+        rejects = SqsRejects(self.platform.clients.sqs(), settings.intake_rejects, runtime.executor)
+        return EventTaskCreator(self.batch_creator, rejects, runtime.telemetry, settings.intake_owner)
+
+    @cached_property
+    def explainer(self) -> TaskExplainer:
+        """Explains tasks."""
+        from duetime.services.explanations.tasks import TaskExplainer
+
+        core = self.part(CoreServices)
+        return TaskExplainer(
+            stores=core.stores,
+            task_reader=self.reader,
+            topology_repository=core.topology_outlines,
+            clock=self.runtime.clock,
+            lease=self.settings.lease_ms,
+        )
+
+    @cached_property
+    def target_queries(self) -> TargetQueryService:
+        """Sends queries to the endpoints of tasks."""
+        from duetime.adapters.targets.http_target import HttpRunner
+        from duetime.composition.http_calls import HttpServices
+
+        runner = HttpRunner(self.part(HttpServices).caller)
+        return TargetQueryService(self.reader, runner, self.runtime.random_source)
+
+    @property
+    def workloads(self) -> TaskWorkloads:
+        """The workloads of newly requested tasks."""
+        from duetime.adapters.compression import smaller
+        from duetime.domain.cost_estimates import Circumstances, TaskWorkloads
+        from duetime.domain.times import MINUTE
+        from duetime_common.cost_estimate import Workload
+        from duetime_common.prices import DEFAULT_REGION, PRICES
+
+        settings = self.settings
+        workload = Workload(
+            tasks=1,
+            precision=settings.precision.value,
+            has_summary=bool(settings.summary_spread),
+            has_lists=bool(settings.task_lists),
+            has_traces=bool(settings.traces),
+            region=settings.region if settings.region in PRICES else DEFAULT_REGION,
+        )
+        circumstances = Circumstances(
+            now=self.runtime.clock.now(),
+            # The trigger reads whole minutes.
+            soon=settings.look_ahead_ms + MINUTE,
+            pulled_types=settings.pulled_queue_urls.keys(),
+            stored_size=lambda payload: len(smaller(payload) or payload),
+            workload=workload,
+        )
+        return TaskWorkloads(circumstances)

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from duetime.adapters.step_functions import StepFunctionsStateMachine
+from duetime.composition import Part
+from duetime.composition.attempts import OutcomeServices
 from duetime.composition.core import BulkServices, CoreServices
-from duetime.composition.deferred_imports import read_stored_graph
-from duetime.composition.outcomes import OutcomeServices
-from duetime.composition.root import Part
 from duetime.composition.tasks import TaskServices
-from duetime.domain.topologies.graph import outline_of
 from duetime.services.topologies.deletion import NodeEraser, Retention, TopologyEraser
 from duetime.services.topologies.node_finished import Joins, NodeFinished
-from duetime.services.topologies.node_requests import NodeRequests
-from duetime.services.topologies.node_tasks import NodeInputs, NodeTasks
+from duetime.services.topologies.node_tasks import NodeTasks
 from duetime.services.topologies.node_transitions import Conditions, NodeActions
-from duetime.services.topologies.reconciler import TopologyReconciler
+from duetime.services.topologies.reconciler import NodeRequests, TopologyReconciler, TopologyRollback
 from duetime.services.topologies.repository import TopologyRepository
 from duetime.services.topologies.service import TopologyService
 from duetime.services.topologies.state_machine_steps import StateMachineSteps, TopologyWatchdog
+
+if TYPE_CHECKING:
+    from duetime.domain.topologies.graph import Graph
 
 
 class TopologyServices(Part):
@@ -28,7 +29,7 @@ class TopologyServices(Part):
     @cached_property
     def outlines(self) -> TopologyRepository:
         """Reads topologies with the outlines of their graphs, without loading further libraries."""
-        return TopologyRepository(self.part(CoreServices).stores, self.runtime, outline_of)
+        return self.part(CoreServices).topology_outlines
 
     @cached_property
     def definitions(self) -> TopologyRepository:
@@ -61,6 +62,11 @@ class TopologyServices(Part):
         )
 
     @cached_property
+    def rollback(self) -> TopologyRollback:
+        """Rolls back topologies that are nodes of others."""
+        return TopologyRollback(self.reconciler)
+
+    @cached_property
     def eraser(self) -> TopologyEraser:
         """Erases tasks, including topologies with their nodes."""
         stores, operations = self.part(CoreServices).stores, self.part(BulkServices).operations
@@ -71,11 +77,6 @@ class TopologyServices(Part):
         """Erases the nodes of erased topologies."""
         stores, task_eraser = self.part(CoreServices).stores, self.part(TaskServices).eraser
         return NodeEraser(self.outlines, task_eraser, stores, self.runtime, self.settings.retention_ms)
-
-    @cached_property
-    def node_inputs(self) -> NodeInputs:
-        """Provides nodes with the results of their parents."""
-        return NodeInputs(self.outlines, self.part(CoreServices).stores)
 
     @cached_property
     def node_finished(self) -> NodeFinished:
@@ -135,3 +136,11 @@ class TopologyServices(Part):
     def _node_tasks(self) -> NodeTasks:
         core = self.part(CoreServices)
         return NodeTasks(self.definitions, core.stores, core.enqueuer, self.runtime, core.target_rules)
+
+
+def read_stored_graph(payload: bytes) -> Graph:
+    """`duetime.ports.topologies.GraphReader` for whole graphs that were accepted before."""
+    # Imported here: most steps read outlines only, without the models of the REST contract (pydantic).
+    from duetime.contract.topologies import decoding
+
+    return decoding.read_stored_graph(payload)

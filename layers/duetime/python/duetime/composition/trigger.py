@@ -5,11 +5,10 @@ from __future__ import annotations
 from functools import cached_property
 
 from duetime.adapters.lambda_invocations import EgressHeartbeat, LambdaFanOut
+from duetime.composition import Part
 from duetime.composition.core import BulkServices, CoreServices
-from duetime.composition.root import Part
-from duetime.composition.schedule_expansion import ScheduleServices
-from duetime.services.trigger.dispatcher import Dispatcher
-from duetime.services.trigger.due_messages import DueMessages
+from duetime.composition.schedules import ScheduleServices
+from duetime.services.trigger.dispatcher import Dispatcher, DueMessages
 
 
 class TriggerServices(Part):

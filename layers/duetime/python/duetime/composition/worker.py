@@ -7,22 +7,23 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from duetime.adapters.targets import Targets
-from duetime.adapters.targets.aws_resource_clients import Resources
 from duetime.adapters.targets.aws_target import AwsRunner
 from duetime.adapters.targets.callbacks import HttpCallbacks
 from duetime.adapters.targets.http_target import HttpRunner
+from duetime.adapters.targets.job_calls import Resources
 from duetime.adapters.targets.python_handlers import HandlerRunner
 from duetime.adapters.targets.topology_target import TopologyRunner
 from duetime.canary_task import BUILT_IN
+from duetime.composition import Part
+from duetime.composition.attempts import (
+    LockServices,
+    OccurrenceServices,
+    OutcomeServices,
+    StartGateServices,
+    SwitchServices,
+)
 from duetime.composition.core import CoreServices
-from duetime.composition.deferred_imports import deferred, rate_limits, task_entry
-from duetime.composition.deferred_schedules import overlap_control
-from duetime.composition.deferred_topologies import topology_rollback, topology_services
 from duetime.composition.http_calls import HttpServices
-from duetime.composition.locks import LockServices, SwitchServices
-from duetime.composition.outcomes import OutcomeServices
-from duetime.composition.root import Part
-from duetime.composition.start_gates import StartGateServices
 from duetime.domain.tasks.notices import ConsolePages
 from duetime.handlers import REGISTRY
 from duetime.services.outcomes.completion_steps import (
@@ -31,16 +32,19 @@ from duetime.services.outcomes.completion_steps import (
     LateNotices,
     NoticeSender,
     Repeater,
+    TracebackRecorder,
 )
 from duetime.services.outcomes.outcome import RollbackWriter
-from duetime.services.outcomes.traceback_recorder import TracebackRecorder
 from duetime.services.worker.attempt import AttemptPhases, AttemptRunner
 from duetime.services.worker.attempt_lease import AttemptLease, AttemptLocks
 from duetime.services.worker.batch import BatchWorker
-from duetime.services.worker.circuit_breaker import CircuitBreakers
-from duetime.services.worker.target_caller import TargetCaller
+from duetime.services.worker.target_caller import CircuitBreakers, TargetCaller
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.composition.topologies import TopologyServices
+    from duetime.domain.tasks.task import Task
     from duetime.services.job_watcher import JobWatcher
 
 
@@ -69,8 +73,8 @@ class WorkerServices(Part):
             phases=self._phases,
             runtime=self.runtime,
             handler_availability=gates.handler_availability,
-            topology_checker=deferred(lambda: topology_services(self).watchdog),
-            job_checker=deferred(lambda: self._job_watcher),
+            topology_checker=lambda: _topologies(self).watchdog,
+            job_checker=lambda: self._job_watcher,
             late_notices=LateNotices(core.stores.tasks, self._notice_sender, self.runtime),
         )
 
@@ -98,9 +102,9 @@ class WorkerServices(Part):
         caller = TargetCaller(
             contents=core.stores.contents,
             targets=self.part(TargetServices).circuit_breakers,
-            input_reader=deferred(lambda: topology_services(self).node_inputs),
+            input_reader=lambda: core.node_inputs,
             switch_rates=self.part(SwitchServices).gate,
-            rate_limits=rate_limits(self),
+            rate_limits=lambda: core.rate_limiter,
             lease=lease,
             runtime=self.runtime,
         )
@@ -149,8 +153,8 @@ class WorkerServices(Part):
             retention=self.settings.retention_ms,
             callback_tasks=CallbackTasks(core.stores, core.enqueuer, self.runtime, core.shards, self._callbacks),
             notice_sender=self._notice_sender,
-            occurrence_listener=overlap_control(self),
-            node_listener=deferred(lambda: topology_services(self).node_finished),
+            occurrence_listener=lambda: self.part(OccurrenceServices).overlap_control,
+            node_listener=lambda: _topologies(self).node_finished,
         )
 
 
@@ -161,7 +165,7 @@ class TargetServices(Part):
     def targets(self) -> Targets:
         """Calls targets."""
         topologies = TopologyRunner(
-            deferred(lambda: topology_services(self).state_machine), deferred(lambda: topology_rollback(self))
+            machine=lambda: _topologies(self).state_machine, rollback=lambda: _topologies(self).rollback
         )
         package = self.part(StartGateServices).handlers_package
         # Imported before its first task, while Lambda gives a starting process more CPU.
@@ -178,3 +182,18 @@ class TargetServices(Part):
     def circuit_breakers(self) -> CircuitBreakers:
         """Calls targets, with a circuit breaker for each HTTP host."""
         return CircuitBreakers(self.targets, self.part(CoreServices).stores.circuit_breakers, self.runtime)
+
+
+def _topologies(part: Part) -> TopologyServices:
+    # Imported here: few tasks are topologies or nodes.
+    from duetime.composition.topologies import TopologyServices
+
+    return part.part(TopologyServices)
+
+
+def task_entry(task: Task) -> Mapping[str, object]:
+    """A task as in the API's lists."""
+    # Imported here: few tasks have callbacks, and the models of the REST contract take long to import (pydantic).
+    from duetime.contract.tasks.encoding import entry
+
+    return entry(task)

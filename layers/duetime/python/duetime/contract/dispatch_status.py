@@ -15,7 +15,7 @@ from duetime.domain.errors import OperatorRequired
 from duetime.domain.tasks.task_options import Priority
 
 if TYPE_CHECKING:
-    from duetime.domain.dispatch.dispatch_status import DispatchStatus, WorkQueue
+    from duetime.domain.dispatch.cursors import DispatchStatus, WorkQueue
 
 
 class QueueResponse(TypedDict):

@@ -1,4 +1,4 @@
-"""Task ids: ULIDs that carry the minute, the shard and the due time of their task.
+"""Task ids: ULIDs that carry the minute, the shard and the due time of their task; and ids of traces (`traceparent`).
 
 A ULID is 48 bits of milliseconds and 80 random bits, written as 26 characters of Crockford's base 32 (Source: the ULID
 specification). The milliseconds are the task's home, `max(due, now)` at its creation, and the first 16 random bits are
@@ -124,3 +124,37 @@ class TaskId:
 def partition_of(minute: int, shard: int) -> str:
     """Partition key of one shard of one minute: `2026-11-21T02:33#0007`, the shard in hexadecimal."""
     return f"{label_of(minute)}#{shard:04x}"
+
+
+TRACEPARENT = "traceparent"
+"""Name of the header, message attribute and field with the trace in which a task was created (W3C Trace Context).
+
+The task's creation context is passed on unchanged: work that starts hours later links to it, rather than being a child
+of a span that ended long ago.
+"""
+_TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
+_TRACE_VERSION = "00"
+_INVALID_VERSION = "ff"
+_TRACE_FLAGS = 0b11
+"""Sampled, and random trace id; the others are reserved, and are sent as zero."""
+
+
+def read_traceparent(text: str | None) -> str | None:
+    """The creation context of a request; `None` if it is not well-formed.
+
+    Contexts of later versions are parsed, and sent, as the present version (Source: W3C Trace Context, "Versioning of
+    traceparent" and "Considerations for trace-flags field generation").
+    """
+    found = _TRACEPARENT.fullmatch(text or "")
+    if found is None:
+        return None
+    version, trace, parent, flags, rest = found.groups()
+    is_invalid = version == _INVALID_VERSION or not int(trace, 16) or not int(parent, 16)
+    if is_invalid or (rest and version == _TRACE_VERSION):
+        return None
+    return f"{_TRACE_VERSION}-{trace}-{parent}-{int(flags, 16) & _TRACE_FLAGS:02x}"
+
+
+def trace_id_of(traceparent: str) -> str:
+    """The id of the trace."""
+    return traceparent.split("-")[1]

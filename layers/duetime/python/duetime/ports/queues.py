@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime.domain.dispatch.dispatch_status import QueueDepth
+    from duetime.domain.dispatch.cursors import QueueDepth
     from duetime.domain.dispatch.enqueue_plan import Message
     from duetime.domain.tasks.task_options import Priority
     from duetime.domain.times import Millis

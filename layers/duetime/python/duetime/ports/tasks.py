@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.attempt_records import AttemptRecord
     from duetime.domain.tasks.content import Content, Expiry
-    from duetime.domain.tasks.idempotency_keys import KeyRedirect, RememberedKey
+    from duetime.domain.tasks.keys import KeyHolder, KeyRedirect, KeyTaking, KeyWrite, RememberedKey
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_lists import ListHead, ListName, ListWrites
-    from duetime.domain.tasks.unique_key_holders import KeyHolder, KeyTaking, KeyWrite
     from duetime.domain.times import Millis
 
     MinuteItem: TypeAlias = Entry | Timer | ScheduleTimer | BulkTimer | LateTimer

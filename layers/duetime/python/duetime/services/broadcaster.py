@@ -1,17 +1,37 @@
-"""Passes each batch of changes to every consumer; one consumer's failure does not affect the others."""
+"""Passes each batch of changes to every consumer, such as the event bus; one's failure does not affect the others."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from duetime.domain.change_events import events_of
 from duetime.domain.tracebacks import places_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duetime.domain.change_events import ChangeBatch
-    from duetime.ports.change_consumers import ChangeConsumer
+    from duetime.ports.change_consumers import ChangeConsumer, EventBus
     from duetime.ports.runtime import Telemetry
+
+
+class EventPublisher:
+    """`duetime.ports.change_consumers.ChangeConsumer` that publishes events; events the bus rejects are lost."""
+
+    name = "events"
+
+    def __init__(self, bus: EventBus, telemetry: Telemetry) -> None:
+        self._bus = bus
+        self._telemetry = telemetry
+
+    def consume(self, changes: ChangeBatch) -> None:
+        """Publish the events of a batch."""
+        events = events_of(changes)
+        if not events:
+            return
+        lost = self._bus.publish(events)
+        self._telemetry.count("events_published", len(events) - lost)
+        self._telemetry.count("events_lost", lost)
 
 
 class BatchNotCounted(RuntimeError):

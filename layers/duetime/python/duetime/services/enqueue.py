@@ -1,8 +1,9 @@
-"""Sets a task's timer, and sends its message if it is due soon."""
+"""Sets a task's timer, and sends its message if it is due soon; knows the number of shards for new ids."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write, WriteResult
@@ -17,19 +18,80 @@ from duetime.domain.dispatch.enqueue_plan import (
     is_direct,
     late_timer,
 )
+from duetime.domain.errors import Unavailable
+from duetime.domain.operating_parameters import SHARDS_KNOWN
 from duetime.domain.tasks.states import LEGAL, STARTABLE, Move, State
 from duetime.ports.queues import Outgoing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from duetime.domain.dispatch.cursors import ShardHistory
+    from duetime.domain.tasks.keys import KeyTaking, KeyWrite
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
-    from duetime.domain.tasks.unique_key_holders import KeyTaking, KeyWrite
     from duetime.domain.times import Millis
     from duetime.ports.queues import WorkQueues
-    from duetime.ports.runtime import Runtime
+    from duetime.ports.runtime import Clock, Runtime
+    from duetime.ports.stores import ShardStore
     from duetime.ports.tasks import TaskStore
+
+
+@dataclass(slots=True)
+class Shards:
+    """The number of shards, as known to one process.
+
+    Attributes:
+        configured: S in this process's settings.
+    """
+
+    store: ShardStore
+    clock: Clock
+    configured: int
+    _history: ShardHistory | None = field(default=None, init=False)
+    _read_at: Millis = field(default=0, init=False)
+
+    def prepare(self) -> None:
+        """Read the number once before parallel calls need it; each of them reports a failure by itself."""
+        if self._history is None:
+            with suppress(Unavailable):
+                self.announced()
+
+    def count(self) -> int:
+        """The number of shards for new ids; it has been announced.
+
+        Raises:
+            Unavailable: the store did not answer, and it is not known whether the number was announced.
+        """
+        if self._history is None:
+            self.announced()
+        return self.configured
+
+    def at(self, instant: Millis) -> int:
+        """The number of shards at a given instant, the same for every caller at any time.
+
+        Raises:
+            Unavailable: the store did not answer.
+        """
+        now = self.clock.now()
+        history = self._history
+        if history is None or not self._read_at <= now < self._read_at + SHARDS_KNOWN:
+            history = self.announced()
+        return history.at(instant)
+
+    def announced(self) -> ShardHistory:
+        """All announced numbers, including this process's own; read again each time.
+
+        Raises:
+            Unavailable: the store did not answer.
+        """
+        now = self.clock.now()
+        history = self.store.read()
+        if history.number < self.configured:
+            history = self.store.announce(self.configured, now)
+        self._history, self._read_at = history, now
+        return history
+
 
 _WATCHED = frozenset({"due_at", "notify_on", "expires_seconds", "retry", "target", "started_at"})
 """Fields that determine when a task is checked for lateness or expiry."""

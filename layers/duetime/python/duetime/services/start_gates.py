@@ -17,6 +17,8 @@ from duetime.domain.tasks.attempt_results import Postponed
 from duetime.domain.tasks.targets import ApprovalTarget, HandlerTarget
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from duetime.domain.locks import LockClaim
     from duetime.domain.switches import Switches
     from duetime.domain.tasks.attempt_results import Skipped
@@ -71,11 +73,11 @@ class StartGates:
     """
 
     of_all: tuple[StartGate, ...]
-    of_occurrences: StartGate
+    of_occurrences: Callable[[], StartGate]
 
     def held(self, task: Task) -> Postponed | Skipped | None:
         """Whether a just-claimed task must wait or be skipped, and why; `None` if it may begin."""
-        gates = self.of_all if task.schedule_ref is None else (*self.of_all, self.of_occurrences)
+        gates = self.of_all if task.schedule_ref is None else (*self.of_all, self.of_occurrences())
         return next((held for gate in gates if (held := gate.held(task))), None)
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import Unavailable, UniqueKeyHeld
 from duetime.domain.tasks.content import after_record
+from duetime.domain.tasks.keys import KeyTaking, holds_key
 from duetime.domain.tasks.task_options import unique_of
-from duetime.domain.tasks.unique_key_holders import KeyTaking, holds_key
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId

@@ -15,20 +15,18 @@ if TYPE_CHECKING:
 
     from duetime.adapters.aws_clients import Clients
     from duetime.adapters.dynamodb.bulk import DynamoBulkStore
-    from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
     from duetime.adapters.dynamodb.circuit_breakers import DynamoCircuitStore
-    from duetime.adapters.dynamodb.idempotency_keys import DynamoKeyStore
+    from duetime.adapters.dynamodb.keys import DynamoKeyStore, DynamoUniqueKeyStore
     from duetime.adapters.dynamodb.live_updates import DynamoWatchStore
     from duetime.adapters.dynamodb.locks import DynamoLockStore
     from duetime.adapters.dynamodb.long_polls import DynamoLongPollStore
     from duetime.adapters.dynamodb.rates import DynamoRateStore
-    from duetime.adapters.dynamodb.schedules import DynamoScheduleStore
+    from duetime.adapters.dynamodb.schedules import DynamoCalendarStore, DynamoScheduleStore
     from duetime.adapters.dynamodb.switches import DynamoSwitchStore
     from duetime.adapters.dynamodb.task_lists import DynamoTaskLists
     from duetime.adapters.dynamodb.topology_definitions import DynamoDefinitionStore
     from duetime.adapters.dynamodb.topology_run_state import DynamoTopologyStore
     from duetime.adapters.dynamodb.trigger_cursors import DynamoCursorStore, DynamoShardStore
-    from duetime.adapters.dynamodb.unique_keys import DynamoUniqueKeyStore
     from duetime.ports.runtime import Runtime
     from duetime.settings import Settings
 
@@ -73,14 +71,14 @@ class DynamoStores:
     @cached_property
     def keys(self) -> DynamoKeyStore:
         """Idempotency keys."""
-        from duetime.adapters.dynamodb.idempotency_keys import DynamoKeyStore
+        from duetime.adapters.dynamodb.keys import DynamoKeyStore
 
         return DynamoKeyStore(self._client, self._table)
 
     @cached_property
     def unique_keys(self) -> DynamoUniqueKeyStore:
         """Unique keys of tasks."""
-        from duetime.adapters.dynamodb.unique_keys import DynamoUniqueKeyStore
+        from duetime.adapters.dynamodb.keys import DynamoUniqueKeyStore
 
         return DynamoUniqueKeyStore(self._client, self._table)
 
@@ -94,7 +92,7 @@ class DynamoStores:
     @cached_property
     def calendars(self) -> DynamoCalendarStore:
         """Calendars."""
-        from duetime.adapters.dynamodb.calendars import DynamoCalendarStore
+        from duetime.adapters.dynamodb.schedules import DynamoCalendarStore
 
         return DynamoCalendarStore(self._client, self._table, self._runtime.executor)
 

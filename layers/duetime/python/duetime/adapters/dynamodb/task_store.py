@@ -22,8 +22,8 @@ from duetime.adapters.dynamodb.task_items import (
     owner_of,
     task_of,
     unreadable_as_error,
+    update_of,
 )
-from duetime.adapters.dynamodb.update_expressions import update_of
 from duetime.adapters.dynamodb.versioned_items import item_of_failed_condition
 from duetime.domain.conditional_writes import Applied, ConditionFailed
 from duetime.domain.dispatch.enqueue_plan import BulkTimer, Entry, LateTimer, ScheduleTimer, Timer
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
     from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
     from duetime.domain.conditional_writes import Write, WriteResult
+    from duetime.domain.tasks.keys import KeyTaking, KeyWrite
     from duetime.domain.tasks.task import Task
-    from duetime.domain.tasks.unique_key_holders import KeyTaking, KeyWrite
     from duetime.ports.runtime import Executor, Telemetry
     from duetime.ports.tasks import ListQuery, MinuteItem
 
@@ -146,7 +146,7 @@ class DynamoTaskStore:
         return Applied(task_of(answer["Attributes"]))
 
     def _create_with_key(self, task: Task, taking: KeyTaking) -> bool:
-        from duetime.adapters.dynamodb.unique_keys import write_with_key  # noqa: PLC0415 - few tasks have one
+        from duetime.adapters.dynamodb.keys import write_with_key  # noqa: PLC0415 - few tasks have one
 
         put = {
             "TableName": self._table,
@@ -160,7 +160,7 @@ class DynamoTaskStore:
         return existing is not None and existing.nonce == task.nonce
 
     def _apply_with_key(self, write: Write, key_write: KeyWrite) -> WriteResult:
-        from duetime.adapters.dynamodb.unique_keys import write_with_key  # noqa: PLC0415 - few tasks have one
+        from duetime.adapters.dynamodb.keys import write_with_key  # noqa: PLC0415 - few tasks have one
 
         update = update_of(write, self._table)
         for returned in ("ReturnValues", "ReturnValuesOnConditionCheckFailure"):

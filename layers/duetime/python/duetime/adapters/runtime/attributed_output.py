@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 from aws_lambda_powertools.logging.filters import SuppressFilter
 from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 
+from duetime.domain.ids import trace_id_of
 from duetime.domain.json_values import writable
-from duetime.domain.tasks.trace_context import trace_id_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

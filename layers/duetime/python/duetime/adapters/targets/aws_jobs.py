@@ -13,8 +13,7 @@ from duetime.domain.tasks.aws_jobs import is_first_claim, job_name
 from duetime.domain.tasks.targets import AwsTarget
 
 if TYPE_CHECKING:
-    from duetime.adapters.targets.aws_resource_clients import Resources
-    from duetime.adapters.targets.job_calls import JobCalls, JobEnding
+    from duetime.adapters.targets.job_calls import JobCalls, JobEnding, Resources
     from duetime.domain.tasks.task import Task
 
 

@@ -11,13 +11,12 @@ import base64
 import json
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote_plus, urlencode, urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from duetime.adapters.targets.http_messages import Call, HttpResponse
-from duetime.adapters.targets.secret_formats import CredentialUnavailable, client_of, user_and_password
+from duetime.adapters.targets.http_messages import Call, HttpResponse, NoResponse
 from duetime.domain.tasks.http_requests import AuthScheme
 from duetime.domain.times import MINUTE, SECOND
 
@@ -26,10 +25,54 @@ if TYPE_CHECKING:
 
     from mypy_boto3_secretsmanager import SecretsManagerClient
 
-    from duetime.adapters.targets.http_messages import CallAuth
+    from duetime.adapters.targets.http_messages import CallAuth, Reply
     from duetime.domain.tasks.allowed_targets import HttpSecrets
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock
+
+
+class CredentialUnavailable(Exception):
+    """A secret cannot be read or used, or no token is granted for it."""
+
+
+def user_and_password(name: str, text: str) -> tuple[str, str]:
+    """The user's name and the password in a secret: `name:password`, or JSON of `username` and `password`.
+
+    Raises:
+        CredentialUnavailable: it has neither form.
+    """
+    if text.startswith("{"):
+        found = _object(name, text)
+        user, password = found.get("username"), found.get("password")
+    else:
+        user, _, password = text.partition(":")
+    if not (isinstance(user, str) and isinstance(password, str) and password):
+        raise CredentialUnavailable(f"the secret {name!r} has no user's name and password")
+    return user, password
+
+
+def client_of(name: str, text: str) -> dict[str, str]:
+    """The OAuth client in a secret, and further fields of a token request, such as `scope`.
+
+    Raises:
+        CredentialUnavailable: it lacks a field of a token request.
+    """
+    client = _object(name, text)
+    required = ("client_id", "client_secret", "token_url")
+    if not all(isinstance(value, str) for value in client.values()) or any(not client.get(each) for each in required):
+        raise CredentialUnavailable(f"the secret {name!r} needs the texts {', '.join(required)}")
+    return client
+
+
+def _object(name: str, text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise CredentialUnavailable(f"the secret {name!r} is not a JSON object")
+    return found
+
 
 _KEPT_FOR = 5 * MINUTE
 _FRESH_FOR = 5 * SECOND
@@ -229,3 +272,44 @@ def _reason(error: Exception) -> str:
     if isinstance(error, ClientError):
         return str(error.response.get("Error", {}).get("Code", "unknown"))
     return "it holds no text" if isinstance(error, KeyError) else type(error).__name__
+
+
+_UNAUTHORIZED = 401
+_REFUSED = "SecretRefused"
+
+
+class Sender(Protocol):
+    """Makes one request."""
+
+    def __call__(self, call: Call, *, credential: Credential | None = None) -> HttpResponse:
+        """Make a call with its credentials."""
+        ...
+
+
+def authenticated_reply(
+    credentials: Callable[[], Credentials] | None, call: Call, auth: CallAuth, send: Sender
+) -> Reply:
+    """The reply to a call with a secret, which is read once more if the endpoint answers 401.
+
+    A request with this response was not carried out (Source: RFC 9110, 15.5.2), so it may be sent again.
+    """
+    if credentials is None:
+        return NoResponse(_REFUSED, "this function may read no secrets", retriable=False)
+    kept = credentials()
+
+    def send_for_token(request: Call) -> HttpResponse:
+        try:
+            return send(request)
+        except Exception as error:  # noqa: BLE001 - its message may contain the URL, which is part of the secret
+            raise CredentialUnavailable(f"no token for {auth.secret!r}: {type(error).__name__}") from None
+
+    try:
+        used = kept.of(call, auth, send_for_token)
+        answer = send(call, credential=used)
+        if answer.status == _UNAUTHORIZED and (renewed := kept.renewed(call, auth, used, send_for_token)):
+            answer = send(call, credential=renewed)
+    except CredentialRefused as error:
+        return NoResponse(_REFUSED, str(error), retriable=False)
+    except CredentialUnavailable as error:
+        return NoResponse("SecretUnavailable", str(error))
+    return answer

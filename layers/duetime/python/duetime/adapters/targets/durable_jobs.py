@@ -13,7 +13,7 @@ from duetime.domain.tasks.attempt_results import Succeeded, failure
 from duetime.domain.tasks.aws_jobs import JOB_STOPPED, JOB_UNKNOWN
 
 if TYPE_CHECKING:
-    from duetime.adapters.targets.aws_resource_clients import Resources
+    from duetime.adapters.targets.job_calls import Resources
     from duetime.domain.tasks.targets import AwsTarget
 
 _ENDS = frozenset({"FAILED", "TIMED_OUT"})

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from duetime.domain.ids import TRACEPARENT
 from duetime.domain.json_values import check_kept
-from duetime.domain.tasks.trace_context import TRACEPARENT
 from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:

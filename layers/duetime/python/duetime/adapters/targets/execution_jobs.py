@@ -12,7 +12,7 @@ from duetime.domain.tasks.aws_jobs import JOB_STOPPED, JOB_UNKNOWN
 if TYPE_CHECKING:
     from mypy_boto3_stepfunctions import SFNClient
 
-    from duetime.adapters.targets.aws_resource_clients import Resources
+    from duetime.adapters.targets.job_calls import Resources
     from duetime.domain.tasks.targets import AwsTarget
 
 _GOING = frozenset({"RUNNING", "PENDING_REDRIVE"})

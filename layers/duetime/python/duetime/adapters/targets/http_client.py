@@ -169,7 +169,7 @@ class DirectCaller:
             if call.auth is None:
                 return self._response(call, connection=connection)
             # Imported when needed: most calls send no secret.
-            from duetime.adapters.targets.authenticated_calls import authenticated_reply  # noqa: PLC0415 - see above
+            from duetime.adapters.targets.credentials import authenticated_reply  # noqa: PLC0415 - see above
 
             return authenticated_reply(
                 self._credentials, call, call.auth, partial(self._response, connection=connection)

@@ -24,12 +24,12 @@ from duetime.adapters.targets.http_messages import (
     NoResponse,
 )
 from duetime.domain.errors import TargetSilent, TargetUnreachable, Unavailable
+from duetime.domain.ids import TRACEPARENT
 from duetime.domain.limits import MAX_QUERY_ANSWER_BYTES, MAX_RESULT_BYTES, QUERY_TIMEOUT
 from duetime.domain.tasks.attempt_results import Deferred, Ending, Failed, NotSent, Succeeded, TargetEnding, failure
 from duetime.domain.tasks.http_requests import PAYLOAD_METHODS, BodyKind, Keep, form_fields
 from duetime.domain.tasks.placeholders import filled_payload, filled_text, filled_url
 from duetime.domain.tasks.targets import Phase
-from duetime.domain.tasks.trace_context import TRACEPARENT
 from duetime.domain.times import DAY, SECOND, to_iso
 from duetime.ports.targets import QueryResponse
 

@@ -10,6 +10,8 @@ from duetime.domain.tasks.attempt_results import Deferred, NotSent
 from duetime.domain.tasks.targets import Phase
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from duetime.domain.tasks.attempt_results import TargetEnding
     from duetime.ports.targets import Work
     from duetime.ports.topologies import StateMachine, TopologyRollback
@@ -19,8 +21,8 @@ if TYPE_CHECKING:
 class TopologyRunner:
     """Starts a run of the state machine for each attempt."""
 
-    machine: StateMachine
-    rollback: TopologyRollback
+    machine: Callable[[], StateMachine]
+    rollback: Callable[[], TopologyRollback]
 
     def run(self, work: Work) -> TargetEnding:
         """Start the run; it is deferred until the state machine notifies.
@@ -30,14 +32,14 @@ class TopologyRunner:
         A failed start is no attempt. If the run has begun anyway, it finds that another attempt has.
         """
         if work.phase is Phase.ROLLBACK:
-            return self.rollback.step(work.task, work.deadline)
+            return self.rollback().step(work.task, work.deadline)
         # Few tasks are topologies, so the module is not imported at start.
         from duetime.domain.topologies.maps import ending_without_items  # noqa: PLC0415 - see the line above
 
         if (ending := ending_without_items(work.payload)) is not None:
             return ending
         try:
-            self.machine.start(work.task.id, work.task.fence)
+            self.machine().start(work.task.id, work.task.fence)
         except Unavailable as error:
             return NotSent(f"the state machine could not be started: {error}")
         return Deferred()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from duetime.adapters.targets.http_messages import NoResponse
-from duetime.domain.tasks.trace_context import TRACEPARENT, read_traceparent
+from duetime.domain.ids import TRACEPARENT, read_traceparent
 from duetime.ports.runtime import Span, SpanKind
 
 if TYPE_CHECKING:

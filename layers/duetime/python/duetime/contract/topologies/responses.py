@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Node
     from duetime.domain.topologies.node_status import NodeStatus
-    from duetime.domain.topologies.view import View
+    from duetime.domain.topologies.run_state import View
 
 
 class NodeResponse(TypedDict):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.explanations.facts import span
 from duetime.domain.limits import MAX_OCCURRENCES
-from duetime.domain.schedules.calendar_search import covering
+from duetime.domain.schedules.calendars import covering
 from duetime.domain.schedules.definition import changed_of
 from duetime.domain.schedules.occurrences import (
     Occurrence,

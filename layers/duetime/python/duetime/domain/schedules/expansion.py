@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.schedules.backfill import KnownRuns, steps
-from duetime.domain.schedules.calendar_search import covering
+from duetime.domain.schedules.calendars import covering
 from duetime.domain.schedules.definition import CatchUpMode
 from duetime.domain.schedules.occurrences import (
     Occurrence,

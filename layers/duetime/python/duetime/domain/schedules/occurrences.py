@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from duetime.domain.operating_parameters import MAX_ROLL_DAYS
-from duetime.domain.schedules.calendar_search import covering, next_working_moment
+from duetime.domain.schedules.calendars import covering, next_working_moment
 from duetime.domain.schedules.definition import OnExcluded, changed_of, moved_to
 from duetime.domain.schedules.excluded_dates import parse_excluded_dates
 from duetime.domain.schedules.revisions import derived, revision_of, spread_offset

@@ -1,10 +1,10 @@
-"""Builds the recurrence of a timing, a clock and a start."""
+"""Builds the recurrence of a timing, a clock and a start; a zone's clock sometimes skips or repeats wall times."""
 
 from __future__ import annotations
 
 from calendar import monthrange
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta, timezone
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -17,16 +17,199 @@ from duetime.domain.schedules.recurrences import (
     Recurrence,
     UnionRecurrence,
 )
-from duetime.domain.schedules.time_zones import LAST_WALL, LAST_YEAR, Fold, Gap, Wall, Zone, clock_text, day_of, wall_of
+from duetime.domain.schedules.time_zones import (
+    LAST_WALL,
+    LAST_YEAR,
+    Fold,
+    Gap,
+    LocalTimePattern,
+    UtcOffsetPeriod,
+    Wall,
+    Zone,
+    clock_text,
+    datetime_of,
+    day_of,
+    wall_of,
+)
 from duetime.domain.schedules.timings import Dates, Interval, Permanent, Rate, Several, Timing, parse_dates
-from duetime.domain.schedules.zoned_recurrence import ZonedRecurrence, gap_note, twice, written
-from duetime.domain.times import DAY
+from duetime.domain.times import DAY, SECOND
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from duetime.domain.schedules.timings import Moment
     from duetime.domain.times import Millis
+
+
+_NAMED = 3
+"""Maximum number of skipped wall times that are named; the others are counted."""
+_COMPARED = 3_600
+"""Maximum number of skipped wall times that are compared with those after the gap: patterns differ early."""
+
+
+@dataclass(frozen=True, slots=True)
+class ZonedRecurrence:
+    """The instants at which a zone's clock shows a time of a pattern."""
+
+    pattern: LocalTimePattern
+    clock: Clock
+
+    def after(self, at: Millis) -> Millis | None:
+        """The first instant after `at`."""
+        start = max(at, -1) + 1
+        for number, period in enumerate(self.clock.zone.periods_from(start)):
+            first = max(start, period.start)
+            if first == period.start and self._shifted(period):
+                return first
+            wall = self.pattern.next(max(first + period.offset, self._unseen(period)))
+            if wall is None or wall > LAST_WALL:
+                if number:
+                    return None
+            elif wall - period.offset < period.end:
+                return wall - period.offset
+        return None
+
+    def before(self, at: Millis) -> Millis | None:
+        """The last instant before `at`."""
+        end = min(at, LAST_WALL + 1) - 1
+        if end < 0:
+            return None
+        for number, period in enumerate(self.clock.zone.periods_until(end)):
+            wall = self.pattern.previous(min(end, period.end - 1) + period.offset)
+            if wall is None and number:
+                return None
+            if wall is not None and wall >= max(period.start + period.offset, self._unseen(period)):
+                return wall - period.offset
+            if self._shifted(period):
+                return period.start
+        return None
+
+    def count(self, after: Millis, until: Millis) -> int:
+        """Number of instants in (after, until]."""
+        start, end = max(after, -1) + 1, min(until, LAST_WALL) + 1
+        total = 0
+        for period in self._periods(start, end):
+            first = max(start, period.start)
+            from_wall = max(first + period.offset, self._unseen(period))
+            total += self.pattern.count(from_wall, min(end, period.end) + period.offset)
+            if first == period.start and self._shifted(period):
+                total += self.pattern.count(from_wall, from_wall + 1) == 0
+        return total
+
+    def note(self, at: Millis) -> str:
+        """The decision about an instant."""
+        periods = self.clock.zone.periods_from(at)
+        period, following = next(periods), next(periods)
+        if at == period.start and self._shifted(period):
+            return self._words(period, f"runs at {clock_text(at + period.offset)} instead")
+        wall = at + period.offset
+        for fold, which in ((period.fold, "second"), (following.fold, "first")):
+            if fold is not None and fold[0] <= wall < fold[1]:
+                return self._fold_words(wall, which)
+        return ""
+
+    def lost(self, after: Millis, until: Millis) -> Sequence[Lost]:
+        """Times that the clock skipped in (after, until] and that do not run at another time."""
+        found: list[Lost] = []
+        follows = self.pattern.follows_clock
+        if self.clock.gap is Gap.SHIFT_FORWARD and not follows:
+            return found
+        decision = "skipped, because the hour is a wildcard" if follows else "skipped"
+        for period in self._periods(max(after, -1) + 1, until + 1):
+            if self.pattern.next(period.start + period.before) is None:
+                break
+            if period.start > after and (self._loses(period) if follows else self._skips(period)):
+                found.append(Lost(period.start, self._key_in_gap(period), self._words(period, decision)))
+        return found
+
+    def _periods(self, start: Millis, end: Millis) -> Iterator[UtcOffsetPeriod]:
+        """The periods that overlap [start, end)."""
+        if start < end:
+            for period in self.clock.zone.periods_from(start):
+                if period.start >= end:
+                    return
+                yield period
+
+    def _unseen(self, period: UtcOffsetPeriod) -> Wall:
+        """The first wall time of a period that counts: earlier ones may be repetitions."""
+        again = self.pattern.follows_clock or self.clock.fold is Fold.BOTH
+        return period.start + (period.offset if again else max(period.offset, period.before))
+
+    def _skips(self, period: UtcOffsetPeriod) -> bool:
+        """Whether the clock change at the start of a period skips any wall time of the pattern."""
+        gap = period.gap
+        if gap is None:
+            return False
+        wall = self.pattern.next(gap[0])
+        return wall is not None and wall < gap[1]
+
+    def _loses(self, period: UtcOffsetPeriod) -> bool:
+        """Whether a skipped wall time has no counterpart in the time after it.
+
+        If each has one, as with every hour and a change of an hour, the distance between instants stays constant.
+        """
+        gap = period.gap
+        if gap is None:
+            return False
+        wall = self.pattern.next(gap[0])
+        for _ in range(_COMPARED):
+            if wall is None or wall >= gap[1]:
+                return False
+            later = wall + gap[1] - gap[0]
+            if self.pattern.next(later) != later:
+                return True
+            wall = self.pattern.next(wall + 1)
+        return False
+
+    def _shifted(self, period: UtcOffsetPeriod) -> bool:
+        """Whether skipped wall times run at the start of a period."""
+        return self.clock.gap is Gap.SHIFT_FORWARD and not self.pattern.follows_clock and self._skips(period)
+
+    def _key_in_gap(self, period: UtcOffsetPeriod) -> str:
+        wall = self.pattern.next(period.start + period.before)
+        return written(wall or 0, period.before)
+
+    def _words(self, period: UtcOffsetPeriod, decision: str) -> str:
+        start, end = period.start + period.before, period.start + period.offset
+        walls: list[Wall] = []
+        wall = self.pattern.next(start)
+        while wall is not None and wall < end and len(walls) < _NAMED:
+            walls.append(wall)
+            wall = self.pattern.next(wall + 1)
+        return gap_note(walls, self.pattern.count(start, end), self.clock.zone, decision)
+
+    def _fold_words(self, wall: Wall, which: str) -> str:
+        if self.pattern.follows_clock:
+            decision = "runs both times, because the hour is a wildcard"
+        else:
+            decision = "runs both times" if self.clock.fold is Fold.BOTH else "runs the first time only"
+        return f"{twice(wall, self.clock.zone)}, this is the {which}: {decision}"
+
+
+def written(wall: Wall, offset: Millis) -> str:
+    """Formats a wall time, which may not exist, with an offset, like an occurrence's key."""
+    moment = datetime_of(wall).replace(tzinfo=timezone(timedelta(milliseconds=offset)))
+    return moment.isoformat(timespec="milliseconds" if wall % SECOND else "seconds")
+
+
+def gap_note(walls: Sequence[Wall], count: int, zone: Zone, decision: str) -> str:
+    """Describes what happened to skipped wall times.
+
+    Args:
+        walls: the first skipped times.
+        count: number of skipped times.
+        zone: whose clock it is.
+        decision: what happens to them, in words.
+    """
+    named = ", ".join(clock_text(wall) for wall in walls)
+    more = f" and {count - len(walls)} more" if count > len(walls) else ""
+    verb = "does" if count == 1 else "do"
+    return f"{named}{more} {verb} not exist on {day_of(walls[0])} in {zone.name}: {decision}"
+
+
+def twice(wall: Wall, zone: Zone) -> str:
+    """Describes that a clock repeats a wall time."""
+    return f"{clock_text(wall)} comes twice on {day_of(wall)} in {zone.name}"
 
 
 EXTRA_DATES = "extra_dates"

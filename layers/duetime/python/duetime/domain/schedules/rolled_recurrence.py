@@ -10,8 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from duetime.domain.operating_parameters import MAX_ROLL_DAYS
-from duetime.domain.schedules.calendar_search import covering, free_around
-from duetime.domain.schedules.calendars import Calendar, Span
+from duetime.domain.schedules.calendars import Calendar, Span, covering, free_around
 from duetime.domain.schedules.excluded_dates import parse_excluded_dates
 from duetime.domain.schedules.time_zones import Gap
 from duetime.domain.times import DAY

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_CALENDARS, MAX_CATCH_UP_SECONDS, MAX_DATES, MAX_JITTER_SECONDS, MAX_NAME_LENGTH
-from duetime.domain.schedules.calendar_search import Searched
+from duetime.domain.schedules.calendars import Searched
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.excluded_dates import parse_excluded_dates
 from duetime.domain.schedules.recurrence_builder import EXTRA_DATES, recurrence_of, with_moved

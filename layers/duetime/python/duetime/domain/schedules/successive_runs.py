@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.schedules.calendar_search import next_working_moment
+from duetime.domain.schedules.calendars import next_working_moment
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.run_history import LastRun
 from duetime.domain.schedules.schedule import ScheduleState, next_permanent_run

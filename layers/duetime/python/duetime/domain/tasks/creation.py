@@ -17,7 +17,7 @@ from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.content import Content, Expiry
-    from duetime.domain.tasks.idempotency_keys import IdempotencyKey, KeyRedirect, RememberedKey
+    from duetime.domain.tasks.keys import IdempotencyKey, KeyRedirect, RememberedKey
     from duetime.domain.tasks.targets import Target
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.tasks.task_options import Debounce

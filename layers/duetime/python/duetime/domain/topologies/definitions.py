@@ -10,8 +10,7 @@ from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_GRAPH_BYTES, MAX_NODES, MAX_TOPOLOGY_LEVELS
 from duetime.domain.tasks.targets import DefinitionRef, TopologyTarget
 from duetime.domain.topologies.graph import GRAPH_FIELDS
-from duetime.domain.topologies.node_placeholders import compact_json
-from duetime.domain.topologies.parameters import parameters_of, values_of, with_values
+from duetime.domain.topologies.parameters import compact_json, parameters_of, values_of, with_values
 from duetime.domain.topologies.validation import TOO_MANY_LEVELS
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.domain.limits import MAX_GRAPH_BYTES
 from duetime.domain.tasks.attempt_results import Succeeded, failure
 from duetime.domain.tasks.placeholders import PREFIX
-from duetime.domain.topologies.node_placeholders import Replacement, compact_json
+from duetime.domain.topologies.parameters import Replacement, compact_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

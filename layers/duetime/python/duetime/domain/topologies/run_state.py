@@ -1,4 +1,4 @@
-"""The stored state of a topology's run, besides its graph and its nodes' tasks."""
+"""The stored state of a topology's run, besides its graph and its nodes' tasks; and the view of its user."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from duetime.domain.topologies.trigger_rules import AFTER_ALL, Counts, Outcome, 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
+    from duetime.domain.bulk.operation import BulkOperation
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Graph, Node
@@ -341,3 +342,38 @@ def _stands(node: Node, statuses: Statuses, kept: Collection[str]) -> bool:
         # Skipped by its condition, which is false again if its inputs are unchanged.
         return counts.is_complete
     return outcome in _MADE_BY and found is _MADE_BY[outcome]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A topology with the status of its nodes.
+
+    Attributes:
+        run_state: its state; `None` before its start.
+        statuses: of all or the requested nodes, in the order of the graph.
+        operation: the latest bulk operation on its nodes, if it is still stored.
+    """
+
+    task: Task
+    graph: Graph
+    run_state: RunState | None
+    statuses: Statuses
+    operation: BulkOperation | None = None
+
+
+_NEVER_BEGAN = NodeStatus(State.CANCELLED, Reason.STOPPED, is_missing=True)
+
+
+def shown_statuses(task: Task, statuses: Statuses) -> Statuses:
+    """The status of each node from the view of its user.
+
+    A topology can end before all of its nodes have tasks. Nodes without one will not start: they are shown like other
+    nodes that were stopped before their start.
+
+    Args:
+        task: of the topology.
+        statuses: of the nodes, according to the records of their tasks.
+    """
+    if not task.is_terminal:
+        return statuses
+    return {key: _NEVER_BEGAN if status.is_missing else status for key, status in statuses.items()}

@@ -15,7 +15,7 @@ from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, MAX_EXAMINED, MAX_PAGE
 from duetime.domain.operating_parameters import BULK_INLINE
 from duetime.domain.tasks.action_history import BY_SYSTEM
 from duetime.domain.tasks.content import unless_referenced
-from duetime.domain.tasks.idempotency_keys import Accepted, RememberedKey
+from duetime.domain.tasks.keys import Accepted, RememberedKey
 from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND
 from duetime.ports.tasks import ListQuery
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.creation import TaskChange
-    from duetime.domain.tasks.idempotency_keys import IdempotencyKey
+    from duetime.domain.tasks.keys import IdempotencyKey
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock, Runtime
@@ -54,7 +54,7 @@ class BulkRequests:
 
     operations: BulkOperations
     filtered_tasks: FilteredTasks
-    filtered_schedules: ScheduleActions
+    filtered_schedules: Callable[[], ScheduleActions]
     stores: Stores
     runtime: Runtime
     read_request: BulkRequestReader
@@ -131,7 +131,7 @@ class BulkRequests:
 
     def _piece(self, owner: str, request: BulkRequest, action: FilterAction, by: Attribution) -> FilterResult:
         if request.kind.is_of_schedules:
-            return self.filtered_schedules.apply(owner, request.kind, action, by)
+            return self.filtered_schedules().apply(owner, request.kind, action, by)
         if request.kind is BulkKind.CANCEL:
             return self.filtered_tasks.cancel(owner, action, force=request.force, by=by)
         if request.change is not None:

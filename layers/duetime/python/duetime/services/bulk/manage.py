@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import BulkStarter, Stores
-    from duetime.services.shards import Shards
+    from duetime.services.enqueue import Shards
 
 _TRIES = 5
 _TAIL_BITS = 64

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from duetime.domain.conditional_writes import Guard, Write
 from duetime.domain.dispatch.enqueue_plan import LateTimer
-from duetime.domain.errors import ContentExpired
+from duetime.domain.errors import ContentExpired, Unavailable
 from duetime.domain.operating_parameters import NODE_MARGIN, NOTICE_PAUSE, NOTICE_TRIES
 from duetime.domain.tasks.attempt_results import Failed, NotSent
-from duetime.domain.tasks.content import unless_referenced
+from duetime.domain.tasks.content import after_record, unless_referenced
 from duetime.domain.tasks.creation import new_task
 from duetime.domain.tasks.notices import callback_spec, failure_notice, lateness_notice, outcome_origin
 from duetime.domain.tasks.placeholders import filled_payload
@@ -26,6 +26,7 @@ from duetime.domain.tasks.targets import (
     TopologyTarget,
 )
 from duetime.domain.times import SECOND
+from duetime.domain.tracebacks import AttemptTraceback
 from duetime.ports.queues import Outgoing
 from duetime.ports.targets import Work
 from duetime.services.content_retention import let_expire, retain_open
@@ -35,18 +36,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.domain.dispatch.enqueue_plan import Message
-    from duetime.domain.tasks.notices import Notice
+    from duetime.domain.tasks.notices import ConsolePages, Notice
     from duetime.domain.tasks.task import Progress, Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
     from duetime.ports.attempts import NodeListener, OccurrenceListener
     from duetime.ports.queues import WorkQueues
     from duetime.ports.runtime import Runtime
-    from duetime.ports.stores import Stores
+    from duetime.ports.stores import Stores, TracebackStore
     from duetime.ports.targets import Callbacks, TargetRunner
     from duetime.ports.tasks import TaskStore
-    from duetime.services.enqueue import Enqueuer
-    from duetime.services.shards import Shards
+    from duetime.services.enqueue import Enqueuer, Shards
 
 
 _NOT_SENT_PAUSES = (SECOND, 2 * SECOND, 4 * SECOND)
@@ -86,8 +86,8 @@ class InlineCompletion:
     retention: Millis
     callback_tasks: CallbackTasks
     notice_sender: NoticeSender
-    occurrence_listener: OccurrenceListener
-    node_listener: NodeListener
+    occurrence_listener: Callable[[], OccurrenceListener]
+    node_listener: Callable[[], NodeListener]
 
     @property
     def is_here(self) -> bool:
@@ -115,9 +115,9 @@ class InlineCompletion:
     def _finish(self, task: Task) -> None:
         now = self.runtime.now()
         if _reports(task):
-            self.occurrence_listener.follow(task)
+            self.occurrence_listener().follow(task)
         sets: TaskChanges = {"finished_at": now}
-        earliest = self.node_listener.follow(task) if _is_of_a_topology(task) else 0
+        earliest = self.node_listener().follow(task) if _is_of_a_topology(task) else 0
         if earliest is not None:
             # The expiry of a node is later than its topology's, whichever clock ended that.
             margin = NODE_MARGIN if task.node_ref is not None else 0
@@ -326,3 +326,36 @@ class LateNotices:
         failed = self.sender.send(task, notice)
         if failed is None or not failed.retriable:
             self.tasks.mark_notified(timer)
+
+
+@dataclass(frozen=True, slots=True)
+class TracebackRecorder:
+    """Logs and stores tracebacks.
+
+    Attributes:
+        is_kept: whether tracebacks are stored, at one more write for each failed attempt, or only logged.
+        retention: how long one is kept, in milliseconds; as long as finished tasks.
+        pages: links of log lines to the console.
+    """
+
+    store: TracebackStore
+    runtime: Runtime
+    is_kept: bool
+    retention: Millis
+    pages: ConsolePages
+
+    def record(self, task: Task, failed: Failed) -> None:
+        """Log a traceback, and store it if the store answers: the outcome must not wait for it."""
+        if not failed.traceback:
+            return
+        telemetry = self.runtime.telemetry
+        telemetry.note(
+            "an attempt failed", error=failed.error.type, traceback=failed.traceback, **self.pages.link(task)
+        )
+        if not self.is_kept:
+            return
+        expiry = after_record(self.runtime.now() + self.retention)
+        try:
+            self.store.keep(task.id, AttemptTraceback(task.fence, failed.traceback), expiry)
+        except Unavailable as error:
+            telemetry.note("a traceback was not kept", error=str(error))

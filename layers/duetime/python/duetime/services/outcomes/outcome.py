@@ -22,19 +22,27 @@ from duetime.domain.tasks.attempt_results import (
     Yielded,
     failure,
 )
-from duetime.domain.tasks.attempt_run import Run, acknowledged, claim_undone, late_start, recorded_attempts, waits_with
+from duetime.domain.tasks.attempt_run import (
+    Run,
+    acknowledged,
+    checked_by,
+    claim_undone,
+    is_first_start,
+    late_start,
+    recorded_attempts,
+    waits_with,
+)
 from duetime.domain.tasks.aws_jobs import is_job
 from duetime.domain.tasks.content import after_record, unless_referenced
 from duetime.domain.tasks.control_changes import is_cancelled
-from duetime.domain.tasks.expiry import checked_by, is_first_start
 from duetime.domain.tasks.states import LEGAL, Move, State
 from duetime.domain.tasks.targets import Phase, TopologyTarget
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.run_state import ROLLBACK_FAILED
 from duetime.domain.topologies.watchdog_times import deferred_until, reminders
+from duetime.services import task_telemetry
 from duetime.services.content_retention import let_expire, let_key_expire, replace_content
-from duetime.services.outcomes import attempt_metrics
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.content import Content
@@ -110,7 +118,7 @@ class OutcomeWriter:
         if held.rate_places is not None:
             sets["rate_places"] = held.rate_places
         held = replace(held, until=checked_by(task, held.until))
-        attempt_metrics.count_postponed(self.runtime, held)
+        task_telemetry.count_postponed(self.runtime, held)
         if task.state is State.ROLLING_BACK:
             return self.enqueuer.move(task, Move.RETRY_ROLLBACK, held.until, Guard(fence=task.fence), sets)
         # A topology's run stops its nodes; its next attempt does what was requested of this one.
@@ -175,7 +183,7 @@ class OutcomeWriter:
         write = Write(task.id, move, self.runtime.nonce(), guard or Guard(fence=task.fence), sets)
         end = self.stores.tasks.apply(write)
         if isinstance(end, Applied):
-            attempt_metrics.count_outcome(self.runtime.telemetry, end.task)
+            task_telemetry.count_outcome(self.runtime.telemetry, end.task)
             let_key_expire(self.stores, end.task)
         return end
 
@@ -227,7 +235,7 @@ class OutcomeWriter:
         result = self.enqueuer.move(task, Move.RETRY, at, Guard(fence=task.fence, not_cancelled=True), sets)
         if is_cancelled(task, result):
             return self.end(run, Move.STOP, AttemptOutcome.FAILED, {"error": ending.error}, ending.process_ends_at)
-        attempt_metrics.count_retry(self.runtime, at)
+        task_telemetry.count_retry(self.runtime, at)
         return result
 
     def undo(self, task: Task, sets: TaskChanges, process_ends_at: Millis | None = None) -> WriteResult:

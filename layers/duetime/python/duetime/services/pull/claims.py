@@ -19,8 +19,7 @@ from duetime.domain.dispatch.message_deletion import (
 from duetime.domain.errors import ContentExpired, Unavailable
 from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN
 from duetime.domain.tasks.attempt_results import Expired, Postponed, Skipped, Stopped, Yielded, failure
-from duetime.domain.tasks.attempt_run import Claimant, Run
-from duetime.domain.tasks.expiry import expired, lock_wait
+from duetime.domain.tasks.attempt_run import Claimant, Run, expired, lock_wait
 from duetime.domain.tasks.placeholders import filled_payload
 from duetime.domain.tasks.pull_leases import LeaseKey
 from duetime.domain.tasks.targets import Phase
@@ -30,12 +29,13 @@ from duetime.domain.times import SECOND
 from duetime.domain.topologies.inputs import InputsTooLarge
 from duetime.domain.tracebacks import places_of
 from duetime.ports.queues import Outgoing
+from duetime.services import task_telemetry
 from duetime.services.content_retention import retain_paused
 from duetime.services.enqueue import message_for
-from duetime.services.outcomes import attempt_metrics, outcome
+from duetime.services.outcomes import outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from duetime.domain.conditional_writes import WriteResult
     from duetime.domain.tasks.content import Content
@@ -62,9 +62,9 @@ class LeaseClaims:
     queues: PullQueues
     outcome_writer: OutcomeWriter
     pull_locks: PullLocks
-    input_reader: InputReader
+    input_reader: Callable[[], InputReader]
     switch_rates: SwitchRates
-    rate_limits: RateLimits
+    rate_limits: Callable[[], RateLimits]
     runtime: Runtime
 
     def claim(self, wanted: LeaseRequest, delivery: Delivery) -> ClaimedDelivery:
@@ -98,7 +98,7 @@ class LeaseClaims:
                 return self._later("another worker took it over")
             self.runtime.telemetry.count("leases_unacknowledged")
         task = result.task
-        attempt_metrics.count_claim(self.runtime.telemetry, task, claimant.now)
+        task_telemetry.count_claim(self.runtime.telemetry, task, claimant.now)
         try:
             return self._begun(task, wanted, delivery)
         except Unavailable as error:
@@ -126,7 +126,7 @@ class LeaseClaims:
             stop = lock_wait(task, held, self.runtime.now()) if isinstance(held, Postponed) else held
             return self._expired(task, stop) if isinstance(stop, Expired) else self._ended(self._postpone(task, stop))
         try:
-            inputs = self.input_reader.inputs_of(task)
+            inputs = self.input_reader().inputs_of(task)
             payload = replace(task.payload, data=filled_payload(self._bytes(task, task.payload), task))
             checkpoint = None if task.checkpoint is None else self._bytes(task, task.checkpoint)
         except (InputsTooLarge, ContentExpired) as error:
@@ -136,7 +136,7 @@ class LeaseClaims:
             return self._ended(end)
         if not_begun := self._not_begun(task):
             return not_begun
-        attempt_metrics.count_start(self.runtime.telemetry, task, now)
+        task_telemetry.count_start(self.runtime.telemetry, task, now)
         key = LeaseKey(task.id, task.fence, delivery.message.pull_queue, wanted.length, delivery.receipt)
         return Leased(key, replace(task, payload=payload), checkpoint, inputs)
 
@@ -145,7 +145,7 @@ class LeaseClaims:
         if late := expired(task, self.runtime.now()):
             return self._expired(task, late)
         of_switches = self.switch_rates.rates(task)
-        if (task.rate or of_switches) and (held := self.rate_limits.held(task, of_switches)):
+        if (task.rate or of_switches) and (held := self.rate_limits().held(task, of_switches)):
             return self._ended(self._postpone(task, held))
         return None
 

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from duetime.ports.queues import PullQueues
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
+    from duetime.services.outcomes.completion_steps import TracebackRecorder
     from duetime.services.outcomes.outcome import OutcomeWriter
-    from duetime.services.outcomes.traceback_recorder import TracebackRecorder
     from duetime.services.pull.claims import PullLocks
 
 RELEASED = "a worker: the last one released it"

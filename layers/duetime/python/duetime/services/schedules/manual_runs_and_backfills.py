@@ -18,7 +18,7 @@ from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.run_history import BackfillRun
 from duetime.domain.schedules.schedule_changes import with_manual_run
 from duetime.domain.schedules.schedule_history import BY_OWNER, ScheduleAction
-from duetime.domain.tasks.idempotency_keys import Accepted
+from duetime.domain.tasks.keys import Accepted
 from duetime.domain.tasks.parent_references import Cause
 from duetime.services.schedules.occurrence_tasks import Due
 
@@ -27,14 +27,13 @@ if TYPE_CHECKING:
 
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.action_history import Attribution
-    from duetime.domain.tasks.idempotency_keys import IdempotencyKey
+    from duetime.domain.tasks.keys import IdempotencyKey
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
-    from duetime.services.repeated_requests import RepeatedRequests
-    from duetime.services.schedules.schedule_writer import ScheduleWriter
+    from duetime.services.schedules.schedule_writer import RepeatedRequests, ScheduleWriter
 
 _TAIL_BITS, _ID_LENGTH = 64, 8
 _BY_HAND = "run"

@@ -10,7 +10,7 @@ from duetime.domain.tasks.content import unless_referenced
 from duetime.domain.tasks.creation import new_task
 from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.targets import definition_of
-from duetime.services.spans import MESSAGE_ID, run_span
+from duetime.services.task_telemetry import MESSAGE_ID, run_span
 from duetime.services.tasks.creation_rules import payload_name
 
 if TYPE_CHECKING:

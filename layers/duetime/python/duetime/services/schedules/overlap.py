@@ -309,7 +309,7 @@ class RunQueue:
     """Reads running and waiting runs. Every method may raise `Unavailable`."""
 
     tasks: TaskStore
-    task_control: TaskControl
+    task_control: Callable[[], TaskControl]
     enqueuer: Enqueuer
     clock: Clock
 
@@ -341,7 +341,7 @@ class RunQueue:
         ref = successor.schedule_ref
         reason = f"the run of {to_iso(ref.nominal if ref else successor.due_at)} replaces it"
         try:
-            asked = self.task_control.cancel_by_force(
+            asked = self.task_control().cancel_by_force(
                 run.owner, run.id, None, Attribution(ActorType.SCHEDULE, reason=reason)
             )
         except (StateConflict, TaskNotFound):

@@ -14,7 +14,7 @@ from duetime.domain.tasks.content import after_record, unless_referenced
 from duetime.domain.tasks.control_changes import recorded, require_version
 from duetime.domain.tasks.states import Move
 from duetime.services.content_retention import let_key_expire
-from duetime.services.outcomes.attempt_metrics import count_outcome
+from duetime.services.task_telemetry import count_outcome
 
 if TYPE_CHECKING:
     from duetime.domain.conditional_writes import WriteResult

@@ -20,12 +20,11 @@ from duetime.domain.errors import (
 from duetime.domain.limits import INLINE_CONTENT_BYTES
 from duetime.domain.tasks.action_history import Attribution
 from duetime.domain.tasks.creation import Draft, Identity, TaskChange, debounced_due, due_of, new_id, new_task
-from duetime.domain.tasks.idempotency_keys import Accepted, KeyRedirect, RememberedKey
+from duetime.domain.tasks.keys import Accepted, KeyRedirect, RememberedKey, has_begun
 from duetime.domain.tasks.task_options import OnConflict, unique_of
-from duetime.domain.tasks.unique_key_holders import has_begun
 from duetime.domain.times import MINUTE
 from duetime.services.content_retention import retain_open
-from duetime.services.spans import MESSAGE_ID, creation_span
+from duetime.services.task_telemetry import MESSAGE_ID, creation_span
 from duetime.services.tasks.creation_rules import CreationRules, payload_name
 
 if TYPE_CHECKING:
@@ -33,15 +32,14 @@ if TYPE_CHECKING:
 
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.creation import Order
-    from duetime.domain.tasks.idempotency_keys import IdempotencyKey
+    from duetime.domain.tasks.keys import IdempotencyKey
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_options import Unique
     from duetime.domain.tasks.task_spec import TaskSpec
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.ports.tasks import KeyStore
-    from duetime.services.enqueue import Enqueuer
-    from duetime.services.shards import Shards
+    from duetime.services.enqueue import Enqueuer, Shards
     from duetime.services.tasks.update import TaskUpdater
 
 

@@ -11,6 +11,8 @@ from duetime.domain.tasks.targets import TopologyTarget, definition_of, names_de
 from duetime.domain.tasks.task_spec import TaskSpec
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from duetime.domain.tasks.allowed_targets import TargetRules
     from duetime.domain.tasks.creation import TaskChange
     from duetime.domain.tasks.targets import Target
@@ -64,7 +66,7 @@ class CreationRules:
 
     targets: TargetRules
     read_graph: NewGraphReader
-    definitions: DefinitionReader
+    definitions: Callable[[], DefinitionReader]
 
     def resolved(self, owner: str, spec: TaskSpec, place: str = f"{PAYLOAD}.") -> TaskSpec:
         """Add the graphs of definitions to a task that names one, or whose nodes do.
@@ -78,11 +80,11 @@ class CreationRules:
             FieldInvalid: a definition or version does not exist, or its parameters do not fit.
         """
         if definition_of(spec.target) is not None:
-            return self.definitions.resolved(owner, spec)
+            return self.definitions().resolved(owner, spec)
         if not isinstance(spec.target, TopologyTarget) or not names_definitions(spec.payload):
             return spec
         try:
-            return replace(spec, payload=self.definitions.with_graphs(owner, spec.payload))
+            return replace(spec, payload=self.definitions().with_graphs(owner, spec.payload))
         except FieldInvalid as refusal:
             raise FieldInvalid(f"{place}{refusal.field}", refusal.reason, refusal.code) from None
 

@@ -27,6 +27,8 @@ from duetime.services.content_retention import let_expire, let_key_expire, repla
 from duetime.services.tasks.creation_rules import PAYLOAD
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.creation import TaskChange
@@ -62,7 +64,7 @@ class TaskUpdater:
     retention: Millis
     lock_manager: LockManager
     rules: CreationRules
-    occurrence_listener: OccurrenceListener
+    occurrence_listener: Callable[[], OccurrenceListener]
 
     def update(
         self, owner: str, task_id: TaskId, wanted: TaskChange, version: int | None, by: Attribution = BY_SYSTEM
@@ -150,7 +152,7 @@ class TaskUpdater:
         if cancelled.schedule_ref is None or not cancelled.schedule_ref.reports:
             return
         try:
-            self.occurrence_listener.follow(cancelled)
+            self.occurrence_listener().follow(cancelled)
         except (RequestError, Unavailable) as error:
             # The user's request is done. The schedule finds the end of its run at its next timer.
             self.runtime.telemetry.note(

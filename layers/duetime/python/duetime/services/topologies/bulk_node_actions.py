@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.tasks.states import LEASED
 from duetime.services.bulk.executor import Replaced
-from duetime.services.topologies.node_requests import KINDS
+from duetime.services.topologies.reconciler import KINDS
 
 if TYPE_CHECKING:
     from duetime.domain.bulk.operation import BulkOperation, BulkProgress

@@ -27,7 +27,7 @@ from duetime.domain.topologies.node_status import Reason
 from duetime.domain.topologies.run_state import counted_status
 from duetime.domain.topologies.trigger_rules import Outcome, Verdict
 from duetime.services.content_retention import extend, replace_content, retain_open
-from duetime.services.outcomes.attempt_metrics import count_outcome
+from duetime.services.task_telemetry import count_outcome
 from duetime.services.topologies.node_tasks import result_of
 from duetime_common.conditions import parents_in
 

@@ -13,9 +13,15 @@ from duetime.domain.tasks.content import ContentPlace
 from duetime.domain.tasks.states import LEASED
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.topologies.node_status import NodeStatus
-from duetime.domain.topologies.run_state import is_in_progress, require_nodes, status_of, was_retried
-from duetime.domain.topologies.view import View, shown_statuses
-from duetime.services.topologies.node_requests import KINDS
+from duetime.domain.topologies.run_state import (
+    View,
+    is_in_progress,
+    require_nodes,
+    shown_statuses,
+    status_of,
+    was_retried,
+)
+from duetime.services.topologies.reconciler import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -46,9 +46,8 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.ports.topologies import StateMachine
-    from duetime.services.enqueue import Enqueuer
+    from duetime.services.enqueue import Enqueuer, Shards
     from duetime.services.outcomes.outcome import OutcomeWriter
-    from duetime.services.shards import Shards
     from duetime.services.tasks.attempt_reports import AttemptReports
     from duetime.services.tasks.control import TaskControl
     from duetime.services.topologies.node_tasks import NodeTasks

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.dispatch.cursors import groups_of
-from duetime.domain.dispatch.dispatch_status import DispatchStatus, WorkQueue, dispatch_status
+from duetime.domain.dispatch.cursors import DispatchStatus, WorkQueue, dispatch_status, groups_of
 from duetime.domain.tasks.task_options import Priority
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from duetime.ports.queues import WorkQueues
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import CursorStore
-    from duetime.services.shards import Shards
+    from duetime.services.enqueue import Shards
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,9 +36,8 @@ from duetime.domain.tasks.attempt_results import (
     Yielded,
     failure,
 )
-from duetime.domain.tasks.attempt_run import Claimant, Run, has_unreported_error
+from duetime.domain.tasks.attempt_run import Claimant, Run, expired, has_unreported_error, lock_wait
 from duetime.domain.tasks.aws_jobs import is_job
-from duetime.domain.tasks.expiry import expired, lock_wait
 from duetime.domain.tasks.notices import time_to_tell
 from duetime.domain.tasks.states import Move, State
 from duetime.domain.tasks.targets import Phase, outlives_workers
@@ -47,20 +46,21 @@ from duetime.domain.tasks.task_options import LockScope
 from duetime.domain.times import SECOND, Millis
 from duetime.domain.topologies.watchdog_times import deferred_until
 from duetime.domain.tracebacks import class_name, places_of
+from duetime.services import task_telemetry
 from duetime.services.content_retention import retain_paused
-from duetime.services.outcomes import attempt_metrics, outcome
-from duetime.services.outcomes.attempt_metrics import count_claim
-from duetime.services.spans import attempt_span, note_end
+from duetime.services.outcomes import outcome
+from duetime.services.task_telemetry import attempt_span, count_claim, note_end
 from duetime.services.worker.target_caller import timeout
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from duetime.domain.tasks.task import Task
     from duetime.ports.attempts import JobChecker, StartGate, TopologyChecker
     from duetime.ports.runtime import OpenSpan, Runtime
     from duetime.ports.stores import Stores
-    from duetime.services.outcomes.completion_steps import InlineCompletion, LateNotices
+    from duetime.services.outcomes.completion_steps import InlineCompletion, LateNotices, TracebackRecorder
     from duetime.services.outcomes.outcome import OutcomeWriter, RollbackWriter
-    from duetime.services.outcomes.traceback_recorder import TracebackRecorder
     from duetime.services.start_gates import HandlerAvailability
     from duetime.services.worker.attempt_lease import AttemptLease, AttemptLocks, DeliveryState, Watch
     from duetime.services.worker.target_caller import TargetCaller
@@ -80,8 +80,8 @@ class AttemptRunner:
     phases: AttemptPhases
     runtime: Runtime
     handler_availability: HandlerAvailability
-    topology_checker: TopologyChecker
-    job_checker: JobChecker
+    topology_checker: Callable[[], TopologyChecker]
+    job_checker: Callable[[], JobChecker]
     late_notices: LateNotices
 
     def attempt(self, delivery_state: DeliveryState, watch: Watch) -> None:
@@ -150,7 +150,7 @@ class AttemptRunner:
     def _disposition(self, delivery_state: DeliveryState, watch: Watch) -> DeleteMessage | RedeliverMessage:
         message = delivery_state.delivery.message
         if message.ended_job:
-            return self.job_checker.take_event(message.ended_job)
+            return self.job_checker().take_event(message.ended_job)
         if message.late_at is not None:
             self.late_notices.send(message, message.late_at)
             return DeleteMessage("told")
@@ -182,10 +182,10 @@ class AttemptRunner:
             case TakeOver(left):
                 result = self.stores.tasks.apply(self._claimant(watch).claim_unacknowledged(left, self.runtime.nonce()))
             case CheckTopology(running):
-                self.topology_checker.check_topology(running)
+                self.topology_checker().check_topology(running)
                 return DeleteMessage("looked after")
             case CheckJob(running):
-                self.job_checker.check_job(running)
+                self.job_checker().check_job(running)
                 return DeleteMessage("looked after")
             case _:
                 return disposition
@@ -293,7 +293,7 @@ class AttemptPhases:
         self.lease.begin(delivery_state, task)
         self.runtime.clock.sleep_until(task.next_at)
         started = self.runtime.now()
-        attempt_metrics.count_start(self.runtime.telemetry, task, started)
+        task_telemetry.count_start(self.runtime.telemetry, task, started)
         ending = self._ending(delivery_state, task, phases, watch)
         delivery_state.ended = True
         if isinstance(ending, ConditionFailed):

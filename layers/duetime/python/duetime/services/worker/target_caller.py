@@ -1,28 +1,186 @@
-"""One call of a task's target."""
+"""One call of a task's target, with a circuit breaker for each host."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import ContentExpired
+from duetime.domain.circuit_breakers import Circuit, CircuitState, Sign, host_of, sign_of
+from duetime.domain.errors import ContentExpired, Unavailable
+from duetime.domain.operating_parameters import (
+    CIRCUIT_FORGOTTEN,
+    CIRCUIT_LIFE,
+    CIRCUIT_SPREAD,
+    CIRCUIT_THRESHOLD,
+    MAX_CIRCUITS_KNOWN,
+    MAX_CLOCK_DIFFERENCE,
+)
 from duetime.domain.tasks.attempt_results import Ending, Failed, NotSent, Postponed, failure
-from duetime.domain.tasks.expiry import expired
+from duetime.domain.tasks.attempt_run import expired
 from duetime.domain.tasks.placeholders import filled_payload
+from duetime.domain.tasks.targets import Phase
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.inputs import InputsTooLarge
 from duetime.ports.targets import Work
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from duetime.domain.conditional_writes import ConditionFailed
+    from duetime.domain.tasks.attempt_results import TargetEnding
     from duetime.domain.tasks.content import Content
-    from duetime.domain.tasks.targets import Phase
     from duetime.domain.tasks.task import Progress, Task
+    from duetime.domain.times import Millis
     from duetime.ports.attempts import InputReader, RateLimits, SwitchRates
     from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import CircuitStore
     from duetime.ports.targets import TargetRunner
     from duetime.ports.tasks import ContentStore
     from duetime.services.worker.attempt_lease import AttemptLease, DeliveryState, Watch
+
+
+@dataclass(slots=True)
+class _Known:
+    """What a process knows of a host, from one owner's calls.
+
+    Attributes:
+        failures: consecutive failed calls in this process.
+        usual: moving average of the response time, weighted to recent calls; 0 before the first.
+    """
+
+    circuit: Circuit
+    read_at: Millis
+    failures: int = 0
+    usual: Millis = 0
+
+    def has_answered(self, took: Millis) -> None:
+        """Update the average with a response time."""
+        self.usual = (4 * self.usual + took) // 5 if self.usual else took
+
+
+@dataclass(frozen=True, slots=True)
+class CircuitBreakers:
+    """`duetime.ports.targets.TargetRunner` around another one: calls to a failing host are suspended for a while.
+
+    If the store does not answer, the state of the circuit is unknown: the host is called.
+    """
+
+    targets: TargetRunner
+    circuits: CircuitStore
+    runtime: Runtime
+    _known: dict[tuple[str, str], _Known] = field(default_factory=dict, init=False)
+
+    def phases(self, task: Task) -> frozenset[Phase]:
+        """The phases that the task's target offers; always includes `run`."""
+        return self.targets.phases(task)
+
+    def run(self, work: Work) -> TargetEnding:
+        """Run one phase of the target, unless calls to its host are suspended; a cleanup is always called."""
+        host = host_of(work.task.target)
+        if host is None or work.phase is Phase.CLEAN:
+            return self.targets.run(work)
+        owner, began = work.task.owner, self.runtime.now()
+        try:
+            admitted = self._admit(owner, host, work.deadline + MAX_CLOCK_DIFFERENCE)
+        except Unavailable:
+            admitted = Circuit(owner, host)
+        if isinstance(admitted, Postponed):
+            return admitted
+        ending = self.targets.run(work)
+        try:
+            self._learn(admitted, ending, round(work.seconds * SECOND), self.runtime.now() - began)
+        except Unavailable as error:
+            # A lost probe ends by itself: then the next one is made.
+            self.runtime.telemetry.note("a circuit could not be changed", host=host, owner=owner, error=str(error))
+        return ending
+
+    def _admit(self, owner: str, host: str, until: Millis) -> Circuit | Postponed:
+        """Whether a host may be called now: the circuit if so, with this call as its probe if it is not closed."""
+        now = self.runtime.now()
+        circuit = self._look(owner, host)
+        if circuit.state(now) is CircuitState.HALF_OPEN and not circuit.is_probed(now):
+            circuit = self._remember(self.circuits.read(owner, host, consistent=True))
+        match circuit.state(now):
+            case CircuitState.CLOSED:
+                return circuit
+            case CircuitState.OPEN:
+                return self._held(circuit, circuit.open_until)
+        if circuit.is_probed(now):
+            return self._held(circuit, now)
+        return self._save(circuit.probed(until)) or self._held(circuit, now)
+
+    def _learn(self, admitted: Circuit, ending: TargetEnding, given: Millis, took: Millis) -> None:
+        """Update the host's circuit with the result of a call."""
+        known = self._known.get((admitted.owner, admitted.host))
+        sign = sign_of(ending, given=given, usual=known.usual if known else 0)
+        if known and sign is Sign.WELL:
+            known.has_answered(took)
+        if admitted.openings:
+            self._end_probe(admitted, ending, sign)
+        elif known:
+            # Several threads may count at once: a difference of one does not matter.
+            known.failures = known.failures + 1 if sign is Sign.ILL else known.failures if sign is Sign.NOTHING else 0
+            if known.failures >= CIRCUIT_THRESHOLD:
+                known.failures = 0
+                self._open(admitted, _reason(ending))
+
+    def _end_probe(self, circuit: Circuit, ending: TargetEnding, sign: Sign) -> None:
+        now = self.runtime.now()
+        match sign:
+            case Sign.WELL:
+                self._save(circuit.closed())
+                self.runtime.telemetry.count("circuits_closed")
+            case Sign.ILL:
+                self._save(circuit.opened(_reason(ending), now))
+            case Sign.NOTHING:
+                self._save(circuit.probed(0))
+
+    def _open(self, admitted: Circuit, reason: str) -> None:
+        """Open a circuit, unless another process has done so."""
+        owner, host = admitted.owner, admitted.host
+        circuit, now = self._remember(self.circuits.read(owner, host, consistent=True)), self.runtime.now()
+        if circuit.state(now) is CircuitState.CLOSED and self._save(circuit.opened(reason, now)):
+            self.runtime.telemetry.count("circuits_opened")
+            self.runtime.telemetry.note("a circuit was opened", host=host, owner=owner, reason=reason)
+
+    def _look(self, owner: str, host: str) -> Circuit:
+        """The circuit of an owner's calls to a host, as of a moment ago."""
+        now = self.runtime.now()
+        known = self._known.get((owner, host))
+        if known is not None and now - known.read_at < CIRCUIT_LIFE:
+            return known.circuit
+        # Set before the read: other threads continue with the known circuit.
+        self._remember(Circuit(owner, host) if known is None else known.circuit)
+        circuit = self.circuits.read(owner, host, consistent=False)
+        # Such a reading may be older than this process's own write.
+        return self._remember(circuit) if known is None or circuit.version >= known.circuit.version else known.circuit
+
+    def _remember(self, circuit: Circuit) -> Circuit:
+        now = self.runtime.now()
+        key = (circuit.owner, circuit.host)
+        if known := self._known.get(key):
+            known.circuit, known.read_at = circuit, now
+            return circuit
+        if len(self._known) >= MAX_CIRCUITS_KNOWN:
+            self._known.clear()
+        self._known[key] = _Known(circuit, now)
+        return circuit
+
+    def _save(self, circuit: Circuit) -> Circuit | None:
+        """Store a circuit; does nothing if another process has changed it."""
+        expires = max(circuit.open_until, self.runtime.now()) + CIRCUIT_FORGOTTEN
+        if not self.circuits.save(circuit, self.runtime.nonce(), expires):
+            return None
+        return self._remember(replace(circuit, version=circuit.version + 1))
+
+    def _held(self, circuit: Circuit, at: Millis) -> Postponed:
+        until = at + SECOND + self.runtime.random_source.below(CIRCUIT_SPREAD)
+        return Postponed(until, f"the circuit of {circuit.host} is open")
+
+
+def _reason(ending: TargetEnding) -> str:
+    """The kind of error; its message may be confidential."""
+    return ending.error.type if isinstance(ending, Failed) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +189,9 @@ class TargetCaller:
 
     contents: ContentStore
     targets: TargetRunner
-    input_reader: InputReader
+    input_reader: Callable[[], InputReader]
     switch_rates: SwitchRates
-    rate_limits: RateLimits
+    rate_limits: Callable[[], RateLimits]
     lease: AttemptLease
     runtime: Runtime
 
@@ -50,7 +208,7 @@ class TargetCaller:
                 delivery_state.progress = progress
 
         try:
-            inputs = self.input_reader.inputs_of(task) if task.node_ref is not None else None
+            inputs = self.input_reader().inputs_of(task) if task.node_ref is not None else None
             payload = filled_payload(self._read(task, task.payload), task)
             checkpoint = None if task.checkpoint is None else self._read(task, task.checkpoint)
         except (InputsTooLarge, ContentExpired) as error:
@@ -91,7 +249,7 @@ class TargetCaller:
         of_switches = self.switch_rates.rates(task)
         if task.rate is None and not of_switches:
             return None
-        if held := self.rate_limits.held(task, of_switches):
+        if held := self.rate_limits().held(task, of_switches):
             return held
         delivery_state.had_turn = True
         # A renewal now could take longer than the granted time.

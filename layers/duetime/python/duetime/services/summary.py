@@ -1,19 +1,21 @@
-"""Counts tasks from the table's stream, each write once."""
+"""Counts tasks from the table's stream, each write once, and reads the counts."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from itertools import chain, product
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import Unavailable
+from duetime.domain.errors import SummaryOff, Unavailable
 from duetime.domain.operating_parameters import SUMMARY_KNOWN, SUMMARY_OWNERS_AT_ONCE, SUMMARY_TYPES_AT_ONCE
-from duetime.domain.summary import Generation, are_old, first_of_types, steps_of
+from duetime.domain.summary import Generation, Summary, added, are_old, first_of_types, steps_of
 from duetime.domain.times import MINUTE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from duetime.domain.admins import Admins
     from duetime.domain.change_events import ChangeBatch
     from duetime.domain.summary import Group, Step, StepSet
     from duetime.domain.times import Millis
@@ -242,3 +244,68 @@ class Generations:
         if stored is None:
             raise Unavailable("the generation of the counts was not stored")
         return stored
+
+
+class SummaryReader:
+    """Reads the parts of an owner's counts in parallel.
+
+    Args:
+        store: store of the counts.
+        recounts: recounts of older tasks.
+        runtime: clock; reads parts in parallel.
+        spread: number of parts that each owner's counts are split into; 0 if counting is off.
+        operators: who may see the counts of all owners.
+    """
+
+    def __init__(
+        self, store: SummaryStore, recounts: SummaryRecounts, runtime: Runtime, spread: int, operators: Admins
+    ) -> None:
+        self._store = store
+        self._recounts = recounts
+        self._runtime = runtime
+        self._spread = spread
+        self._operators = operators
+
+    def read(self, owner: str) -> Summary:
+        """An owner's counts.
+
+        Raises:
+            SummaryOff: counting is off in the settings.
+        """
+        return self._read(owner, self._generation())
+
+    def read_owners(self, caller: str, after: str, limit: int) -> tuple[Sequence[tuple[str, Summary]], str | None]:
+        """The counts of the owners after the given one, in order of name.
+
+        Returns:
+            The counts, and the last owner if there may be another page.
+
+        Raises:
+            SummaryOff: counting is off in the settings.
+            OperatorRequired: the caller may not see them.
+        """
+        self._operators.require(caller)
+        generation = self._generation()
+        owners = self._recounts.owners(after, limit)
+        found = [(owner, self._read(owner, generation)) for owner in owners]
+        return found, owners[-1] if len(owners) == limit else None
+
+    def _generation(self) -> Generation | None:
+        if not self._spread:
+            raise SummaryOff
+        return self._recounts.generation()
+
+    def _read(self, owner: str, generation: Generation | None) -> Summary:
+        number = generation.number if generation else 0
+        parts = self._runtime.executor.map(lambda part: self._store.read(owner, part, number), range(self._spread))
+        if generation is None or not generation.since:
+            return added(parts)
+        recount = generation.recounted
+        if recount is not None and recount.found:
+            parts.append(self._recounts.read_older(generation, recount, owner))
+        return replace(
+            (found := added(parts)),
+            is_complete=found.is_complete and generation.is_complete(self._runtime.now()),
+            counted_since=generation.since,
+            recounted_at=None if recount is None else recount.started_at,
+        )

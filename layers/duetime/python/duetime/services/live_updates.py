@@ -1,12 +1,13 @@
-"""Opens and closes connections, and manages their subscriptions."""
+"""Live updates: connections of clients with their subscriptions, and the push of changes to them."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from duetime.domain.change_events import schedule_snapshot, task_snapshot
-from duetime.domain.errors import SubscriptionsFull, TaskNotFound
+from duetime.domain.errors import SubscriptionsFull, TaskNotFound, Unavailable
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_OWNER_SUBSCRIPTIONS, MAX_SUBSCRIPTIONS
 from duetime.domain.live_updates import (
@@ -15,17 +16,22 @@ from duetime.domain.live_updates import (
     Subscription,
     Ticket,
     TopicKind,
+    by_owner,
     digest_of,
+    pushes,
+    watched,
 )
 from duetime.domain.schedules.errors import ScheduleNotFound
+from duetime.ports.stores import Delivery
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime.domain.live_updates import Topic, Watched
+    from duetime.domain.change_events import ChangeBatch
+    from duetime.domain.live_updates import Push, Topic, Watched, WatchedChange
     from duetime.domain.tasks.filters import TaskFilter
     from duetime.ports.runtime import Runtime
-    from duetime.ports.stores import ScheduleStore, WatchStore
+    from duetime.ports.stores import ConnectionSender, MessageEncoder, ScheduleStore, WatchStore
     from duetime.services.tasks.read import TaskReader
 
 
@@ -134,3 +140,66 @@ class WatchTickets:
         text = f"{self.runtime.random_source.bits(TICKET_BITS):0{TICKET_BITS // 4}x}"
         self.store.put_ticket(Ticket.issued(text, owner, self.runtime.now()))
         return text
+
+
+OwnersChanges: TypeAlias = "tuple[str, Sequence[WatchedChange]]"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePusher:
+    """`duetime.ports.change_consumers.ChangeConsumer` that sends changes to connections.
+
+    Without subscribers it makes one consistent read for each owner in a batch. Subscriptions are read again for each
+    batch and never cached, so that every subscription stored before a change was written is found.
+    """
+
+    store: WatchStore
+    sender: ConnectionSender
+    encoder: MessageEncoder
+    runtime: Runtime
+
+    @property
+    def name(self) -> str:
+        """Name under which its failures are counted."""
+        return "watch"
+
+    def consume(self, changes: ChangeBatch) -> None:
+        """Send the changes to all subscribed connections. Failed deliveries are counted and not repeated."""
+        owners = by_owner(watched(changes)).items()
+        todo = [each for found in self.runtime.executor.map(self._of_owner, owners) for each in found]
+        self.runtime.executor.map(self._send, todo)
+
+    def _of_owner(self, owners: OwnersChanges) -> list[tuple[Connection, Push]]:
+        """The messages for the connections of one owner."""
+        owner, changes = owners
+        now = self.runtime.now()
+        try:
+            # TTL removes expired items only within days.
+            watching = [each for each in self.store.subscriptions(owner) if each.connection.expires_at > now]
+        except Unavailable as error:
+            self.runtime.telemetry.count("watch_pushes_lost")
+            self.runtime.telemetry.note("changes were not pushed", owner=owner, error=str(error))
+            return []
+        connections = {each.connection.id: each.connection for each in watching}
+        return [(connections[push.connection], push) for push in pushes(watching, changes)]
+
+    def _send(self, update: tuple[Connection, Push]) -> None:
+        """Send one connection its messages until it accepts no more."""
+        connection, push = update
+        for text in self._messages(push):
+            match self.sender.send(connection.id, text):
+                case Delivery.SENT:
+                    self.runtime.telemetry.count("watch_messages_sent")
+                case Delivery.GONE:
+                    self.runtime.telemetry.count("watch_connections_gone")
+                    with suppress(Unavailable):
+                        self.store.close(connection)
+                    return
+                case Delivery.REFUSED:
+                    self.runtime.telemetry.count("watch_pushes_refused")
+                    # If this is rejected as well, the client finds the change when it reads by itself.
+                    self.sender.send(connection.id, self.encoder.stale(push.refs))
+                    return
+
+    def _messages(self, push: Push) -> list[str]:
+        return self.encoder.changes(push.notices) if push.notices else [self.encoder.stale(push.stale)]

@@ -1,7 +1,7 @@
-"""Spans of a task: its creation, dispatch and processing; and the creation of a schedule's runs by an expansion.
+"""Spans and metrics of tasks: creation, dispatch, starts, waits and ends of attempts, and expansions of schedules.
 
-Attributes follow the semantic conventions of OpenTelemetry for messaging (1.44, in development). Processing links to
-the creation and is not its child, as it may begin days later.
+Attributes of spans follow the semantic conventions of OpenTelemetry for messaging (1.44, in development). Processing
+links to the creation and is not its child, as it may begin days later.
 """
 
 from __future__ import annotations
@@ -9,7 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied
+from duetime.domain.operating_parameters import ON_TIME
+from duetime.domain.tasks.attempt_run import Run
 from duetime.domain.tasks.states import State
+from duetime.domain.tasks.targets import CallbackTarget
+from duetime.domain.tasks.wait_reasons import wait_reason
 from duetime.ports.runtime import Span, SpanKind
 
 if TYPE_CHECKING:
@@ -17,8 +21,11 @@ if TYPE_CHECKING:
 
     from duetime.domain.conditional_writes import WriteResult
     from duetime.domain.dispatch.enqueue_plan import Message
+    from duetime.domain.tasks.attempt_results import Postponed
     from duetime.domain.tasks.task import Task
-    from duetime.ports.runtime import OpenSpan
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import OpenSpan, Runtime, Telemetry
+
 
 MESSAGE_ID = "messaging.message.id"
 _SYSTEM, _OPERATION, _TYPE = "messaging.system", "messaging.operation.name", "messaging.operation.type"
@@ -77,3 +84,59 @@ def note_end(span: OpenSpan, end: WriteResult) -> None:
         has_failed = task.state in _FAILED or (task.state is State.WAITING and task.waiting_for is None)
         error = task.error.type if task.error and has_failed else ""
         span.end_with({"duetime.task.state": task.state.value}, error)
+
+
+RETRY, QUEUE, LEASE = "retry", "queue", "lease"
+"""Waits of tasks that no gate holds back; the other gates are named by the codes of wait reasons."""
+
+
+def count_start(telemetry: Telemetry, task: Task, started: Millis) -> None:
+    """Count the start of an attempt.
+
+    Args:
+        telemetry: receives the metrics.
+        task: the claimed record.
+        started: start of the attempt.
+    """
+    late = max(0, started - task.next_at)
+    telemetry.measure("lateness", late, type=task.type)
+    telemetry.count("started_on_time", int(late <= ON_TIME))
+
+
+def count_claim(telemetry: Telemetry, task: Task, received: Millis) -> None:
+    """Count the claim of a task.
+
+    Args:
+        telemetry: receives the metrics.
+        task: the claimed record.
+        received: when its message arrived, possibly before its due time.
+    """
+    lost = len(Run(task, received, received).history_before) - len(task.attempt_history)
+    telemetry.count("attempts_lost", lost)
+    if (waited := received - task.next_at) > 0:
+        telemetry.measure("wait", waited, gate=LEASE if lost else QUEUE)
+
+
+def count_postponed(runtime: Runtime, held: Postponed) -> None:
+    """Count a check that found that the task cannot start yet."""
+    runtime.telemetry.count("tasks_postponed")
+    _measure_wait(runtime, held.until, wait_reason(held.reason))
+
+
+def count_retry(runtime: Runtime, at: Millis) -> None:
+    """Count an attempt scheduled for the given time."""
+    runtime.telemetry.count("tasks_retried")
+    _measure_wait(runtime, at, RETRY)
+
+
+def count_outcome(telemetry: Telemetry, task: Task) -> None:
+    """Count the outcome of a task."""
+    if task.state is State.FAILED:
+        telemetry.count("tasks_failed", owner=task.owner)
+        telemetry.count("callbacks_failed", int(isinstance(task.target, CallbackTarget)))
+    else:
+        telemetry.count(f"tasks_{task.state}")
+
+
+def _measure_wait(runtime: Runtime, until: Millis, gate: str) -> None:
+    runtime.telemetry.measure("wait", max(0, until - runtime.now()), gate=gate)

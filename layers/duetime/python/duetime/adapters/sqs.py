@@ -1,4 +1,4 @@
-"""One SQS queue per priority, and one per pulled type."""
+"""The SQS queues: one per priority and per pulled type, and the intake's dead-letter queue for invalid events."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from duetime.adapters.aws_clients import translated
 from duetime.domain.dispatch.enqueue_plan import Message
 from duetime.domain.errors import Unavailable
 from duetime.domain.ids import TaskId
+from duetime.domain.limits import MAX_REASON_LENGTH
 from duetime.domain.tasks.aws_jobs import task_of_job
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import LAST_INSTANT
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
     from mypy_boto3_sqs.type_defs import BatchResultErrorEntryTypeDef
 
-    from duetime.domain.dispatch.dispatch_status import QueueDepth
-    from duetime.ports.queues import Outgoing
+    from duetime.domain.dispatch.cursors import QueueDepth
+    from duetime.ports.queues import Outgoing, Reject
     from duetime.ports.runtime import Executor, Telemetry
 
 
@@ -117,7 +118,7 @@ class SqsQueues:
 
     def depth(self, priority: Priority, pull_queue: str = "") -> QueueDepth:
         """Approximate number of messages in the queue of a priority or a pull queue."""
-        from duetime.domain.dispatch.dispatch_status import QueueDepth  # noqa: PLC0415 - few functions need it, and seldom
+        from duetime.domain.dispatch.cursors import QueueDepth  # noqa: PLC0415 - few functions need it, and seldom
 
         url = self._pull_queues.get(pull_queue, self._urls[priority])
         with translated():
@@ -316,3 +317,45 @@ def readable(event: Mapping[str, Any], queues: SqsQueues, telemetry: Telemetry) 
             telemetry.count("unreadable")
             telemetry.note("a message is not one of duetime's", message=error.message_id)
     return deliveries
+
+
+REASON = "reason"
+"""Name of the attribute with the reason."""
+
+
+class SqsRejects:
+    """`duetime.ports.queues.Rejects` over SQS; one message per request, as several could be too large together.
+
+    Args:
+        client: client of SQS.
+        url: URL of the queue.
+        executor: sends in parallel.
+    """
+
+    def __init__(self, client: SQSClient, url: str, executor: Executor) -> None:
+        self._client = client
+        self._url = url
+        self._executor = executor
+
+    def put(self, rejects: Sequence[Reject]) -> list[Reject]:
+        """Send events to the queue; return those that it did not acknowledge."""
+        acknowledged = self._executor.map(self._put, rejects)
+        return [reject for reject, is_kept in zip(rejects, acknowledged, strict=True) if not is_kept]
+
+    def _put(self, reject: Reject) -> bool:
+        try:
+            self._client.send_message(
+                QueueUrl=self._url,
+                MessageBody=reject.body,
+                MessageAttributes={REASON: {"DataType": "String", "StringValue": _printable(reject.reason)}},
+            )
+        except (ClientError, BotoCoreError):
+            # An event that is too large with its reason is delivered again until SQS itself gives it up.
+            return False
+        return True
+
+
+def _printable(reason: str) -> str:
+    """A reason in characters allowed in every attribute; it may quote the event."""
+    text = "".join(letter if " " <= letter <= "~" else ascii(letter)[1:-1] for letter in reason)
+    return text[:MAX_REASON_LENGTH] or "unknown"

@@ -1,1 +1,0 @@
-"""Calendar files of other programs."""

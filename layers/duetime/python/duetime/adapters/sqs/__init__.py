@@ -1,1 +1,0 @@
-"""The queues between the trigger and the workers, in SQS."""

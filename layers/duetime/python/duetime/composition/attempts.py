@@ -1,0 +1,226 @@
+"""Composes what workers and pull workers share: locks, switches, gates before a start, and the writing of outcomes."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from duetime.composition import Part
+from duetime.composition.core import CoreServices
+from duetime.services.locking import LockAdmin, LockManager
+from duetime.services.outcomes.completion_steps import DelegatedCompletion, TracebackRecorder
+from duetime.services.outcomes.outcome import OutcomeWriter
+from duetime.services.start_gates import ApprovalGate, HandlerAvailability, StartGates, SwitchGate
+
+if TYPE_CHECKING:
+    from duetime.adapters.targets.python_handlers import HandlersPackage
+    from duetime.services.outcomes.completion_steps import CompletionSteps
+    from duetime.services.pull.claims import PullLocks
+    from duetime.services.pull.lease import LeaseService
+    from duetime.services.pull.report import LeaseReports
+    from duetime.services.schedules.overlap import OverlapControl
+    from duetime.services.switch_admin import SwitchAdmin
+    from duetime.services.tasks.control import TaskControl
+    from duetime.services.worker.dead_letters import DeadLetterService
+
+
+class LockServices(Part):
+    """Takes, shows and releases locks."""
+
+    @cached_property
+    def manager(self) -> LockManager:
+        """Takes and hands on locks."""
+        core = self.part(CoreServices)
+        return LockManager(
+            stores=core.stores,
+            enqueuer=core.enqueuer,
+            runtime=self.runtime,
+            lease=self.settings.lease_ms,
+            concurrency_caps=self.part(SwitchServices).gate,
+        )
+
+    @cached_property
+    def admin(self) -> LockAdmin:
+        """Shows locks, and releases them by force."""
+        return LockAdmin(self.part(CoreServices).stores.locks, self.manager, self.runtime)
+
+
+class SwitchServices(Part):
+    """Applies and sets switches."""
+
+    @cached_property
+    def gate(self) -> SwitchGate:
+        """Applies switches."""
+        return SwitchGate(self.part(CoreServices).stores.switches, self.runtime)
+
+    @cached_property
+    def admin(self) -> SwitchAdmin:
+        """Sets switches, and lists what postpones tasks."""
+        from duetime.services.switch_admin import SwitchAdmin
+
+        return SwitchAdmin(self.part(CoreServices).stores, self.settings.operators, self.runtime)
+
+
+class OccurrenceServices(Part):
+    """Applies the overlap policies of schedules to their runs; imported for the first task of a schedule."""
+
+    @cached_property
+    def overlap_control(self) -> OverlapControl:
+        """Starts, queues, skips and replaces runs that overlap."""
+        # The module for schedule times takes long to import.
+        from duetime.composition.schedules import ScheduleServices
+        from duetime.services.schedules.overlap import OverlapControl, RunQueue
+
+        core, expander = self.part(CoreServices), self.part(ScheduleServices).expander
+        run_queue = RunQueue(core.stores.tasks, lambda: self._task_control, core.enqueuer, self.runtime.clock)
+        return OverlapControl(core.stores, core.enqueuer, expander, self.runtime, run_queue)
+
+    @cached_property
+    def _task_control(self) -> TaskControl:
+        """Stops replaced runs."""
+        from duetime.services.tasks.control import TaskControl, TaskReopener
+        from duetime.services.tasks.update import TaskUpdater
+
+        core, locks = self.part(CoreServices), self.part(LockServices).manager
+        updater = TaskUpdater(
+            stores=core.stores,
+            enqueuer=core.enqueuer,
+            runtime=self.runtime,
+            retention=self.settings.retention_ms,
+            lock_manager=locks,
+            rules=core.creation_rules,
+            occurrence_listener=lambda: self.overlap_control,
+        )
+        return TaskControl(
+            core.stores,
+            core.enqueuer,
+            updater,
+            locks,
+            self.runtime,
+            TaskReopener(core.stores, core.enqueuer, self.runtime),
+        )
+
+
+class StartGateServices(Part):
+    """Gates that keep tasks from starting: an operator, a broken handler, or a schedule."""
+
+    @cached_property
+    def gates(self) -> StartGates:
+        """All gates, in order."""
+        of_all = (self.part(SwitchServices).gate, self.handler_availability, ApprovalGate(self.runtime.clock))
+        return StartGates(of_all, of_occurrences=lambda: self.part(OccurrenceServices).overlap_control)
+
+    @cached_property
+    def handler_availability(self) -> HandlerAvailability:
+        """Decides whether the handlers of tasks can be called."""
+        return HandlerAvailability(self.handlers_package, self.runtime)
+
+    @cached_property
+    def handlers_package(self) -> HandlersPackage:
+        """The user's package of handlers."""
+        from duetime.adapters.targets.python_handlers import HandlersPackage
+
+        return HandlersPackage(self.settings.handlers, self.runtime.clock)
+
+
+class OutcomeServices(Part):
+    """Writes outcomes, and delegates the next steps."""
+
+    @cached_property
+    def delegated_completion(self) -> DelegatedCompletion:
+        """Leaves the steps after an outcome to a worker."""
+        return DelegatedCompletion(self.part(CoreServices).queues)
+
+    @cached_property
+    def delegating_writer(self) -> OutcomeWriter:
+        """Writes outcomes; a worker does the steps after them."""
+        return self.writer_with(self.delegated_completion)
+
+    def writer_with(self, completion: CompletionSteps) -> OutcomeWriter:
+        """Writes outcomes; `completion` does the steps after them."""
+        core = self.part(CoreServices)
+        return OutcomeWriter(
+            stores=core.stores,
+            enqueuer=core.enqueuer,
+            completion=completion,
+            runtime=self.runtime,
+            retention=self.settings.retention_ms,
+        )
+
+
+class DeadLetterServices(Part):
+    """Handles dead letters."""
+
+    @cached_property
+    def dead_letters(self) -> DeadLetterService:
+        """Fails the tasks of dead letters, or sends them again."""
+        from duetime.services.worker.dead_letters import DeadLetterService
+
+        core, outcomes = self.part(CoreServices), self.part(OutcomeServices)
+        return DeadLetterService(
+            tasks=core.stores.tasks,
+            queues=core.queues,
+            enqueuer=core.enqueuer,
+            outcome_writer=outcomes.delegating_writer,
+            completion=outcomes.delegated_completion,
+            runtime=self.runtime,
+        )
+
+
+class PullServices(Part):
+    """Leases tasks to pull workers."""
+
+    @cached_property
+    def leases(self) -> LeaseService:
+        """Hands out tasks to pull workers."""
+        from duetime.services.pull.claims import LeaseClaims, PullMessages
+        from duetime.services.pull.lease import LeaseService
+
+        core = self.part(CoreServices)
+        claims = LeaseClaims(
+            stores=core.stores,
+            queues=core.queues,
+            outcome_writer=self.part(OutcomeServices).delegating_writer,
+            pull_locks=self._pull_locks,
+            input_reader=lambda: core.node_inputs,
+            switch_rates=self.part(SwitchServices).gate,
+            rate_limits=lambda: core.rate_limiter,
+            runtime=self.runtime,
+        )
+        return LeaseService(
+            queues=core.queues,
+            claims=claims,
+            messages=PullMessages(core.queues, self.runtime),
+            pullers=self.settings.pullers,
+            long_polls=core.long_polls,
+            runtime=self.runtime,
+        )
+
+    @cached_property
+    def reports(self) -> LeaseReports:
+        """Processes reports of pull workers."""
+        from duetime.domain.tasks.notices import ConsolePages
+        from duetime.services.pull.report import LeaseReports
+
+        core = self.part(CoreServices)
+        return LeaseReports(
+            stores=core.stores,
+            queues=core.queues,
+            outcome_writer=self.part(OutcomeServices).delegating_writer,
+            pull_locks=self._pull_locks,
+            pullers=self.settings.pullers,
+            traceback_recorder=TracebackRecorder(
+                store=core.tracebacks,
+                runtime=self.runtime,
+                is_kept=self.settings.keeps_tracebacks,
+                retention=self.settings.retention_ms,
+                pages=ConsolePages(self.settings.console_url),
+            ),
+            runtime=self.runtime,
+        )
+
+    @cached_property
+    def _pull_locks(self) -> PullLocks:
+        from duetime.services.pull.claims import PullLocks
+
+        return PullLocks(self.part(LockServices).manager, self.part(StartGateServices).gates)

@@ -1,0 +1,120 @@
+"""Composes the use cases of schedules and calendars; what only requests need is imported within its property."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from duetime.composition import Part
+from duetime.composition.core import CoreServices
+from duetime.services.schedules.expander import ScheduleExpander
+from duetime.services.schedules.expansion_planner import ExpansionPlanner
+from duetime.services.schedules.occurrence_tasks import OccurrenceTasks
+
+if TYPE_CHECKING:
+    from duetime.domain.schedules.calendars import Calendar, CalendarMode
+    from duetime.domain.schedules.time_zones import Zone
+    from duetime.domain.times import Millis
+    from duetime.services.explanations.schedules import ScheduleExplainer
+    from duetime.services.schedules.calendars import CalendarManager
+    from duetime.services.schedules.manage import OccurrenceChanger, ScheduleManager
+    from duetime.services.schedules.manual_runs_and_backfills import ManualRuns
+    from duetime.services.schedules.preview import SchedulePreview
+    from duetime.services.schedules.runs import ScheduleRuns
+    from duetime.services.schedules.schedule_writer import ScheduleCreator, ScheduleWriter
+
+
+class ScheduleServices(Part):
+    """Manages schedules and calendars, and creates the occurrences of schedules."""
+
+    @cached_property
+    def expander(self) -> ScheduleExpander:
+        """Creates the occurrences of schedules."""
+        core = self.part(CoreServices)
+        occurrence_tasks = OccurrenceTasks(core.stores.contents, core.enqueuer, self.runtime, core.creation_rules)
+        planner = ExpansionPlanner(core.stores, occurrence_tasks, self.runtime, self.settings.look_ahead_ms)
+        return ScheduleExpander(planner, self.runtime)
+
+    @cached_property
+    def creator(self) -> ScheduleCreator:
+        """Creates schedules."""
+        from duetime.services.schedules.schedule_writer import RepeatedRequests, ScheduleCreator
+
+        core = self.part(CoreServices)
+        return ScheduleCreator(self._writer, core.stores, self.runtime, core.shards, RepeatedRequests(core.stores.keys))
+
+    @cached_property
+    def manager(self) -> ScheduleManager:
+        """Updates and controls schedules."""
+        from duetime.services.schedules.manage import ScheduleManager
+
+        return ScheduleManager(self._writer, self.part(CoreServices).stores, self.runtime)
+
+    @cached_property
+    def occurrence_changer(self) -> OccurrenceChanger:
+        """Skips, moves and runs early single occurrences."""
+        from duetime.services.schedules.manage import OccurrenceChanger
+
+        return OccurrenceChanger(self._writer, self.runtime)
+
+    @cached_property
+    def manual_runs(self) -> ManualRuns:
+        """Runs and backfills schedules."""
+        from duetime.services.schedules.manual_runs_and_backfills import ManualRuns
+        from duetime.services.schedules.schedule_writer import RepeatedRequests
+
+        core = self.part(CoreServices)
+        return ManualRuns(self._writer, core.stores, core.enqueuer, self.runtime, RepeatedRequests(core.stores.keys))
+
+    @cached_property
+    def _writer(self) -> ScheduleWriter:
+        from duetime.services.schedules.schedule_writer import ScheduleWriter
+
+        core, settings = self.part(CoreServices), self.settings
+        return ScheduleWriter(
+            stores=core.stores,
+            enqueuer=core.enqueuer,
+            expander=self.expander,
+            runtime=self.runtime,
+            look_ahead=settings.look_ahead_ms,
+            retention=settings.retention_ms,
+        )
+
+    @cached_property
+    def preview(self) -> SchedulePreview:
+        """Shows past and future occurrences of schedules."""
+        from duetime.services.schedules.preview import SchedulePreview
+
+        return SchedulePreview(self.part(CoreServices).stores, self.runtime.clock)
+
+    @cached_property
+    def runs(self) -> ScheduleRuns:
+        """Lists the runs of schedules."""
+        from duetime.services.schedules.runs import ScheduleRuns
+
+        core = self.part(CoreServices)
+        return ScheduleRuns(core.stores, core.task_reader, self.preview, self.runtime.clock, self.settings.retention_ms)
+
+    @cached_property
+    def calendar_manager(self) -> CalendarManager:
+        """Manages calendars."""
+        from duetime.services.schedules.calendars import CalendarManager
+
+        return CalendarManager(self.part(CoreServices).stores, self.runtime, calendar_from_ics)
+
+    @cached_property
+    def explainer(self) -> ScheduleExplainer:
+        """Explains schedules."""
+        from duetime.services.explanations.schedules import ScheduleExplainer
+
+        stores, retention = self.part(CoreServices).stores, self.settings.retention_ms
+        return ScheduleExplainer(stores, self.preview, self.runs, self.runtime.clock, retention)
+
+
+def calendar_from_ics(
+    data: bytes, name: str, start: Millis, end: Millis, *, mode: CalendarMode, zone: Zone
+) -> Calendar:
+    """`duetime.services.schedules.calendars.CalendarReader`; the reader of calendar files is large."""
+    from duetime.adapters import calendars
+
+    return calendars.calendar_from_ics(data, name, start, end, mode=mode, zone=zone)

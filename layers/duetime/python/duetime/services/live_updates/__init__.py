@@ -1,1 +1,0 @@
-"""Live updates: tickets, connections, subscriptions, and the push of changes."""

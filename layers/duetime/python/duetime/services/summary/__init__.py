@@ -1,1 +1,0 @@
-"""Counts tasks, and reads the counts."""
