@@ -222,7 +222,9 @@ class NewTask(TaskFields, total=False):
 class TaskFilter(TypedDict, total=False):
     """Which tasks to list (those that match all fields), and in which order. `parent` is a topology.
 
-    With `expand`, they include their `payload` or `result`, which are `None` otherwise.
+    Nodes of topologies are listed only with `parent` or `include_nodes`. Ordered by `finished_at`, the default with a
+    range of it, only ended tasks are listed. With `expand`, tasks include their `payload` or `result`, which are `None`
+    otherwise.
     """
 
     state: TaskState | Sequence[TaskState]
@@ -239,6 +241,8 @@ class TaskFilter(TypedDict, total=False):
     finished_after: datetime | str
     finished_before: datetime | str
     order: Literal["asc", "desc"]
+    order_by: Literal["due_at", "finished_at"]
+    include_nodes: bool
     ids: Sequence[str]
     expand: Sequence[Literal["payload", "result"]]
 
@@ -278,6 +282,7 @@ class ListedDeadLetters(DeadLetterFilter, total=False):
     """Which failed tasks to list, in which order."""
 
     order: Literal["asc", "desc"]
+    order_by: Literal["due_at", "finished_at"]
 
 
 class BulkOptions(TypedDict, total=False):

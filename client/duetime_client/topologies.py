@@ -79,6 +79,7 @@ class TopologyFilter(TypedDict, total=False):
     due_after: datetime | str
     due_before: datetime | str
     order: Literal["asc", "desc"]
+    order_by: Literal["due_at", "finished_at"]
 
 
 class DefinitionRun(ResponseModel):

@@ -55,16 +55,13 @@ class Mix:
         int, typer.Option(help="How long changes are collected before they are published: `broadcast_batch_seconds`.")
     ] = STREAM_SECONDS
     has_summary: Annotated[bool, typer.Option("--summary/--no-summary", help="Whether tasks are counted.")] = True
-    has_lists: Annotated[
-        bool, typer.Option("--lists/--no-lists", help="Whether lists by state, type and end are kept.")
-    ] = True
+    has_lists: Annotated[bool, typer.Option("--lists/--no-lists", help="Whether lists are kept.")] = True
     has_traces: Annotated[bool, typer.Option("--traces/--no-traces", help="Whether X-Ray traces.")] = False
     region: Annotated[str, typer.Option(help=f"One of {', '.join(PRICES)}.")] = DEFAULT_REGION
 
 
 @app.command("estimate")
 @examples(
-    "duetime cost estimate --tasks 1000000",
     "duetime cost estimate --tasks 3000000 --seconds 0.5 --together 10 --per-request 100 --region eu-west-1",
 )
 def estimate_cost(*, tasks: Tasks, mix: Mix, as_json: AsJson = False) -> None:

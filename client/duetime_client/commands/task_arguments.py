@@ -166,17 +166,28 @@ def task_filter(options: FilterOptions, clock: Clock, state: str | None = None) 
     )
 
 
+_RANGES = tuple(f"{what}_{bound}" for what in ("due", "created", "finished") for bound in ("after", "before"))
+"""Options with times."""
+
+
 def list_filter(options: ListFilterOptions, clock: Clock) -> TaskFilter:
     """The filter set by options of a list."""
+    times = {
+        name: moment(text, clock, f"--{name.replace('_', '-')}")
+        for name in _RANGES
+        if (text := getattr(options, name)) is not None
+    }
     fields = given(
         state=options.state,
         type=options.task_type,
         name=options.name,
         tags=tags_of(options.tag) if options.tag else None,
-        due_after=None if options.due_after is None else moment(options.due_after, clock, "--due-after"),
-        due_before=None if options.due_before is None else moment(options.due_before, clock, "--due-before"),
+        **times,
+        schedule=options.schedule,
         parent=options.parent,
+        include_nodes=options.include_nodes or None,
         order=options.order and options.order.value,
+        order_by=options.order_by and options.order_by.value,
     )
     return cast("TaskFilter", fields)
 

@@ -49,10 +49,17 @@ class ApprovalTimeout(StrEnum):
 
 
 class Order(StrEnum):
-    """Order of a list by due time."""
+    """Direction of a list."""
 
     ASC = "asc"
     DESC = "desc"
+
+
+class OrderBy(StrEnum):
+    """Time by which a list is ordered."""
+
+    DUE_AT = "due_at"
+    FINISHED_AT = "finished_at"
 
 
 class UniqueUntil(StrEnum):
@@ -356,8 +363,17 @@ class ListFilterOptions:
     tag: OnlyTag = None
     due_after: DueAfter = None
     due_before: DueBefore = None
+    created_after: Annotated[str | None, typer.Option(metavar="TIME", help="Only created at or after this.")] = None
+    created_before: Annotated[str | None, typer.Option(metavar="TIME", help="Only created before this.")] = None
+    finished_after: Annotated[str | None, typer.Option(metavar="TIME", help="Only finished at or after this.")] = None
+    finished_before: Annotated[str | None, typer.Option(metavar="TIME", help="Only finished before this.")] = None
+    schedule: Annotated[str | None, typer.Option(metavar="NAME", help="Only runs of this schedule.")] = None
     parent: Annotated[str | None, typer.Option(metavar="ID", help="Only nodes of this topology.")] = None
-    order: Annotated[Order | None, typer.Option(help="Order by due time.")] = None
+    include_nodes: Annotated[bool, typer.Option("--include-nodes", help="Also nodes of topologies.")] = False
+    order: Annotated[Order | None, typer.Option(help="Earliest or latest first.")] = None
+    order_by: Annotated[
+        OrderBy | None, typer.Option(help="By due time, or by the end: ended tasks only. Default with --finished-….")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
