@@ -56,7 +56,8 @@ class Account:
         self.fake = FakeDynamoDB()
         client: Any = self.fake
         self.table = new_table(client)
-        runtime = Runtime(self.clock, SeededRandom(), VirtualTime(NOW), FakeTelemetry())
+        self.telemetry = FakeTelemetry()
+        runtime = Runtime(self.clock, SeededRandom(), VirtualTime(NOW), self.telemetry)
         self.tasks = DynamoTaskStore(client, self.table, runtime.executor, runtime.telemetry)
         self.lists = DynamoTaskLists(client, self.table, runtime.executor, 1)
         self.updater = TaskListUpdater(self.tasks, self.lists, runtime, RETENTION, self.begin_at)
@@ -266,6 +267,22 @@ def test_changes_that_may_have_been_lost_begin_the_lists_anew() -> None:
     found = account.reader.list(query, wanted)
     assert [each.id for each in found.tasks] == [lost.id]
     assert found.changed_at == account.clock.at
+
+
+def test_lists_that_cannot_follow_are_added_anew_and_delay_nobody() -> None:
+    """DynamoDB throttles one owner's lists: his filters read all tasks until his lists are complete again."""
+    account = Account(Random(0))  # noqa: S311 - as above
+    account.build()
+    account.fake.processed = lambda _asked: 0
+    lost = account.create(type="mail")
+    account.deliver()
+    account.fake.processed = lambda asked: asked
+    assert account.telemetry.counts["task_lists_begun_anew"] == 1
+    wanted, query = TaskFilter(type="mail"), ListQuery("ann", None, with_nodes=False)
+    for is_complete in (False, True):
+        found = account.reader.list(query, wanted)
+        assert ([each.id for each in found.tasks], found.changed_at is not None) == ([lost.id], is_complete)
+        account.build()
 
 
 def test_a_filter_reads_a_page_of_its_tasks_among_many() -> None:

@@ -173,6 +173,9 @@ METRICS: Mapping[str, Metric] = {
     "broadcast_failures": _count(
         "broadcast", "batches of changes that live updates, events or the summary could not take; should be zero"
     ),
+    "task_lists_begun_anew": _count(
+        "broadcast", "lists of an owner that lacked changes, after an outage or because too many came at once"
+    ),
     "events_published": _count("broadcast", "events that were put on the event bus"),
     "events_lost": _count(
         "broadcast", "events that the bus refused four times; their tasks and schedules are not affected"

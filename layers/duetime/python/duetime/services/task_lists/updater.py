@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.change_events import task_snapshot
+from duetime.domain.errors import Unavailable
 from duetime.domain.operating_parameters import LIST_BUILD_TASKS, LIST_FROM, LIST_KNOWN, LIST_SWEEP_TASKS, SUMMARY_GAP
 from duetime.domain.tasks.task_lists import (
     ListHead,
@@ -64,7 +65,7 @@ class TaskListUpdater:
         """Update the lists of every owner in a batch.
 
         Raises:
-            Unavailable: some lists are not updated; a repeat of the batch updates them.
+            Unavailable: the store fails; a repeat of the batch updates the lists.
         """
         by_owner: dict[str, list[TaskChange]] = defaultdict(list)
         for change in changes.tasks:
@@ -76,11 +77,17 @@ class TaskListUpdater:
         head = self._head(owner)
         if head is None:
             return
-        if writes := writes_of(changes, self._retention):
-            self._lists.write(writes)
         now = self._runtime.now()
-        if changes[0].at < now - SUMMARY_GAP:
-            # The stream keeps changes for a day: some may have been lost.
+        # The stream keeps changes for a day: some may have been lost.
+        lacks_changes = changes[0].at < now - SUMMARY_GAP
+        try:
+            if writes := writes_of(changes, self._retention):
+                self._lists.write(writes)
+        except Unavailable:
+            # An owner whose changes come faster than his lists can follow must not delay those of others.
+            lacks_changes = True
+        if lacks_changes:
+            self._runtime.telemetry.count("task_lists_begun_anew")
             self._lists.save_head(replace(ListHead.new(owner, now), version=head.version), self._runtime.nonce())
         elif head.may_build(now):
             self._build(head, now)
