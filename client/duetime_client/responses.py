@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from duetime_client.polling import utc_now
 from duetime_client.problems import document_of, error_of_problem, seconds_of, unexpected_response
-from duetime_client.task import Attempt, ResponseModel, TargetReply, Task
+from duetime_client.task import Attempt, ResponseModel, TargetReply, Task, TaskCount
 
 if TYPE_CHECKING:
     import httpx
@@ -38,6 +38,15 @@ def read(model: type[M], response: httpx.Response, document: object) -> M:
 def one(model: type[M]) -> Callable[[httpx.Response], M]:
     """A decoder for a response that is one model."""
     return lambda response: read(model, response, document_of(response))
+
+
+def count_of(response: httpx.Response) -> TaskCount:
+    """How many tasks match the filters of a list."""
+    match document_of(response):
+        case {"applied": {"count": Mapping() as count}}:
+            return read(TaskCount, response, count)
+        case _:
+            raise unexpected_response(response, "the response has no count")
 
 
 def several(model: type[M], entries: str) -> Callable[[httpx.Response], list[M]]:

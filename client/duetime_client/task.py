@@ -139,6 +139,18 @@ class TaskEvent(ResponseModel):
     state: TaskState | None = None
 
 
+class TaskCount(ResponseModel):
+    """How many tasks match a filter.
+
+    Attributes:
+        tasks: their number, or how many of the first thousand tasks that were examined.
+        is_exact: whether all tasks that may match were examined.
+    """
+
+    tasks: int
+    is_exact: bool
+
+
 class TaskHistory(ResponseModel):
     """The events of a task, oldest first; `dropped` is the number of older actions that are no longer kept."""
 

@@ -12,7 +12,7 @@ from duetime_client.io_operations import Item, Pause, Request
 from duetime_client.pages import pages
 from duetime_client.polling import pause_after
 from duetime_client.resource import AsyncResource, Operation, Stream, SyncResource
-from duetime_client.responses import attempts_of, nothing, one, polled_task, task_in, task_of
+from duetime_client.responses import attempts_of, count_of, nothing, one, polled_task, task_in, task_of
 from duetime_client.session import guard
 from duetime_client.task import TaskHistory
 from duetime_client.task_actions import TASKS, TaskActions, path_of
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from duetime_client.changes import Change
     from duetime_client.io_operations import Items, Steps
-    from duetime_client.task import Attempt, Task
+    from duetime_client.task import Attempt, Task, TaskCount
     from duetime_client.task_creation import Results
     from duetime_client.task_definitions import TaskDefinition
 
@@ -80,6 +80,12 @@ class TaskOperations(TaskActions, FilterActions):
     def list(self, *, page_size: int | None = None, **filters: Unpack[TaskFilter]) -> Items[Task]:
         """All tasks that match the filters, fetched page by page as they are needed."""
         return pages(self._session, TASKS, "tasks", task_in, list(query_of(filters, page_size)))
+
+    @Operation
+    def count(self, **filters: Unpack[TaskFilter]) -> Request[TaskCount]:
+        """How many tasks match the filters: exact up to a thousand examined tasks, as `is_exact` says."""
+        query = [*query_of(filters, 1), ("count", "true")]
+        return Request("GET", TASKS, count_of, query=query)
 
     @Operation
     def update(

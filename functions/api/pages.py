@@ -22,8 +22,12 @@ if TYPE_CHECKING:
 
 def read_page(owner: str, query: ListedQuery) -> Page:
     """The page of an owner's list that a request asks for."""
+    return composed(TaskServices).reader.list(_wanted(owner, query), query.filter)
+
+
+def _wanted(owner: str, query: ListedQuery) -> ListQuery:
     after = None if query.next_token is None else page_tokens.after_of(query.next_token, query.scope(owner))
-    wanted = ListQuery(
+    return ListQuery(
         owner,
         after,
         descending=query.order == "desc",
@@ -31,7 +35,6 @@ def read_page(owner: str, query: ListedQuery) -> Page:
         with_nodes=query.with_nodes,
         by_end=query.by_end,
     )
-    return composed(TaskServices).reader.list(wanted, query.filter)
 
 
 def next_token(page: Page, owner: str, query: ListedQuery) -> str | None:
@@ -39,12 +42,13 @@ def next_token(page: Page, owner: str, query: ListedQuery) -> str | None:
     return None if page.after is None else page_tokens.token_of(page.after, query.scope(owner))
 
 
-def applied(page: Page, query: ListedQuery) -> AppliedList:
-    """The filters of a page, and how much was read for it."""
-    return query.applied(page.examined, page.after, page.changed_at)
+def applied(page: Page, owner: str, query: ListedQuery) -> AppliedList:
+    """The filters of a page, how much was read for it, and how many tasks match if that is asked."""
+    count = composed(TaskServices).reader.count(_wanted(owner, query), query.filter) if query.count else None
+    return query.applied(page.examined, page.after, page.changed_at, count)
 
 
 def page_response(page: Page, owner: str, query: TaskListQuery, headers: Mapping[str, str] | None = None) -> Response:
     """A page of a list: its entries, its filters, and the token of the next page."""
-    rest = {"applied": applied(page, query), "next_token": next_token(page, owner, query)}
+    rest = {"applied": applied(page, owner, query), "next_token": next_token(page, owner, query)}
     return answer(page_text(page.tasks, query.expand, rest), headers=headers)

@@ -59,7 +59,11 @@ def list_topologies(request: Request[TopologyListQuery]) -> Response:
     page = read_page(request.owner, request.query)
     entries = [topology_entry(task) for task in page.tasks]
     token = next_token(page, request.owner, request.query)
-    return answer(json_text(TopologyPage(topologies=entries, applied=applied(page, request.query), next_token=token)))
+    return answer(
+        json_text(
+            TopologyPage(topologies=entries, applied=applied(page, request.owner, request.query), next_token=token)
+        )
+    )
 
 
 @route(operations.READ)

@@ -271,8 +271,17 @@ def test_list_sends_every_filter(duetime: Run, deployment: Deployment) -> None:
     """Each option of list arrives in its parameter of the API."""
     words = "--state failed --type t --name n --tag a=b --due-after 2026-11-21T09:00 --due-before 2026-11-22T00:00Z"
     parent = "01M7YJJ6RJ000VK12BGKK15FQ0"
-    duetime("tasks", "list", *words.split(), "--parent", parent, "--order", "desc", "--limit", "500")
+    words += " --created-after 2026-11-20T00:00Z --created-before 2026-11-23T00:00Z --finished-after 2026-11-21T00:00Z"
+    words += " --finished-before 2026-11-22T00:00Z --schedule s --include-nodes --order desc --order-by finished_at"
+    duetime("tasks", "list", *words.split(), "--parent", parent, "--limit", "500")
     assert deployment.received[0].query == {
+        "created_after": ["2026-11-20T09:00:00+09:00"],
+        "created_before": ["2026-11-23T09:00:00+09:00"],
+        "finished_after": ["2026-11-21T09:00:00+09:00"],
+        "finished_before": ["2026-11-22T09:00:00+09:00"],
+        "schedule": ["s"],
+        "include_nodes": ["true"],
+        "order_by": ["finished_at"],
         "parent": [parent],
         "state": ["failed"],
         "type": ["t"],

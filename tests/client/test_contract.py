@@ -140,7 +140,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
 }
 """Each method that sends a request, with arguments that use all that it can send."""
 COMBINED = {
-    *("bulk_operations.follow", "tasks.follow", "topologies.follow", "tasks.wait", "dead_letters.retry"),
+    *("bulk_operations.follow", "tasks.count", "tasks.follow", "topologies.follow", "tasks.wait", "dead_letters.retry"),
     *("tasks.watch", "topologies.watch", "schedules.watch"),
 }
 """Methods that send the requests of others."""

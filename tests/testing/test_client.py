@@ -74,6 +74,8 @@ def test_every_task_is_listed_at_once(duetime: Duetime) -> None:
     """No reader lags behind: what was created is on the next list, over pages."""
     made = [duetime.client.tasks.create("report", delay_seconds=60).id for _ in range(12)]
     assert {task.id for task in duetime.client.tasks.list(page_size=5)} == set(made)
+    count = duetime.client.tasks.count(state="scheduled")
+    assert (count.tasks, count.is_exact) == (len(made), True)
 
 
 def test_tests_do_not_see_each_other() -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from duetime_client.commands.clock import Clock
-    from duetime_client.task import Attempt, Task
+    from duetime_client.task import Attempt, Task, TaskCount
 
 WIDE = 100
 """Minimum width, in characters, for the additional columns."""
@@ -39,6 +39,12 @@ def show_tasks(tasks: Sequence[Task], clock: Clock, *, more: bool = False) -> No
     show_table(tasks, columns, "no tasks")
     if more:
         show_more(tasks)
+
+
+def show_count(found: TaskCount, _clock: Clock) -> None:
+    """Print a number of tasks."""
+    more = "" if found.is_exact else " or more: not all tasks were examined"
+    console().print(f"{found.tasks:,}{more}", highlight=False)
 
 
 def show_task(task: Task, clock: Clock, starts: str = "") -> None:

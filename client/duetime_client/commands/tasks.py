@@ -35,7 +35,7 @@ from duetime_client.commands.task_options import (
     UniqueOptions,
     WithEstimate,
 )
-from duetime_client.commands.task_views import show_task, show_tasks
+from duetime_client.commands.task_views import show_count, show_task, show_tasks
 
 if TYPE_CHECKING:
     from duetime_client.task import Task
@@ -129,10 +129,19 @@ def get(call: Call, task_id: TaskId) -> None:
     "duetime tasks list --tag team=dba --all -o jsonl",
     "duetime tasks list --query '[].[id, state, due_at]' -o text",
 )
-def list_(call: Call, *, filters: ListFilterOptions, limits: LimitOptions) -> None:
+def list_(
+    call: Call,
+    *,
+    filters: ListFilterOptions,
+    limits: LimitOptions,
+    count: Annotated[bool, typer.Option("--count", help="Only their number, exact up to a thousand.")] = False,
+) -> None:
     """List tasks; with --json, as one array."""
     wanted = list_filter(filters, call.clock)
     with call.client() as client:
+        if count:
+            call.show(client.tasks.count(**wanted), show_count)
+            return
         show_list(call, client, client.tasks.list(page_size=limits.page_size, **wanted), limits, show_tasks)
 
 

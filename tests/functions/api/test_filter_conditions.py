@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.functions.api.gateway import Gateway
 
 SOON, LATE = "2026-11-21T02:33:07.250Z", "2026-11-21T02:43:07.250Z"
-PAGES = {"expand", "order", "order_by", "limit", "next_token"}
+PAGES = {"expand", "order", "order_by", "limit", "next_token", "count"}
 ALONE = {"ids", "include_nodes", "parent"}
 
 

@@ -45,9 +45,10 @@ def test_a_list_says_what_it_was_narrowed_by(api: Gateway) -> None:
         "examined": 4,
         "examined_to": None,
         "changes_until": None,
+        "count": None,
     }
     of_all = {"order": "desc", "order_by": "due_at", "limit": 100, "examined": 4}
-    of_all |= {"examined_to": None, "changes_until": None}
+    of_all |= {"examined_to": None, "changes_until": None, "count": None}
     bare = api.send("GET", "/v1/tasks").body["applied"]
     assert bare == {"filters": {}, **of_all}
     topologies = api.send("GET", "/v1/topologies", query="name=n").body
@@ -134,3 +135,15 @@ def test_a_page_ends_before_its_contents_become_too_large(api: Gateway) -> None:
     assert sorted(each["id"] for each in found) == sorted(made)
     assert pages > 1
     assert {each["payload"][0] for each in found} == set("01234")
+
+
+def test_a_list_says_how_many_tasks_match_if_asked(api: Gateway) -> None:
+    """On all pages, whichever page it is; up to the limit of examined tasks."""
+    for _ in range(5):
+        api.create(LATER)
+    api.create({**LATER, "type": "mail"})
+    first = api.send("GET", "/v1/tasks", query="type=report&limit=2&count=true").body
+    assert first["applied"]["count"] == {"tasks": 5, "is_exact": True}
+    query = f"type=report&limit=2&count=true&next_token={first['next_token']}"
+    assert api.send("GET", "/v1/tasks", query=query).body["applied"]["count"] == {"tasks": 5, "is_exact": True}
+    assert api.send("GET", "/v1/topologies", query="count=true").body["applied"]["count"]["tasks"] == 0

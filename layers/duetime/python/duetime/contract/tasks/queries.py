@@ -12,9 +12,17 @@ from duetime.contract.http.request_errors import Fault, FaultCode
 from duetime.contract.http.request_model import Body
 from duetime.contract.http.timestamps import ends_after
 from duetime.contract.tasks.fields import At, ErrorType, Reason, ScheduleName, TaskType, WantedName
-from duetime.contract.tasks.responses import AppliedList
+from duetime.contract.tasks.responses import AppliedList, TaskCount
 from duetime.domain.ids import InvalidTaskId, TaskId
-from duetime.domain.limits import MAX_BATCH, MAX_EXPANDED_BYTES, MAX_EXPANDED_PAGE, MAX_PAGE, MAX_TAGS, MAX_WAIT_SECONDS
+from duetime.domain.limits import (
+    MAX_BATCH,
+    MAX_EXAMINED,
+    MAX_EXPANDED_BYTES,
+    MAX_EXPANDED_PAGE,
+    MAX_PAGE,
+    MAX_TAGS,
+    MAX_WAIT_SECONDS,
+)
 from duetime.domain.tasks.filters import Range, TaskFilter
 from duetime.domain.tasks.states import State
 from duetime.domain.times import to_iso
@@ -145,7 +153,7 @@ WaitSeconds = Annotated[
 _IDS_SCHEMA: dict[str, Any] = {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": MAX_BATCH}
 _TAGS_SCHEMA: dict[str, Any] = {"type": "array", "items": {"type": "string", "pattern": ":"}, "maxItems": MAX_TAGS}
 Expandable = Literal["payload", "result"]
-_NO_FILTERS = {"expand", "limit", "next_token", "order", "order_by"}
+_NO_FILTERS = {"expand", "limit", "next_token", "order", "order_by", "count"}
 """Parameters that are not filters."""
 
 
@@ -192,6 +200,13 @@ class ListedQuery(Parameters, TaskConditions):
         ),
     ] = None
     limit: Annotated[PageSize, Field(description="Maximum number of tasks on a page.")] = MAX_PAGE
+    count: Annotated[
+        Flag,
+        Field(
+            description=f"Whether `applied` says how many tasks match on all pages. At most {MAX_EXAMINED} tasks are "
+            "examined for it: the number is exact up to there."
+        ),
+    ] = False
     next_token: Annotated[
         str | None, Field(description="`next_token` of the previous page; all other parameters must be the same.")
     ] = None
@@ -223,13 +238,20 @@ class ListedQuery(Parameters, TaskConditions):
         """Maximum number of tasks on a page."""
         return self.limit
 
-    def applied(self, examined: int, after: TaskId | None, changed_at: Millis | None = None) -> AppliedList:
+    def applied(
+        self,
+        examined: int,
+        after: TaskId | None,
+        changed_at: Millis | None = None,
+        count: tuple[int, bool] | None = None,
+    ) -> AppliedList:
         """The filters of the list, and how much of it was read.
 
         Args:
             examined: number of tasks that were read for the page.
             after: the last of them; `None` if there are no more.
             changed_at: when the lists that it was read from followed a change last; `None` if it was read from records.
+            count: how many tasks match, and whether all were examined; `None` if it was not requested.
         """
         names = sorted(self.model_fields_set - _NO_FILTERS)
         filters = {name: _texts(getattr(self, name)) for name in names}
@@ -241,6 +263,7 @@ class ListedQuery(Parameters, TaskConditions):
             examined=examined,
             examined_to=None if after is None else to_iso(after.home),
             changes_until=None if changed_at is None else to_iso(changed_at),
+            count=None if count is None else TaskCount(tasks=count[0], is_exact=count[1]),
         )
 
 

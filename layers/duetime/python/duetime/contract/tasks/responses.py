@@ -463,6 +463,13 @@ class ListedTask(TaskSummary):
     ]
 
 
+class TaskCount(TypedDict):
+    """How many tasks match the filters of a list."""
+
+    tasks: Annotated[int, Field(description="Their number, or how many of the first examined tasks match.")]
+    is_exact: Annotated[bool, Field(description="Whether all tasks that may match were examined.")]
+
+
 class AppliedList(TypedDict):
     """The filters of a list. There are no others, and no implied range of time."""
 
@@ -482,10 +489,11 @@ class AppliedList(TypedDict):
     changes_until: Annotated[
         Instant | None,
         Field(
-            description="The page was read from lists that are kept from changes of tasks, a second or two after each "
+            description="The page was read from lists that are kept from changes of tasks, some seconds after each "
             "change: when they followed one last, to within ten seconds. Null if it was read from the tasks themselves."
         ),
     ]
+    count: Annotated[TaskCount | None, Field(description="How many tasks match; null unless `count` was requested.")]
 
 
 class TaskPage(TypedDict):

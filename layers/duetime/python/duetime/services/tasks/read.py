@@ -145,6 +145,11 @@ class TaskReader:
             if len(matching) == query.limit or chunk <= 0:
                 return page(list(matching.values()), after, examined)
 
+    def count(self, query: ListQuery, wanted: TaskFilter) -> tuple[int, bool]:
+        """How many tasks match on all pages, and whether all were examined: at most `MAX_EXAMINED` are."""
+        page = self.list(replace(query, after=None, limit=MAX_EXAMINED), wanted)
+        return len(page.tasks), page.after is None
+
     def expanded(self, page: Page, fields: Collection[str]) -> Page:
         """A page with the payloads or results of its tasks; it ends before they become too large for a response.
 
