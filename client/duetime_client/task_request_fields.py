@@ -328,6 +328,8 @@ def parameters_of(name: str, value: object) -> Iterable[tuple[str, str]]:
             return [("tag", f"{key}:{tag}") for key, tag in tags.items()]
         case "ids" | "state" | "expand", [*several]:
             return [(name, ",".join(map(str, several)))]
+        case _, bool():
+            return [(name, "true" if value else "false")]
         case _:
             return [(name, str(encoded(value)))]
 
