@@ -12,6 +12,7 @@ from duetime.adapters.dynamodb.task_lists import DynamoTaskLists
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.domain.change_events import Change, ChangeBatch, task_snapshot
 from duetime.domain.ids import TaskId
+from duetime.domain.limits import MAX_NAME_LENGTH, MAX_TAG_KEY_LENGTH, MAX_TAG_VALUE_LENGTH
 from duetime.domain.operating_parameters import LIST_BUILD_DELAY, LIST_KNOWN, OWNER_SPREAD, SUMMARY_GAP
 from duetime.domain.tasks.filters import Range, TaskFilter
 from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
@@ -324,3 +325,16 @@ def test_a_place_in_a_list_is_kept_for_longer_than_the_record(late: int) -> None
     for name in ("type=mail", "ended=", "state=failed"):
         expiries = [int(each["x"]["N"]) * SECOND for each in items if each["p"]["S"].endswith(f"#{name}")]
         assert max(expiries) > removed_at, name
+
+
+def test_the_longest_tags_and_names_have_lists() -> None:
+    """As long as the API takes them, in letters of four bytes; two that begin alike are told apart."""
+    account = Account(Random(0))  # noqa: S311 - as above
+    account.build()
+    letter = "\U0001f4a5"
+    tags = [{letter * MAX_TAG_KEY_LENGTH: letter * (MAX_TAG_VALUE_LENGTH - 1) + end} for end in "ab"]
+    first, _ = (account.create(name=letter * MAX_NAME_LENGTH, tags=each) for each in tags)
+    account.deliver()
+    query = ListQuery("ann", None, with_nodes=False)
+    assert [each.id for each in account.reader.list(query, TaskFilter(tags=tags[0])).tasks] == [first.id]
+    assert len(account.reader.list(query, TaskFilter(name=letter * MAX_NAME_LENGTH)).tasks) == 2
