@@ -222,9 +222,9 @@ class NewTask(TaskFields, total=False):
 class TaskFilter(TypedDict, total=False):
     """Which tasks to list (those that match all fields), and in which order. `parent` is a topology.
 
-    Nodes of topologies are listed only with `parent` or `include_nodes`. Ordered by `finished_at`, the default with a
-    range of it, only ended tasks are listed. With `expand`, tasks include their `payload` or `result`, which are `None`
-    otherwise.
+    Nodes of topologies are listed only with `state`, `parent` or `include_nodes`. Ordered by `finished_at`, the default
+    with a range of it, only ended tasks are listed. With `expand`, tasks include their `payload` or `result`, which are
+    `None` otherwise.
     """
 
     state: TaskState | Sequence[TaskState]

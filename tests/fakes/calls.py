@@ -320,7 +320,10 @@ class StoreCalls:
             ]
         if "KeyConditionExpression" in request:
             spoils += [{"KeyConditionExpression": "#s = :s"}, {"KeyConditionExpression": "#p > :p"}]
-        if "RequestItems" in request:
+        if drawn.operation == "batch_write_item":
+            writes = request["RequestItems"]
+            spoils.append({"RequestItems": [*writes, writes[0]]})
+        elif "RequestItems" in request:
             keys = request["RequestItems"]["Keys"]
             spoils += [{"RequestItems": {"Keys": [*keys, keys[0]], "ConsistentRead": True}}]
         return Drawn(drawn.operation, request | self.random.choice(spoils))

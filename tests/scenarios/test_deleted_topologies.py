@@ -30,7 +30,7 @@ FAILING: dict[str, dict[str, Any]] = {
 
 def listed(graphs: Graphs) -> list[str]:
     """The ids of all tasks that its owner is shown."""
-    return [task["id"] for task in graphs.ask("GET", "/v1/tasks").body["tasks"]]
+    return [task["id"] for task in graphs.ask("GET", "/v1/tasks", query="include_nodes=true").body["tasks"]]
 
 
 def test_nothing_is_left_of_a_topology_and_its_nodes() -> None:

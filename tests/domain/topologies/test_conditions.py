@@ -103,7 +103,7 @@ def test_only_parameters_that_there_are_can_be_named() -> None:
     """A graph without a definition has none; what was checked before is not checked again."""
     with pytest.raises(ConditionInvalid, match="names the unknown parameter 'fall'; there are full, least"):
         reject_condition("parameters.fall", PARENTS, ("full", "least"))
-    with pytest.raises(ConditionInvalid, match="is about parameters, and there are none: a topology definition can"):
+    with pytest.raises(ConditionInvalid, match="is about parameters, and there are none: topology definitions can"):
         reject_condition("parameters.full", PARENTS)
     reject_condition("parameters.full", PARENTS, None)
 

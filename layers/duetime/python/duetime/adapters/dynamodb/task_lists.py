@@ -157,7 +157,8 @@ class DynamoTaskLists:
         raise Unavailable("some items of lists were not written: DynamoDB throttles")
 
     def _partition(self, name: ListName) -> str:
-        return f"{self._owner_partition(name.owner)}#{name.kind}={name.value}"
+        nodes = "-nodes" if name.of_nodes else ""
+        return f"{self._owner_partition(name.owner)}#{name.kind}{nodes}={name.value}"
 
     def _owner_partition(self, owner: str) -> str:
         # The length says where the owner ends, who may have any characters.

@@ -291,7 +291,7 @@ class TaskListQuery(ListedQuery):
     ] = None
     include_nodes: Annotated[
         Flag,
-        Field(description="Whether to list nodes of topologies, too; `parent` lists those of one topology."),
+        Field(description="Whether to list nodes of topologies, too. They are always listed with `state` or `parent`."),
     ] = False
     ids: Annotated[
         tuple[TaskId, ...],
@@ -311,7 +311,7 @@ class TaskListQuery(ListedQuery):
     @property
     def with_nodes(self) -> bool:
         """Whether nodes of topologies are listed, too."""
-        return self.include_nodes or self.parent is not None
+        return self.include_nodes or self.parent is not None or bool(self.state)
 
     @property
     def page_size(self) -> int:

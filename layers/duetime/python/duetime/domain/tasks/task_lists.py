@@ -53,9 +53,7 @@ class ListKind(StrEnum):
         DEFINITION: runs of a topology definition.
         PARENT: nodes of a topology.
         STATE: tasks in a state.
-        NODE_STATE: the same for nodes.
         ENDED: ended tasks in the order of their ends.
-        ENDED_NODES: the same for nodes.
         EARLY: tasks that succeeded before the time in their ids.
         MOVED: tasks whose due time is not the time in their ids, in the order of their due times.
     """
@@ -68,20 +66,24 @@ class ListKind(StrEnum):
     DEFINITION = "definition"
     PARENT = "parent"
     STATE = "state"
-    NODE_STATE = "node-state"
     ENDED = "ended"
-    ENDED_NODES = "ended-nodes"
     EARLY = "early"
     MOVED = "moved"
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class ListName:
-    """One list of one owner."""
+    """One list of one owner.
+
+    Attributes:
+        value: what the tasks have in common; empty if the kind says it.
+        of_nodes: whether it has the nodes of topologies, or the other tasks.
+    """
 
     owner: str
     kind: ListKind
     value: str = ""
+    of_nodes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,14 +232,9 @@ def blocks_of(postings: Iterable[Posting]) -> list[Block]:
     return list(map(Block, blocks))
 
 
-def state_list(owner: str, state: State, *, is_node: bool) -> ListName:
-    """The list of an owner's tasks or nodes in a state."""
-    return ListName(owner, ListKind.NODE_STATE if is_node else ListKind.STATE, state.value)
-
-
 def list_of_state(task: Task | TaskSnapshot) -> ListName:
     """The list of the tasks in the state of a task."""
-    return state_list(task.owner, task.state, is_node=task.node_ref is not None)
+    return ListName(task.owner, ListKind.STATE, task.state.value, of_nodes=task.node_ref is not None)
 
 
 def _postings(
@@ -252,7 +249,7 @@ def _postings(
             yield Posting(name, after.id.home, after.id, max(at, after.id.home) + retention + LIST_KEPT)
     if _is_moved(after) and (before is None or before.due_at != after.due_at):
         expires_at = max(at, after.due_at) + retention + LIST_KEPT
-        yield Posting(ListName(after.owner, ListKind.MOVED), after.due_at, after.id, expires_at)
+        yield Posting(_list(after, ListKind.MOVED), after.due_at, after.id, expires_at)
     yield from _endings(before, after, at, retention)
 
 
@@ -262,12 +259,10 @@ def _endings(before: TaskSnapshot | None, after: TaskSnapshot, at: Millis, reten
     ended_at = at if after.finished_at is None else after.finished_at
     expires_at = ended_at + retention + LIST_KEPT
     if has_ended or (before is not None and after.finished_at not in (None, before.finished_at)):
-        kind = ListKind.ENDED if after.node_ref is None else ListKind.ENDED_NODES
-        yield Posting(ListName(after.owner, kind), ended_at, after.id, expires_at)
+        yield Posting(_list(after, ListKind.ENDED), ended_at, after.id, expires_at)
     if has_ended and after.state is State.SUCCEEDED and after.id.home > ended_at:
-        yield Posting(
-            ListName(after.owner, ListKind.EARLY), after.id.home, after.id, max(expires_at, after.id.home + retention)
-        )
+        kept_until = max(expires_at, after.id.home + retention)
+        yield Posting(_list(after, ListKind.EARLY), after.id.home, after.id, kept_until)
 
 
 def _has_ended(before: TaskSnapshot | None, after: TaskSnapshot) -> bool:
@@ -275,9 +270,7 @@ def _has_ended(before: TaskSnapshot | None, after: TaskSnapshot) -> bool:
 
 
 def _facets(task: TaskSnapshot) -> list[ListName]:
-    """The lists that a task belongs to by what it is; nodes of topologies are only in the list of their topology."""
-    if task.node_ref is not None:
-        return [ListName(task.owner, ListKind.PARENT, task.node_ref.topology.text)]
+    """The lists that a task belongs to by what it is."""
     found = [(ListKind.TYPE, task.type), *((ListKind.TAG, f"{key}:{value}") for key, value in task.tags.items())]
     if task.name:
         found.append((ListKind.NAME, task.name))
@@ -287,7 +280,13 @@ def _facets(task: TaskSnapshot) -> list[ListName]:
         found.append((ListKind.TOPOLOGY, ""))
     if task.definition is not None:
         found.append((ListKind.DEFINITION, task.definition))
-    return [ListName(task.owner, kind, value) for kind, value in found]
+    if task.node_ref is not None:
+        found.append((ListKind.PARENT, task.node_ref.topology.text))
+    return [_list(task, kind, value) for kind, value in found]
+
+
+def _list(task: TaskSnapshot, kind: ListKind, value: str = "") -> ListName:
+    return ListName(task.owner, kind, value, of_nodes=task.node_ref is not None)
 
 
 def _is_moved(task: TaskSnapshot) -> bool:

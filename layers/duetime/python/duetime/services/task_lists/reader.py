@@ -11,11 +11,11 @@ from duetime.domain.ids import TaskId
 from duetime.domain.operating_parameters import LIST_EXAMINED, LIST_LATE
 from duetime.domain.tasks.filters import Range
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task_lists import ENTRY_STATES, ListKind, ListName, place_of, state_list
+from duetime.domain.tasks.task_lists import ENTRY_STATES, ListKind, ListName, place_of
 from duetime.domain.times import LAST_INSTANT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from duetime.domain.tasks.filters import TaskFilter
     from duetime.domain.tasks.task_lists import ListHead
@@ -76,30 +76,33 @@ class TaskFinder:
         return head if head is not None and head.is_complete else None
 
     def _kept(self, query: ListQuery, wanted: TaskFilter, head: ListHead) -> list[Source]:
-        owner = query.owner
         if query.by_end:
-            kinds = (ListKind.ENDED, ListKind.ENDED_NODES) if query.with_nodes else (ListKind.ENDED,)
-            return [self._postings(query, ListName(owner, kind), wanted.finished) for kind in kinds]
-        if (facet := _facet_without_nodes(owner, wanted)) is not None:
-            return [self._postings(query, facet, _bounds(wanted))]
-        if wanted.states and ENTRY_STATES.issuperset(wanted.states):
-            return [self._entries(query, each) for each in _state_lists(query, wanted.states)]
-        if not query.with_nodes and (facet := _facet(owner, wanted)) is not None:
-            return [self._postings(query, facet, _bounds(wanted))]
+            return self._posted(query, ListKind.ENDED, "", wanted.finished)
+        is_in_listed_states = bool(wanted.states) and ENTRY_STATES.issuperset(wanted.states)
+        for kind, value in _facets(wanted):
+            # Less of its tasks are in these states than have the same tag, type or topology.
+            if not (is_in_listed_states and kind in _LARGE):
+                return self._posted(query, kind, value, _bounds(wanted))
+        if is_in_listed_states:
+            return self._in_listed_states(query, wanted.states)
         if wanted.states:
             return self._in_states(query, wanted, head)
         return self._due(query, wanted.due, _bounds(wanted))
 
+    def _in_listed_states(self, query: ListQuery, states: Iterable[State]) -> list[Source]:
+        names = [each for state in states for each in _names(query, ListKind.STATE, state.value)]
+        return [self._entries(query, each) for each in names]
+
     def _in_states(self, query: ListQuery, wanted: TaskFilter, head: ListHead) -> list[Source]:
         """Scheduled and succeeded tasks are found by the times in their ids; those of other times have lists."""
         bounds = _bounds(wanted)
-        sources = [self._entries(query, each) for each in _state_lists(query, wanted.states)]
+        sources = self._in_listed_states(query, set(wanted.states) - {State.SUCCEEDED})
         if State.SUCCEEDED not in wanted.states:
             bounds = _narrowed(bounds, Range(after=head.swept_to.home))
         elif State.SCHEDULED not in wanted.states:
             # Clocks of those who write differ from this one by less.
             bounds = _narrowed(bounds, Range(before=self.clock.now() + LIST_LATE))
-            sources.append(self._postings(query, ListName(query.owner, ListKind.EARLY), Range()))
+            sources += self._posted(query, ListKind.EARLY, "", Range())
         return [*sources, *self._due(query, wanted.due, bounds)]
 
     def _due(self, query: ListQuery, due: Range, bounds: Range) -> list[Source]:
@@ -117,6 +120,9 @@ class TaskFinder:
             return [(each, each) for each in self.stores.tasks.list_ids(asked)]
 
         return _within(read, bounds)
+
+    def _posted(self, query: ListQuery, kind: ListKind, value: str, bounds: Range) -> list[Source]:
+        return [self._postings(query, name, bounds) for name in _names(query, kind, value)]
 
     def _postings(self, query: ListQuery, name: ListName, bounds: Range) -> Source:
         def read(after: TaskId | None, limit: int) -> list[Place]:
@@ -136,13 +142,14 @@ class TaskFinder:
         """Tasks due in a range that their ids do not show; `None` if there are too many of them."""
         if due == Range():
             return None
-        name = ListName(query.owner, ListKind.MOVED)
         first = None if due.after is None else _first_at(due.after)
-        found = self.stores.task_lists.postings(name, first, _MOST_MOVED, descending=False)
-        if len(found) == _MOST_MOVED:
-            return None
-        places = [(task_id, task_id) for place, task_id in found if due.before is None or place.home < due.before]
-        return _of_places(sorted(set(places), reverse=query.descending), descending=query.descending)
+        places: set[Place] = set()
+        for name in _names(query, ListKind.MOVED, ""):
+            found = self.stores.task_lists.postings(name, first, _MOST_MOVED, descending=False)
+            if len(found) == _MOST_MOVED:
+                return None
+            places |= {(task_id, task_id) for place, task_id in found if due.before is None or place.home < due.before}
+        return _of_places(sorted(places, reverse=query.descending), descending=query.descending)
 
     def _ended_of_all(self, query: ListQuery) -> Source:
         """The ended ones of all of an owner's tasks, who has few, in the order of their ends."""
@@ -162,32 +169,35 @@ def _helps(wanted: TaskFilter) -> bool:
     return any(by_what_they_are) or bool(wanted.states) or wanted.is_topology or wanted.due != Range()
 
 
-def _facet_without_nodes(owner: str, wanted: TaskFilter) -> ListName | None:
-    """The shortest list for conditions that nodes of topologies cannot meet, or that only they meet."""
+_LARGE = frozenset({ListKind.TAG, ListKind.TYPE, ListKind.TOPOLOGY})
+"""Lists that are likely to be longer than that of any state that tasks leave again."""
+
+
+def _facets(wanted: TaskFilter) -> Iterator[tuple[ListKind, str]]:
+    """The lists for a filter, the one that is likely to be the shortest first."""
     if wanted.parent is not None:
-        return ListName(owner, ListKind.PARENT, wanted.parent.text)
+        yield ListKind.PARENT, wanted.parent.text
     if wanted.schedule is not None:
-        return ListName(owner, ListKind.SCHEDULE, wanted.schedule)
+        yield ListKind.SCHEDULE, wanted.schedule
+    if wanted.name:
+        yield ListKind.NAME, wanted.name
     if wanted.definition is not None:
-        return ListName(owner, ListKind.DEFINITION, wanted.definition)
-    return ListName(owner, ListKind.TOPOLOGY) if wanted.is_topology else None
-
-
-def _facet(owner: str, wanted: TaskFilter) -> ListName | None:
-    """The list that is likely to be the shortest, of those without nodes."""
-    if wanted.name is not None:
-        return ListName(owner, ListKind.NAME, wanted.name)
+        yield ListKind.DEFINITION, wanted.definition
     for key, value in wanted.tags.items():
-        return ListName(owner, ListKind.TAG, f"{key}:{value}")
-    return None if wanted.type is None else ListName(owner, ListKind.TYPE, wanted.type)
+        yield ListKind.TAG, f"{key}:{value}"
+    if wanted.type is not None:
+        yield ListKind.TYPE, wanted.type
+    if wanted.is_topology:
+        yield ListKind.TOPOLOGY, ""
 
 
-def _state_lists(query: ListQuery, states: Sequence[State]) -> Iterator[ListName]:
-    for state in states:
-        if state is not State.SUCCEEDED:
-            yield state_list(query.owner, state, is_node=False)
-            if query.with_nodes:
-                yield state_list(query.owner, state, is_node=True)
+_ALWAYS_NODES = frozenset({ListKind.PARENT})
+
+
+def _names(query: ListQuery, kind: ListKind, value: str) -> list[ListName]:
+    """The lists of a kind: of nodes, too, if they are listed."""
+    kinds = (True,) if kind in _ALWAYS_NODES else (False, True) if query.with_nodes else (False,)
+    return [ListName(query.owner, kind, value, of_nodes) for of_nodes in kinds]
 
 
 def _bounds(wanted: TaskFilter) -> Range:
