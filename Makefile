@@ -28,7 +28,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup console run demo check format test test-slow test-deployed test-lowest flaky docs docs-site docs-serve docs-tools screenshots openapi openapi-tools simulate pairs mutants files-entered fuzz fuzz-deployed kill load bench workflows wheels lock clean distclean
+.PHONY: help setup console run demo check format test tests test-slow test-deployed test-lowest flaky docs docs-site docs-serve docs-tools screenshots openapi openapi-tools simulate pairs mutants files-entered fuzz fuzz-deployed kill load bench workflows wheels lock clean distclean
 
 help: ## list all targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,7 +45,10 @@ demo: setup ## run the demo only, then stop
 console: functions/console/static/index.html ## build the web console
 	@:
 
-test: setup check ## check the code and run the tests
+test: setup ## check the code and run the tests, side by side: the checks take one processor for two minutes
+	@$(MAKE) --no-print-directory -j 2 check tests
+
+tests: setup ## run the tests without the checks
 	$(SAY) 'Running the tests'
 	@$(PYTEST) $(SPREAD) --durations=10
 
