@@ -71,10 +71,12 @@ class BroadcastServices(Part):
 
             consumers.append(SummaryCounter(summary.store, self.runtime, spread, self._generations, summary.recounts))
         if self.settings.task_lists:
+            from duetime.domain.operating_parameters import LIST_FROM
             from duetime.services.task_lists.updater import TaskListUpdater
 
             stores = self.part(CoreServices).stores
-            consumers.append(TaskListUpdater(stores.tasks, stores.task_lists, self.runtime, self.settings.retention_ms))
+            retention = self.settings.retention_ms
+            consumers.append(TaskListUpdater(stores.tasks, stores.task_lists, self.runtime, retention, LIST_FROM))
         return consumers
 
     def _best_effort(self) -> list[ChangeConsumer]:

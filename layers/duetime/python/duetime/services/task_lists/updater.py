@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.change_events import task_snapshot
 from duetime.domain.errors import Unavailable
-from duetime.domain.operating_parameters import LIST_BUILD_TASKS, LIST_FROM, LIST_KNOWN, LIST_SWEEP_TASKS, SUMMARY_GAP
+from duetime.domain.operating_parameters import LIST_BUILD_TASKS, LIST_KNOWN, LIST_SWEEP_TASKS, SUMMARY_GAP
 from duetime.domain.tasks.task_lists import (
     ListHead,
     ListWrites,
@@ -51,7 +51,7 @@ class TaskListUpdater:
         lists: TaskListStore,
         runtime: Runtime,
         retention: Millis,
-        begin_at: int = LIST_FROM,
+        begin_at: int,
     ) -> None:
         self._begin_at = begin_at
         self._tasks = tasks

@@ -1,0 +1,123 @@
+"""Lists of tasks over the whole system: whatever faults happened, a filter lists the tasks that match."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.domain import operating_parameters
+from duetime.domain.tasks.filters import TaskFilter
+from duetime.domain.tasks.states import State
+from duetime_testing.simulation.table_stream import SimulatedTableStream
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
+from tests.simulation.fault_simulation import FaultSimulation, Theme
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from duetime.domain.tasks.task import Task
+
+
+@pytest.fixture(autouse=True)
+def _lists_from_the_first_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No simulation creates a thousand tasks."""
+    monkeypatch.setattr(operating_parameters, "LIST_FROM", 1)
+
+
+def filters(tasks: list[Task]) -> Iterator[tuple[str, TaskFilter]]:
+    """Queries for which there are lists, as requests and as filters."""
+    for state in State:
+        yield f"state={state}", TaskFilter(states=(state,))
+    for type_ in sorted({each.type for each in tasks}):
+        yield f"type={type_}&include_nodes=true", TaskFilter(type=type_)
+        yield (
+            f"type={type_}&state=failed&state=succeeded",
+            TaskFilter(type=type_, states=(State.FAILED, State.SUCCEEDED)),
+        )
+    for schedule in sorted({each.schedule_ref.schedule for each in tasks if each.schedule_ref}):
+        yield f"schedule={schedule}", TaskFilter(schedule=schedule)
+    for topology in sorted({each.node_ref.topology for each in tasks if each.node_ref}):
+        yield f"parent={topology}", TaskFilter(parent=topology)
+
+
+class ListedSimulation(FaultSimulation):
+    """A fault simulation whose table's stream is read, and at whose end somebody lists tasks.
+
+    Attributes:
+        read: of each owner and query, the ids that were listed, and those that should be.
+        from_lists: how many pages were read from lists.
+    """
+
+    def __init__(self, seed: int, theme: Theme) -> None:
+        super().__init__(seed, 0.02, theme)
+        self.stream = SimulatedTableStream(self, repeats=0.1)
+        self.read: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
+        self.from_lists = 0
+
+    def _calm_down(self) -> None:
+        super()._calm_down()
+        end = self.time.now() + HOUR
+        while not self.stream.is_read and self.time.now() < end:
+            self.time.run_until(self.time.now() + MINUTE)
+        self.time.start_process(self._read_all)
+        self.time.run_until(self.time.now() + 20 * MINUTE)
+
+    def _read_all(self) -> None:
+        while not self.stream.is_read:
+            self.take(SECOND)
+        for owner in sorted({task.owner for task in self.watching.tasks()}):
+            tasks = [task for task in self.watching.tasks() if task.owner == owner and not task.erased]
+            for query, wanted in filters(tasks):
+                expected = sorted((each.id.text for each in tasks if wanted.matches(each)), reverse=True)
+                self.read[owner, query] = list(self._listed(owner, query)), expected
+
+    def _listed(self, owner: str, query: str) -> Iterator[str]:
+        token = ""
+        while token is not None:
+            more = f"&next_token={token}" if token else ""
+            headers = {"x-duetime-owner": owner}
+            reply = self.users.ask("GET", "/v1/tasks", query=f"{query}&limit=20{more}", headers=headers)
+            assert reply is not None
+            self.from_lists += reply.body["applied"]["changes_until"] is not None
+            yield from (each["id"] for each in reply.body["tasks"])
+            token = reply.body["next_token"]
+
+
+def listed_after(seed: int, theme: Theme) -> None:
+    """Simulate, and compare what is listed with the records."""
+    simulation = ListedSimulation(seed, theme)
+    simulation.simulate(3 * MINUTE)
+    assert simulation.read
+    assert simulation.from_lists
+    for query, (found, wanted) in simulation.read.items():
+        assert found == wanted, query
+
+
+@pytest.mark.parametrize("theme", [Theme.TASKS, Theme.TOPOLOGIES])
+def test_after_faults_a_filter_lists_the_tasks_that_match(theme: Theme) -> None:
+    """Processes die, calls are lost, late or throttled, batches come again."""
+    listed_after(1, theme)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2, 12))
+@pytest.mark.parametrize("theme", list(Theme))
+def test_after_any_faults_a_filter_lists_the_tasks_that_match(seed: int, theme: Theme) -> None:
+    """The same with many seeds, in each theme."""
+    listed_after(seed, theme)
+
+
+def test_a_state_is_listed_within_two_seconds_of_the_change() -> None:
+    """With a window of one second, as where people watch; the page says how far the lists are."""
+    with Scenario() as account:
+        SimulatedTableStream(account)
+        for _ in range(3):
+            account.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 40})
+            account.run(MINUTE)
+        made: Any = account.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 3600}).body
+        account.ask("POST", f"/v1/tasks/{made['id']}/pause")
+        account.run(2 * SECOND)
+        found = account.ask("GET", "/v1/tasks", query="state=paused").body
+        assert [each["id"] for each in found["tasks"]] == [made["id"]]
+        assert found["applied"]["changes_until"] is not None
