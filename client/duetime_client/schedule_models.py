@@ -305,6 +305,14 @@ class Calendar(ResponseModel):
         return self
 
 
+class NewValue(ResponseModel):
+    """The value of a field before and after an update, as text; `None` for none."""
+
+    field: str
+    before: str | None = None
+    after: str | None = None
+
+
 class ScheduleEvent(ResponseModel):
     """An event of a schedule; fields that do not apply to its type are `None`."""
 
@@ -314,6 +322,7 @@ class ScheduleEvent(ResponseModel):
     reason: str | None = None
     version: int | None = None
     fields_changed: tuple[str, ...] = Field(default=(), alias="fields")
+    values: tuple[NewValue, ...] = ()
     task_id: str | None = None
     backfill_id: str | None = None
 

@@ -463,12 +463,13 @@ def test_the_command_shows_what_was_done_to_a_schedule(duetime: Run, deployment:
     """A row an event: when, what, who, which fields, and why."""
     event = {"type": "created", "at": "2026-11-21T10:00:00Z", "actor": {"kind": "user", "name": "ann"}, "fields": []}
     paused = {**event, "type": "paused", "actor": {"kind": "system", "name": None}, "reason": "it failed"}
-    updated = {**event, "type": "updated", "fields": ["cron", "task.timeout_seconds"]}
+    cron = {"field": "cron", "before": "* * * * *", "after": "*/7 * * * *"}
+    updated = {**event, "type": "updated", "fields": ["cron", "task.timeout_seconds"], "values": [cron]}
     history = {"events": [event, paused, updated], "dropped": 2}
     deployment.scripted += [Answer(200, history)] * 2
     shown = duetime("schedules", "events", "nightly").stdout
     assert "2 older actions not kept" in shown
     assert "system" in shown
     assert "it failed" in shown
-    assert "cron, task.timeout_seconds" in shown
+    assert "cron * * * * * → */7 * * * *, task.timeout_seconds" in " ".join(shown.split())
     assert json.loads(duetime("schedules", "events", "nightly", "--json").stdout) == history

@@ -51,6 +51,11 @@ def test_each_action_is_listed_with_who_did_it_when_and_why(scenario: Scenario) 
         ("backfill_cancelled", None),
     ]
     assert found[1]["fields"] == ["cron", "task.timeout_seconds", "timezone"]
+    assert [(each["field"], each["before"], each["after"]) for each in found[1]["values"]] == [
+        ("cron", "0 3 * * *", "0 4 * * *"),
+        ("task.timeout_seconds", "60", "9"),
+        ("timezone", "UTC", "Europe/London"),
+    ]
     assert found[4]["task_id"] == task["id"]
     assert found[5]["backfill_id"] == found[6]["backfill_id"] == backfill["id"]
     assert {each["actor"]["name"] for each in found} == {"local"}

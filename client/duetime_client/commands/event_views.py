@@ -58,7 +58,9 @@ def _schedule_actor(event: ScheduleEvent) -> str:
 
 
 def _schedule_details(event: ScheduleEvent) -> str:
-    parts = [", ".join(event.fields_changed), event.task_id and f"task {event.task_id}", event.backfill_id]
+    values = {each.field: f"{each.field} {each.before or 'none'} → {each.after or 'none'}" for each in event.values}
+    fields = ", ".join(values.get(name, name) for name in event.fields_changed)
+    parts = [fields, event.task_id and f"task {event.task_id}", event.backfill_id]
     return ", ".join(part for part in parts if part)
 
 

@@ -38,6 +38,7 @@ from duetime.domain.schedules.run_history import (
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_history import (
     NO_SCHEDULE_ACTIONS,
+    NewValue,
     ScheduleAction,
     ScheduleActionRecord,
     ScheduleHistory,
@@ -437,18 +438,20 @@ def _action_line(value: ScheduleActionRecord) -> list[Any]:
     """Two letters, then numbers and texts; empty ones at the end are left out."""
     by = value.by
     letters = f"{_ACTION_LETTERS[value.action]}{_ACTORS[by.actor]}"
-    line: list[Any] = [letters, value.at, value.version, by.reason, by.name, ",".join(value.fields), value.subject]
+    values = [[each.field, each.before, each.after] for each in value.values]
+    names = ",".join(value.fields)
+    line: list[Any] = [letters, value.at, value.version, by.reason, by.name, names, value.subject, values]
     while not line[-1]:
         line.pop()
     return line
 
 
 def _read_action_line(value: list[Any]) -> ScheduleActionRecord:
-    letters, at, version, reason, name, names, subject = [*value, "", "", "", ""][:7]
+    letters, at, version, reason, name, names, subject, values = [*value, "", "", "", "", ()][:8]
     by = Attribution(_ACTOR_LETTERS[letters[1]], name, reason)
-    return ScheduleActionRecord(
-        _LETTERS[letters[0]], at, by, version, tuple(names.split(",")) if names else (), subject
-    )
+    changed = tuple(names.split(",")) if names else ()
+    new = tuple(NewValue(*each) for each in values)
+    return ScheduleActionRecord(_LETTERS[letters[0]], at, by, version, changed, subject, new)
 
 
 def calendar_form(calendar: Calendar) -> dict[str, Any]:

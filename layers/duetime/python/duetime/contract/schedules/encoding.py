@@ -13,6 +13,7 @@ from duetime.contract.schedules.responses import (
     ChangedOccurrenceResponse,
     ExpectationResponse,
     LastRunResponse,
+    NewValueResponse,
     OccurrenceResponse,
     PermanentResponse,
     PreviewOccurrence,
@@ -227,6 +228,7 @@ def schedule_events(stored: StoredSchedule) -> ScheduleEventList:
         reason=None,
         version=None,
         fields=[],
+        values=[],
         task_id=None,
         backfill_id=None,
     )
@@ -244,6 +246,7 @@ def _event(record: ScheduleActionRecord, owner: str) -> ScheduleEventResponse:
         reason=by.reason or None,
         version=record.version,
         fields=list(record.fields),
+        values=[NewValueResponse(field=each.field, before=each.before, after=each.after) for each in record.values],
         task_id=record.subject if record.action is ScheduleAction.RUN_REQUESTED else None,
         backfill_id=record.subject if record.action in _OF_BACKFILLS else None,
     )

@@ -319,6 +319,14 @@ ScheduleEventType: TypeAlias = Literal[
 ]
 
 
+class NewValueResponse(TypedDict):
+    """The value of a field before and after an update."""
+
+    field: Annotated[str, Field(description="Name of the field; those of the task start with `task.`.")]
+    before: Annotated[str | None, Field(description="Its value before, as text; null for none.")]
+    after: Annotated[str | None, Field(description="Its value after, as text; null for none.")]
+
+
 class ScheduleEventResponse(TypedDict):
     """An action on a schedule, or another event."""
 
@@ -330,6 +338,10 @@ class ScheduleEventResponse(TypedDict):
     fields: Annotated[
         Sequence[str],
         Field(description="For an update, the names of the changed fields; those of the task start with `task.`."),
+    ]
+    values: Annotated[
+        Sequence[NewValueResponse],
+        Field(description="For an update, the old and new values of those fields that have short ones."),
     ]
     task_id: Annotated[str | None, Field(description="For a requested run, its task.")]
     backfill_id: Annotated[str | None, Field(description="For a backfill, its id.")]

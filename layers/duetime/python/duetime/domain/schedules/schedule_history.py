@@ -10,14 +10,17 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import ACTIONS_INLINE, ACTIONS_INLINE_BYTES
+from duetime.domain.schedules.time_zones import Zone
 from duetime.domain.tasks.action_history import Attribution
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from duetime.domain.schedules.definition import ScheduleSpec
     from duetime.domain.times import Millis
 
+_MOST_SHOWN = 64
+"""Longest value that is kept, in characters."""
 _FIXED_BYTES = 32
 """Approximate size of an entry without its texts."""
 
@@ -52,6 +55,21 @@ class ScheduleAction(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class NewValue:
+    """The value of a field before and after an update.
+
+    Attributes:
+        field: public name.
+        before: as text; `None` if there was none.
+        after: the same after the update.
+    """
+
+    field: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class ScheduleActionRecord:
     """One action.
 
@@ -59,6 +77,7 @@ class ScheduleActionRecord:
         at: when, by the clock of the process that executed it.
         version: of the schedule after it.
         fields: for an update, the changed fields.
+        values: values of those that have short ones.
         subject: id of the requested task or backfill; empty for other actions.
     """
 
@@ -68,11 +87,13 @@ class ScheduleActionRecord:
     version: int
     fields: tuple[str, ...] = ()
     subject: str = ""
+    values: tuple[NewValue, ...] = ()
 
     @property
     def size(self) -> int:
         """Approximate size before compression, in bytes."""
-        texts = (self.by.name, self.by.reason, self.subject, *self.fields)
+        values = (text or "" for each in self.values for text in (each.field, each.before, each.after))
+        texts = (self.by.name, self.by.reason, self.subject, *self.fields, *values)
         return _FIXED_BYTES + sum(len(text.encode()) + 1 for text in texts)
 
 
@@ -100,21 +121,37 @@ BY_OWNER = Attribution()
 """An action of the owner without a reason."""
 
 
-def changed_fields(before: ScheduleSpec, after: ScheduleSpec) -> Iterable[str]:
+def changed_fields(before: ScheduleSpec, after: ScheduleSpec) -> Sequence[str]:
     """The public names of the fields that an update changed; fields of the task start with `task.`."""
+    old, new = _public_fields(before), _public_fields(after)
+    return sorted(name for name, value in old.items() if value != new[name])
+
+
+def new_values(before: ScheduleSpec, after: ScheduleSpec) -> tuple[NewValue, ...]:
+    """The values of the fields that an update changed, of those whose values are short texts and numbers."""
+    old, new = _public_fields(before), _public_fields(after)
+    changed = (NewValue(name, _text(old[name]), _text(new[name])) for name in changed_fields(before, after))
+    return tuple(each for each in changed if each.before != each.after)
+
+
+def _public_fields(spec: ScheduleSpec) -> dict[str, object]:
     apart = {"written", "task", "clock", "name"}
-    found = {each.name for each in fields(before) if getattr(before, each.name) != getattr(after, each.name)} - apart
-    found |= {
-        each.name
-        for each in fields(before.written)
-        if getattr(before.written, each.name) != getattr(after.written, each.name) and each.name != "dialect"
-    }
-    if before.clock != after.clock:
-        clocks = {"timezone": "zone", "dst_gap": "gap", "dst_fold": "fold"}
-        found |= {name for name, field in clocks.items() if getattr(before.clock, field) != getattr(after.clock, field)}
-    found |= {
-        f"task.{each.name}"
-        for each in fields(before.task)
-        if getattr(before.task, each.name) != getattr(after.task, each.name) and each.name != "allow_unknown_type"
-    }
-    return sorted(found)
+    found: dict[str, object] = {each.name: getattr(spec, each.name) for each in fields(spec) if each.name not in apart}
+    found |= {each.name: getattr(spec.written, each.name) for each in fields(spec.written) if each.name != "dialect"}
+    found |= {"timezone": spec.clock.zone, "dst_gap": spec.clock.gap, "dst_fold": spec.clock.fold}
+    task = ((each.name, getattr(spec.task, each.name)) for each in fields(spec.task))
+    return found | {f"task.{name}": value for name, value in task if name != "allow_unknown_type"}
+
+
+def _text(value: object) -> str | None:
+    """A value as a short text; `None` if it has none."""
+    match value:
+        case Zone():
+            return value.name
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return str(value)
+        case str() if value and len(value) <= _MOST_SHOWN:
+            return str(value)
+    return None

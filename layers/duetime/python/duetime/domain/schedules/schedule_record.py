@@ -21,7 +21,12 @@ from duetime.domain.schedules.run_history import (
     Remark,
 )
 from duetime.domain.schedules.schedule import Schedule, ScheduleState
-from duetime.domain.schedules.schedule_history import NO_SCHEDULE_ACTIONS, ScheduleActionRecord, ScheduleHistory
+from duetime.domain.schedules.schedule_history import (
+    NO_SCHEDULE_ACTIONS,
+    NewValue,
+    ScheduleActionRecord,
+    ScheduleHistory,
+)
 from duetime.domain.tasks.parent_references import Cause, ScheduleRef
 
 if TYPE_CHECKING:
@@ -265,9 +270,10 @@ class StoredSchedule:
         at: Millis,
         changed: Iterable[str] = (),
         subject: str = "",
+        values: tuple[NewValue, ...] = (),
     ) -> StoredSchedule:
         """A copy with another action, which led to this version."""
-        record = ScheduleActionRecord(action, at, by, self.version, tuple(changed), subject)
+        record = ScheduleActionRecord(action, at, by, self.version, tuple(changed), subject, values)
         return replace(self, actions=self.actions.plus(record))
 
     def limited_to(self, runs: int | None) -> StoredSchedule:

@@ -20,7 +20,7 @@ from duetime.domain.schedules.occurrence_actions import CHANGED_OCCURRENCES, kep
 from duetime.domain.schedules.pauses import paused, resumed
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_changes import edited, rescheduled, retimed, with_new_timing
-from duetime.domain.schedules.schedule_history import BY_OWNER, ScheduleAction, changed_fields
+from duetime.domain.schedules.schedule_history import BY_OWNER, ScheduleAction, changed_fields, new_values
 from duetime.services.schedules.schedule_writer import TRIES, busy
 
 if TYPE_CHECKING:
@@ -101,7 +101,8 @@ class ScheduleManager:
                 after = after.limited_to(spec.remaining_runs)
             after = after.recounted(seen)
             self.writer.check(after)
-            after = after.after_action(ScheduleAction.UPDATED, by, self.runtime.now(), changed_fields(known, spec))
+            changed, values = changed_fields(known, spec), new_values(known, spec)
+            after = after.after_action(ScheduleAction.UPDATED, by, self.runtime.now(), changed, values=values)
             if update.task is None or not update.task.has_payload:
                 return after
             stored_payload = stored_payload or self.writer.store_payload(stored.uid, spec.task.payload)
