@@ -208,6 +208,7 @@ def _attempts(environment: Environment) -> list[Panel]:
                 "expansions_failed",
                 "unreadable",
                 "broadcast_failures",
+                "task_lists_begun_anew",
                 "stream_records_unreadable",
                 "removed_records_unreadable",
             ),
