@@ -110,13 +110,23 @@ class LeaseOperations(Resource):
 
     @Operation
     def fail(
-        self, lease: str, kind: str, message: str = "", *, retriable: bool = True, traceback: str = ""
+        self,
+        lease: str,
+        kind: str,
+        message: str = "",
+        *,
+        retriable: bool = True,
+        retry_in_seconds: float | None = None,
+        traceback: str = "",
     ) -> Request[LeaseState]:
         """Report a failure with its traceback, and whether another attempt may succeed.
 
+        `retry_in_seconds` replaces the wait of the task's retry policy.
         Any error can be reported: characters that cannot be encoded are escaped, and long texts are cut.
         """
-        body = {"error": error_document(kind, message), "retriable": retriable}
+        body: dict[str, object] = {"error": error_document(kind, message), "retriable": retriable}
+        if retry_in_seconds is not None:
+            body["retry_in_seconds"] = retry_in_seconds
         kept = writable(traceback[-_TRACEBACK_LENGTH:])[-_TRACEBACK_LENGTH:]
         return _report(lease, "fail", {**body, **({"traceback": kept} if kept else {})})
 

@@ -19,6 +19,7 @@ from duetime_client.run_context import (
     RunTopology,
 )
 from duetime_client.task_definitions import PayloadInvalid, ResultNotJson
+from duetime_common.handler_retries import RETRY_ALL, requested_wait
 from duetime_common.limits import MAX_CHECKPOINT_BYTES, MAX_RESULT_BYTES
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from duetime_client.client import Client
     from duetime_client.leases import LeasedTask, LeaseState
+    from duetime_common.handler_retries import RetryRule
 
 RENEWALS_PER_LEASE = 3
 """How many times a lease is renewed within its duration."""
@@ -79,8 +81,8 @@ class Attempt:
         self._first_interval = min(self._interval, acknowledge_within(lease_seconds) * 2 / 3)
         self._ended = Event()
 
-    def run(self, handler: Callable[[Context, Any], object]) -> str:
-        """Run the handler.
+    def run(self, handler: Callable[[Context, Any], object], rule: RetryRule = RETRY_ALL) -> str:
+        """Run the handler, whose exceptions are retried by a rule.
 
         Returns:
             How it ended: `succeeded`, `waiting`, `failed`, `paused`, `cancelled`, or `lost`.
@@ -90,7 +92,7 @@ class Attempt:
         beats = Thread(target=self._beat, name=f"heartbeats of {self.context.task_id}", daemon=True)
         beats.start()
         try:
-            report = self._outcome(handler)
+            report = self._outcome(handler, rule)
         finally:
             self._ended.set()
             self.context.heartbeat()
@@ -135,18 +137,18 @@ class Attempt:
             pause = min(2 * pause, _LONGEST_PAUSE)
         return False
 
-    def _outcome(self, handler: Callable[[Context, Any], object]) -> Callable[[], LeaseState]:
+    def _outcome(self, handler: Callable[[Context, Any], object], rule: RetryRule) -> Callable[[], LeaseState]:
         """Call the handler; returns the request that reports its outcome."""
         client, lease = self._client, self.leased.id
         try:
             result = handler(self.context, self.leased.task.payload)
         except BaseException as error:  # noqa: BLE001 - a handler may raise what it likes
-            return self._ended_by(error)
+            return self._ended_by(error, rule)
         if refusal := _refusal(result, MAX_RESULT_BYTES, "result"):
             return self._failure(*refusal)
         return lambda: client.leases.complete(lease, result)
 
-    def _ended_by(self, error: BaseException) -> Callable[[], LeaseState]:
+    def _ended_by(self, error: BaseException, rule: RetryRule) -> Callable[[], LeaseState]:
         """The request that reports an exception of the handler."""
         client, lease = self._client, self.leased.id
         # Uses the real class, because an object may return anything as its `__class__`.
@@ -159,9 +161,12 @@ class Attempt:
         if issubclass(type(error), AttemptCancelled):
             return lambda: client.leases.acknowledge_cancel(lease)
         # Compared by name, because handlers of worker functions raise their own package's error.
-        retriable = _FINAL.isdisjoint(names)
+        retriable = _FINAL.isdisjoint(names) and rule.allows(error)
+        seconds = requested_wait(error) if retriable else None
         message, raised = _message_of(error), _traceback_of(error)
-        return lambda: client.leases.fail(lease, names[0], message, retriable=retriable, traceback=raised)
+        return lambda: client.leases.fail(
+            lease, names[0], message, retriable=retriable, retry_in_seconds=seconds, traceback=raised
+        )
 
     def _failure(self, kind: str, message: str) -> Callable[[], LeaseState]:
         """The request that reports a value that cannot be stored; a retry would not help."""

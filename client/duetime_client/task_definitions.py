@@ -7,11 +7,13 @@ from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from duetime_client.errors import ClientError
+from duetime_common.handler_retries import RETRY_ALL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime_client.run_context import Context
+    from duetime_common.handler_retries import RetryRule
 
 P = TypeVar("P")
 P_contra = TypeVar("P_contra", contravariant=True)
@@ -91,10 +93,18 @@ class TaskType(Generic[P]):
 class TaskFunction(TaskType[P], Generic[P, R_co]):
     """A function registered for a task type; calling it calls the function."""
 
-    def __init__(self, task_type: str, function: Callable[[Context, P], R_co], payload: type[P] | None = None) -> None:
+    def __init__(
+        self,
+        task_type: str,
+        function: Callable[[Context, P], R_co],
+        payload: type[P] | None = None,
+        retry_rule: RetryRule = RETRY_ALL,
+    ) -> None:
+        # First, because it copies the attributes of a function that is such a handler itself.
+        update_wrapper(self, function)
         super().__init__(task_type, payload)
         self.function = function
-        update_wrapper(self, function)
+        self.retry_rule = retry_rule
 
     def __call__(self, context: Context, payload: P) -> R_co:
         """Call the function, as in a test."""

@@ -32,12 +32,14 @@ from duetime_client.run_context import AttemptCancelled, AttemptPaused, Context,
 from duetime_client.stop_signals import stopped_by_signals
 from duetime_client.task_definitions import TaskFunction
 from duetime_client.worker_events import DuplicateHandler, WorkerEvent, WorkerIdle
+from duetime_common.handler_retries import RetryIn, RetryRule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime_client.client import Client
     from duetime_client.leases import LeasedTask
+    from duetime_common.handler_retries import Classes
 
 
 __all__ = [
@@ -46,6 +48,7 @@ __all__ = [
     "Context",
     "DuplicateHandler",
     "LeaseLost",
+    "RetryIn",
     "Unretriable",
     "Worker",
     "WorkerEvent",
@@ -83,6 +86,11 @@ class PythonHandler(Protocol):
     @property
     def payload_model(self) -> type[Any] | None:
         """The class of its payload, or `None`."""
+        ...
+
+    @property
+    def retry_rule(self) -> RetryRule:
+        """Which of its exceptions are retried."""
         ...
 
     def __call__(self, context: Any, payload: Any, /) -> Any:  # noqa: ANN401 - a context and a payload of any kind
@@ -151,37 +159,52 @@ class Worker:
         return tuple(self._handlers)
 
     @overload
-    def task(self, task_type: str) -> Registration: ...
+    def task(self, task_type: str, *, retry_on: Classes | None = None, no_retry_on: Classes = ()) -> Registration: ...
 
     @overload
     def task(
-        self, task_type: str, *, payload: type[P]
+        self, task_type: str, *, payload: type[P], retry_on: Classes | None = None, no_retry_on: Classes = ()
     ) -> Callable[[Callable[[Context, P], R]], TaskFunction[P, R]]: ...
 
-    def task(self, task_type: str, *, payload: type | None = None) -> Any:
+    def task(
+        self,
+        task_type: str,
+        *,
+        payload: type | None = None,
+        retry_on: Classes | None = None,
+        no_retry_on: Classes = (),
+    ) -> Any:
         """Register the decorated function for a type: it takes a `Context` and the payload, and returns the result.
 
-        An exception fails the attempt, which is retried according to the task's policy unless it is `Unretriable`.
-        The function may be a coroutine; each attempt has its own event loop in its thread.
+        An exception fails the attempt, which is retried according to the task's policy unless it is `Unretriable` or
+        excluded by `retry_on` or `no_retry_on`. `RetryIn` sets the wait before the next attempt. The function
+        may be a coroutine; each attempt has its own event loop in its thread.
 
         Args:
             task_type: The type.
             payload: The class of the payload, a pydantic model or a dataclass; a task with an invalid payload fails at
             once.
+            retry_on: Only these exceptions, and `RetryIn`, are retried; the others fail the task at once.
+            no_retry_on: These exceptions fail the task at once, even if `retry_on` includes them.
 
         Raises:
             DuplicateHandler: the type already has a function.
-            TypeError: It is used without a type: `@worker.task`.
+            TypeError: It is used without a type (`@worker.task`), or a keyword has a wrong value.
         """
         # Checked at run time, because a decorator without parentheses is an easy mistake.
         if not isinstance(task_type, str) or not task_type:
             name = getattr(task_type, "__name__", None) or "report"
             raise TypeError(f'@worker.task needs the type of the tasks: write @worker.task("{name}")')
+        if payload is not None:
+            from duetime_common.payload_models import check_model  # noqa: PLC0415 - for those with a class only
+
+            check_model(payload)
+        rule = RetryRule(retry_on, no_retry_on)
 
         def register(function: Callable[[Context, Any], R]) -> TaskFunction[Any, R]:
             if task_type in self._handlers:
                 raise DuplicateHandler(task_type)
-            self._handlers[task_type] = registered = TaskFunction(task_type, function, payload)
+            self._handlers[task_type] = registered = TaskFunction(task_type, function, payload, rule)
             return registered
 
         return register
@@ -196,7 +219,9 @@ class Worker:
             DuplicateHandler: its type already has a function.
         """
         register: Any = self.task
-        register(handler.task_type, payload=handler.payload_model)(handler)
+        rule = handler.retry_rule
+        options = {"payload": handler.payload_model, "retry_on": rule.retry_on, "no_retry_on": rule.no_retry_on}
+        register(handler.task_type, **options)(handler)
 
     def stop(self) -> None:
         """Lease no more tasks, and return from `run` within `stop_seconds`.
@@ -331,7 +356,8 @@ class Worker:
         why = ""
         try:
             try:
-                ended = attempt.run(self._handlers[task.type].run)
+                function = self._handlers[task.type]
+                ended = attempt.run(function.run, function.retry_rule)
             except ClientError as error:
                 ended, why = "lost", str(error)
             finally:

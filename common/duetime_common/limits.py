@@ -25,3 +25,5 @@ MAX_ERROR_MESSAGE_LENGTH = 256
 """Characters of a stored error message; a longer one is truncated."""
 MAX_ERROR_TYPE_LENGTH = 64
 MAX_PROGRESS_MESSAGE_LENGTH = 64
+MAX_RETRY_WAIT_SECONDS = 86_400
+"""Longest wait between two attempts in a retry policy, and the longest that a handler can request."""

@@ -16,6 +16,16 @@ M = TypeVar("M")
 _ADAPTERS: dict[type, Any] = {}
 
 
+def check_model(model: object) -> None:
+    """Check the value of a handler's keyword `payload`.
+
+    Raises:
+        TypeError: It is neither a pydantic model nor a dataclass.
+    """
+    if not (isinstance(model, type) and _is_model(model)):
+        raise TypeError(f"payload takes a class that is a pydantic model or a dataclass, not {model!r}")
+
+
 def from_json(model: type[M], document: object) -> M:
     """Parse JSON into a value of a class.
 
@@ -49,12 +59,16 @@ def plain(value: object) -> object:
         ValueError: Two keys would be equal in JSON.
     """
     model = type(value)
-    if hasattr(model, "model_dump") or is_dataclass(model):
+    if _is_model(model):
         # The text contains both of two keys that are equal in JSON, such as 1 and "1"; the document has only the last
         # one.
         json.loads(_adapter(model).dump_json(value), object_pairs_hook=_checked)
         return _adapter(model).dump_python(value, mode="json")
     return value
+
+
+def _is_model(model: type) -> bool:
+    return hasattr(model, "model_dump") or is_dataclass(model)
 
 
 def _checked(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -226,7 +226,7 @@ class _TestedHandlers(ChainMap[str, Registered]):
     def __getitem__(self, task_type: str) -> Registered:
         """The handler of a type."""
         registered = super().__getitem__(task_type)
-        return _TestedHandler(registered.phases, registered.payload_model, self._account)
+        return _TestedHandler(registered.phases, registered.payload_model, registered.retry_rule, self._account)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from duetime.domain.times import DAY, SECOND, Millis, from_datetime, to_datetime
 from duetime.handlers import REGISTRY, registered_as
 from duetime_client import AsyncClient, Client
 from duetime_client.live_connection import WebSocketMissing
+from duetime_common.handler_retries import RetryRule
 from duetime_testing.account import VirtualAccount
 from duetime_testing.assertions import Assertions
 from duetime_testing.errors import NotIdle
@@ -25,6 +26,7 @@ from duetime_testing.simulation.virtual_time import running_time
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from duetime_common.handler_retries import Classes
     from duetime_testing.executions import Execution
     from duetime_testing.faults import Faults
     from duetime_testing.http_endpoints import HttpEndpoints
@@ -211,9 +213,20 @@ class Duetime(Assertions):
         self._mode = Mode(mode)
         self._account.receive_messages(receives=self._mode is not Mode.RECORD)
 
-    def register(self, task_type: str, handler: Callable[..., Any]) -> None:
-        """Register a function or a class as the handler of a task type, for this test only."""
-        self._account.handlers[task_type] = registered_as(task_type, handler)
+    def register(
+        self,
+        task_type: str,
+        handler: Callable[..., Any],
+        *,
+        payload: type | None = None,
+        retry_on: Classes | None = None,
+        no_retry_on: Classes = (),
+    ) -> None:
+        """Register a function or a class as the handler of a task type, for this test only.
+
+        The keywords are those of `duetime.handlers.handler`; without them, those of a decorated handler apply.
+        """
+        self._account.handlers[task_type] = registered_as(task_type, handler, payload, RetryRule(retry_on, no_retry_on))
 
     def pull(self, task_type: str) -> None:
         """Declare a pulled type; the test leases its tasks with `client.leases.acquire`."""

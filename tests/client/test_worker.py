@@ -28,7 +28,7 @@ from duetime.environment_variables import QUEUE_VARIABLES, Variable
 from duetime_client import Client, Forbidden, Task
 from duetime_client.commands.app import app
 from duetime_client.pull_attempt import Attempt, acknowledge_within
-from duetime_client.worker import Context, Unretriable, Worker
+from duetime_client.worker import Context, RetryIn, Unretriable, Worker
 from duetime_client.worker_events import DuplicateHandler, WorkerEvent, WorkerIdle
 from duetime_testing.fakes.task_table import new_table
 from tests.client.api_server import ApiServer, Door
@@ -38,6 +38,7 @@ from tests.waiting import PATIENCE_SECONDS, until
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from duetime_client import RetryPolicy
     from duetime_client.leases import LeasedTask, LeaseState
 
 TYPE = "pulled"
@@ -167,6 +168,49 @@ def test_what_a_handler_raises_fails_the_attempt(client: Client) -> None:
     assert never.error is not None
     assert (never.error.type, never.error.message) == ("Unretriable", "no use")
     assert "waiting" in running.did()
+
+
+def test_a_handler_names_the_wait_before_the_next_attempt(client: Client) -> None:
+    """It is asked for in the report, in spite of a policy with another wait, and the attempt counts."""
+    running = Running(client)
+
+    @running.worker.task(TYPE)
+    def fail(context: Context, _payload: object) -> int:
+        if context.attempt == 1:
+            raise RetryIn(0.001, "the bank is closed")
+        return context.attempt
+
+    retry: RetryPolicy = {"max_attempts": 2, "initial_seconds": 86_400, "max_seconds": 86_400}
+    with running:
+        task = ended(client, client.tasks.create(TYPE, retry=retry))
+    assert (task.state, task.result) == ("succeeded", 2)
+    first = client.tasks.list_attempts(task.id)[0].error
+    assert first is not None
+    assert (first.type, first.message) == ("RetryIn", "the bank is closed")
+
+
+def test_a_worker_retries_only_what_it_should(client: Client) -> None:
+    """`retry_on` names what is retried, `no_retry_on` leaves out a part of it, and a `RetryIn` is retried anyway."""
+    running = Running(client)
+    raised = {"lost": ConnectionError, "refused": ConnectionRefusedError, "other": LookupError, "later": RetryIn}
+
+    @running.worker.task(TYPE, retry_on=(ConnectionError,), no_retry_on=(ConnectionRefusedError,))
+    def fail(_context: Context, payload: str) -> None:
+        raise raised[payload](0.001)
+
+    retry: RetryPolicy = {"max_attempts": 2, "initial_seconds": 0}
+    with running:
+        tasks = {name: ended(client, client.tasks.create(TYPE, payload=name, retry=retry)) for name in raised}
+    assert {name: task.attempt for name, task in tasks.items()} == {"lost": 2, "refused": 1, "other": 1, "later": 2}
+    assert {task.state for task in tasks.values()} == {"failed"}
+
+
+@pytest.mark.parametrize("keyword", ["payload", "retry_on", "no_retry_on"])
+def test_a_wrong_keyword_of_a_task_is_refused_when_it_is_registered(keyword: str) -> None:
+    """The error names the keyword."""
+    register: Any = Worker().task
+    with pytest.raises(TypeError, match=f"^{keyword} takes "):
+        register(TYPE, **{keyword: "ConnectionError"})
 
 
 def test_a_result_that_is_no_json_fails_the_task(client: Client) -> None:
@@ -713,15 +757,19 @@ class _Film:
 def test_a_handler_of_the_worker_functions_runs_in_a_pull_worker(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same function, with its payload's class, its progress, its coroutine, and its own `Unretriable`."""
+    """The same function, with its payload's class, its progress, its coroutine, its own `Unretriable` and retries."""
     monkeypatch.setattr(handlers, "REGISTRY", {})
 
-    @handlers.handler(TYPE, payload=_Film)
+    @handlers.handler(TYPE, payload=_Film, no_retry_on=(LookupError,))
     async def encode(context: handlers.Context, film: _Film) -> dict[str, int]:
         context.progress(50, "half way")
         context.stop_if_requested()
         if film.number < 0:
             raise handlers.Unretriable("no such film")
+        if film.number == 0:
+            raise KeyError(film.number)
+        if film.number == 1 and context.attempt == 1:
+            raise handlers.RetryIn(0.001)
         return {"encoded": film.number}
 
     running = Running(client)
@@ -729,6 +777,10 @@ def test_a_handler_of_the_worker_functions_runs_in_a_pull_worker(
     with running:
         done = ended(client, client.tasks.create(TYPE, payload={"number": 7}))
         never = ended(client, client.tasks.create(TYPE, payload={"number": -1}))
+        missing = ended(client, client.tasks.create(TYPE, payload={"number": 0}))
+        later = ended(client, client.tasks.create(TYPE, payload={"number": 1}))
+    assert (missing.state, missing.attempt) == ("failed", 1)
+    assert (later.state, later.attempt) == ("succeeded", 2)
     assert done.result == {"encoded": 7}
     assert never.error is not None
     assert (never.state, never.attempt, never.error.type) == ("failed", 1, "Unretriable")

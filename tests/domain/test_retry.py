@@ -57,10 +57,12 @@ def test_the_last_attempt_is_the_last() -> None:
     [
         (Failed(TaskError("Boom", "")), NOW + SECOND),
         (Failed(TaskError("Boom", ""), wait_at_least=9 * SECOND), NOW + 9 * SECOND),
+        (Failed(TaskError("RetryIn", ""), retry_in=SECOND // 2), NOW + SECOND // 2),
+        (Failed(TaskError("RetryIn", ""), retry_in=9 * SECOND), NOW + 9 * SECOND),
         (Failed(TaskError("Timeout", ""), process_ends_at=NOW + 3 * SECOND), NOW + 3 * SECOND + LEASE_RETURN_MARGIN),
     ],
-    ids=["by_its_policy", "as_the_target_asked", "after_its_process"],
+    ids=["by_its_policy", "as_the_target_asked", "sooner", "later", "after_its_process"],
 )
 def test_a_retry_waits_for_what_it_must_not_meet(failed: Failed, at: int) -> None:
-    """The policy's wait, a longer one that the target asked for, and the end of a process whose target goes on."""
+    """The policy's wait, a longer one of the target, the one that a handler asked for, and a process's end."""
     assert failed.retry_at(NOW, SECOND) == at

@@ -228,6 +228,36 @@ def test_a_failure_that_is_not_retriable_is_the_last(api: Gateway) -> None:
     assert tell(api, lease, "fail", failure).body["state"] == "failed"
 
 
+def test_a_failure_may_name_the_wait_before_the_next_attempt(api: Gateway, clock: StandingClock) -> None:
+    """It replaces the policy's, is an attempt like any other, and is counted."""
+    lease = one_lease(api, retry={"max_attempts": 2, "initial_seconds": 0})
+    failure = {"error": {"type": "RetryIn", "message": "the bank is closed"}, "retry_in_seconds": 60.5}
+    assert tell(api, lease, "fail", failure).body["state"] == "waiting"
+    clock.at += 50_000
+    assert leased(api) == []
+    clock.at += 11_000
+    (again,) = leased(api)
+    assert again["task"]["attempt"] == 2
+    assert tell(api, again, "fail", failure).body["state"] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"retry_in_seconds": 0}, "out_of_range"),
+        ({"retry_in_seconds": 86_400.5}, "out_of_range"),
+        ({"retry_in_seconds": "60"}, "wrong_type"),
+        ({"retry_in_seconds": 60, "retriable": False}, "conflict"),
+    ],
+)
+def test_a_wait_that_cannot_be_kept_is_refused(api: Gateway, fields: dict[str, Any], code: str) -> None:
+    """The answer names the field, and the lease is still held."""
+    lease = one_lease(api)
+    answer = tell(api, lease, "fail", {"error": {"type": "RetryIn", "message": ""}, **fields})
+    assert [(each["field"], each["code"]) for each in answer.problem["errors"]] == [("retry_in_seconds", code)]
+    assert tell(api, lease, "complete", {}).body["state"] == "succeeded"
+
+
 def test_a_released_task_is_leased_again_at_once_and_costs_no_attempt(api: Gateway) -> None:
     """Giving it back is no failure: the next worker's is the first attempt still."""
     lease = one_lease(api)

@@ -42,6 +42,9 @@ from duetime_common.limits import (
 from duetime_common.limits import (
     MAX_RESULT_BYTES as MAX_RESULT_BYTES,
 )
+from duetime_common.limits import (
+    MAX_RETRY_WAIT_SECONDS as MAX_RETRY_WAIT_SECONDS,
+)
 
 MAX_DUE_AHEAD = 3_653 * DAY
 """How far in the future a task can be due: ten years."""
@@ -117,8 +120,6 @@ MAX_DEBOUNCE_SECONDS = 2_592_000
 """Longest time by which each further creation can delay a task, and longest delay in total."""
 MAX_ATTEMPTS = 100
 """Attempts in a retry policy."""
-MAX_RETRY_WAIT_SECONDS = 86_400
-"""Longest wait between two attempts in a retry policy."""
 MAX_RETRY_MULTIPLIER = 100
 """Largest multiplier of a retry policy; its powers must fit into a float."""
 WORKER_FUNCTION_SECONDS = 900

@@ -44,6 +44,7 @@ from duetime.handlers.errors import (
 )
 from duetime.handlers.process_locks import process_lock
 from duetime.handlers.task_handlers import PHASES, Registered, TaskHandler, registered_as
+from duetime_common.handler_retries import Classes, RetryIn, RetryRule
 
 __all__ = [
     "PHASES",
@@ -58,6 +59,7 @@ __all__ = [
     "HandlerTimeout",
     "PayloadInvalid",
     "Registered",
+    "RetryIn",
     "RunSchedule",
     "RunTopology",
     "TaskHandler",
@@ -105,39 +107,63 @@ class TypedRegistration(Protocol[P]):
 
 
 @overload
-def handler(task_type: str) -> Registration: ...
+def handler(
+    task_type: str,
+    *,
+    retry_on: Classes | None = None,
+    no_retry_on: Classes = (),
+) -> Registration: ...
 
 
 @overload
-def handler(task_type: str, *, payload: type[P]) -> TypedRegistration[P]: ...
+def handler(
+    task_type: str,
+    *,
+    payload: type[P],
+    retry_on: Classes | None = None,
+    no_retry_on: Classes = (),
+) -> TypedRegistration[P]: ...
 
 
-def handler(task_type: str = "", *, payload: type | None = None) -> Any:
+def handler(
+    task_type: str = "",
+    *,
+    payload: type | None = None,
+    retry_on: Classes | None = None,
+    no_retry_on: Classes = (),
+) -> Any:
     """Register the decorated function or class as the handler of a task type.
 
     A function does `run`. A class is made once, without arguments, and its methods do the phases they are named
     after. Each is given a `Context` and the payload (decoded JSON); what `run` returns (JSON) is the result.
-    Whatever it raises fails the attempt, which is retried by the task's policy, unless it is `Unretriable`.
+    Whatever it raises fails the attempt, which is retried by the task's policy, unless it is `Unretriable` or excluded
+    by `retry_on` or `no_retry_on`. `RetryIn` sets the wait before the next attempt.
     Functions and methods may be coroutines: each attempt has its own event loop.
 
     Args:
         task_type: The type.
         payload: The class of the payload: a pydantic model or a dataclass. A task with another payload fails at once.
+        retry_on: Only these exceptions, and `RetryIn`, are retried; the others fail the task at once.
+        no_retry_on: These exceptions fail the task at once, even if `retry_on` includes them.
 
     Raises:
         DuplicateHandler: the type has a handler already.
         HandlerIncomplete: a class has no method `run`.
         TaskTypeMissing: it is used without a type: `@handler` or `@handler()`.
+        TypeError: a keyword has a wrong value.
     """
     # At run time, whatever type checkers say: a decorator without parentheses is an easy mistake.
     if not isinstance(task_type, str) or not task_type:
         raise TaskTypeMissing(task_type)
+    rule = RetryRule(retry_on, no_retry_on)
 
     def register(decorated: Callable[..., Any]) -> object:
-        registered = registered_as(task_type, decorated, payload)
+        registered = registered_as(task_type, decorated, payload, rule)
         if task_type in REGISTRY:
             raise DuplicateHandler(task_type)
         REGISTRY[task_type] = registered
-        return decorated if isinstance(decorated, type) else TaskHandler(task_type, decorated, payload)
+        if isinstance(decorated, type):
+            return decorated
+        return TaskHandler(task_type, decorated, registered.payload_model, registered.retry_rule)
 
     return register

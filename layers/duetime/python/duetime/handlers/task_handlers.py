@@ -8,12 +8,14 @@ from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from duetime.handlers.errors import HandlerIncomplete, HandlerTimeout, PayloadInvalid
+from duetime_common.handler_retries import RETRY_ALL
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
     from collections.abc import Callable, Mapping
 
     from duetime.handlers.context import Context
+    from duetime_common.handler_retries import RetryRule
 
     Handler = Callable[[Context, Any], Any]
     NewEventLoop = Callable[[], AbstractEventLoop]
@@ -22,6 +24,8 @@ P = TypeVar("P")
 R_co = TypeVar("R_co", covariant=True)
 PHASES = ("prepare", "run", "clean", "rollback")
 """Names of the methods that a handler class may have; `run` is required."""
+_REGISTERED = "_duetime_registered"
+"""Attribute of a handler class with its latest registration."""
 
 
 class TaskHandler(Generic[P, R_co]):
@@ -31,12 +35,18 @@ class TaskHandler(Generic[P, R_co]):
     """
 
     def __init__(
-        self, task_type: str, function: Callable[[Context, P], R_co], payload_model: type[P] | None = None
+        self,
+        task_type: str,
+        function: Callable[[Context, P], R_co],
+        payload_model: type[P] | None = None,
+        retry_rule: RetryRule = RETRY_ALL,
     ) -> None:
+        # First, because it copies the attributes of a function that is such a handler itself.
+        update_wrapper(self, function)
         self.task_type = task_type
         self.function = function
         self.payload_model = payload_model
-        update_wrapper(self, function)
+        self.retry_rule = retry_rule
 
     def __call__(self, context: Context, payload: P) -> R_co:
         """Call the function, as in a test."""
@@ -65,10 +75,12 @@ class Registered:
     Attributes:
         phases: callables by phase name.
         payload_model: class of the payload; `None` for plain JSON.
+        retry_rule: which of its exceptions are retried.
     """
 
     phases: Mapping[str, Handler]
     payload_model: type | None = None
+    retry_rule: RetryRule = RETRY_ALL
 
     def call(
         self,
@@ -107,18 +119,42 @@ class Registered:
         return result
 
 
-def registered_as(task_type: str, decorated: Callable[..., Any], payload_model: type | None = None) -> Registered:
+def registered_as(
+    task_type: str,
+    decorated: Callable[..., Any],
+    payload_model: type | None = None,
+    retry_rule: RetryRule = RETRY_ALL,
+) -> Registered:
     """Turn a decorated function or class into a registered handler.
+
+    Options that are not given are those of an earlier registration of the same function or class.
 
     Raises:
         HandlerIncomplete: a class has no method `run`.
+        TypeError: the payload's class is neither a pydantic model nor a dataclass.
     """
+    if payload_model is not None:
+        from duetime_common.payload_models import check_model  # noqa: PLC0415 - imported for handlers with a model only
+
+        check_model(payload_model)
+    earlier: TaskHandler[Any, Any] | Registered = Registered({})
     if isinstance(decorated, TaskHandler):
-        return Registered({"run": decorated.function}, payload_model or decorated.payload_model)
-    if not isinstance(decorated, type):
-        return Registered({"run": decorated}, payload_model)
+        earlier, phases = decorated, {"run": decorated.function}
+    elif isinstance(decorated, type):
+        # Not an attribute inherited from a base class.
+        earlier, phases = vars(decorated).get(_REGISTERED, earlier), _methods(task_type, decorated)
+    else:
+        phases = {"run": decorated}
+    rule = earlier.retry_rule if retry_rule == RETRY_ALL else retry_rule
+    registered = Registered(phases, payload_model or earlier.payload_model, rule)
+    if isinstance(decorated, type):
+        setattr(decorated, _REGISTERED, registered)
+    return registered
+
+
+def _methods(task_type: str, decorated: type) -> dict[str, Handler]:
     made = decorated()
     phases = {phase: getattr(made, phase) for phase in PHASES if hasattr(made, phase)}
     if "run" not in phases:
         raise HandlerIncomplete(task_type)
-    return Registered(phases, payload_model)
+    return phases

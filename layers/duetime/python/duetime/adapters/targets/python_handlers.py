@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import sys
 from dataclasses import dataclass, replace
 from threading import Lock
@@ -23,7 +24,7 @@ from duetime.domain.tasks.attempt_results import (
 )
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.task import Progress
-from duetime.domain.times import to_datetime
+from duetime.domain.times import SECOND, to_datetime
 from duetime.domain.tracebacks import class_name, message_of, traceback_of
 from duetime.handlers import (
     REGISTRY,
@@ -37,6 +38,7 @@ from duetime.handlers import (
     RunTopology,
     Unretriable,
 )
+from duetime_common.handler_retries import requested_wait
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from duetime.handlers.task_handlers import NewEventLoop
     from duetime.ports.runtime import Clock
     from duetime.ports.targets import HandlerPackage, Work
+    from duetime_common.handler_retries import RetryRule
 
 
 _MAY_OFFER = frozenset({Phase.RUN, Phase.CLEAN, Phase.ROLLBACK})
@@ -146,7 +149,7 @@ class HandlerRunner:
                 new_event_loop=self.new_event_loop,
             )
         except BaseException as error:  # noqa: BLE001 - a handler may raise what it likes
-            return _ended_by(error, work.task)
+            return _ended_by(error, work.task, registered.retry_rule)
         return _ended_with(result, work.phase)
 
 
@@ -167,7 +170,7 @@ def _plain(result: object) -> object:
     return plain(result)
 
 
-def _ended_by(error: BaseException, task: Task) -> Ending:
+def _ended_by(error: BaseException, task: Task, rule: RetryRule) -> Ending:
     """The end of an attempt whose handler has raised an exception."""
     # By its real class: an object may return anything as its `__class__`.
     kind = type(error)
@@ -177,8 +180,11 @@ def _ended_by(error: BaseException, task: Task) -> Ending:
         return Stopped()
     if issubclass(kind, HandlerTimeout):
         return failure("Timeout", f"the handler was cancelled: it did not end within {task.timeout_seconds} s")
-    failed = failure(class_name(error), message_of(error), retriable=not issubclass(kind, Unretriable))
-    return replace(failed, traceback=traceback_of(error))
+    retriable = rule.allows(error) and not issubclass(kind, Unretriable)
+    failed = failure(class_name(error), message_of(error), retriable=retriable)
+    seconds = requested_wait(error)
+    retry_in = None if seconds is None else math.ceil(seconds * SECOND)
+    return replace(failed, retry_in=retry_in, traceback=traceback_of(error))
 
 
 def _deferred(phase: Phase) -> Ending:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import math
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -127,8 +128,12 @@ def completion(document: Document) -> Ending:
 def lease_failure(document: Document) -> Ending:
     """Decodes a failure."""
     body = read_body(leases.LeaseFail, document)
+    seconds = body.retry_in_seconds
+    if seconds is not None and not body.retriable:
+        raise FieldsInvalid([Fault("retry_in_seconds", "cannot be given: retriable is false", FaultCode.CONFLICT)])
     failed = failure(body.error.type, body.error.message, retriable=body.retriable)
-    return replace(failed, traceback=redacted(body.traceback))
+    retry_in = None if seconds is None else math.ceil(seconds * SECOND)
+    return replace(failed, retry_in=retry_in, traceback=redacted(body.traceback))
 
 
 def lease_pause(document: Document) -> Ending:

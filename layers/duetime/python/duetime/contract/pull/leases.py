@@ -21,6 +21,7 @@ from duetime.domain.limits import (
     MAX_PULL_WAIT_SECONDS,
     MAX_PULLED_TYPES,
     MAX_RESULT_BYTES,
+    MAX_RETRY_WAIT_SECONDS,
     MAX_TRACEBACK_LENGTH,
     MAX_WORKER_NAME_LENGTH,
     MIN_LEASE_SECONDS,
@@ -91,6 +92,15 @@ class LeaseFail(Body):
 
     error: Annotated[ReportedError, Field(description="Why the work failed.")]
     retriable: Annotated[bool, Field(description="Whether another attempt may be made.")] = True
+    retry_in_seconds: Annotated[
+        float | None,
+        Field(
+            gt=0,
+            le=MAX_RETRY_WAIT_SECONDS,
+            description="Wait before the next attempt, instead of the retry policy's. Cannot be given with "
+            "`retriable` false.",
+        ),
+    ] = None
     traceback: Annotated[
         str,
         Field(

@@ -71,7 +71,8 @@ FAIL = _report(
     "failLease",
     "fail",
     "Fail a leased task",
-    "Reports that the work has failed. The task is retried by its retry policy, unless `retriable` is false.",
+    "Reports that the work has failed. The task is retried by its retry policy, unless `retriable` is false; "
+    "`retry_in_seconds` replaces the policy's wait.",
     leases.LeaseFail,
 )
 RELEASE = _report(

@@ -35,6 +35,7 @@ class Failed:
     Attributes:
         retriable: whether another attempt might succeed.
         wait_at_least: shortest wait before the next attempt that the target requested, in milliseconds.
+        retry_in: the wait before the next attempt that a handler requested instead of the retry policy's.
         process_ends_at: for a target that is still running, when its process will have ended: nothing of the task
             starts before.
         traceback: of a Python handler's exception, without secrets; empty if there is none.
@@ -43,13 +44,15 @@ class Failed:
     error: TaskError
     retriable: bool = True
     wait_at_least: Millis = 0
+    retry_in: Millis | None = None
     process_ends_at: Millis | None = None
     traceback: str = ""
 
     def retry_at(self, ended_at: Millis, wait: Millis) -> Millis:
         """When the next attempt may start, given the wait of the retry policy."""
         after_it = 0 if self.process_ends_at is None else self.process_ends_at + LEASE_RETURN_MARGIN
-        return max(ended_at + max(wait, self.wait_at_least), after_it)
+        wait = max(wait, self.wait_at_least) if self.retry_in is None else self.retry_in
+        return max(ended_at + wait, after_it)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,101 @@
+"""Retries that handlers decide on, in the testing kit: `RetryIn`, `retry_on` and `no_retry_on`."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.handlers import REGISTRY, Context, RetryIn, handler
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from duetime_client import RetryPolicy
+    from duetime_testing import Duetime
+
+LONG: RetryPolicy = {"max_attempts": 3, "initial_seconds": 3_600, "max_seconds": 3_600}
+"""A policy whose waits are not those of the handlers."""
+
+
+@pytest.fixture(autouse=True)
+def registry() -> Iterator[None]:
+    """Leave no handler behind."""
+    before = dict(REGISTRY)
+    yield
+    REGISTRY.clear()
+    REGISTRY.update(before)
+
+
+def test_attempts_start_when_the_handler_asked(duetime: Duetime) -> None:
+    """Exactly then, earlier than the policy's wait or later, up to the last attempt."""
+    started: list[datetime] = []
+
+    async def work(_context: Context, _payload: object) -> None:
+        started.append(duetime.now)
+        raise RetryIn(7 if len(started) == 1 else 7_200)
+
+    duetime.register("report", work)
+    task = duetime.client.tasks.create("report", retry=LONG)
+    duetime.run_until_idle()
+    waits = [(later - before).total_seconds() for before, later in pairwise(started)]
+    assert waits == [7, 7_200]
+    ended = duetime.client.tasks.get(task.id)
+    assert (ended.state, ended.attempt) == ("failed", 3)
+    assert ended.error is not None
+    assert ended.error.type == "RetryIn"
+
+
+def test_a_retry_beyond_the_longest_duration_is_not_made(duetime: Duetime) -> None:
+    """The task fails at once, as by a wait of the policy."""
+
+    def work(_context: Context, _payload: object) -> None:
+        raise RetryIn(61)
+
+    duetime.register("report", work)
+    task = duetime.client.tasks.create("report", retry={**LONG, "max_duration_seconds": 60})
+    duetime.run_until_idle()
+    ended = duetime.client.tasks.get(task.id)
+    assert (ended.state, ended.attempt) == ("failed", 1)
+
+
+def test_a_rollback_may_ask_for_a_retry(duetime: Duetime) -> None:
+    """Of a class that is decorated and registered in the test, whose own rule makes `run` fail at once."""
+    started: list[datetime] = []
+
+    @handler("tests.transfer", no_retry_on=(ValueError,))
+    class Transfer:
+        def run(self, _context: Context, _payload: object) -> None:
+            raise ValueError
+
+        def rollback(self, _context: Context, _payload: object) -> None:
+            started.append(duetime.now)
+            if len(started) == 1:
+                raise RetryIn(5)
+
+    duetime.register("transfer", Transfer)
+    task = duetime.client.tasks.create("transfer", retry=LONG, rollback_on_failure=True)
+    duetime.run_until_idle()
+    assert duetime.client.tasks.get(task.id).state == "rolled_back"
+    # A rollback starts up to a second late, unlike a run.
+    assert timedelta(seconds=5) <= started[1] - started[0] < timedelta(seconds=6)
+
+
+@pytest.mark.parametrize("is_decorated", [True, False])
+def test_a_registered_handler_has_its_rule(duetime: Duetime, *, is_decorated: bool) -> None:
+    """The one of its decorator, or the one that the test gives."""
+
+    def work(_context: Context, payload: str) -> None:
+        raise {"lost": ConnectionError, "refused": ConnectionRefusedError, "other": KeyError}[payload]
+
+    options: dict[str, Any] = {"retry_on": (ConnectionError,), "no_retry_on": (ConnectionRefusedError,)}
+    if is_decorated:
+        duetime.register("report", handler("tests.report", **options)(work))
+    else:
+        duetime.register("report", work, **options)
+    tasks = [duetime.client.tasks.create("report", payload=name, retry=LONG) for name in ("lost", "refused", "other")]
+    duetime.run_until_idle()
+    assert [duetime.client.tasks.get(task.id).attempt for task in tasks] == [3, 1, 1]
