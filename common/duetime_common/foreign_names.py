@@ -70,7 +70,8 @@ _KEY = _is(text="use the header `Idempotency-Key` for repeated requests; duetime
 _RATE = _is("rate", "task.rate", text="use `rate` of the task")
 _LOCK = _is("lock", "task.lock", text="use `lock` of the task, or a switch")
 _HEARTBEAT = _is(text="not needed: leases are renewed automatically; `timeout_seconds` limits an attempt")
-_UNRETRIABLE = _is(text="raise `Unretriable` in the handler for errors that are not retried")
+_RETRY_ON = _is(text="use `retry_on` of `@handler`")
+_NO_RETRY_ON = _is(text="use `no_retry_on` of `@handler`, or raise `Unretriable` in the handler")
 _KEPT = _is(text="set by the settings of the deployment, not per task")
 _NAME = _is("name", text="use `name`")
 
@@ -104,8 +105,9 @@ CELERY: Mapping[str, Meaning] = {
     "retry_backoff_max": _LONGEST_PAUSE,
     "retry_jitter": _is("retry", text="not needed: waits always have jitter"),
     "retry_policy": _RETRY,
-    "autoretry_for": _UNRETRIABLE,
-    "throws": _UNRETRIABLE,
+    "autoretry_for": _RETRY_ON,
+    "dont_autoretry_for": _NO_RETRY_ON,
+    "throws": _NO_RETRY_ON,
     "time_limit": _TIMEOUT,
     "soft_time_limit": _TIMEOUT,
     "queue": _PRIORITY,
@@ -176,7 +178,7 @@ TEMPORAL: Mapping[str, Meaning] = {
     "backoff_coefficient": _MULTIPLIER,
     "maximum_interval": _LONGEST_PAUSE,
     "maximum_attempts": _ATTEMPTS,
-    "non_retryable_error_types": _UNRETRIABLE,
+    "non_retryable_error_types": _NO_RETRY_ON,
     "cron_schedule": _CRON,
     "cron_expressions": _CRON,
     "time_zone_name": _ZONE,
