@@ -77,9 +77,11 @@ def test_a_rollback_may_ask_for_a_retry(duetime: Duetime) -> None:
                 raise RetryIn(5)
 
     duetime.register("transfer", Transfer)
+    began = duetime.now
     task = duetime.client.tasks.create("transfer", retry=LONG, rollback_on_failure=True)
     duetime.run_until_idle()
     assert duetime.client.tasks.get(task.id).state == "rolled_back"
+    assert started[0] - began < timedelta(seconds=2)
     # A rollback starts up to a second late, unlike a run.
     assert timedelta(seconds=5) <= started[1] - started[0] < timedelta(seconds=6)
 

@@ -251,7 +251,8 @@ def test_a_handler_of_two_types_keeps_its_options() -> None:
     def run(_context: Context, _payload: object) -> None:
         """Do nothing."""
 
-    @handler("fourth", retry_on=(KeyError,))
+    @handler("fifth", retry_on=(KeyError,))
+    @handler("fourth")
     @handler("third", no_retry_on=(ValueError,))
     class Report:
         def run(self, _context: Context, _payload: object) -> None:
@@ -259,5 +260,5 @@ def test_a_handler_of_two_types_keeps_its_options() -> None:
 
     assert run.task_type == "second"
     assert REGISTRY["second"].retry_rule == REGISTRY["first"].retry_rule == run.retry_rule
-    assert REGISTRY["third"].retry_rule.no_retry_on == (ValueError,)
-    assert REGISTRY["fourth"].retry_rule.retry_on == (KeyError,)
+    assert REGISTRY["fourth"].retry_rule == REGISTRY["third"].retry_rule == run.retry_rule
+    assert (REGISTRY["fifth"].retry_rule.retry_on, REGISTRY["fifth"].retry_rule.no_retry_on) == ((KeyError,), ())
