@@ -81,8 +81,8 @@ flaky: setup ## repeat the whole suite under different conditions (RUNS=20 FIRST
 
 test-lowest: setup ## run the client's tests with the oldest versions of the libraries that it allows
 	@test -x $(LOWEST)/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python $(LOWEST)
-	@VIRTUAL_ENV=$(CURDIR)/$(LOWEST) $(BIN)/uv pip install --quiet -c constraints.txt $(addprefix -e ,$(DISTRIBUTIONS))
-	@VIRTUAL_ENV=$(CURDIR)/$(LOWEST) $(BIN)/uv pip install --quiet --upgrade --resolution lowest-direct \
+	@VIRTUAL_ENV="$(CURDIR)/$(LOWEST)" $(BIN)/uv pip install --quiet -c constraints.txt $(addprefix -e ,$(DISTRIBUTIONS))
+	@VIRTUAL_ENV="$(CURDIR)/$(LOWEST)" $(BIN)/uv pip install --quiet --upgrade --resolution lowest-direct \
 		-e common -e 'client[aws,archive,live,mcp]' 'boto3>=1.34' # of the same age as botocore
 	@$(LOWEST)/bin/python -m pytest -n 2 tests/client
 
@@ -175,7 +175,7 @@ $(VENV)/.installed: $(VENV)/.uv $(PROJECTS) constraints.txt
 $(EMULATOR)/.installed: $(VENV)/.uv local/duetime_local/emulator/requirements.txt
 	$(SAY) 'Installing the embedded AWS'
 	@test -x $(EMULATOR)/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python $(EMULATOR)
-	@VIRTUAL_ENV=$(CURDIR)/$(EMULATOR) $(BIN)/uv pip install --quiet --no-deps -r local/duetime_local/emulator/requirements.txt
+	@VIRTUAL_ENV="$(CURDIR)/$(EMULATOR)" $(BIN)/uv pip install --quiet --no-deps -r local/duetime_local/emulator/requirements.txt
 	@touch $@
 
 node_modules/.installed: package.json package-lock.json
@@ -209,13 +209,13 @@ tests/openapi/node_modules/.installed: tests/openapi/package.json tests/openapi/
 
 $(OPENAPI)/.installed: $(VENV)/.uv tests/openapi/requirements.txt
 	@test -x $(OPENAPI)/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python $(OPENAPI)
-	@VIRTUAL_ENV=$(CURDIR)/$(OPENAPI) $(BIN)/uv pip install --quiet --no-deps -r tests/openapi/requirements.txt
+	@VIRTUAL_ENV="$(CURDIR)/$(OPENAPI)" $(BIN)/uv pip install --quiet --no-deps -r tests/openapi/requirements.txt
 	@touch $@
 
 $(SITE)/.installed: $(VENV)/.uv docs/site/requirements.txt
 	$(SAY) 'Installing the generator of the documentation site'
 	@test -x $(SITE)/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python $(SITE)
-	@VIRTUAL_ENV=$(CURDIR)/$(SITE) $(BIN)/uv pip install --quiet --no-deps -r docs/site/requirements.txt
+	@VIRTUAL_ENV="$(CURDIR)/$(SITE)" $(BIN)/uv pip install --quiet --no-deps -r docs/site/requirements.txt
 	@touch $@
 
 build/.layers: $(VENV)/.installed node_modules/.installed constraints.txt $(SOURCES)
