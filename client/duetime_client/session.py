@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from duetime_client.retries import Retries
 
 T = TypeVar("T")
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+"""Hosts that are this machine, which a proxy named by the environment cannot reach."""
 IDEMPOTENCY_KEY = "Idempotency-Key"
 IDEMPOTENCY_KEY_SECONDS = "Idempotency-Key-Seconds"
 

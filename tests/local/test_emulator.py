@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import io
 import json
+import socket
 import time
+import urllib.request
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import httpx
 import pytest
 
 from duetime_local import emulator
+from duetime_local.emulator import EmulatorFailed
 from duetime_local.emulator.differences import GENTLE_WAITS, api_url, complete_deployment
 from tests.waiting import until
 
@@ -360,6 +364,25 @@ def test_an_http_api_keeps_to_the_throttle_of_its_stage(engine: Emulator) -> Non
 
     assert [answer.status_code for answer in answers] == [404, 404, 404, 429, 429]
     assert answers[-1].json() == {"message": "Too Many Requests"}
+
+
+def test_a_proxy_in_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy cannot reach this machine's loopback: with one, the start would never notice that it is up."""
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    with emulator.running(0) as running:
+        assert running.client("s3").list_buckets()["Buckets"] == []
+        for name, value in running.environ.items():
+            monkeypatch.setenv(name, value)
+        assert urllib.request.proxy_bypass(urlsplit(running.endpoint_url).netloc)
+
+
+def test_a_taken_port_names_the_option_that_chooses_another() -> None:
+    """Whoever has another program on the port is told what to write."""
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(EmulatorFailed, match="--port"):
+        emulator.running(taken.getsockname()[1]).__enter__()
 
 
 @pytest.mark.slow

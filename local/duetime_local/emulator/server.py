@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 STARTER = Path(__file__).with_name("starter.py")
 """The script that starts the emulator."""
+LOOPBACK = "127.0.0.1"
 REGION = "us-east-1"
 ACCOUNT = "000000000000"
 SECRET = "none"  # noqa: S105 - the emulator checks no signatures
@@ -44,9 +45,10 @@ HOME, TEMPORARY = "home", "tmp"
 """Folders inside the emulator's own."""
 START_SECONDS = 120.0
 """Seconds to wait for the start on a busy machine; usually it takes two or three."""
-_PATIENT = Config(read_timeout=300)
+_PATIENT = Config(read_timeout=300, proxies={})
 """Timeouts without retries: a function started along with many others may respond after minutes, and a retry would
-start it twice."""
+start it twice. A proxy named by the environment cannot reach this machine's own loopback."""
+_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 SAVE_SECONDS = 30.0
 """Seconds to wait for saving its state on a stop; on a quiet machine it takes one or two."""
 
@@ -62,7 +64,7 @@ class Emulator:
     @property
     def endpoint_url(self) -> str:
         """The endpoint of all AWS services."""
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{LOOPBACK}:{self.port}"
 
     @property
     def environ(self) -> dict[str, str]:
@@ -75,6 +77,9 @@ class Emulator:
             "AWS_REGION": REGION,
             "AWS_DEFAULT_REGION": REGION,
             "AWS_EC2_METADATA_DISABLED": "true",
+            # A proxy cannot reach this machine's own loopback; of the two spellings, programs may read either.
+            "NO_PROXY": LOOPBACK,
+            "no_proxy": LOOPBACK,
         }
 
     @overload
@@ -174,7 +179,7 @@ def _environment(port: int, folder: Path, data_dir: Path | None) -> dict[str, st
         "HOME": str(home),
         "TMPDIR": str(temporary),
         "GATEWAY_PORT": str(port),
-        "BIND_HOST": "127.0.0.1",  # its default is every interface
+        "BIND_HOST": LOOPBACK,  # its default is every interface
         "IOT_MTLS_ENABLED": "0",
         "SFTP_ENABLED": "0",
         "LOG_LEVEL": "WARNING",
@@ -206,7 +211,7 @@ def _wait_until_ready(port: int, process: subprocess.Popen[bytes], log: IO[bytes
 
 def _answers(port: int) -> bool:
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/_ministack/ready", timeout=2) as answer:
+        with _DIRECT.open(f"http://{LOOPBACK}:{port}/_ministack/ready", timeout=2) as answer:
             return bool(answer.status == 200)  # noqa: PLR2004 - HTTP's own number
     except (urllib.error.URLError, OSError):
         return False
