@@ -23,6 +23,10 @@ class HeaderInvalid(ClientError, ValueError):
         super().__init__(f"the value for the header {header} may hold printable ASCII characters only")
 
 
+class NotJson(ClientError, ValueError):
+    """A value of a request is not JSON. The message names its field and says what to write; it never has the value."""
+
+
 class CredentialsMissing(ClientError):
     """The chosen method of authentication lacks a token, credentials or a package."""
 
