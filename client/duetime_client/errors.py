@@ -13,7 +13,8 @@ class AddressInvalid(ClientError, ValueError):
     """The API's address is not an http or https URL, or it has a query."""
 
     def __init__(self, url: str) -> None:
-        super().__init__(f"{url!r} is not an http or https URL to which paths can be added")
+        hint = "" if "://" in url else "; it begins with https:// or http://"
+        super().__init__(f"{url!r} is not an http or https URL to which paths can be added{hint}")
 
 
 class HeaderInvalid(ClientError, ValueError):
