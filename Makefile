@@ -180,7 +180,9 @@ $(EMULATOR)/.installed: $(VENV)/.uv local/duetime_local/emulator/requirements.tx
 
 node_modules/.installed: package.json package-lock.json
 	@node -e 'process.exit(Number(process.versions.node.split(".")[0]) >= 20 ? 0 : 1)' 2> /dev/null \
-		|| { echo "duetime needs Node.js 20 or newer (for the AWS CDK's command) as 'node'"; exit 1; }
+		|| { echo "duetime needs Node.js 22 or newer (for the AWS CDK's command) as 'node'"; exit 1; }
+	@node -e 'process.exit(Number(process.versions.node.split(".")[0]) >= 22 ? 0 : 1)' \
+		|| echo "Node.js $$(node --version) has reached its end of life: install 22 or newer; the AWS CDK may soon refuse it"
 	$(SAY) 'Installing the Node packages'
 	@npm ci --loglevel=error --no-fund --no-audit
 	@touch $@
