@@ -33,6 +33,12 @@ if TYPE_CHECKING:
 THREADS = 8
 ROUNDS = 25
 FUNCTION_TIMEOUT = 30
+FUNCTION: Any = {
+    "Runtime": "python3.13",
+    "Role": "arn:aws:iam::000000000000:role/probe",
+    "Handler": "index.handler",
+    "Timeout": FUNCTION_TIMEOUT,
+}
 VISIBILITY = 4
 """Seconds within which a function that has started has long answered."""
 
@@ -77,20 +83,17 @@ def left_in(sqs: SQSClient, url: str) -> int:
     return int(attributes["ApproximateNumberOfMessages"]) + int(attributes["ApproximateNumberOfMessagesNotVisible"])
 
 
-def consumer(engine: Emulator, queue_url: str, source: str) -> None:
-    """A function of `source` that is given the queue's messages; it has started before, on an event without any."""
+def _zipped(source: str) -> bytes:
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as file:
         file.writestr("index.py", source)
+    return archive.getvalue()
+
+
+def consumer(engine: Emulator, queue_url: str, source: str) -> None:
+    """A function of `source` that is given the queue's messages; it has started before, on an event without any."""
     functions, name = engine.client("lambda"), f"probe-{uuid4()}"
-    functions.create_function(
-        FunctionName=name,
-        Runtime="python3.13",
-        Role="arn:aws:iam::000000000000:role/probe",
-        Handler="index.handler",
-        Code={"ZipFile": archive.getvalue()},
-        Timeout=FUNCTION_TIMEOUT,
-    )
+    functions.create_function(FunctionName=name, Code={"ZipFile": _zipped(source)}, **FUNCTION)
     # A cold start may take longer than the messages are invisible, which would bring them twice.
     assert "FunctionError" not in functions.invoke(FunctionName=name, Payload=json.dumps({"Records": []}).encode())
     sqs = engine.client("sqs")
@@ -176,6 +179,24 @@ def test_a_changed_visibility_brings_a_message_back_at_its_new_time(engine: Emul
     sqs.change_message_visibility(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=0)
 
     assert until(lambda: received(sqs, url)) == ["again"]
+
+
+STOPPING = """
+def handler(event, context):
+    import warnings
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        breakpoint()
+    return [str(each.message) for each in caught]
+"""
+
+
+def test_a_breakpoint_says_that_there_is_no_debugger(engine: Emulator) -> None:
+    """A debugger would wait on the standard input, which is not a terminal's, until the function times out."""
+    functions, name = engine.client("lambda"), f"probe-{uuid4()}"
+    functions.create_function(FunctionName=name, Code={"ZipFile": _zipped(STOPPING)}, **FUNCTION)
+    (warning,) = json.loads(functions.invoke(FunctionName=name)["Payload"].read())
+    assert "no debugger here; run the handler in a test with pytest --pdb" in warning
 
 
 ONE_BAD = """

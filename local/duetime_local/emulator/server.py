@@ -43,6 +43,9 @@ ACCOUNT = "000000000000"
 SECRET = "none"  # noqa: S105 - the emulator checks no signatures
 HOME, TEMPORARY = "home", "tmp"
 """Folders inside the emulator's own."""
+NO_DEBUGGER = "no debugger here; run the handler in a test with pytest --pdb"
+"""Names no function, so that `breakpoint()` warns with this text and continues: a debugger would read the requests of
+the function's process as its commands, and wait until the timeout."""
 START_SECONDS = 120.0
 """Seconds to wait for the start on a busy machine; usually it takes two or three."""
 _PATIENT = Config(read_timeout=300, proxies={})
@@ -183,6 +186,7 @@ def _environment(port: int, folder: Path, data_dir: Path | None) -> dict[str, st
         "IOT_MTLS_ENABLED": "0",
         "SFTP_ENABLED": "0",
         "LOG_LEVEL": "WARNING",
+        "PYTHONBREAKPOINT": NO_DEBUGGER,
         "STATE_DIR": str(folder / "state"),
         "S3_DATA_DIR": str(folder / "s3"),
         # Its default depends on the machine's memory and may be too low for three queues, their tasks' calls and the
