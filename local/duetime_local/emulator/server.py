@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import time
 import urllib.error
@@ -17,9 +18,11 @@ import boto3
 import botocore.session
 from botocore.config import Config
 
+from duetime_local.emulator import source_paths
 from duetime_local.emulator.errors import EmulatorFailed, EmulatorNotInstalled
 from duetime_local.emulator.installation import interpreter
 from duetime_local.emulator.location import free_port, roomy_memory, usable_port
+from duetime_local.emulator.source_paths import PACKAGE_FILE
 from duetime_local.supervised_process import guarded
 
 if TYPE_CHECKING:
@@ -41,7 +44,7 @@ LOOPBACK = "127.0.0.1"
 REGION = "us-east-1"
 ACCOUNT = "000000000000"
 SECRET = "none"  # noqa: S105 - the emulator checks no signatures
-HOME, TEMPORARY = "home", "tmp"
+HOME, TEMPORARY, STARTUP = "home", "tmp", "startup"
 """Folders inside the emulator's own."""
 NO_DEBUGGER = "no debugger here; run the handler in a test with pytest --pdb"
 """Names no function, so that `breakpoint()` warns with this text and continues: a debugger would read the requests of
@@ -84,6 +87,10 @@ class Emulator:
             "NO_PROXY": LOOPBACK,
             "no_proxy": LOOPBACK,
         }
+
+    def show_paths_of(self, package: Path) -> None:
+        """Name the user's own files in tracebacks of handlers, in processes that start from now on."""
+        (self.folder / TEMPORARY / PACKAGE_FILE).write_text(str(package.resolve()), encoding="utf-8")
 
     @overload
     def client(self, service: Literal["apigatewayv2"]) -> Any: ...  # noqa: ANN401 - it has no stubs here
@@ -173,9 +180,10 @@ def running(port: int | None = None, data_dir: Path | None = None) -> Iterator[E
 
 def _environment(port: int, folder: Path, data_dir: Path | None) -> dict[str, str]:
     """The complete environment of the server, which every Lambda inherits."""
-    home, temporary = folder / HOME, folder / TEMPORARY
-    for path in (home, temporary):
+    home, temporary, startup = folder / HOME, folder / TEMPORARY, folder / STARTUP
+    for path in (home, temporary, startup):
         path.mkdir()
+    shutil.copyfile(source_paths.__file__, startup / "sitecustomize.py")
     environ = {
         "PATH": os.defpath,
         "LANG": "C.UTF-8",
@@ -187,6 +195,7 @@ def _environment(port: int, folder: Path, data_dir: Path | None) -> dict[str, st
         "SFTP_ENABLED": "0",
         "LOG_LEVEL": "WARNING",
         "PYTHONBREAKPOINT": NO_DEBUGGER,
+        "PYTHONPATH": str(startup),
         "STATE_DIR": str(folder / "state"),
         "S3_DATA_DIR": str(folder / "s3"),
         # Its default depends on the machine's memory and may be too low for three queues, their tasks' calls and the
