@@ -81,8 +81,8 @@ flaky: setup ## repeat the whole suite under different conditions (RUNS=20 FIRST
 
 test-lowest: setup ## run the client's tests with the oldest versions of the libraries that it allows
 	@test -x $(LOWEST)/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python $(LOWEST)
-	@VIRTUAL_ENV=$(CURDIR)/$(LOWEST) $(BIN)/uv pip install --quiet -c constraints.txt $(addprefix -e ,$(DISTRIBUTIONS))
-	@VIRTUAL_ENV=$(CURDIR)/$(LOWEST) $(BIN)/uv pip install --quiet --upgrade --resolution lowest-direct \
+	@VIRTUAL_ENV="$(CURDIR)/$(LOWEST)" $(BIN)/uv pip install --quiet -c constraints.txt $(addprefix -e ,$(DISTRIBUTIONS))
+	@VIRTUAL_ENV="$(CURDIR)/$(LOWEST)" $(BIN)/uv pip install --quiet --upgrade --resolution lowest-direct \
 		-e common -e 'client[aws,archive,live,mcp]' 'boto3>=1.34' # of the same age as botocore
 	@$(LOWEST)/bin/python -m pytest -n 2 tests/client
 
@@ -175,12 +175,14 @@ $(VENV)/.installed: $(VENV)/.uv $(PROJECTS) constraints.txt
 $(EMULATOR)/.installed: $(VENV)/.uv local/duetime_local/emulator/requirements.txt
 	$(SAY) 'Installing the embedded AWS'
 	@test -x $(EMULATOR)/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python $(EMULATOR)
-	@VIRTUAL_ENV=$(CURDIR)/$(EMULATOR) $(BIN)/uv pip install --quiet --no-deps -r local/duetime_local/emulator/requirements.txt
+	@VIRTUAL_ENV="$(CURDIR)/$(EMULATOR)" $(BIN)/uv pip install --quiet --no-deps -r local/duetime_local/emulator/requirements.txt
 	@touch $@
 
 node_modules/.installed: package.json package-lock.json
 	@node -e 'process.exit(Number(process.versions.node.split(".")[0]) >= 20 ? 0 : 1)' 2> /dev/null \
-		|| { echo "duetime needs Node.js 20 or newer (for the AWS CDK's command) as 'node'"; exit 1; }
+		|| { echo "duetime needs Node.js 22 or newer (for the AWS CDK's command) as 'node'"; exit 1; }
+	@node -e 'process.exit(Number(process.versions.node.split(".")[0]) >= 22 ? 0 : 1)' \
+		|| echo "Node.js $$(node --version) has reached its end of life: install 22 or newer; the AWS CDK may soon refuse it"
 	$(SAY) 'Installing the Node packages'
 	@npm ci --loglevel=error --no-fund --no-audit
 	@touch $@
@@ -209,13 +211,13 @@ tests/openapi/node_modules/.installed: tests/openapi/package.json tests/openapi/
 
 $(OPENAPI)/.installed: $(VENV)/.uv tests/openapi/requirements.txt
 	@test -x $(OPENAPI)/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python $(OPENAPI)
-	@VIRTUAL_ENV=$(CURDIR)/$(OPENAPI) $(BIN)/uv pip install --quiet --no-deps -r tests/openapi/requirements.txt
+	@VIRTUAL_ENV="$(CURDIR)/$(OPENAPI)" $(BIN)/uv pip install --quiet --no-deps -r tests/openapi/requirements.txt
 	@touch $@
 
 $(SITE)/.installed: $(VENV)/.uv docs/site/requirements.txt
 	$(SAY) 'Installing the generator of the documentation site'
 	@test -x $(SITE)/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python $(SITE)
-	@VIRTUAL_ENV=$(CURDIR)/$(SITE) $(BIN)/uv pip install --quiet --no-deps -r docs/site/requirements.txt
+	@VIRTUAL_ENV="$(CURDIR)/$(SITE)" $(BIN)/uv pip install --quiet --no-deps -r docs/site/requirements.txt
 	@touch $@
 
 build/.layers: $(VENV)/.installed node_modules/.installed constraints.txt $(SOURCES)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 
+from duetime_client.errors import CredentialsMissing
 from duetime_client.session import sendable
 
 if TYPE_CHECKING:
@@ -13,9 +14,16 @@ if TYPE_CHECKING:
 
 
 class BearerToken(httpx.Auth):
-    """Sends a token of the deployment's identity provider."""
+    """Sends a token of the deployment's identity provider.
+
+    Raises:
+        CredentialsMissing: The token is empty.
+    """
 
     def __init__(self, token: str) -> None:
+        # As an unset variable of the environment gives it.
+        if not token or token.isspace():
+            raise CredentialsMissing("the bearer token is empty; BearerToken needs the token of the identity provider")
         self._headers = sendable({"Authorization": f"Bearer {token}"})
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response]:

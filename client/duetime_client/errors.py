@@ -13,7 +13,8 @@ class AddressInvalid(ClientError, ValueError):
     """The API's address is not an http or https URL, or it has a query."""
 
     def __init__(self, url: str) -> None:
-        super().__init__(f"{url!r} is not an http or https URL to which paths can be added")
+        hint = "" if "://" in url else "; it begins with https:// or http://"
+        super().__init__(f"{url!r} is not an http or https URL to which paths can be added{hint}")
 
 
 class HeaderInvalid(ClientError, ValueError):
@@ -21,6 +22,10 @@ class HeaderInvalid(ClientError, ValueError):
 
     def __init__(self, header: str) -> None:
         super().__init__(f"the value for the header {header} may hold printable ASCII characters only")
+
+
+class NotJson(ClientError, ValueError):
+    """A value of a request is not JSON. The message names its field and says what to write; it never has the value."""
 
 
 class CredentialsMissing(ClientError):

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from duetime_client.errors import AddressInvalid, Unreachable
-from duetime_client.session import sendable
+from duetime_client.session import LOOPBACK, sendable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 CONNECT_SECONDS = 5.0
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
@@ -25,11 +24,10 @@ def http_options(url: str, headers: Mapping[str, str], timeout: float | httpx.Ti
     if not isinstance(timeout, httpx.Timeout):
         timeout = httpx.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS))
     parsed = httpx.URL(url)
-    is_local = parsed.host in _LOOPBACK
+    is_local = parsed.host in LOOPBACK
     return {
         "headers": {"User-Agent": f"duetime-client/{version('duetime-client')}", **sendable(headers)},
         "timeout": timeout,
-        # A proxy named by the environment cannot reach this machine's own loopback.
         "trust_env": not is_local,
         "verify": _no_certificates() if is_local and parsed.scheme == "http" else _certificates(trust_env=not is_local),
     }

@@ -6,8 +6,10 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, ExitStack
 from typing import TYPE_CHECKING, Any, Protocol, Self
+from urllib.parse import urlsplit
 
 from duetime_client.errors import Unreachable
+from duetime_client.session import LOOPBACK
 
 if TYPE_CHECKING:
     from websockets.asyncio.client import ClientConnection
@@ -88,9 +90,7 @@ class WebSocketConnection:
         self._url = url.partition("?")[0]
         self._closing = ExitStack()
         try:
-            self._socket = self._closing.enter_context(
-                connect(url, open_timeout=OPEN_SECONDS, max_size=LARGEST_MESSAGE, ping_interval=None)
-            )
+            self._socket = self._closing.enter_context(connect(url, **_options(url)))
         except _failures() as error:
             raise _lost(self._url, error) from error
 
@@ -144,9 +144,7 @@ class AsyncWebSocketConnection:
             raise WebSocketMissing from error
         closing, address = AsyncExitStack(), url.partition("?")[0]
         try:
-            socket = await closing.enter_async_context(
-                connect(url, open_timeout=OPEN_SECONDS, max_size=LARGEST_MESSAGE, ping_interval=None)
-            )
+            socket = await closing.enter_async_context(connect(url, **_options(url)))
         except _failures() as error:
             raise _lost(address, error) from error
         return cls(address, socket, closing)
@@ -174,6 +172,16 @@ class AsyncWebSocketConnection:
     async def close(self) -> None:
         """Close it."""
         await self._closing.aclose()
+
+
+def _options(url: str) -> dict[str, Any]:
+    """The options of both kinds of connections; the environment's proxy is used unless the host is this machine."""
+    return {
+        "open_timeout": OPEN_SECONDS,
+        "max_size": LARGEST_MESSAGE,
+        "ping_interval": None,
+        "proxy": None if urlsplit(url).hostname in LOOPBACK else True,
+    }
 
 
 def _failures(*others: type[Exception]) -> tuple[type[Exception], ...]:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 PROBLEM_TYPE = "application/problem+json"
 WRONG_ADDRESS = "path_not_found"
 """The code of a 404 for an unknown route: the address of the API is wrong."""
+_OTHER_SERVER = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED})
 _LONGEST_WAIT = 86_400.0
 
 ERRORS: Mapping[int, type[ApiError]] = {
@@ -77,9 +78,9 @@ def foreign_error(response: httpx.Response, retry_after: float | None) -> ApiErr
     status = response.status_code
     document = document_of(response)
     message = text_of(document.get("message")) if isinstance(document, Mapping) else ""
-    if status == HTTPStatus.NOT_FOUND or status < HTTPStatus.BAD_REQUEST:
+    if status in _OTHER_SERVER or status < HTTPStatus.BAD_REQUEST:
         # A missing route means that the address is wrong, not that a task does not exist.
-        return unexpected_response(response, "no duetime API at this address")
+        return unexpected_response(response, "no duetime API at this address; give its whole URL, with the path")
     phrase = phrase_of(status)
     problem = Problem(status, phrase, phrase, message or phrase, retry_after=retry_after)
     return _error_type(status)(problem)

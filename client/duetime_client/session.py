@@ -8,7 +8,7 @@ from itertools import count
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote, urlencode
 
-from duetime_client.errors import ClientError, HeaderInvalid
+from duetime_client.errors import ClientError, HeaderInvalid, NotJson
 from duetime_client.io_operations import HttpCall, Pause
 from duetime_client.problems import error_of_response
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from duetime_client.retries import Retries
 
 T = TypeVar("T")
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+"""Hosts that are this machine, which a proxy named by the environment cannot reach."""
 IDEMPOTENCY_KEY = "Idempotency-Key"
 IDEMPOTENCY_KEY_SECONDS = "Idempotency-Key-Seconds"
 
@@ -69,11 +71,12 @@ class Session:
         Raises:
             ApiError: The API rejected the request, or all of its retries.
             Unreachable: The API did not respond.
+            NotJson: A value cannot be sent as JSON.
         """
         headers = sendable(request.headers)
         content = request.body if isinstance(request.body, bytes) else None
         if request.body is not None and content is None:
-            content = json.dumps(request.body, allow_nan=False).encode()
+            content = _json_of(request.body)
             headers["Content-Type"] = "application/json"
         repeatable = request.repeatable or request.method == "GET" or IDEMPOTENCY_KEY in headers
         call = HttpCall(request.method, self._address(request.path, request.query), content, headers)
@@ -110,6 +113,15 @@ def sendable(headers: Mapping[str, str]) -> dict[str, str]:
         if not (value.isascii() and value.isprintable()):
             raise HeaderInvalid(name)
     return dict(headers)
+
+
+def _json_of(body: object) -> bytes:
+    try:
+        return json.dumps(body, allow_nan=False).encode()
+    except (TypeError, ValueError) as error:
+        from duetime_client.json_faults import fault_of  # noqa: PLC0415 - imported for faults only
+
+        raise NotJson(fault_of(body) or str(error)) from None
 
 
 def guard(if_match: str | None) -> dict[str, str]:

@@ -326,7 +326,7 @@ def parameters_of(name: str, value: object) -> Iterable[tuple[str, str]]:
     match name, value:
         case "tags", dict() as tags:
             return [("tag", f"{key}:{tag}") for key, tag in tags.items()]
-        case "ids" | "state" | "expand", [*several]:
+        case "ids" | "state" | "expand", list() | tuple() | set() | frozenset() as several:
             return [(name, ",".join(map(str, several)))]
         case _, bool():
             return [(name, "true" if value else "false")]

@@ -15,6 +15,7 @@ from duetime_cdk.errors import NotDeployable
 from duetime_cdk.layers.build import types_of
 from duetime_local import cloud_assembly, deployment, emulator, handler_reload
 from duetime_local.emulator import lambda_warm_up
+from duetime_local.project import handlers_package
 from duetime_local.ready_file import Ready
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ def running(
         with display.step("Deploying the stack") as report:
             made = cloud_assembly.synthesize(report)
             newest = _handlers(display, lenient=lenient)
+            started.show_paths_of(handlers_package())
             deployed = deployment.deploy(started, made, newest)
             report(f"{deployed.resources} resources")
         with display.step("Starting the workers") as report:

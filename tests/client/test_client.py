@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
 from ssl import CERT_REQUIRED
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime_client import Client, InvalidRequest, Task, TimeWithoutZone, UnexpectedResponse
+from duetime_client import Client, InvalidRequest, NotJson, Task, TimeWithoutZone, UnexpectedResponse
 from duetime_client.http import http_options
 from tests.adapters.targets.peers import answering, peer
 from tests.client.deployment import NOW, Answer, Deployment
 
 if TYPE_CHECKING:
     from duetime_client import NewTask
+
+
+@dataclass(frozen=True)
+class Invoice:
+    """A payload of a class, given where JSON is expected."""
+
+    number: str
 
 
 def test_create_sends_the_fields_that_were_given_and_no_others(client: Client, deployment: Deployment) -> None:
@@ -45,7 +55,7 @@ def test_a_due_time_without_a_zone_is_refused(client: Client, deployment: Deploy
 
 def test_a_payload_that_json_has_no_word_for_is_refused(client: Client, deployment: Deployment) -> None:
     """Not-a-number never leaves the machine as something that only Python reads."""
-    with pytest.raises(ValueError, match="not JSON compliant"):
+    with pytest.raises(NotJson, match=r"payload\.rate: JSON has no NaN"):
         client.tasks.create("report", payload={"rate": float("nan")})
     assert deployment.received == []
 
@@ -81,6 +91,52 @@ def test_a_chosen_key_creates_one_task(client: Client) -> None:
     """Creating twice with the same key answers the same task."""
     ids = {client.tasks.create("report", idempotency_key="monthly").id for _ in range(2)}
     assert len(ids) == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "instead"),
+    [
+        (NOW, "datetime is not JSON; write value.isoformat()"),
+        (NOW.date(), "date is not JSON; write value.isoformat()"),
+        (timedelta(minutes=5), "timedelta is not JSON; write int(value.total_seconds())"),
+        ({"secret-value"}, "set is not JSON; write sorted(value)"),
+        (b"secret-value", "bytes is not JSON; write base64.b64encode(value).decode()"),
+        (Decimal("1.5"), "Decimal is not JSON; write str(value)"),
+        (MappingProxyType({"secret-value": 1}), "mappingproxy is not JSON; write dict(value)"),
+        (Invoice("secret-value"), "Invoice is not JSON; write client.tasks.of(TaskType(..., Invoice)).create(value)"),
+        (object(), "object is not JSON; write numbers, text, lists and dicts"),
+        (float("nan"), "JSON has no NaN and no infinity"),
+        ({("a", 1): "secret-value"}, "a key is not text but tuple"),
+    ],
+)
+def test_a_value_that_is_not_json_is_named_with_what_to_write(
+    client: Client, deployment: Deployment, value: object, instead: str
+) -> None:
+    """Nothing is sent; the error says which field it is and what to write instead, and does not repeat the value."""
+    with pytest.raises(NotJson) as caught:
+        client.tasks.create("report", payload={"rows": [1, value]})
+    assert str(caught.value).startswith(f"payload.rows.1: {instead}")
+    assert "secret-value" not in str(caught.value)
+    assert deployment.received == []
+
+
+def test_an_option_that_is_not_json_is_named(client: Client, deployment: Deployment) -> None:
+    """A duration as an option, a list within itself, and one task among many are found as well."""
+    with pytest.raises(NotJson, match=r"^timeout_seconds: timedelta is not JSON; write int\(value.total_seconds"):
+        client.tasks.create("report", timeout_seconds=timedelta(minutes=5))  # type: ignore[arg-type]  # the mistake
+    endless: list[object] = []
+    endless.append(endless)
+    with pytest.raises(NotJson, match=r"^payload.0: contains itself"):
+        client.tasks.create("report", payload=endless)
+    with pytest.raises(NotJson, match=r"^tasks.1.payload: set is not JSON"):
+        client.tasks.create_batch([{"type": "report"}, {"type": "report", "payload": {1}}])
+    assert deployment.received == []
+
+
+def test_a_filter_takes_a_set(client: Client, deployment: Deployment) -> None:
+    """Several states or ids may be given in any collection."""
+    list(client.tasks.list(state={"failed"}))  # type: ignore[arg-type]  # a set has no order, but none is needed
+    assert "state=failed" in deployment.received[-1].target
 
 
 def test_a_batch_answers_each_task_in_its_place(client: Client) -> None:

@@ -29,7 +29,7 @@ CONDITIONAL = [
     "tasks cancel a",
     *(f"tasks {action} a" for action in ("delete", "pause", "resume", "run", "retry", "rollback", "approve", "reject")),
     "schedules update a --cron 0_2_*_*_*",
-    *(f"schedules {action} a" for action in ("delete", "pause", "resume", "run")),
+    *(f"schedules {action} a" for action in ("delete --yes", "pause", "resume", "run")),
     "schedules update-occurrence a 2027-01-01T01:30 skip",
     f"schedules backfills create a {' '.join(PERIOD)}",
     "calendars put a FILE",

@@ -7,8 +7,10 @@ import pytest
 from duetime_client import (
     AddressInvalid,
     ApiError,
+    BearerToken,
     Client,
     Conflict,
+    CredentialsMissing,
     Forbidden,
     HeaderInvalid,
     InvalidField,
@@ -110,6 +112,27 @@ def test_an_address_that_http_cannot_use_is_refused_at_once(url: str) -> None:
     """A client of no address is not made."""
     with pytest.raises(AddressInvalid):
         Client(url)
+
+
+def test_an_address_without_its_scheme_is_told_so() -> None:
+    """The most frequent mistake has an error that says what to write."""
+    with pytest.raises(AddressInvalid, match="it begins with https://"):
+        Client("tasks.example.org")
+
+
+@pytest.mark.parametrize("status", [404, 405])
+def test_an_address_without_the_path_of_the_api_is_told_so(client: Client, deployment: Deployment, status: int) -> None:
+    """The server at the root of the local stack's address is another one, which knows no POST of tasks."""
+    deployment.scripted.append(Answer(status, {}))
+    with pytest.raises(UnexpectedResponse, match="give its whole URL, with the path"):
+        client.tasks.create("report")
+
+
+@pytest.mark.parametrize("token", ["", " "])
+def test_an_empty_token_is_refused(token: str) -> None:
+    """An unset variable is noticed where it is read, and not as a rejected request."""
+    with pytest.raises(CredentialsMissing, match="empty"):
+        BearerToken(token)
 
 
 @pytest.mark.parametrize("key", ["ключ", "two\r\nlines"])

@@ -51,6 +51,16 @@ def test_messages_are_json(url: str) -> None:
             connection.receive(10)
 
 
+def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy cannot reach this machine's own loopback, so a watch of the local stack does not use it."""
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    with WebSocketConnection(f"{url}/live?ticket=t") as connection:
+        connection.send({"do": "ping"})
+        assert connection.receive(10) == {"do": "ping"}
+
+
 def test_the_end_of_a_connection_is_an_error_of_this_package(url: str) -> None:
     """Neither the library's own errors, nor the ticket in the address, are handed on."""
     connection = WebSocketConnection(f"{url}/live?ticket=secret")

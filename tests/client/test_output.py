@@ -62,9 +62,22 @@ def test_deleting_a_switch_says_what_was_deleted(duetime: Run, deployment: Sched
 @pytest.mark.usefixtures("nightly")
 def test_deleting_a_schedule_says_so(duetime: Run) -> None:
     """A sheet with a state and next runs would read as if it still existed."""
-    assert duetime("schedules", "delete", "nightly").stdout == (
+    assert duetime("schedules", "delete", "nightly", "--yes").stdout == (
         "deleted the schedule nightly; its queued tasks will not run\n"
     )
+
+
+@pytest.mark.usefixtures("nightly")
+def test_deleting_a_schedule_asks_first(duetime: Run, deployment: ScheduledDeployment) -> None:
+    """Its queued tasks are lost for good: nothing is sent without a yes, be it typed or by the option."""
+    before = len(deployment.received)
+    for typed in ("n\n", None):
+        refused = duetime("schedules", "delete", "nightly", typed=typed)
+        assert (refused.exit_code, "deleted" in refused.stdout) == (1, False)
+        assert "Its queued tasks will not run" in refused.stderr
+    assert len(deployment.received) == before
+    assert duetime("schedules", "delete", "nightly", typed="y\n").exit_code == 0
+    assert "nightly" not in deployment.schedules
 
 
 def test_deleting_a_calendar_says_so(duetime: Run, deployment: ScheduledDeployment) -> None:

@@ -409,10 +409,10 @@ def test_occurrences_are_shown_with_their_tasks(duetime: Run, client: Client) ->
     assert "Holiday" in shown[2]
 
 
-@pytest.mark.parametrize("action", ["pause", "resume", "run", "delete"])
+@pytest.mark.parametrize("action", ["pause", "resume", "run", "delete --yes"])
 def test_an_action_on_an_unknown_schedule_fails(duetime: Run, action: str) -> None:
     """Exit code 1, and the API's word."""
-    result = duetime("schedules", action, "nobody")
+    result = duetime("schedules", *action.split(), "nobody")
     assert (result.exit_code, "no such schedule" in result.stderr) == (1, True)
 
 

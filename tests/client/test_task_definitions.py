@@ -23,7 +23,7 @@ from duetime_client import (
     TimeWithoutZone,
 )
 from duetime_client.task_definitions import TaskFunction
-from duetime_client.typed_tasks import AsyncTypedTasks, TypedTasks
+from duetime_client.typed_tasks import AsyncTypedTasks, NoTaskType, TypedTasks
 from duetime_client.worker import AttemptCancelled, Context, LeaseLost, Worker
 from tests.client.deployment import NOW
 
@@ -73,6 +73,20 @@ def test_a_payload_of_another_kind_is_not_sent(client: Client, deployment: Deplo
     with pytest.raises(TimeWithoutZone):
         client.tasks.of(CHARGE).at(NOW.replace(tzinfo=None), Charge(id=7, amount=5))
     assert deployment.received == []
+
+
+def test_a_class_handler_and_a_name_have_no_type_of_their_own(client: Client) -> None:
+    """The error says what to write, instead of a missing attribute at the first creation."""
+
+    class Transfer:
+        def run(self, context: HandlerContext, payload: object) -> None: ...
+
+    with pytest.raises(
+        NoTaskType, match=r"^Transfer has no task type: write tasks\.of\(TaskType\(type, PayloadClass\)"
+    ):
+        client.tasks.of(Transfer)  # type: ignore[arg-type]  # what a type checker would say
+    with pytest.raises(NoTaskType, match=r"write tasks\.of\(TaskType\('charge'\)\)"):
+        client.tasks.of("charge")  # type: ignore[arg-type]  # same
 
 
 def test_many_tasks_of_a_type_are_created_at_once(client: Client, deployment: Deployment) -> None:

@@ -74,6 +74,15 @@ def test_layers_alone_are_all_that_a_function_needs(built: Layers) -> None:
     assert "ci.job" in answer["types"]
 
 
+def test_a_layer_is_announced_before_it_is_built_and_not_when_it_is_kept(package: Path) -> None:
+    """The first `cdk synth` of a project takes minutes: it says at what; the second finds everything and is quiet."""
+    said: list[str] = []
+    for _ in range(2):
+        build.handlers_layer(Target.of_this_machine(), package, said.append)
+    (line,) = said
+    assert line.startswith("building the layer handlers for ")
+
+
 def test_every_module_of_a_layer_is_compiled(built: Layers) -> None:
     """Each module has bytecode that this Python loads without looking at times: `/opt` keeps none."""
     ours = int.from_bytes(importlib.util.MAGIC_NUMBER[:2], "little")

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import io
 import json
+import socket
 import time
+import urllib.request
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import httpx
 import pytest
 
 from duetime_local import emulator
+from duetime_local.emulator import EmulatorFailed
 from duetime_local.emulator.differences import GENTLE_WAITS, api_url, complete_deployment
 from tests.waiting import until
 
@@ -29,6 +33,12 @@ if TYPE_CHECKING:
 THREADS = 8
 ROUNDS = 25
 FUNCTION_TIMEOUT = 30
+FUNCTION: Any = {
+    "Runtime": "python3.13",
+    "Role": "arn:aws:iam::000000000000:role/probe",
+    "Handler": "index.handler",
+    "Timeout": FUNCTION_TIMEOUT,
+}
 VISIBILITY = 4
 """Seconds within which a function that has started has long answered."""
 
@@ -73,20 +83,17 @@ def left_in(sqs: SQSClient, url: str) -> int:
     return int(attributes["ApproximateNumberOfMessages"]) + int(attributes["ApproximateNumberOfMessagesNotVisible"])
 
 
-def consumer(engine: Emulator, queue_url: str, source: str) -> None:
-    """A function of `source` that is given the queue's messages; it has started before, on an event without any."""
+def _zipped(source: str) -> bytes:
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as file:
         file.writestr("index.py", source)
+    return archive.getvalue()
+
+
+def consumer(engine: Emulator, queue_url: str, source: str) -> None:
+    """A function of `source` that is given the queue's messages; it has started before, on an event without any."""
     functions, name = engine.client("lambda"), f"probe-{uuid4()}"
-    functions.create_function(
-        FunctionName=name,
-        Runtime="python3.13",
-        Role="arn:aws:iam::000000000000:role/probe",
-        Handler="index.handler",
-        Code={"ZipFile": archive.getvalue()},
-        Timeout=FUNCTION_TIMEOUT,
-    )
+    functions.create_function(FunctionName=name, Code={"ZipFile": _zipped(source)}, **FUNCTION)
     # A cold start may take longer than the messages are invisible, which would bring them twice.
     assert "FunctionError" not in functions.invoke(FunctionName=name, Payload=json.dumps({"Records": []}).encode())
     sqs = engine.client("sqs")
@@ -172,6 +179,24 @@ def test_a_changed_visibility_brings_a_message_back_at_its_new_time(engine: Emul
     sqs.change_message_visibility(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=0)
 
     assert until(lambda: received(sqs, url)) == ["again"]
+
+
+STOPPING = """
+def handler(event, context):
+    import warnings
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        breakpoint()
+    return [str(each.message) for each in caught]
+"""
+
+
+def test_a_breakpoint_says_that_there_is_no_debugger(engine: Emulator) -> None:
+    """A debugger would wait on the standard input, which is not a terminal's, until the function times out."""
+    functions, name = engine.client("lambda"), f"probe-{uuid4()}"
+    functions.create_function(FunctionName=name, Code={"ZipFile": _zipped(STOPPING)}, **FUNCTION)
+    (warning,) = json.loads(functions.invoke(FunctionName=name)["Payload"].read())
+    assert "no debugger here; run the handler in a test with pytest --pdb" in warning
 
 
 ONE_BAD = """
@@ -360,6 +385,25 @@ def test_an_http_api_keeps_to_the_throttle_of_its_stage(engine: Emulator) -> Non
 
     assert [answer.status_code for answer in answers] == [404, 404, 404, 429, 429]
     assert answers[-1].json() == {"message": "Too Many Requests"}
+
+
+def test_a_proxy_in_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy cannot reach this machine's loopback: with one, the start would never notice that it is up."""
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    with emulator.running(0) as running:
+        assert running.client("s3").list_buckets()["Buckets"] == []
+        for name, value in running.environ.items():
+            monkeypatch.setenv(name, value)
+        assert urllib.request.proxy_bypass(urlsplit(running.endpoint_url).netloc)
+
+
+def test_a_taken_port_names_the_option_that_chooses_another() -> None:
+    """Whoever has another program on the port is told what to write."""
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(EmulatorFailed, match="--port"):
+        emulator.running(taken.getsockname()[1]).__enter__()
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from duetime_client.assistant.tools import BODY
-from duetime_client.errors import ApiError, ClientError
+from duetime_client.errors import ApiError, ClientError, NotJson
 from duetime_client.io_operations import Request
 from duetime_client.problems import document_of
 from duetime_client.session import IDEMPOTENCY_KEY, segment
@@ -49,11 +49,11 @@ def call(runner: Runner, tool: OperationTool, arguments: Mapping[str, Any]) -> O
         path, query, headers = _request_of(tool, arguments)
         request = Request(tool.method, path, document_of, query=query, body=arguments.get(BODY), headers=headers)
         document = runner.run(runner.session.send(request))
-    except ClientError as error:
-        return Outcome(json.dumps(problem_of(error), ensure_ascii=False), is_error=True)
-    except (ValueError, TypeError, RecursionError) as error:
+    except (NotJson, RecursionError) as error:
         # A number or a nesting depth that JSON does not support.
         return Outcome(json.dumps(_problem("arguments_invalid", f"{BODY}: {error}")), is_error=True)
+    except ClientError as error:
+        return Outcome(json.dumps(problem_of(error), ensure_ascii=False), is_error=True)
     return Outcome(bounded(document))
 
 

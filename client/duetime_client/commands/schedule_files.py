@@ -16,6 +16,7 @@ from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Call, SilentCall, exit_code_of
 from duetime_client.commands.output_streams import console, show_json
 from duetime_client.commands.task_arguments import tags_of
+from duetime_client.commands.task_options import Yes
 from duetime_client.errors import ApiError
 from duetime_client.manifests.apply import Done, apply_steps, present_schedules
 from duetime_client.manifests.crontab import entries_of_crontab
@@ -69,7 +70,7 @@ def apply(  # noqa: PLR0913 - a command's options are its parameters
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show and validate the changes, and change nothing.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    yes: Yes = False,
 ) -> None:
     """Make the schedules match a file: create missing ones, change differing ones, and with --prune delete the rest.
 

@@ -37,6 +37,7 @@ from duetime_client.commands.task_options import (
     TaskOptions,
     TaskType,
     WithEstimate,
+    Yes,
 )
 from duetime_common.limits import MAX_PAGE
 
@@ -130,8 +131,10 @@ def update(  # noqa: PLR0913 - arguments, and bundles of options
 
 @app.command()
 @examples("duetime schedules delete nightly")
-def delete(call: Call, name: ScheduleName, *, if_match: IfMatch = None) -> None:
-    """Delete a schedule; its queued tasks will not run."""
+def delete(call: Call, name: ScheduleName, *, if_match: IfMatch = None, yes: Yes = False) -> None:
+    """Delete a schedule, after confirmation; its queued tasks will not run."""
+    if not yes:
+        typer.confirm(f"Delete the schedule {name}? Its queued tasks will not run.", abort=True, err=True)
     with call.client() as client:
         schedule = client.schedules.delete(name, if_match=if_match)
     call.show(schedule, lambda schedule, _: say(f"deleted the schedule {schedule.name}; its queued tasks will not run"))

@@ -102,6 +102,7 @@ Fence = Annotated[int, typer.Option(metavar="N", help="The fence of the attempt.
 Reason = Annotated[
     str, typer.Option(metavar="TEXT", help="Why; recorded with the task, and shown in its events.", show_default=False)
 ]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 IfMatch = Annotated[
     str | None,
     _request(

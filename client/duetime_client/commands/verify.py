@@ -18,6 +18,7 @@ from rich.table import Table
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import SilentCall  # noqa: TC001 - typer reads it
 from duetime_client.commands.output_streams import console, printable
+from duetime_client.commands.task_options import Yes  # noqa: TC001 - typer reads it
 from duetime_client.plurals import counted
 from duetime_client.verification.access_denied_logs import denied_grants
 from duetime_client.verification.findings import Verdict
@@ -66,7 +67,7 @@ def verify(  # noqa: PLR0913 - a command's options are its parameters
     stack: StackName = "",
     late_ms: LateMs = None,
     patience: Patience = 210.0,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    yes: Yes = False,
     json_file: JsonFile = None,
 ) -> None:
     """Run real tasks on a deployment, and check each guarantee.

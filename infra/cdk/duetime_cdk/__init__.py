@@ -5,7 +5,6 @@ Only the names in `__all__` are public; other modules may change in any version.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.enqueue_plan import Precision
@@ -59,9 +58,6 @@ __all__ = [
     "UnknownSetting",
     "UnsafeEnvironment",
 ]
-
-# Silences the notice about Node 20, which suffices for this package; it would be most of a deploy's output.
-os.environ.setdefault("JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION", "20")
 
 
 def __getattr__(name: str) -> object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from aws_cdk import Annotations, CfnOutput, Stack, Tags
@@ -76,7 +77,9 @@ class DuetimeStack(Stack):
         self.node.add_metadata(METADATA, str(own.package))
         Tags.of(self).add("project", "duetime")
         Tags.of(self).add("environment", environment.name)
-        layers = layers or build(environment.target, own.package, importing=environment.handlers_imported)
+        layers = layers or build(
+            environment.target, own.package, importing=environment.handlers_imported, report=_report
+        )
         tables = Tables(self, "Tables", environment=environment)
         content = Content(self, "Content", environment=environment)
         queues = Queues(self, "Queues", environment=environment)
@@ -134,6 +137,12 @@ class DuetimeStack(Stack):
     def _say(self, outputs: dict[str, str]) -> None:
         for name, value in outputs.items():
             CfnOutput(self, name, value=value)
+
+
+def _report(line: str) -> None:
+    """Show progress: the first build of the layers takes minutes, in which the CDK prints nothing."""
+    sys.stderr.write(f"duetime: {line}\n")
+    sys.stderr.flush()
 
 
 def _needs(environment: Environment) -> str:

@@ -45,5 +45,7 @@ def free_port(wanted: int) -> int:
             probe.bind(("127.0.0.1", wanted))
         except OSError as error:
             # Checked before the start, because another emulator on the port would respond instead.
-            raise EmulatorFailed(f"cannot use port {wanted}: {error.strerror}", "") from None
+            raise EmulatorFailed(
+                f"cannot use port {wanted}: {error.strerror}; choose another with --port", ""
+            ) from None
         return int(probe.getsockname()[1])

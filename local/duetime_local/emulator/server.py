@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import time
 import urllib.error
@@ -17,9 +18,11 @@ import boto3
 import botocore.session
 from botocore.config import Config
 
+from duetime_local.emulator import source_paths
 from duetime_local.emulator.errors import EmulatorFailed, EmulatorNotInstalled
 from duetime_local.emulator.installation import interpreter
 from duetime_local.emulator.location import free_port, roomy_memory, usable_port
+from duetime_local.emulator.source_paths import PACKAGE_FILE
 from duetime_local.supervised_process import guarded
 
 if TYPE_CHECKING:
@@ -37,16 +40,21 @@ if TYPE_CHECKING:
 
 STARTER = Path(__file__).with_name("starter.py")
 """The script that starts the emulator."""
+LOOPBACK = "127.0.0.1"
 REGION = "us-east-1"
 ACCOUNT = "000000000000"
 SECRET = "none"  # noqa: S105 - the emulator checks no signatures
-HOME, TEMPORARY = "home", "tmp"
+HOME, TEMPORARY, STARTUP = "home", "tmp", "startup"
 """Folders inside the emulator's own."""
+NO_DEBUGGER = "no debugger here; run the handler in a test with pytest --pdb"
+"""Names no function, so that `breakpoint()` warns with this text and continues: a debugger would read the requests of
+the function's process as its commands, and wait until the timeout."""
 START_SECONDS = 120.0
 """Seconds to wait for the start on a busy machine; usually it takes two or three."""
-_PATIENT = Config(read_timeout=300)
+_PATIENT = Config(read_timeout=300, proxies={})
 """Timeouts without retries: a function started along with many others may respond after minutes, and a retry would
-start it twice."""
+start it twice. A proxy named by the environment cannot reach this machine's own loopback."""
+_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 SAVE_SECONDS = 30.0
 """Seconds to wait for saving its state on a stop; on a quiet machine it takes one or two."""
 
@@ -62,7 +70,7 @@ class Emulator:
     @property
     def endpoint_url(self) -> str:
         """The endpoint of all AWS services."""
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{LOOPBACK}:{self.port}"
 
     @property
     def environ(self) -> dict[str, str]:
@@ -75,7 +83,14 @@ class Emulator:
             "AWS_REGION": REGION,
             "AWS_DEFAULT_REGION": REGION,
             "AWS_EC2_METADATA_DISABLED": "true",
+            # A proxy cannot reach this machine's own loopback; of the two spellings, programs may read either.
+            "NO_PROXY": LOOPBACK,
+            "no_proxy": LOOPBACK,
         }
+
+    def show_paths_of(self, package: Path) -> None:
+        """Name the user's own files in tracebacks of handlers, in processes that start from now on."""
+        (self.folder / TEMPORARY / PACKAGE_FILE).write_text(str(package.resolve()), encoding="utf-8")
 
     @overload
     def client(self, service: Literal["apigatewayv2"]) -> Any: ...  # noqa: ANN401 - it has no stubs here
@@ -165,19 +180,22 @@ def running(port: int | None = None, data_dir: Path | None = None) -> Iterator[E
 
 def _environment(port: int, folder: Path, data_dir: Path | None) -> dict[str, str]:
     """The complete environment of the server, which every Lambda inherits."""
-    home, temporary = folder / HOME, folder / TEMPORARY
-    for path in (home, temporary):
+    home, temporary, startup = folder / HOME, folder / TEMPORARY, folder / STARTUP
+    for path in (home, temporary, startup):
         path.mkdir()
+    shutil.copyfile(source_paths.__file__, startup / "sitecustomize.py")
     environ = {
         "PATH": os.defpath,
         "LANG": "C.UTF-8",
         "HOME": str(home),
         "TMPDIR": str(temporary),
         "GATEWAY_PORT": str(port),
-        "BIND_HOST": "127.0.0.1",  # its default is every interface
+        "BIND_HOST": LOOPBACK,  # its default is every interface
         "IOT_MTLS_ENABLED": "0",
         "SFTP_ENABLED": "0",
         "LOG_LEVEL": "WARNING",
+        "PYTHONBREAKPOINT": NO_DEBUGGER,
+        "PYTHONPATH": str(startup),
         "STATE_DIR": str(folder / "state"),
         "S3_DATA_DIR": str(folder / "s3"),
         # Its default depends on the machine's memory and may be too low for three queues, their tasks' calls and the
@@ -206,7 +224,7 @@ def _wait_until_ready(port: int, process: subprocess.Popen[bytes], log: IO[bytes
 
 def _answers(port: int) -> bool:
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/_ministack/ready", timeout=2) as answer:
+        with _DIRECT.open(f"http://{LOOPBACK}:{port}/_ministack/ready", timeout=2) as answer:
             return bool(answer.status == 200)  # noqa: PLR2004 - HTTP's own number
     except (urllib.error.URLError, OSError):
         return False

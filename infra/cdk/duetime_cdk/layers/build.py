@@ -37,6 +37,10 @@ _OURS = "duetime-"
 """How the names of our own distributions begin, which no index is asked for."""
 
 
+def _silent(_line: str) -> None:
+    """Reports no progress."""
+
+
 @dataclass(frozen=True, slots=True)
 class Layer:
     """A built layer: a folder that holds `python/`, and the hash of what it was built from."""
@@ -56,22 +60,24 @@ class Layers:
     """The task types with a handler; empty if the handlers' package must not be imported here."""
 
 
-def build(target: Target, handlers: Path, *, importing: bool = True) -> Layers:
+def build(target: Target, handlers: Path, *, importing: bool = True, report: Callable[[str], None] = _silent) -> Layers:
     """Build the missing layers.
 
     Args:
         target: the platform of the layers.
         handlers: the user's package, next to its `requirements.txt`.
         importing: whether to import it.
+        report: receives a line before each layer that is missing.
 
     Raises:
         HandlersUnimportable: it cannot be imported.
     """
-    types = types_layer(target, handlers) if importing else None
-    return Layers(dependencies_layer(target), duetime_layer(target), handlers_layer(target, handlers), types)
+    types = types_layer(target, handlers, report) if importing else None
+    dependencies, duetime = dependencies_layer(target, report), duetime_layer(target, report)
+    return Layers(dependencies, duetime, handlers_layer(target, handlers, report), types)
 
 
-def dependencies_layer(target: Target) -> Layer:
+def dependencies_layer(target: Target, report: Callable[[str], None] = _silent) -> Layer:
     """What `pyproject.toml` lists as dependencies, at the versions that `constraints.txt` pins."""
     project = tomllib.loads(REQUIREMENTS.read_text())["project"]
     requirements = [each for each in project["dependencies"] if not each.startswith(_OURS)]
@@ -80,20 +86,20 @@ def dependencies_layer(target: Target) -> Layer:
         install(requirements, CONSTRAINTS, target, packages)
         drop_unused_data(packages)
 
-    return _layer("dependencies", target, _digest(*requirements, CONSTRAINTS.read_text()), fill)
+    return _layer("dependencies", target, _digest(*requirements, CONSTRAINTS.read_text()), fill, report)
 
 
-def duetime_layer(target: Target) -> Layer:
+def duetime_layer(target: Target, report: Callable[[str], None] = _silent) -> Layer:
     """The package itself, and the one that it shares with the client."""
 
     def fill(packages: Path) -> None:
         for package in _PACKAGES:
             _copy(package, packages)
 
-    return _layer("duetime", target, _digest(*map(_digest_of_files, _PACKAGES)), fill)
+    return _layer("duetime", target, _digest(*map(_digest_of_files, _PACKAGES)), fill, report)
 
 
-def handlers_layer(target: Target, package: Path) -> Layer:
+def handlers_layer(target: Target, package: Path, report: Callable[[str], None] = _silent) -> Layer:
     """The user's package, and the requirements of the `requirements.txt` next to it."""
     listed = package.parent / "requirements.txt"
     text = listed.read_text() if listed.exists() else ""
@@ -105,17 +111,17 @@ def handlers_layer(target: Target, package: Path) -> Layer:
         _copy(package, packages)
 
     pins = CONSTRAINTS.read_text() if needed else ""
-    return _layer("handlers", target, _digest(_digest_of_files(package), text, pins), fill)
+    return _layer("handlers", target, _digest(_digest_of_files(package), text, pins), fill, report)
 
 
-def types_layer(target: Target, package: Path) -> Layer:
+def types_layer(target: Target, package: Path, report: Callable[[str], None] = _silent) -> Layer:
     """The layer with the list of task types that the user's package handles; the package is imported to find them.
 
     Raises:
         HandlersUnimportable: it cannot be imported.
     """
     reject_invalid_syntax(package)
-    here = handlers_layer(Target.of_this_machine(), package)
+    here = handlers_layer(Target.of_this_machine(), package, report)
 
     def fill(packages: Path) -> None:
         types = handler_types(
@@ -123,7 +129,7 @@ def types_layer(target: Target, package: Path) -> Layer:
         )
         (packages / f"{MODULE}.py").write_text(module_text(types))
 
-    return _layer("types", target, _digest(here.fingerprint, *map(_digest_of_files, _PACKAGES)), fill)
+    return _layer("types", target, _digest(here.fingerprint, *map(_digest_of_files, _PACKAGES)), fill, report)
 
 
 def settings_layer(variables: Mapping[str, str]) -> Layer:
@@ -148,11 +154,14 @@ def types_of(layer: Layer) -> tuple[str, ...]:
     return types
 
 
-def _layer(name: str, target: Target, inputs: str, fill: Callable[[Path], None]) -> Layer:
+def _layer(
+    name: str, target: Target, inputs: str, fill: Callable[[Path], None], report: Callable[[str], None]
+) -> Layer:
     """Find the layer built from these inputs, or build it in a temporary folder and move it into place."""
     fingerprint = _digest(inputs, target.tag, *(path.read_text() for path in _builders()))
     final = project_folder() / OUTPUT / target.tag / f"{name}-{fingerprint[:16]}"
     if not final.exists():
+        report(f"building the layer {name} for {target.tag}; it is kept in {OUTPUT.as_posix()}")
         final.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=final.parent, prefix=".building-") as aside:
             packages = Path(aside) / name / "python"

@@ -1,0 +1,21 @@
+"""The Makefile: what its recipes hand to the shell."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+FOLDER = "/some where/duetime"
+
+
+def test_recipes_quote_the_folder_of_the_checkout() -> None:
+    """A checkout may lie in a folder with a space in its name: no recipe splits the path in two words."""
+    targets = ("setup", "test-lowest", "openapi-tools", "docs-tools")
+    command = ("make", "--dry-run", "--always-make", "--no-print-directory", f"CURDIR={FOLDER}", *targets)
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout  # noqa: S603 - constant
+    recipes = [line for line in printed.splitlines() if "/some" in line]
+    assert len(recipes) > len(targets)
+    words = [word for line in recipes for word in shlex.split(line.removesuffix("\\")) if "/some" in word]
+    assert [word for word in words if FOLDER not in word] == []
