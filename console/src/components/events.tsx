@@ -31,6 +31,9 @@ export function Events({ events }: { events: readonly TaskHistoryEvent[] | null 
   return <EventTable rows={rows} />;
 }
 
+/** The events of a schedule whose author could give a reason. */
+const REASONED = new Set(["updated", "paused", "resumed", "run_requested"]);
+
 /** The history of a schedule, latest first. */
 export function ScheduleEvents({ events, dropped }: { events: readonly ScheduleEvent[]; dropped: number }) {
   const rows = events.map((event) => ({
@@ -41,7 +44,7 @@ export function ScheduleEvents({ events, dropped }: { events: readonly ScheduleE
       </>
     ),
     who: who(event.actor),
-    why: event.reason ?? "",
+    why: event.reason ?? (REASONED.has(event.type) ? <span class="muted">no reason given</span> : ""),
   }));
   return <EventTable rows={rows.reverse()} note={dropped ? `${dropped} older ones are no longer kept.` : ""} />;
 }
@@ -50,7 +53,7 @@ interface EventRow {
   at: string | null;
   what: ComponentChildren;
   who: string;
-  why: string;
+  why: ComponentChildren;
 }
 
 function EventTable({ rows, note }: { rows: readonly EventRow[]; note?: string }) {

@@ -33,7 +33,7 @@ export function SchedulePage({ subject: name }: { subject: string }) {
     if (!isSnapshot || version > (schedule.data.peek()?.version ?? 0)) reload();
   });
   const read = schedule.data.value;
-  if (!read) return schedule.problem.value ? <ProblemBox problem={schedule.problem.value} retry={reload} /> : <p class="muted">Reading the schedule…</p>;
+  if (!read) return schedule.problem.value ? <ProblemBox problem={schedule.problem.value} retry={reload} /> : <p class="muted">Loading the schedule…</p>;
   return (
     <>
       <div class="page-head">
@@ -82,20 +82,20 @@ function Actions({ schedule, path, done }: { schedule: Schedule; path: string; d
     title,
     text,
     verb: title,
-    reason: false,
+    reason: true,
     call: (reason) => ({
       method: "POST",
       path: `${path}/${verb}`,
-      ...(verb === "pause" && reason ? { body: { reason } } : {}),
-      command: command("schedules", verb, name, ...(verb === "pause" && reason ? ["--reason", reason] : [])),
+      ...(reason ? { body: { reason } } : {}),
+      command: command("schedules", verb, name, ...(reason ? ["--reason", reason] : [])),
     }),
     ...more,
   });
-  const pause = act("Pause", "Its queued tasks will not run, until it is resumed.", "pause", { reason: true });
+  const pause = act("Pause", "Its queued tasks will not run, until it is resumed.", "pause");
   const resume = act("Resume", "It runs from now on; what was missed in the pause is not caught up.", "resume");
   const run = act("Run now", "Its task runs once, now. Its timing stays as it is.", "run");
   const remove: Action = {
-    ...act("Delete", "Its queued tasks will not run. Tasks that have run stay.", "delete", { danger: true }),
+    ...act("Delete", "Its queued tasks will not run. Tasks that have run stay.", "delete", { danger: true, reason: false }),
     call: () => ({ method: "DELETE", path, command: command("schedules", "delete", name) }),
   };
   const choose = (action: Action, after = done) => (chosen.value = { action, after });
@@ -106,7 +106,7 @@ function Actions({ schedule, path, done }: { schedule: Schedule; path: string; d
       <button type="button" onClick={() => choose(run)}>Run now</button>
       <button type="button" onClick={() => (changing.value = true)}>Change…</button>
       {!schedule.permanent && <button type="button" onClick={() => (backfilling.value = true)}>Backfill…</button>}
-      <button type="button" onClick={() => choose(remove, () => navigate(href(["schedules"])))}>Delete</button>
+      <button type="button" class="remove" onClick={() => choose(remove, () => navigate(href(["schedules"])))}>Delete</button>
       {chosen.value && <ActionDialog action={chosen.value.action} close={() => (chosen.value = null)} done={chosen.value.after} />}
       {backfilling.value && <BackfillForm schedule={schedule} close={() => (backfilling.value = false)} done={done} />}
       {changing.value && <ScheduleForm schedule={schedule} close={() => (changing.value = false)} done={done} />}
