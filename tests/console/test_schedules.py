@@ -317,3 +317,16 @@ def test_the_next_clock_change_is_previewed_long_before(console: Console) -> Non
     expect(change.locator("li.not")).to_contain_text("does not run")
     page.get_by_label("Cron").fill("0 12 * * *")
     expect(change).to_contain_text("no run is affected")
+
+
+def test_older_runs_are_shown_on_request(console: Console, world: World) -> None:
+    """The latest fifty come first; the rest on request, until the page can say that every occurrence is listed."""
+    world.ask("POST", "/v1/schedules", {**EVERY_MINUTE, "name": "each-minute"})
+    world.run(HOUR + 10 * HOUR // 60)
+    page = console.open("/schedules/each-minute")
+    ran = page.get_by_role("table", name="Runs").locator(".state-succeeded")
+    expect(ran).to_have_count(50)
+    expect(page.get_by_text("Every occurrence since")).to_have_count(0)
+    page.get_by_role("button", name="Show older runs").click()
+    expect(page.get_by_text("Every occurrence since")).to_be_visible()
+    assert ran.count() >= 69

@@ -90,6 +90,18 @@ def test_a_failed_task_is_run_again_with_another_payload(console: Console, faili
     assert "hit" not in page.title()
 
 
+def test_attempts_are_numbered_over_the_runs_of_a_task(console: Console, failing: World) -> None:
+    """A task that failed and was run again has two first attempts: each says of which run."""
+    task_id = failing.create(type=PLAIN, payload={"fail": True}, retry={"max_attempts": 1})
+    failing.run(5 * SECOND)
+    page = console.open(f"/tasks/{task_id}")
+    expect(page.locator(".attempt-name")).to_have_text(["Attempt 1"])
+    failing.ask("POST", f"/v1/tasks/{task_id}/retry")
+    failing.run(5 * SECOND)
+    page.reload()
+    expect(page.locator(".attempt-name")).to_have_text(["Run 1, attempt 1", "Run 2, attempt 1"])
+
+
 def test_an_action_carries_its_reason_into_the_events(console: Console, world: World) -> None:
     """Pausing asks why; the events say who paused and why, and the offered actions are those of the new state."""
     task_id = world.create(type=PLAIN, delay_seconds=LATER)

@@ -154,7 +154,7 @@ export function useReading<P extends AnyPage, E>(path: string | null | (() => st
   // More entries may be needed than before.
   useEffect(() => {
     const read = found.peek();
-    if (read?.token && read.key === key && !read.isKnown && going.peek() === null && restsUntil.current < Infinity && !problem.peek()) void run(read);
+    if (read?.token && read.key === key && countOf(read.entries, wanted) < wanted.enough && going.peek() === null && restsUntil.current < Infinity && !problem.peek()) void run(read);
   }, [wanted.enough]);
 
   const isOld = found.value !== null && found.value.key !== key;
@@ -163,8 +163,10 @@ export function useReading<P extends AnyPage, E>(path: string | null | (() => st
 
 const emptyOf = <P, E>(key: string, path: string): Found<P, E> => ({ key, path, entries: [], page: null as P, pages: 0, examined: 0, examinedTo: null, token: null, isKnown: false, at: now.peek() });
 
-function joined<P extends AnyPage, E>(before: Found<P, E>, page: P, { entries, enough, counts }: Wanted<P, E>): Found<P, E> {
-  const mine = entries(page);
+const countOf = <P, E>(entries: readonly E[], { counts }: Wanted<P, E>): number => (counts ? entries.filter(counts) : entries).length;
+
+function joined<P extends AnyPage, E>(before: Found<P, E>, page: P, wanted: Wanted<P, E>): Found<P, E> {
+  const mine = wanted.entries(page);
   const all = [...before.entries, ...mine];
   const token = page.next_token ?? null;
   const applied: Examined = page.applied ?? {};
@@ -176,6 +178,6 @@ function joined<P extends AnyPage, E>(before: Found<P, E>, page: P, { entries, e
     examined: before.examined + (applied.examined ?? mine.length),
     examinedTo: applied.examined_to ?? null,
     token,
-    isKnown: token === null || (counts ? all.filter(counts) : all).length >= enough,
+    isKnown: token === null || countOf(all, wanted) >= wanted.enough,
   };
 }

@@ -115,6 +115,7 @@ function Collisions({ forecast }: { forecast: Forecast }) {
               {name}
             </a>
           ))}
+          <p class="muted">“Spread in seconds” of a schedule moves its runs apart from those of others.</p>
         </details>
       ))}
     </>

@@ -1,7 +1,7 @@
 /** The task list: one search, one live page of at most 100 tasks. New tasks are added by a button, so that rows do not
  * move. */
 import { useComputed, useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { liveState, useLive, type WatchedTask } from "../api/live";
 import { useReading, type Found } from "../api/reading";
 import type { ListedTask, TaskPage, TaskSummary } from "../api/types";
@@ -71,11 +71,11 @@ export function Tasks() {
         <Options text={text} isByEnd={isByEnd} isAscending={query.get("order") === "asc"} />
         {fresh.count.value > 0 && (
           <button type="button" class="pill" onClick={() => (token ? setQuery({ page: "" }) : void read())}>
-            {fresh.count} new
+            {newText(fresh.count.value)}
           </button>
         )}
         <span class="visually-hidden" aria-live="polite">
-          {fresh.count.value > 0 ? `${fresh.count.value} new tasks` : ""}
+          {fresh.count.value > 0 ? `Tasks: ${newText(fresh.count.value)}` : ""}
         </span>
       </div>
       {Named && <Named name={named} />}
@@ -85,7 +85,7 @@ export function Tasks() {
       <NoneFound reading={page} title={token ? "No more tasks" : text ? "No task matches" : "No tasks yet"}>
         <Nothing filtered={text !== "" || token !== ""} />
       </NoneFound>
-      <ReadingLine reading={page} />
+      {search.faults.length === 0 && <ReadingLine reading={page} />}
       {page.found.value && !page.isOld && <Pager page={page.found.value} token={token} />}
     </>
   );
@@ -115,15 +115,21 @@ function Options({ text, isByEnd, isAscending }: { text: string; isByEnd: boolea
   );
 }
 
+/** New tasks beyond this number are not counted. */
+const MOST_NEW = 10_000;
+const newText = (count: number): string => `${count.toLocaleString("en")}${count < MOST_NEW ? "" : " or more"} new`;
+
 /** Pushed changes of a shown list: newer versions of its tasks, and the number of tasks not on it. */
 function useChanges(text: string, page: { readonly value: Found<TaskPage, ListedTask> | null }) {
   const pushed = useSignal(new Map<string, WatchedTask | null>());
-  const unknown = useSignal(new Set<string>());
-  const count = useComputed(() => unknown.value.size);
+  // Changed in place: a copy for each of many new tasks would take ever longer.
+  const unknown = useRef(new Set<string>()).current;
+  const count = useSignal(0);
   const tasks = useComputed<readonly TaskSummary[] | null>(() => page.value?.entries ?? null);
   const clear = () => {
     pushed.value = new Map();
-    unknown.value = new Set();
+    unknown.clear();
+    count.value = 0;
   };
   useEffect(clear, [text]);
   useLive("mine", ({ id, item, version }) => {
@@ -133,7 +139,7 @@ function useChanges(text: string, page: { readonly value: Found<TaskPage, Listed
         pushed.value = new Map(pushed.peek()).set(id, item);
       }
     } else if (item && tasks.peek() && item.version === 1 && matches(parseSearch(text), item)) {
-      unknown.value = new Set(unknown.peek()).add(id);
+      if (unknown.size < MOST_NEW) count.value = unknown.add(id).size;
     }
   });
   return { tasks, fresh: { pushed, count }, clear };

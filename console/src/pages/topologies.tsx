@@ -77,7 +77,7 @@ export function Topologies() {
       <NoneFound reading={page} title={token ? "No more topologies" : text ? "No topology matches" : "No topologies yet"}>
         <Nothing isFiltered={text !== "" || token !== ""} />
       </NoneFound>
-      <ReadingLine reading={page} />
+      {search.faults.length === 0 && <ReadingLine reading={page} />}
       <Pager token={read.value?.isKnown ? read.value.token : null} />
     </>
   );
