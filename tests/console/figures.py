@@ -66,6 +66,7 @@ def fill(world: World, tasks: int) -> None:
         world.ask("POST", "/v1/tasks/batch", {"tasks": [task] * 100})
     world.ask("POST", "/v1/schedules", {"name": "each-minute", "cron": "* * * * *", "task": {"type": PLAIN}})
     world.run(2 * MINUTE)
+    world.keep_lists()
 
 
 def heap_megabytes(page: Page) -> float:

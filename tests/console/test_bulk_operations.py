@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import expect
@@ -58,7 +58,7 @@ def test_a_new_operation_appears_in_the_list(console: Console, world: World) -> 
 def test_operations_of_the_system_without_effect_are_only_counted(console: Console) -> None:
     """The end of a topology without anything to end is not listed; what somebody asked for always is."""
     page = console.open("/settings")
-    base = {
+    base: dict[str, Any] = {
         "state": "succeeded", "created_at": "2026-11-21T02:00:00.000Z", "finished_at": "2026-11-21T02:00:01.000Z",
         "topology_id": None, "examined": 0, "matched": 0, "affected": 0, "refused": {}, "reason": None,
     }  # fmt: skip

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 CROWD = 1_600
-"""More tasks than one page covers."""
+"""More tasks than one page covers; of fewer, all are read at once. Lists of tasks are kept only after a while."""
 SOON, LATER = 2 * MINUTE // SECOND, 2 * HOUR // SECOND
 
 
@@ -262,3 +262,25 @@ def test_figures_are_of_what_ended_last_however_much_is_to_come(console: Console
     page = console.open("/overview")
     expect(page.locator("section", has_text="On time").last).to_contain_text("Of the last 3 tasks")
     assert [path for _, path in world.requests if "order_by=finished_at" in path]
+
+
+def test_kept_lists_answer_with_one_request(console: Console, world: World) -> None:
+    """Once lists are kept, health, workers, topologies and a search find what they want on the first page."""
+    world.do(lambda live: setattr(live, "act", lambda *_: live.take(10 * HOUR)))
+    world.ask("POST", "/v1/topologies", {"nodes": {"a": {"type": PLAIN}}, "name": "nightly", "delay_seconds": LATER})
+    world.create(type=PLAIN, name="needle", timeout_seconds=800)
+    crowd(world, delay_seconds=12 * LATER)
+    world.keep_lists()
+    asked = len(world.requests)
+    page = console.open("/overview")
+    expect(page.locator(".health li", has_text="Due tasks start, no backlog").locator(".good")).to_be_visible()
+    page.goto(page.url.replace("/overview", "/tasks/now"))
+    expect(page.get_by_text("No task is past its due time.")).to_be_visible()
+    page.goto(page.url.replace("/tasks/now", "/workers"))
+    expect(page.locator(".worker tr[data-row]")).to_have_count(1)
+    page.goto(page.url.replace("/workers", "/topologies"))
+    expect(page.get_by_role("link", name="nightly")).to_be_visible()
+    page.goto(page.url.replace("/topologies", "/tasks?q=needle"))
+    expect(page.locator("tr[data-row]")).to_have_count(1)
+    expect(page.locator(".pager")).to_contain_text("changes up to")
+    assert [path for _, path in world.requests[asked:] if "next_token" in path] == []
