@@ -45,7 +45,7 @@ export function CalendarDetail({ subject: name }: { subject: string }) {
           <button type="button" onClick={() => (changing.value = true)}>
             Change…
           </button>
-          <button type="button" onClick={() => (deleting.value = true)}>
+          <button type="button" class="remove" onClick={() => (deleting.value = true)}>
             Delete
           </button>
         </div>

@@ -104,7 +104,7 @@ function GroupCard({ group, isWhole, choose }: { group: Group; isWhole: boolean;
         <p>{latest?.error?.message}</p>
         <p class="muted">
           Latest: {latest && <a href={href(["tasks", latest.id])}>{latest.name ?? latest.id}</a>} <Time at={latest?.finished_at} /> <Relative at={latest?.finished_at} />, after {counted(latest?.attempt ?? 0, "attempt")}
-          {ends.length > 1 && <>; since <Time at={ends[0]} /></>}
+          {ends.length > 1 && <>; the first at <Time at={ends[0]} /></>}
         </p>
       </div>
       <div class="actions">

@@ -44,7 +44,7 @@ export function DefinitionDetail({ subject: name }: { subject: string }) {
           <button type="button" class="primary" onClick={() => (running.value = true)}>
             Run…
           </button>
-          <button type="button" onClick={() => (deleting.value = true)}>
+          <button type="button" class="remove" onClick={() => (deleting.value = true)}>
             Delete
           </button>
         </div>
