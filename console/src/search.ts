@@ -29,7 +29,7 @@ export const QUALIFIERS: Record<string, string> = {
   due: "due before or after a time: due:<now+1h",
   created: "created before or after a time",
   finished: "finished before or after a time: finished:>02:00",
-  nodes: "nodes:yes lists nodes of topologies, too",
+  nodes: "nodes:yes lists nodes of topologies, too, as searches for a state do",
 };
 
 const { schedule: _schedule, parent: _parent, error: _error, nodes: _nodes, ...ofTopologies } = QUALIFIERS;
@@ -159,11 +159,14 @@ export const written = (value: string): string => (/\s/.test(value) ? `"${value}
 /** The search for a tag. */
 export const tagSearch = (key: string, value: string): string => `tag:${written(`${key}:${value}`)}`;
 
+/** Whether the list of a search has nodes of topologies. */
+export const hasNodes = (search: Search): boolean => search.terms.some(({ qualifier }) => ["nodes", "parent", "state"].includes(qualifier));
+
 /** Whether a pushed task matches a search. */
 export function matches(search: Search, task: WatchedTask): boolean {
   const states = search.terms.filter((term) => term.qualifier === "state");
   if (states.length && !states.some((term) => term.value === task.state)) return false;
-  if (task.node !== null && !search.terms.some(({ qualifier }) => qualifier === "nodes" || qualifier === "parent")) return false;
+  if (task.node !== null && !hasNodes(search)) return false;
   return search.terms.every(({ qualifier, value }) => TESTS[qualifier]?.(task, value) ?? true);
 }
 

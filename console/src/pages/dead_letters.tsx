@@ -36,7 +36,7 @@ function groupsOf(tasks: readonly TaskSummary[]): Group[] {
 }
 
 export function DeadLetters() {
-  const asked = new URLSearchParams({ state: "failed", include_nodes: "true", limit: String(LIMIT) });
+  const asked = new URLSearchParams({ state: "failed", limit: String(LIMIT) });
   // Groups have no totals of their own in the API: all failed tasks are read for them.
   const page = useReading<TaskPage, ListedTask>(`/v1/tasks?${asked}`, { entries: (each) => each.tasks, enough: Infinity });
   const summary = useResource<Summary>("/v1/summary");
@@ -85,7 +85,7 @@ export function DeadLetters() {
 function GroupCard({ group, isWhole, choose }: { group: Group; isWhole: boolean; choose: (act: "retry" | "discard") => void }) {
   const ends = group.tasks.flatMap((task) => task.finished_at ?? []).sort();
   const latest = group.tasks.find((task) => task.finished_at === ends.at(-1)) ?? group.tasks[0];
-  const search = `nodes:yes state:failed type:${written(group.type)}${group.error ? ` error:${written(group.error)}` : ""}`;
+  const search = `state:failed type:${written(group.type)}${group.error ? ` error:${written(group.error)}` : ""}`;
   return (
     <li class="card group" data-row={group.type}>
       <div class="group-count">

@@ -15,12 +15,12 @@ import { counted, dayOf, duration, now } from "../time";
 
 export function Overview() {
   const summary = useResource<Summary>("/v1/summary");
-  const failed = useTasks({ state: ["failed"], include_nodes: "true" }, SHOWN_FAILED);
+  const failed = useTasks({ state: ["failed"] }, SHOWN_FAILED);
   // By state, because tasks that wait for a lock or an approval would hide those that were not started.
-  const overdue = useTasks({ state: ["scheduled"], order: "asc", include_nodes: "true" }, SAMPLE, "due_before", -LATE_MS);
-  const held = useTasks({ state: ["waiting"], order: "asc", include_nodes: "true" }, SAMPLE, "due_before", -LATE_MS);
+  const overdue = useTasks({ state: ["scheduled"], order: "asc" }, SAMPLE, "due_before", -LATE_MS);
+  const held = useTasks({ state: ["waiting"], order: "asc" }, SAMPLE, "due_before", -LATE_MS);
   const next = useTasks({ state: ["scheduled"], order: "asc" }, SAMPLE, "due_after");
-  const ended = useTasks({ state: ["succeeded", "failed"], order_by: "finished_at", include_nodes: "true" }, SAMPLE);
+  const ended = useTasks({ state: ["succeeded", "failed"], order_by: "finished_at" }, SAMPLE);
   const forecast = useResource<Forecast>("/v1/forecast");
   const switches = useResource<SwitchPage>("/v1/switches");
   const dispatch = useDispatch();
@@ -45,7 +45,7 @@ export function Overview() {
         <ComingLoad forecast={forecast.data.value} next={next} />
         <section class="card wide">
           <h2>
-            <a href={href(["tasks"], { q: "state:failed nodes:yes" })}>Failed lately</a>
+            <a href={href(["tasks"], { q: "state:failed" })}>Failed lately</a>
           </h2>
           {failed.found.value && failed.found.value.entries.length > 0 && <TaskTable tasks={failed.found.value.entries.slice(0, SHOWN_FAILED)} label="Failed tasks" />}
           <NoneYet reading={failed} text="No task has failed for good." />
@@ -93,7 +93,7 @@ function Counts({ states, total }: { states: Record<string, number>; total: numb
         <strong>{total.toLocaleString("en")}</strong> <span class="muted">tasks</span>
       </a>
       {shown.map((state) => (
-        <a key={state} href={href(["tasks"], { q: `state:${state} nodes:yes` })}>
+        <a key={state} href={href(["tasks"], { q: `state:${state}` })}>
           <strong>{(states[state] ?? 0).toLocaleString("en")}</strong> <StateChip state={state} />
         </a>
       ))}
@@ -167,7 +167,7 @@ function unknownOf({ found, problem, isOld }: Tasks): string {
 function Backlog({ reading }: { reading: Tasks }) {
   const found = reading.found.value;
   const [oldest] = found?.entries ?? [];
-  const to = href(["tasks"], { q: "state:scheduled due:<now nodes:yes", order: "asc" });
+  const to = href(["tasks"], { q: "state:scheduled due:<now", order: "asc" });
   if (found && oldest && !reading.problem.value) {
     return (
       <Check good={false} to={to}>
@@ -187,7 +187,7 @@ function Held({ reading }: { reading: Tasks }) {
   const [oldest] = found?.entries ?? [];
   if (!found || !oldest) return null;
   return (
-    <Check good={null} to={href(["tasks"], { q: "state:waiting due:<now nodes:yes", order: "asc" })}>
+    <Check good={null} to={href(["tasks"], { q: "state:waiting due:<now", order: "asc" })}>
       {counted(found.entries.length, "task")}
       {found.token ? " or more" : ""} past the due time {found.entries.length === 1 ? "waits" : "wait"} for a lock, a retry or an approval
       <span class="muted">, the oldest for {duration(now.value - Date.parse(oldest.due_at))}</span>
@@ -336,7 +336,7 @@ function Types({ summary }: { summary: Summary }) {
 
 function failures(states: Partial<Record<TaskState, number>>, type: string) {
   const count = states.failed ?? 0;
-  return count ? <a class="bad" href={href(["tasks"], { q: `state:failed type:${written(type)} nodes:yes` })}>{count.toLocaleString("en")}</a> : <span class="muted">0</span>;
+  return count ? <a class="bad" href={href(["tasks"], { q: `state:failed type:${written(type)}` })}>{count.toLocaleString("en")}</a> : <span class="muted">0</span>;
 }
 
 const DAY_MS = 86_400_000;

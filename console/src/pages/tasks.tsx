@@ -13,7 +13,7 @@ import { SavedViews } from "../components/saved_views";
 import { SearchBox, useOffsets } from "../components/search_box";
 import { TaskTable, useNewest } from "../components/task_table";
 import { setQuery, usePlace } from "../router";
-import { isTimed, matches, parameters, parseSearch, STATES, toggled, withOffsets } from "../search";
+import { hasNodes, isTimed, matches, parameters, parseSearch, STATES, toggled, withOffsets } from "../search";
 import { columns } from "../settings";
 
 const LIMIT = 100;
@@ -146,7 +146,9 @@ function useChanges(text: string, page: { readonly value: Found<TaskPage, Listed
 }
 
 function StateFilter({ text }: { text: string }) {
-  const words = parseSearch(text).terms.map((term) => term.text);
+  const search = parseSearch(text);
+  const words = search.terms.map((term) => term.text);
+  const isFixed = hasNodes(search) && !words.includes("nodes:yes");
   return (
     <div class="states" role="group" aria-label="States">
       {STATES.map((state) => {
@@ -164,7 +166,14 @@ function StateFilter({ text }: { text: string }) {
           </button>
         );
       })}
-      <button type="button" class="chip with-nodes" aria-pressed={words.includes("nodes:yes")} onClick={() => go(toggled(text, "nodes:yes"))} title="List nodes of topologies, too">
+      <button
+        type="button"
+        class="chip with-nodes"
+        aria-pressed={hasNodes(search)}
+        disabled={isFixed}
+        title={isFixed ? "Lists by state or topology always have nodes" : "List nodes of topologies, too"}
+        onClick={() => go(toggled(text, "nodes:yes"))}
+      >
         with nodes
       </button>
     </div>

@@ -13,7 +13,7 @@ const LEASED: readonly TaskState[] = ["running", "preparing", "rolling_back"];
 
 export function Workers() {
   const token = usePlace("workers").query.get("page") ?? "";
-  const asked = new URLSearchParams([...LEASED.map((state) => ["state", state]), ["include_nodes", "true"], ["limit", String(LIMIT)], ...(token ? [["next_token", token]] : [])]);
+  const asked = new URLSearchParams([...LEASED.map((state) => ["state", state]), ["limit", String(LIMIT)], ...(token ? [["next_token", token]] : [])]);
   const page = useReading<TaskPage, ListedTask>(`/v1/tasks?${asked}`, { entries: (each) => each.tasks, enough: LIMIT });
   const settings = useResource<DeploymentSettings>("/v1/settings");
   const read = page.found.value;
