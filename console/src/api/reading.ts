@@ -72,8 +72,6 @@ export interface Wanted<P, E> {
   enough: number;
   /** Which entries count; all by default. */
   counts?: (entry: E) => boolean;
-  /** Whether the list has passed what is wanted, so that it ends with this page. */
-  ends?: (page: P) => boolean;
 }
 
 /** Read a list, and keep reading it while the page is visible. The path is made at the start of each reading, so that it
@@ -170,7 +168,7 @@ const countOf = <P, E>(entries: readonly E[], { counts }: Wanted<P, E>): number 
 function joined<P extends AnyPage, E>(before: Found<P, E>, page: P, wanted: Wanted<P, E>): Found<P, E> {
   const mine = wanted.entries(page);
   const all = [...before.entries, ...mine];
-  const token = wanted.ends?.(page) ? null : (page.next_token ?? null);
+  const token = page.next_token ?? null;
   const applied: Examined = page.applied ?? {};
   return {
     ...before,
@@ -183,6 +181,3 @@ function joined<P extends AnyPage, E>(before: Found<P, E>, page: P, wanted: Want
     isKnown: token === null || countOf(all, wanted) >= wanted.enough,
   };
 }
-
-/** Whether a page of tasks with the earliest first has passed a time: tasks due before it come no more. */
-export const hasPassed = (page: { applied: Examined }, time: number): boolean => Date.parse(page.applied.examined_to ?? "") >= time;

@@ -1,7 +1,7 @@
 /** What needs attention now: tasks that are overdue, that run, that have just ended, and that come next. */
 import { useComputed, useSignal } from "@preact/signals";
 import { useLive, type WatchedTask } from "../api/live";
-import { hasPassed, useReading } from "../api/reading";
+import { useReading } from "../api/reading";
 import type { ListedTask, TaskPage } from "../api/types";
 import { ProblemBox } from "../components/basics";
 import { CreateTask } from "../components/create_task";
@@ -58,7 +58,7 @@ function List({ part: { title, none, filter, limit, bound, all } }: { part: Part
   asked.set("limit", String(limit));
   const whole = `/v1/tasks?${asked}`;
   const bounded = () => `${whole}&${bound}=${new Date(Math.floor(now.peek() / STEP_MS) * STEP_MS).toISOString()}`;
-  const reading = useReading<TaskPage, ListedTask>(bound ? bounded : whole, { entries: (page) => page.tasks, enough: limit, ...(bound === "due_before" ? { ends: (page: TaskPage) => hasPassed(page, now.peek()) } : {}) }, title);
+  const reading = useReading<TaskPage, ListedTask>(bound ? bounded : whole, { entries: (page) => page.tasks, enough: limit }, title);
   const pushed = useSignal(new Map<string, WatchedTask | null>());
   const waiting = useSignal(0);
   useLive("mine", ({ id, item }) => {

@@ -1,6 +1,6 @@
 /** The overview: task counts, overdue tasks, cost, recent failures, and upcoming runs. */
 import type { ComponentChildren } from "preact";
-import { hasPassed, useReading, type Reading } from "../api/reading";
+import { useReading, type Reading } from "../api/reading";
 import { useResource, type Resource } from "../api/resource";
 import type { DispatchStatus, Forecast, ListedTask, Summary, SwitchPage, TaskPage, TaskState } from "../api/types";
 import { Empty, ProblemBox, StateChip, Time, Took } from "../components/basics";
@@ -80,9 +80,7 @@ function useTasks(filter: Record<string, string | string[]>, wanted: number, bou
   asked.set("limit", String(wanted));
   const key = `/v1/tasks?${asked}`;
   const path = () => (bound ? `${key}&${bound}=${new Date(Math.floor((now.peek() + shift) / STEP_MS) * STEP_MS).toISOString()}` : key);
-  // Scheduled tasks of the future are examined after those that are due: none of them is wanted.
-  const ends = bound === "due_before" ? { ends: (page: TaskPage) => hasPassed(page, now.peek() + shift) } : {};
-  return useReading<TaskPage, ListedTask>(bound ? path : key, { entries: (page) => page.tasks, enough: wanted, ...ends }, `${key}&${bound}`);
+  return useReading<TaskPage, ListedTask>(bound ? path : key, { entries: (page) => page.tasks, enough: wanted }, `${key}&${bound}`);
 }
 
 function Counts({ states, total }: { states: Record<string, number>; total: number }) {
