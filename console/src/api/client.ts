@@ -52,8 +52,21 @@ const MOST_KNOWN = 60;
 /** The version last read from a path, for conditional changes. */
 export const etagOf = (path: string): string | undefined => known.get(path)?.etag;
 
+/** Resources that several parts of a page read at the same time. */
+const SHARED: ReadonlySet<string> = new Set(["/v1/switches", "/v1/settings", "/v1/summary"]);
+const pending = new Map<string, Promise<unknown>>();
+
 /** GET a resource. If it is unchanged, the same object is returned as before. */
-export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+export function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  if (!SHARED.has(path)) return read<T>(path, signal);
+  const before = pending.get(path);
+  if (before) return before as Promise<T>;
+  const made: Promise<T> = read<T>(path).finally(() => pending.get(path) === made && pending.delete(path));
+  pending.set(path, made);
+  return made;
+}
+
+async function read<T>(path: string, signal?: AbortSignal): Promise<T> {
   const before = known.get(path);
   const response = await send(path, { headers: before ? { "If-None-Match": before.etag } : {}, signal: signal ?? null });
   if (response.status === 304 && before) return before.data as T;
@@ -78,6 +91,8 @@ export async function change<T>(call: Call): Promise<T> {
   const body = call.body === undefined ? null : JSON.stringify(call.body);
   const response = await send(call.path, { method: call.method, headers, body });
   const data = (await json(response)) as T;
+  // A reading that began before the change may lack it.
+  pending.clear();
   lastCalls.value = [call];
   return data;
 }
