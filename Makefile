@@ -28,7 +28,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup console run demo check format test tests test-slow test-deployed test-lowest flaky docs docs-site docs-serve docs-tools screenshots openapi openapi-tools simulate pairs mutants files-entered fuzz fuzz-deployed kill load bench workflows wheels lock clean distclean
+.PHONY: help setup console run demo check format test tests test-slow test-deployed test-lowest flaky docs docs-site docs-serve docs-tools screenshots console-figures openapi openapi-tools simulate pairs mutants files-entered fuzz fuzz-deployed kill load bench workflows wheels lock clean distclean
 
 help: ## list all targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -102,6 +102,9 @@ docs-tools: $(VENV)/.installed node_modules/.installed $(SITE)/.installed
 
 screenshots: setup ## take the screenshots of the console that the docs show
 	@$(BIN)/python -m tests.console.screenshots
+
+console-figures: setup ## measure the console in an account of 15 000 tasks (TASKS=...)
+	@$(BIN)/python -m tests.console.figures $(TASKS)
 
 openapi: setup ## write the OpenAPI document to build/openapi.json, to generate clients from
 	@mkdir -p build

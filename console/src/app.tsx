@@ -2,15 +2,16 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { unreachableSince } from "./api/client";
 import { connect, liveState } from "./api/live";
 import { SwitchBanner } from "./components/banner";
 import { HelpAndPalette, opened } from "./components/keyboard";
 import { LastCall } from "./components/last_call";
 import { SignIn } from "./components/sign_in";
-import { PAGES } from "./navigation";
+import { GROUPS, PAGES } from "./navigation";
 import { href, place } from "./router";
 import { theme, zone, type Theme } from "./settings";
-import { zoneLabel } from "./time";
+import { duration, now, serverNow, zoneLabel } from "./time";
 
 export function App() {
   useEffect(() => void connect(), []);
@@ -55,10 +56,15 @@ function Navigation() {
         <img src="icon.svg" alt="" width="24" height="24" />
         duetime
       </a>
-      {PAGES.map((page) => (
-        <a key={page.name} href={href([page.name])} aria-current={page === shown ? "page" : undefined}>
-          {page.title}
-        </a>
+      {GROUPS.map((group) => (
+        <div key={group} role="group" aria-label={group || "Start"}>
+          {group && <span aria-hidden="true">{group}</span>}
+          {PAGES.filter((page) => page.group === group).map((page) => (
+            <a key={page.name} href={href(page.entry ? [page.name, page.entry] : [page.name])} aria-current={page === shown ? "page" : undefined}>
+              {page.title}
+            </a>
+          ))}
+        </div>
       ))}
     </nav>
   );
@@ -70,6 +76,26 @@ const LIVE_TITLES = {
   connecting: "Connecting to live updates",
   offline: "No live updates: the page refreshes every 30 seconds",
 };
+
+/** Whether the page is live; the age of its content while the API does not respond. */
+function Freshness() {
+  const since = unreachableSince.value;
+  if (since !== null) {
+    return (
+      <span class="live live-unreachable" title="The API does not respond. It is asked again every 5 seconds." role="status">
+        <i aria-hidden="true" />
+        <span class="text">Not reachable</span> <span class="age" aria-hidden="true">{duration(Math.max(1000, now.value - serverNow() + Date.now() - since))}</span>
+      </span>
+    );
+  }
+  return (
+    <span class={`live live-${liveState.value}`} title={LIVE_TITLES[liveState.value]} role="status">
+      <i aria-hidden="true" />
+      {LIVE[liveState.value]}
+    </span>
+  );
+}
+
 const ZONES = ["local", "UTC"];
 
 function Header() {
@@ -80,10 +106,7 @@ function Header() {
       <button type="button" class="search-button" onClick={() => (opened.value = "palette")}>
         Go to… <kbd>Ctrl K</kbd>
       </button>
-      <span class={`live live-${liveState.value}`} title={LIVE_TITLES[liveState.value]} role="status">
-        <i aria-hidden="true" />
-        {LIVE[liveState.value]}
-      </span>
+      <Freshness />
       <select aria-label="Time zone" value={zone.value} onChange={(event) => (zone.value = event.currentTarget.value)}>
         {zones.map((each) => (
           <option key={each} value={each}>

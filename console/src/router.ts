@@ -36,8 +36,8 @@ export function href(segments: readonly string[], query: Record<string, string> 
 
 /** Navigate to a page; `replace` adds no history entry. */
 export function navigate(to: string, replace = false): void {
-  if (replace) history.replaceState(null, "", to);
-  else history.pushState(null, "", to);
+  if (replace) history.replaceState(history.state, "", to);
+  else begin(() => history.pushState({ entry }, "", to));
   hash.value = location.hash;
 }
 
@@ -51,4 +51,54 @@ export function setQuery(changes: Record<string, string>, replace = false): void
   navigate(href(place.value.segments, Object.fromEntries(query)), replace);
 }
 
-addEventListener("popstate", () => (hash.value = location.hash));
+/** The history entry that is shown, and how far each was scrolled: Back returns to the same place. */
+let entry = Date.now();
+let restoring = 0;
+const scrolled = new Map<number, number>();
+const RESTORE_MS = 10_000;
+history.scrollRestoration = "manual";
+history.replaceState({ entry }, "");
+
+function begin(push: () => void): void {
+  const page = location.hash.split("?", 1)[0];
+  entry = Math.max(entry, Date.now()) + 1;
+  cancelAnimationFrame(restoring);
+  restoring = 0;
+  push();
+  if (location.hash.split("?", 1)[0] !== page) scrollTo(0, 0);
+}
+
+/** Scrolls to a place as soon as the content is long enough, unless the user scrolls first. */
+function restore(place: number): void {
+  const until = performance.now() + RESTORE_MS;
+  const own = entry;
+  cancelAnimationFrame(restoring);
+  const step = () => {
+    scrollTo(0, place);
+    restoring = Math.abs(scrollY - place) > 2 && performance.now() < until && entry === own ? requestAnimationFrame(step) : 0;
+  };
+  restoring = requestAnimationFrame(step);
+}
+
+addEventListener("popstate", () => {
+  const known = (history.state as { entry?: number } | null)?.entry;
+  hash.value = location.hash;
+  if (known === undefined) {
+    // A link was followed.
+    entry = Math.max(entry, Date.now()) + 1;
+    history.replaceState({ entry }, "");
+    cancelAnimationFrame(restoring);
+    restoring = 0;
+    scrollTo(0, 0);
+  } else {
+    entry = known;
+    restore(scrolled.get(known) ?? 0);
+  }
+});
+addEventListener("scroll", () => restoring || scrolled.set(entry, scrollY), { passive: true });
+for (const kind of ["wheel", "keydown", "pointerdown"]) {
+  addEventListener(kind, () => {
+    cancelAnimationFrame(restoring);
+    restoring = 0;
+  }, { passive: true });
+}

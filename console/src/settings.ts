@@ -1,4 +1,4 @@
-/** Preferences stored in this browser: theme, time zone and saved searches. */
+/** Preferences stored in this browser: theme, time zone, columns and saved views. */
 import { effect, signal, type Signal } from "@preact/signals";
 
 function kept<T>(name: string, initial: T): Signal<T> {
@@ -25,8 +25,10 @@ export type Theme = "system" | "light" | "dark";
 export const theme = kept<Theme>("theme", "system");
 /** `local`, `UTC`, or the name of an IANA zone. */
 export const zone = kept<string>("zone", "local");
-/** Saved searches of the task list, by name. */
-export const savedSearches = kept<Record<string, string>>("searches", {});
+/** Saved views of the task list, by name: the query of the address, with search and order. */
+export const savedViews = kept<Record<string, string>>("views", {});
+/** The columns of the task list. */
+export const columns = kept<readonly string[]>("columns", ["due", "late", "attempt", "note"]);
 
 effect(() => {
   document.documentElement.dataset.theme = theme.value;

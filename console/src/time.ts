@@ -4,8 +4,19 @@ import { zone } from "./settings";
 
 let offset = 0;
 
+let clockIsKnown: () => void;
+const LONGEST_WAIT_MS = 3_000;
+
+/** Resolved once a response has told the server's time, or does not come: before, this computer's clock may be wrong. */
+export const clockKnown = new Promise<void>((resolve) => {
+  clockIsKnown = resolve;
+  setTimeout(resolve, LONGEST_WAIT_MS);
+});
+
 /** Adopt the clock of a response; differences below two seconds are within the header's precision. */
 export function setServerClock(header: string | null): void {
+  // The code that waits runs after this function.
+  clockIsKnown();
   const difference = header ? Date.parse(header) - Date.now() : NaN;
   const next = Math.abs(difference) > 2000 ? difference : 0;
   if (Number.isNaN(difference) || Math.abs(next - offset) < 2000) return;
@@ -99,4 +110,62 @@ export function wallTime(local: string): string {
   const [day = "", rest = ""] = local.split("T", 2);
   const clock = rest.slice(0, 8);
   return `${WEEKDAY.format(new Date(`${day}T00:00:00Z`))} ${day} ${clock.endsWith(":00") ? clock.slice(0, 5) : clock}`;
+}
+
+/** The difference between a zone's local time and UTC at an instant, in milliseconds. */
+export function offsetOf(instant: number, timeZone = zoneName.value): number {
+  const parts = format(timeZone, { year: "numeric", month: "numeric", day: "numeric", hour: "numeric", minute: "numeric", second: "numeric", hourCycle: "h23" }).formatToParts(instant);
+  const of = (type: string) => Number(parts.find((part) => part.type === type)?.value);
+  return Date.UTC(of("year"), of("month") - 1, of("day"), of("hour"), of("minute"), of("second")) - Math.floor(instant / 1000) * 1000;
+}
+
+const LOCAL = /^(?:(\d{4})-(\d\d)-(\d\d)(?:[T ](?=\d))?)?(?:(\d{1,2}):(\d\d)(?::(\d\d))?)?$/;
+
+/** A typed time without an offset, in the displayed zone: `2026-12-01T09:00`, `2026-12-01`, or `09:00` of today. Null for
+ * any other text. */
+export function typedTime(text: string, timeZone = zoneName.value): number | null {
+  const found = LOCAL.exec(text);
+  if (!text || !found) return null;
+  const today = new Date(now.peek() + offsetOf(now.peek(), timeZone));
+  const [year, month, day, hour = 0, minute = 0, second = 0] = found.slice(1).map((part) => (part === undefined ? undefined : Number(part)));
+  const local = Date.UTC(year ?? today.getUTCFullYear(), month === undefined ? today.getUTCMonth() : month - 1, day ?? today.getUTCDate(), hour, minute, second);
+  if (hour > 23 || minute > 59 || (month ?? 1) > 12) return null;
+  // The offset of the result decides, where the clock changes in between.
+  const first = local - offsetOf(local, timeZone);
+  return local - offsetOf(first, timeZone);
+}
+
+const two = (count: number): string => String(count).padStart(2, "0");
+
+/** An instant with the offset of the displayed zone: `2026-12-01T09:00:00+01:00`. */
+export function isoWithOffset(instant: number, timeZone = zoneName.value): string {
+  const offset = offsetOf(instant, timeZone);
+  const minutes = Math.abs(Math.round(offset / 60_000));
+  const local = new Date(instant + offset).toISOString().slice(0, 19);
+  return `${local}${minutes ? `${offset < 0 ? "-" : "+"}${two(Math.floor(minutes / 60))}:${two(minutes % 60)}` : "Z"}`;
+}
+
+const STEP_MS = 86_400_000;
+const MINUTE_MS = 60_000;
+const LOOKED_AHEAD = 400;
+
+/** When the clock of a zone changes next, within about a year; null if it does not, or the zone is unknown. */
+export function nextClockChange(timeZone: string): number | null {
+  let from = Math.floor(now.peek() / MINUTE_MS) * MINUTE_MS;
+  try {
+    const offset = offsetOf(from, timeZone);
+    for (let day = 0; day < LOOKED_AHEAD; day += 1, from += STEP_MS) {
+      if (offsetOf(from + STEP_MS, timeZone) === offset) continue;
+      let [before, after] = [from, from + STEP_MS];
+      while (after - before > MINUTE_MS) {
+        const middle = Math.floor((before + after) / 2 / MINUTE_MS) * MINUTE_MS;
+        if (offsetOf(middle, timeZone) === offset) before = middle;
+        else after = middle;
+      }
+      return after;
+    }
+  } catch {
+    // The browser does not know the zone.
+  }
+  return null;
 }

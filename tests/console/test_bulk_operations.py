@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import expect
@@ -53,3 +53,21 @@ def test_a_new_operation_appears_in_the_list(console: Console, world: World) -> 
     page.keyboard.press("r")
     expect(page.locator("tr[data-row]")).to_have_count(1)
     console.check_accessibility(page)
+
+
+def test_operations_of_the_system_without_effect_are_only_counted(console: Console) -> None:
+    """The end of a topology without anything to end is not listed; what somebody asked for always is."""
+    page = console.open("/settings")
+    base: dict[str, Any] = {
+        "state": "succeeded", "created_at": "2026-11-21T02:00:00.000Z", "finished_at": "2026-11-21T02:00:01.000Z",
+        "topology_id": None, "examined": 0, "matched": 0, "affected": 0, "refused": {}, "reason": None,
+    }  # fmt: skip
+    operations = [
+        {**base, "id": "01M7YJJ6RJ000VK12BGKK15FQ1", "kind": "end", "created_by": None},
+        {**base, "id": "01M7YJJ6RJ000VK12BGKK15FQ2", "kind": "cancel", "created_by": "ada"},
+    ]
+    page.route("**/v1/bulk-operations", lambda route: route.fulfill(json={"operations": operations}))
+    page.goto(page.url.replace("/settings", "/bulk-operations"))
+    expect(page.locator("tr[data-row]")).to_have_count(1)
+    expect(page.locator("tr[data-row]")).to_contain_text("cancel tasks")
+    expect(page.locator("main")).to_contain_text("1 operation of duetime itself without anything to do is not shown.")

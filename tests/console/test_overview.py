@@ -30,7 +30,19 @@ def test_the_coming_day_is_drawn_with_its_collisions(console: Console, world: Wo
     expect(bars.filter(has=page.locator("b"))).to_contain_text("2 runs (backup 1, reports 1) 1 minute with several")
     expect(bars.filter(has=page.locator(".tasks-due"))).to_contain_text("1 task")
     expect(page.locator(".legend")).to_contain_text("2 runs of schedules")
-    expect(page.locator(".coming li")).to_contain_text(re.compile("19:00:00 CET.* in .*backup.*reports"))
+    collision = page.locator(".collision")
+    expect(collision.locator("summary")).to_contain_text(re.compile("19:00:00 CET · 2 schedules in "))
+    expect(collision.get_by_role("link", name="backup")).to_have_count(0)
+    collision.locator("summary").click()
+    expect(collision.get_by_role("link", name="backup")).to_be_visible()
+    bars.filter(has=page.locator("b")).get_by_role("button").click()
+    expect(page.locator(".period").get_by_role("link", name="reports 1")).to_have_attribute(
+        "href", "#/schedules/reports"
+    )
+    page.locator(".period").get_by_role("link", name="Tasks due then").click()
+    expect(page.get_by_label("Search tasks")).to_have_value(re.compile(r"due:>2026-11-\d\dT19:00:00\+01:00 due:<"))
+    page.go_back()
+    expect(bars).to_have_count(49)
     console.check_accessibility(page)
 
 
@@ -45,6 +57,9 @@ def test_what_tasks_cost_is_estimated_and_says_what_it_leaves_out(console: Conso
     expect(figures.locator("dd")).to_have_text(["3", "$2.50", "7.5 µ$"])
     expect(figures).to_contain_text("Estimated from the last 3 tasks")
     page.goto(page.url.replace("/overview", "/tasks"))
+    page.get_by_role("button", name="Dates and columns").click()
+    expect(page.locator(".cell-cost")).to_have_count(0)
+    page.get_by_label("Cost").check()
     expect(page.locator(".cell-cost").first).to_have_text("2.5 µ$")
 
 
@@ -100,3 +115,35 @@ def test_others_than_operators_ask_for_nothing_that_is_refused(console: Console,
     expect(page.locator(".health")).to_contain_text("Due tasks start")
     expect(page.locator(".health")).not_to_contain_text("trigger")
     assert not [path for _, path in world.requests if path.startswith("/v1/dispatch")]
+
+
+@pytest.mark.slow
+def test_counts_lead_to_lists_with_the_same_tasks(console: Console, world: World) -> None:
+    """A count has nodes of topologies in it, and so has the list behind it; the plain list leaves them out."""
+    world.ask("POST", "/v1/topologies", {"nodes": {"a": {"type": PLAIN}, "b": {"type": PLAIN}}})
+    world.run(MINUTE)
+    page = console.open("/overview")
+    count = page.get_by_label("Tasks by state").get_by_role("link", name="succeeded")
+    expect(count).to_contain_text("3")
+    count.click()
+    expect(page.locator("tr[data-row]")).to_have_count(3)
+    with_nodes = page.get_by_role("button", name="with nodes")
+    expect(with_nodes).to_be_disabled()
+    page.get_by_role("group", name="Views").get_by_role("link", name="All").click()
+    expect(page.locator("tr[data-row]")).to_have_count(1)
+    with_nodes.click()
+    expect(page.locator("tr[data-row]")).to_have_count(3)
+
+
+@pytest.mark.slow
+def test_health_that_cannot_be_known_is_not_green(console: Console) -> None:
+    """If the lists cannot be read, health says that it is not known, and why."""
+    console.expected = ("Failed to load resource",)
+    page = console.open("/settings")
+    page.route(re.compile(r"/v1/(tasks|switches)\b"), lambda route: route.abort())
+    page.goto(page.url.replace("/settings", "/overview"))
+    health = page.locator(".health")
+    for text in ("Oldest due task: not known", "Switches and failing hosts: not known", "Failed tasks: not known"):
+        expect(health.locator("li", has_text=text).locator(".unknown")).to_have_text("?")
+    expect(health.locator("li .good")).to_have_count(2)
+    expect(health).not_to_contain_text("no backlog")

@@ -105,23 +105,36 @@ def test_dead_letters_are_grouped_and_retried_at_a_pace(console: Console, world:
 
 
 def test_dead_letters_are_discarded(console: Console, world: World) -> None:
-    """What is listed is deleted, one task after the other; what has changed meanwhile is kept."""
+    """The tasks of a group are deleted; what has changed meanwhile is kept, and each deletion can be repeated."""
     _behave(world, _fail)
     ids = [world.create(**FAILING) for _ in range(3)]
     world.run(10 * SECOND)
     console.expected = ("status of 412",)
     page = console.open("/dead-letters")
     page.get_by_role("button", name="Discard…").click()
-    # The list is in the order of due times, the latest first: the last one to be deleted has changed.
     _behave(world, lambda *_: "done")
     world.ask("POST", f"/v1/tasks/{ids[0]}/retry")
     world.run(10 * SECOND)
     page.get_by_role("button", name="Delete 3").click()
-    expect(page.locator("dialog")).to_contain_text("2 of 3 deleted")
+    expect(page.locator("dialog")).to_contain_text("2 of 3 deleted, 1 kept")
     expect(page.locator("dialog .problem code").first).to_have_text("version_mismatch")
-    page.get_by_role("button", name="Keep them").click()
+    page.locator("dialog").get_by_role("button", name="Close").last.click()
     expect(page.get_by_role("heading", name="No task has failed for good")).to_be_visible()
     assert world.ask("GET", f"/v1/tasks/{ids[0]}")["state"] == "succeeded"
+    page.get_by_role("button", name="As a command").click()
+    commands = page.locator(".last-call .command").first
+    expect(commands).to_contain_text(ids[1])
+    expect(commands).to_contain_text(ids[2])
+
+
+def test_a_group_of_dead_letters_has_the_tasks_of_all_pages(console: Console, world: World) -> None:
+    """More than a page of a hundred: the number is that of the group, not of the page."""
+    _behave(world, _fail)
+    world.do(lambda live: [live.ask("POST", "/v1/tasks", FAILING) for _ in range(120)])
+    world.run(MINUTE)
+    page = console.open("/dead-letters")
+    expect(page.locator(".group-count")).to_have_text("120")
+    expect(page.locator(".group-note")).to_have_text("120 tasks in 1 group.")
 
 
 def test_a_calendar_is_drawn_while_it_is_made_and_replaced(console: Console, world: World) -> None:
@@ -187,20 +200,20 @@ def test_a_calendar_that_has_changed_is_not_overwritten(console: Console, world:
 def test_a_lock_shows_its_line_and_is_released_by_force(console: Console, world: World) -> None:
     """Who holds it, who waits in which order; a release gives it to the first of the line."""
     world.do(lambda live: setattr(live, "act", lambda *_: live.take(HOUR)))
-    first = world.create(type=PLAIN, lock={"key": "db-17"})
+    world.create(type=PLAIN, name="first", lock={"key": "db-17"})
     world.run(5 * SECOND)
-    second = world.create(type=PLAIN, lock={"key": "db-17"})
+    world.create(type=PLAIN, name="second", lock={"key": "db-17"})
     world.run(5 * SECOND)
     page = console.open("/locks")
     page.get_by_role("link", name="db-17").click()
-    expect(page.locator(".line").first).to_contain_text(first)
-    expect(page.locator(".line").last).to_contain_text(second)
+    expect(page.locator(".line").first).to_contain_text("first · simulation-plain · for ")
+    expect(page.locator(".line").last).to_contain_text("second · simulation-plain")
     page.goto(page.url.replace("/locks/db-17", "/workers"))
     expect(page.locator(".worker").first).to_contain_text(PLAIN)
     page.go_back()
     page.get_by_role("button", name="Release by force…").click()
     page.locator("dialog").get_by_role("button", name="Release by force").click()
-    expect(page.locator(".line").first).to_contain_text(second)
+    expect(page.locator(".line").first).to_contain_text("second · simulation-plain")
     world.do(lambda live: live.watching.violations.clear())
 
 

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 CROWD = 1_600
-"""More tasks than one page covers."""
+"""More tasks than one page covers; of fewer, all are read at once. Lists of tasks are kept only after a while."""
 SOON, LATER = 2 * MINUTE // SECOND, 2 * HOUR // SECOND
 
 
@@ -57,12 +58,14 @@ def test_a_search_reads_on_until_it_finds_what_is_on_the_last_page(console: Cons
     page = console.open("/settings")
     held = Held(page, "/v1/tasks?")
     page.goto(page.url.replace("/settings", "/tasks?q=name%3Aneedle"))
-    expect(page.locator(".reading")).to_contain_text(re.compile("Looked at 1,000 tasks, up to .*:.*Stop"))
+    expect(page.locator(".reading")).to_contain_text(
+        re.compile("Examined 1,000 tasks, 0 found, up to .*:.*Loading more.*Stop")
+    )
     expect(page.get_by_role("heading", name="None found so far")).to_be_visible()
     expect(page.get_by_text("No task matches")).to_have_count(0)
     held.release()
     expect(page.locator("tr[data-row]")).to_have_count(1)
-    expect(page.locator(".reading")).to_contain_text("Looked at 1,601 tasks.")
+    expect(page.locator(".reading")).to_contain_text("Examined 1,601 tasks, 1 found.")
     console.check_accessibility(page)
 
 
@@ -71,7 +74,7 @@ def test_a_list_that_was_read_to_its_end_says_that_there_is_none(console: Consol
     crowd(world, delay_seconds=LATER)
     page = console.open("/tasks?q=name%3Aneedle")
     expect(page.get_by_role("heading", name="No task matches")).to_be_visible()
-    expect(page.locator(".reading")).to_contain_text("Looked at 1,600 tasks.")
+    expect(page.locator(".reading")).to_contain_text("Examined 1,600 tasks, 0 found.")
 
 
 def test_reading_on_can_be_stopped_and_continued(console: Console, world: World) -> None:
@@ -82,12 +85,12 @@ def test_reading_on_can_be_stopped_and_continued(console: Console, world: World)
     held = Held(page, "/v1/tasks?")
     page.goto(page.url.replace("/settings", "/tasks?q=name%3Aneedle"))
     page.get_by_role("button", name="Stop").click()
-    expect(page.locator(".reading")).to_contain_text("Stopped. Looked at 1,000 tasks")
-    expect(page.locator(".reading")).to_contain_text("there may be more")
+    expect(page.locator(".reading")).to_contain_text("Examined 1,000 tasks, 0 found")
+    expect(page.locator(".reading")).to_contain_text("There may be more")
     expect(page.get_by_role("heading", name="None found so far")).to_be_visible()
     held.release()
     asked = len(world.requests)
-    page.get_by_role("button", name="Read on").click()
+    page.get_by_role("button", name="Load more").click()
     expect(page.locator("tr[data-row]")).to_have_count(1)
     assert [
         path for _, path in world.requests[asked:] if path.startswith("/v1/tasks?") and "next_token" not in path
@@ -105,16 +108,16 @@ def test_health_is_not_green_while_tasks_were_not_looked_at(console: Console, wo
     held = Held(page, "/v1/tasks?")
     page.goto(page.url.replace("/settings", "/overview"))
     health = page.locator(".health")
-    expect(health).to_contain_text(re.compile("No backlog found so far, among the first 1,000 tasks, up to"))
-    expect(health.locator("li", has_text="backlog").locator(".good")).to_have_count(0)
-    expect(page.get_by_text("not known yet")).to_be_visible()
+    unknown = health.locator("li", has_text="Oldest due task: not known. 1,000 tasks examined so far, without a result")
+    expect(unknown.locator(".unknown")).to_have_text("?")
+    expect(health.locator("li", has_text="backlog")).to_have_count(0)
+    expect(page.locator(".figures", has_text="Oldest due")).to_contain_text("not known")
     expect(page.get_by_text("No task is scheduled.")).to_have_count(0)
     expect(health).not_to_contain_text("Due tasks start")
     held.release()
-    expect(
-        health.locator("li", has_text="1 due task not started, the oldest for 10 min").locator(".bad")
-    ).to_be_visible()
-    expect(page.get_by_role("table", name="Next tasks").locator("tr[data-row]")).to_have_count(1)
+    line = health.locator("li", has_text="1 due task not started, the oldest for 10 min")
+    expect(line.locator(".bad")).to_be_visible()
+    expect(page.locator(".figures", has_text="Oldest due")).to_contain_text("10 min")
 
 
 def test_health_that_was_looked_for_to_the_end_is_green(console: Console, world: World) -> None:
@@ -139,7 +142,7 @@ def test_topologies_are_found_behind_many_tasks(console: Console, world: World) 
 
 
 def test_a_running_task_is_found_behind_many_that_are_to_come(console: Console, world: World) -> None:
-    """The page of workers looks for as many as the summary has counted, and says so until it has found them."""
+    """The page of workers says that it has found none so far, until it has."""
     world.do(lambda live: setattr(live, "act", lambda *_: live.take(HOUR)))
     world.create(type=PLAIN)
     world.run(5 * SECOND)
@@ -163,3 +166,118 @@ def test_the_history_of_a_schedule_is_found_behind_what_is_to_come(console: Cons
     page = console.open("/schedules/each-minute")
     expect(page.locator(".strip .state-succeeded")).not_to_have_count(0)
     expect(page.get_by_text("None yet.")).to_have_count(0)
+
+
+def test_reading_stops_after_twenty_pages_and_asks(console: Console) -> None:
+    """A list without an end in sight is not read for ever: the user decides, and goes on where it stopped."""
+    page = console.open("/settings")
+    asked: list[str] = []
+
+    def answer(route: Route) -> None:
+        asked.append(route.request.url)
+        applied = {"filters": {}, "order": "desc", "order_by": "due_at", "limit": 100, "examined": 1000}
+        body = {"tasks": [], "applied": {**applied, "examined_to": None}, "next_token": f"t{len(asked)}"}
+        route.fulfill(json=body)
+
+    page.route(re.compile(r"/v1/tasks\?"), answer)
+    page.goto(page.url.replace("/settings", "/tasks?q=error%3ATimeout"))
+    line = page.locator(".reading")
+    expect(line).to_contain_text("Examined 20,000 tasks, 0 found. There may be more.")
+    assert len(asked) == 20
+    expect(page.get_by_role("heading", name="None found so far")).to_be_visible()
+    page.get_by_role("button", name="Load more").click()
+    expect(line).to_contain_text("Examined 40,000 tasks, 0 found. There may be more.")
+    assert len(asked) == 40
+    assert "next_token=t20" in asked[20]
+
+
+def test_rows_stay_while_others_are_read(console: Console, world: World) -> None:
+    """A new search keeps the rows of the old one, marked as such, until its own arrive; none is said to be missing."""
+    world.create(type=PLAIN, delay_seconds=LATER)
+    page = console.open("/tasks")
+    rows = page.locator("tr[data-row]")
+    expect(rows).to_have_count(1)
+    held: list[Route] = []
+    page.route(re.compile(r"/v1/tasks\?.*state=failed"), lambda route: held.append(route))  # noqa: PLW0108 - it must be a function
+    page.get_by_role("group", name="States").get_by_role("button", name="failed").click()
+    expect(page.locator(".rows.old")).to_have_attribute("aria-busy", "true")
+    expect(rows).to_have_count(1)
+    expect(page.locator(".reading")).to_have_text("Loading…")
+    expect(page.locator(".empty")).to_have_count(0)
+    for route in held:
+        route.continue_()
+    expect(page.get_by_role("heading", name="No task matches")).to_be_visible()
+    expect(rows).to_have_count(0)
+
+
+def test_a_relative_time_moves_on_without_emptying_the_list(console: Console, world: World) -> None:
+    """The view of the last hour is read again with a later bound, and its row is there all the time."""
+    world.create(type=PLAIN)
+    world.run(5 * SECOND)
+    page = console.open("/settings")
+    page.clock.install()
+    page.goto(page.url.replace("/settings", "/tasks?q=finished%3A%3Enow-1h"))
+    page.reload()
+    rows = page.locator("tr[data-row]")
+    expect(rows).to_have_count(1)
+    page.evaluate(
+        """window.least = 1; new MutationObserver(() => {
+            window.least = Math.min(window.least, document.querySelectorAll("tr[data-row]").length);
+        }).observe(document.body, {childList: true, subtree: true})"""
+    )
+    asked = len(world.requests)
+    world.run(3 * MINUTE)
+    page.clock.run_for(180_000)
+    assert until(lambda: len({path for _, path in world.requests[asked:] if "finished_after" in path}) > 1)
+    expect(rows).to_have_count(1)
+    assert page.evaluate("window.least") == 1
+
+
+def test_an_error_keeps_the_rows(console: Console, world: World) -> None:
+    """While the API does not answer, what was read stays, the header says since when, and it recovers by itself."""
+    console.expected = ("Failed to load resource", "WebSocket connection to")
+    world.create(type=PLAIN, delay_seconds=LATER)
+    page = console.open("/tasks")
+    rows = page.locator("tr[data-row]")
+    expect(rows).to_have_count(1)
+    world.down = True
+    page.keyboard.press("r")
+    expect(page.locator(".problem")).to_contain_text("The API cannot be reached")
+    expect(page.locator(".live")).to_contain_text("Not reachable")
+    expect(rows).to_have_count(1)
+    world.down = False
+    expect(page.locator(".problem")).to_have_count(0)
+    expect(page.locator(".live")).to_have_text("Live")
+
+
+def test_figures_are_of_what_ended_last_however_much_is_to_come(console: Console, world: World) -> None:
+    """More tasks in the future than a page covers do not hide the ones that have ended."""
+    for _ in range(3):
+        world.create()
+    world.run(10 * SECOND)
+    crowd(world, delay_seconds=LATER)
+    page = console.open("/overview")
+    expect(page.locator("section", has_text="On time").last).to_contain_text("Of the last 3 tasks")
+    assert [path for _, path in world.requests if "order_by=finished_at" in path]
+
+
+def test_kept_lists_answer_with_one_request(console: Console, world: World) -> None:
+    """Once lists are kept, health, workers, topologies and a search find what they want on the first page."""
+    world.do(lambda live: setattr(live, "act", lambda *_: live.take(10 * HOUR)))
+    world.ask("POST", "/v1/topologies", {"nodes": {"a": {"type": PLAIN}}, "name": "nightly", "delay_seconds": LATER})
+    world.create(type=PLAIN, name="needle", timeout_seconds=800)
+    crowd(world, delay_seconds=12 * LATER)
+    world.keep_lists()
+    asked = len(world.requests)
+    page = console.open("/overview")
+    expect(page.locator(".health li", has_text="Due tasks start, no backlog").locator(".good")).to_be_visible()
+    page.goto(page.url.replace("/overview", "/tasks/now"))
+    expect(page.get_by_text("No task is past its due time.")).to_be_visible()
+    page.goto(page.url.replace("/tasks/now", "/workers"))
+    expect(page.locator(".worker tr[data-row]")).to_have_count(1)
+    page.goto(page.url.replace("/workers", "/topologies"))
+    expect(page.get_by_role("link", name="nightly")).to_be_visible()
+    page.goto(page.url.replace("/topologies", "/tasks?q=needle"))
+    expect(page.locator("tr[data-row]")).to_have_count(1)
+    expect(page.locator(".pager")).to_contain_text("changes up to")
+    assert [path for _, path in world.requests[asked:] if "next_token" in path] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_a_type_is_stopped_with_a_reason_and_started_again(console: Console, world: World) -> None:
-    """What a switch stops is in the list with who and why; deleting it lets the tasks begin."""
+    """What a switch stops is in the list with who and why; "Start again" lets the tasks begin."""
     page = console.open("/switches")
     expect(page.get_by_role("heading", name="Nothing is stopped or limited")).to_be_visible()
     page.get_by_role("button", name="Set a switch").click()
@@ -30,8 +31,9 @@ def test_a_type_is_stopped_with_a_reason_and_started_again(console: Console, wor
     task_id = world.create(type=PLAIN)
     world.run(20 * SECOND)
     assert world.ask("GET", f"/v1/tasks/{task_id}")["state"] == "waiting"
-    row.get_by_role("button", name="Delete").click()
-    page.locator("dialog").get_by_role("button", name="Delete").click()
+    expect(row.locator(".chip")).to_have_text("stopped")
+    row.get_by_role("button", name="Start again…").click()
+    page.locator("dialog").get_by_role("button", name="Start again").click()
     expect(page.get_by_role("heading", name="Nothing is stopped or limited")).to_be_visible()
     world.run(120 * SECOND)
     assert world.ask("GET", f"/v1/tasks/{task_id}")["state"] == "succeeded"
@@ -54,14 +56,15 @@ def test_a_type_is_limited_in_how_many_run_and_how_many_start(console: Console, 
 
 
 def test_a_lock_names_the_task_that_holds_it(console: Console, world: World) -> None:
-    """The list shows the key, and the holder as a link to its task."""
+    """The list shows the key, and the holder by name and type as a link to its task."""
     page = console.open("/locks")
     expect(page.get_by_role("heading", name="No lock is in use")).to_be_visible()
     page.close()
     world.do(lambda live: setattr(live, "act", lambda *_: live.take(60 * SECOND)))
-    task_id = world.create(type=PLAIN, lock={"key": "db-17"})
+    task_id = world.create(type=PLAIN, name="month 3", lock={"key": "db-17"})
     world.run(5 * SECOND)
     page = console.open("/locks")
     expect(page.locator("tbody tr strong")).to_have_text("db-17")
-    expect(page.get_by_role("link", name=task_id)).to_be_visible()
+    expect(page.get_by_role("link", name="month 3")).to_have_attribute("href", f"#/tasks/{task_id}")
+    expect(page.locator("tbody tr")).to_contain_text(re.compile(rf"month 3 · {PLAIN} · for \d"))
     console.check_accessibility(page)

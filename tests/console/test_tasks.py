@@ -90,6 +90,18 @@ def test_a_failed_task_is_run_again_with_another_payload(console: Console, faili
     assert "hit" not in page.title()
 
 
+def test_attempts_are_numbered_over_the_runs_of_a_task(console: Console, failing: World) -> None:
+    """A task that failed and was run again has two first attempts: each says of which run."""
+    task_id = failing.create(type=PLAIN, payload={"fail": True}, retry={"max_attempts": 1})
+    failing.run(5 * SECOND)
+    page = console.open(f"/tasks/{task_id}")
+    expect(page.locator(".attempt-name")).to_have_text(["Attempt 1"])
+    failing.ask("POST", f"/v1/tasks/{task_id}/retry")
+    failing.run(5 * SECOND)
+    page.reload()
+    expect(page.locator(".attempt-name")).to_have_text(["Run 1, attempt 1", "Run 2, attempt 1"])
+
+
 def test_an_action_carries_its_reason_into_the_events(console: Console, world: World) -> None:
     """Pausing asks why; the events say who paused and why, and the offered actions are those of the new state."""
     task_id = world.create(type=PLAIN, delay_seconds=LATER)
@@ -136,9 +148,10 @@ def test_the_search_is_in_the_address_and_the_back_button_restores_it(console: C
 
 
 def test_a_search_that_cannot_be_is_explained_and_not_sent(console: Console, world: World) -> None:
-    """A word without a qualifier, an unknown state and a time that is none are named; no request is made."""
-    page = console.open("/tasks?q=nonsense state:late due:soon")
-    expect(page.locator(".fault")).to_have_count(3)
+    """An unknown qualifier, an unknown state, a time that is none and a second type are named; no request is made."""
+    page = console.open("/tasks?q=invoice:7 state:late due:soon type:a type:b")
+    expect(page.locator(".fault")).to_have_count(4)
+    expect(page.locator(".fault").first).to_contain_text("Use name:invoice:7 to search for a name")
     assert not [target for _, target in world.requests if target.startswith("/v1/tasks")]
 
 
@@ -184,7 +197,7 @@ def test_a_lost_connection_comes_back_and_what_was_missed_is_shown(console: Cons
     expect(page.locator(ROWS)).to_have_count(1)
     world.down = True
     world.cut_off()
-    expect(page.locator(".live")).to_have_text("Every 30 s")
+    expect(page.locator(".live")).to_contain_text("Not reachable")
     world.run(30 * SECOND)
     assert states_of(page) == ["scheduled"]
     world.down = False

@@ -71,10 +71,12 @@ def test_a_graph_runs_fails_and_is_retried(console: Console, world: World, ledge
     expect(page.locator(".topology-progress .chip")).to_have_text(
         ["succeeded 3", "failed 1", "upstream failed 1", "skipped 2"]
     )
+    panel = page.locator(".node-panel")
+    page.get_by_role("button", name="Show node right").click()
+    expect(panel.locator("h2")).to_have_text("right")
     page.get_by_role("button", name="Nodes", exact=True).click()
     expect(page.locator(NODE_ROWS)).to_have_count(7)
     page.get_by_role("button", name="alarm").click()
-    panel = page.locator(".node-panel")
     expect(panel.locator(".node-why")).to_have_text("Skipped: it only runs if a parent fails, and none did.")
     page.get_by_role("button", name="large").click()
     expect(panel.locator(".node-why")).to_have_text("Skipped: its condition parents.left.result == 'large' was false.")

@@ -25,7 +25,7 @@ from duetime_testing.simulation.gateway import event_of
 from functions.console.handler import handler as console
 from tests.functions.api.gateway import Context
 from tests.scenarios.live import Live
-from tests.scenarios.scenario import SECOND
+from tests.scenarios.scenario import HOUR, SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,6 +92,17 @@ class World:
         answer = self.do(lambda live: live.ask(method, path, body))
         assert answer.status < 300, answer
         return answer.body
+
+    def keep_lists(self) -> None:
+        """Let time pass, with changes, until the lists of the account's tasks are complete: it must have many."""
+        while self._list("state=running")["applied"]["changes_until"] is None:
+            # Each change adds some of the tasks that were there before; the first begins the lists.
+            task_id = self.create(delay_seconds=HOUR // SECOND)
+            self.ask("DELETE", f"/v1/tasks/{task_id}")
+            self.run(40 * SECOND)
+
+    def _list(self, query: str) -> Any:  # noqa: ANN401 - any JSON
+        return self.do(lambda live: live.ask("GET", "/v1/tasks", query=query)).body
 
     def cut_off(self) -> None:
         """Close every connection of a watcher, as a network does."""

@@ -28,13 +28,21 @@ export interface Call {
   command?: string;
 }
 
-/** The latest change request; pages show how to repeat it. */
-export const lastCall = signal<Call | null>(null);
+/** Show the requests of one action, to be repeated together. */
+export function showCalls(calls: readonly Call[]): void {
+  if (calls.length) lastCalls.value = calls;
+}
+
+/** The change requests of the latest action; pages show how to repeat them. */
+export const lastCalls = signal<readonly Call[]>([]);
 
 /** The bearer token, for deployments that require one; kept in memory only, until the page is closed. */
 export const token = signal("");
 /** Whether the API requires a token. */
 export const tokenWanted = signal(false);
+
+/** When the API last became unreachable, by this computer's clock; null while it responds. */
+export const unreachableSince = signal<number | null>(null);
 
 export const url = (path: string): string => new URL(path.replace(/^\//, ""), ROOT).href;
 
@@ -44,8 +52,21 @@ const MOST_KNOWN = 60;
 /** The version last read from a path, for conditional changes. */
 export const etagOf = (path: string): string | undefined => known.get(path)?.etag;
 
+/** Resources that several parts of a page read at the same time. */
+const SHARED: ReadonlySet<string> = new Set(["/v1/switches", "/v1/settings", "/v1/summary"]);
+const pending = new Map<string, Promise<unknown>>();
+
 /** GET a resource. If it is unchanged, the same object is returned as before. */
-export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+export function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  if (!SHARED.has(path)) return read<T>(path, signal);
+  const before = pending.get(path);
+  if (before) return before as Promise<T>;
+  const made: Promise<T> = read<T>(path).finally(() => pending.get(path) === made && pending.delete(path));
+  pending.set(path, made);
+  return made;
+}
+
+async function read<T>(path: string, signal?: AbortSignal): Promise<T> {
   const before = known.get(path);
   const response = await send(path, { headers: before ? { "If-None-Match": before.etag } : {}, signal: signal ?? null });
   if (response.status === 304 && before) return before.data as T;
@@ -70,7 +91,9 @@ export async function change<T>(call: Call): Promise<T> {
   const body = call.body === undefined ? null : JSON.stringify(call.body);
   const response = await send(call.path, { method: call.method, headers, body });
   const data = (await json(response)) as T;
-  lastCall.value = call;
+  // A reading that began before the change may lack it.
+  pending.clear();
+  lastCalls.value = [call];
   return data;
 }
 
@@ -90,8 +113,10 @@ async function send(path: string, options: RequestInit): Promise<Response> {
     response = await fetch(url(path), { ...options, headers, cache: "no-store" });
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
+    unreachableSince.value ??= Date.now();
     throw new ApiProblem(0, "unreachable", "The API cannot be reached", "No response. The request is retried automatically.");
   }
+  unreachableSince.value = null;
   setServerClock(response.headers.get("Date"));
   if (response.status === 401) tokenWanted.value = true;
   if (!response.ok && response.status !== 304) throw await problem(response);

@@ -1,7 +1,7 @@
 /** Live updates over a WebSocket. REST remains the source of truth; without a connection pages poll. */
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { ask } from "./client";
+import { ask, unreachableSince } from "./client";
 import type { TaskState, WatchTicket } from "./types";
 
 /** A pushed task; see `WatchedTask` in the AsyncAPI document. */
@@ -170,4 +170,19 @@ document.addEventListener("visibilitychange", () => {
   } else if (!socket) {
     void connect();
   }
+});
+
+const UNREACHABLE_EVERY = 5_000;
+
+addEventListener("offline", () => (unreachableSince.value ??= Date.now()));
+addEventListener("online", () => {
+  reread();
+  void connect();
+});
+
+/** An API that did not respond is asked again soon. */
+effect(() => {
+  if (unreachableSince.value === null) return undefined;
+  const timer = setInterval(reread, UNREACHABLE_EVERY);
+  return () => clearInterval(timer);
 });

@@ -3,15 +3,16 @@
  *
  * A page of a list covers a limited number of records: it may be short, or empty, and still have a next one. So pages
  * are read until there are enough entries to show, or the list ends; only then is it known which entries do not exist.
+ * After `MOST_PAGES` pages the user decides whether to load more.
  */
 import { useSignal, type ReadonlySignal } from "@preact/signals";
 import { useCallback, useEffect, useRef } from "preact/hooks";
-import { now } from "../time";
+import { clockKnown, now } from "../time";
 import { ApiProblem, get } from "./client";
 import { rereads } from "./live";
-import type { Summary, TaskState } from "./types";
 
 const EVERY_MS = 30_000;
+export const MOST_PAGES = 20;
 /** A list of several pages is re-read only after this multiple of its reading time. */
 const REST_PER_WORK = 30;
 
@@ -28,13 +29,17 @@ interface Examined {
 
 /** The part of a list read so far. */
 export interface Found<P, E> {
+  /** The key that it was read for. */
+  key: string;
+  /** The path of the first page, with absolute times. */
+  path: string;
   entries: readonly E[];
   /** The first page, for its other fields. */
   page: P;
   pages: number;
   /** The number of records scanned; the number of entries if the list does not report it. */
   examined: number;
-  /** The due time of the last record scanned; null at the end of the list or if not reported. */
+  /** The time, in the order of the list, of the last record scanned; null at the end of the list or if not reported. */
   examinedTo: string | null;
   /** Continues the list; null at its end. */
   token: string | null;
@@ -45,18 +50,20 @@ export interface Found<P, E> {
 }
 
 export interface Reading<P, E> {
-  /** The last result; kept during a re-read until that completes. */
+  /** The last result; kept until another reading, also of another key, has a page to show. */
   found: ReadonlySignal<Found<P, E> | null>;
   /** The progress of the current reading; null if there is none. */
   going: ReadonlySignal<Found<P, E> | null>;
   problem: ReadonlySignal<ApiProblem | null>;
+  /** Whether the last result is of an earlier key. */
+  isOld: boolean;
   /** Read it again; resolves to whether that completed. */
   reload: () => Promise<boolean>;
   /** Read it again unless that was done recently; lists of several pages are not re-read on every change. */
   refresh: () => void;
   stop: () => void;
   /** Continue where it was stopped. */
-  readOn: () => void;
+  loadMore: () => void;
 }
 
 export interface Wanted<P, E> {
@@ -67,46 +74,51 @@ export interface Wanted<P, E> {
   counts?: (entry: E) => boolean;
 }
 
-/** Read the list at `path`, and keep reading it while the page is visible; null reads nothing. */
-export function useReading<P extends AnyPage, E>(path: string | null, wanted: Wanted<P, E>): Reading<P, E> {
+/** Read a list, and keep reading it while the page is visible. The path is made at the start of each reading, so that it
+ * can hold the current time; `key` identifies the list. Null reads nothing. */
+export function useReading<P extends AnyPage, E>(path: string | null | (() => string), wanted: Wanted<P, E>, key: string | null = typeof path === "function" ? path() : path): Reading<P, E> {
   const found = useSignal<Found<P, E> | null>(null);
   const going = useSignal<Found<P, E> | null>(null);
   const problem = useSignal<ApiProblem | null>(null);
   const current = useRef<AbortController | null>(null);
   const restsUntil = useRef(0);
-  const wish = useRef(wanted);
-  wish.current = wanted;
+  const latest = useRef({ wanted, path });
+  latest.current = { wanted, path };
 
   const run = useCallback(
     async (before: Found<P, E> | null) => {
-      if (path === null) return false;
+      if (key === null) return false;
       current.current?.abort();
       const mine = (current.current = new AbortController());
-      const began = now.peek();
+      if (typeof latest.current.path === "function") await clockKnown;
+      if (current.current !== mine) return false;
+      const first = before?.path ?? (typeof latest.current.path === "function" ? latest.current.path() : latest.current.path);
+      if (first === null) return false;
       const started = performance.now();
-      // The first rows are shown as they arrive; the rows of an earlier reading stay until the new one completes.
-      const shows = found.peek() === null || before !== null;
-      let read = before;
+      // The first rows are shown as they arrive; the rows of an earlier reading of the list stay until the new one completes.
+      const shows = found.peek()?.key !== key || before !== null;
+      let read = before ?? emptyOf<P, E>(key, first);
+      const most = read.pages + MOST_PAGES;
       try {
         do {
-          const page = await get<P>(read?.token ? `${path}${path.includes("?") ? "&" : "?"}next_token=${encodeURIComponent(read.token)}` : path, mine.signal);
+          const page = await get<P>(read.token ? `${first}${first.includes("?") ? "&" : "?"}next_token=${encodeURIComponent(read.token)}` : first, mine.signal);
           if (current.current !== mine) return false;
-          read = joined(read, page, wish.current, began);
+          read = joined(read, page, latest.current.wanted);
           if (shows) found.value = read;
           going.value = read.isKnown ? null : read;
-        } while (!read.isKnown);
+        } while (!read.isKnown && read.pages < most);
         found.value = read;
         problem.value = null;
       } catch (error) {
         if (current.current !== mine) return false;
         problem.value = error instanceof ApiProblem ? error : new ApiProblem(0, "page", "The page failed", String(error));
-        going.value = null;
       }
+      going.value = null;
       const took = performance.now() - started;
-      restsUntil.current = performance.now() + ((read?.pages ?? 0) > 1 ? took * REST_PER_WORK : 0);
+      restsUntil.current = read.isKnown ? performance.now() + (read.pages > 1 ? took * REST_PER_WORK : 0) : problem.peek() ? 0 : Infinity;
       return problem.peek() === null;
     },
-    [path],
+    [key],
   );
 
   const stop = useCallback(() => {
@@ -123,8 +135,6 @@ export function useReading<P extends AnyPage, E>(path: string | null, wanted: Wa
   }, [run]);
 
   useEffect(() => {
-    // The page of another resource must not show this content.
-    found.value = null;
     going.value = null;
     problem.value = null;
     restsUntil.current = 0;
@@ -139,35 +149,35 @@ export function useReading<P extends AnyPage, E>(path: string | null, wanted: Wa
       removeEventListener("focus", refresh);
       rereads.delete(refresh);
     };
-  }, [path, run, refresh]);
+  }, [key, run, refresh]);
 
   // More entries may be needed than before.
   useEffect(() => {
     const read = found.peek();
-    if (read?.token && !read.isKnown && going.peek() === null && restsUntil.current < Infinity && !problem.peek()) void run(read);
+    if (read?.token && read.key === key && countOf(read.entries, wanted) < wanted.enough && going.peek() === null && restsUntil.current < Infinity && !problem.peek()) void run(read);
   }, [wanted.enough]);
 
-  return { found, going, problem, reload: () => run(null), refresh, stop, readOn: () => void run(found.peek()) };
+  const isOld = found.value !== null && found.value.key !== key;
+  return { found, going, problem, isOld, reload: () => run(null), refresh, stop, loadMore: () => void run(found.peek()) };
 }
 
-function joined<P extends AnyPage, E>(before: Found<P, E> | null, page: P, { entries, enough, counts }: Wanted<P, E>, began: number): Found<P, E> {
-  const mine = entries(page);
-  const all = [...(before?.entries ?? []), ...mine];
+const emptyOf = <P, E>(key: string, path: string): Found<P, E> => ({ key, path, entries: [], page: null as P, pages: 0, examined: 0, examinedTo: null, token: null, isKnown: false, at: now.peek() });
+
+const countOf = <P, E>(entries: readonly E[], { counts }: Wanted<P, E>): number => (counts ? entries.filter(counts) : entries).length;
+
+function joined<P extends AnyPage, E>(before: Found<P, E>, page: P, wanted: Wanted<P, E>): Found<P, E> {
+  const mine = wanted.entries(page);
+  const all = [...before.entries, ...mine];
   const token = page.next_token ?? null;
   const applied: Examined = page.applied ?? {};
   return {
+    ...before,
     entries: all,
-    page: before?.page ?? page,
-    pages: (before?.pages ?? 0) + 1,
-    examined: (before?.examined ?? 0) + (applied.examined ?? mine.length),
+    page: before.pages ? before.page : page,
+    pages: before.pages + 1,
+    examined: before.examined + (applied.examined ?? mine.length),
     examinedTo: applied.examined_to ?? null,
     token,
-    isKnown: token === null || (counts ? all.filter(counts) : all).length >= enough,
-    at: before?.at ?? began,
+    isKnown: token === null || countOf(all, wanted) >= wanted.enough,
   };
-}
-
-/** The number of tasks in some states by the summary; null if it does not count all of them. */
-export function countOf(summary: Summary | null, states: readonly TaskState[]): number | null {
-  return summary?.is_complete ? states.reduce((sum, state) => sum + (summary.states[state] ?? 0), 0) : null;
 }

@@ -12,17 +12,30 @@ interface Bar {
   kind: string;
 }
 
+/** The numbers of the runs of some attempts: a task that is run again counts its attempts from one. */
+function runsOf(attempts: readonly Attempt[]): number[] {
+  let run = 1;
+  return attempts.map((attempt, index) => {
+    if (attempt.attempt <= (attempts[index - 1]?.attempt ?? 0)) run += 1;
+    return run;
+  });
+}
+
 function bars(task: Task, attempts: readonly Attempt[]): Bar[] {
-  const made: Bar[] = attempts.map((attempt) => {
+  const runs = runsOf(attempts);
+  const labelOf = (attempt: number, run: number) => ((runs.at(-1) ?? 1) > 1 || run > 1 ? `Run ${run}, attempt ${attempt}` : `Attempt ${attempt}`);
+  // A new attempt with a number that is not higher begins another run.
+  const nextRun = (runs.at(-1) ?? 1) + (task.attempt <= (attempts.at(-1)?.attempt ?? 0) ? 1 : 0);
+  const made: Bar[] = attempts.map((attempt, index) => {
     const start = Date.parse(attempt.started_at ?? attempt.planned_at ?? task.due_at);
-    return { attempt, start, end: start + (attempt.duration_ms ?? 0), label: `Attempt ${attempt.attempt}`, kind: attempt.outcome };
+    return { attempt, start, end: start + (attempt.duration_ms ?? 0), label: labelOf(attempt.attempt, runs[index] ?? 1), kind: attempt.outcome };
   });
   const isRunning = ["preparing", "running", "rolling_back"].includes(task.state);
   const last = made.at(-1)?.end ?? Date.parse(task.started_at ?? task.due_at);
-  if (isRunning) made.push({ attempt: null, start: last, end: now.value, label: `Attempt ${task.attempt}`, kind: "running" });
+  if (isRunning) made.push({ attempt: null, start: last, end: now.value, label: labelOf(task.attempt, nextRun), kind: "running" });
   if (task.state === "waiting" && task.next_at && !task.waiting_for) {
     const next = Date.parse(task.next_at);
-    made.push({ attempt: null, start: next, end: next, label: `Attempt ${task.attempt + 1}`, kind: "planned" });
+    made.push({ attempt: null, start: next, end: next, label: labelOf(task.attempt + 1, runs.at(-1) ?? 1), kind: "planned" });
   }
   return made;
 }

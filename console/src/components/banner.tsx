@@ -12,7 +12,7 @@ export function SwitchBanner() {
   return (
     <div class="banner" role="status">
       <strong>{first.scope === "all" ? "All tasks are stopped" : `Tasks of ${first.scope} ${first.name} are stopped`}</strong>
-      {first.reason && <span>{first.reason}</span>}
+      {first.reason && <span class="reason" title={first.reason}>{first.reason}</span>}
       <span class="muted">
         {first.updated_by} · <Time at={first.updated_at} />
       </span>

@@ -1,6 +1,6 @@
-/** Small parts that every page uses: StateChip, Time, Took, Copy, JsonView, ProblemBox, Empty, Loading, Field. */
-import { cloneElement, isValidElement, toChildArray, type ComponentChildren } from "preact";
-import { useId } from "preact/hooks";
+/** Small parts that every page uses: StateChip, Time, Took, Copy, JsonView, ProblemBox, Empty, Field, useLater. */
+import { cloneElement, isValidElement, toChildArray, type ComponentChildren, type ComponentType } from "preact";
+import { useEffect, useId } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 import type { ApiProblem } from "../api/client";
 import { setQuery } from "../router";
@@ -175,4 +175,13 @@ export function Pager({ token }: { token: string | null | undefined }) {
       </button>
     </nav>
   );
+}
+
+/** A component that is loaded once it is wanted, to keep pages small; null before. */
+export function useLater<P>(wanted: boolean, load: () => Promise<ComponentType<P>>): ComponentType<P> | null {
+  const part = useSignal<{ Part: ComponentType<P> } | null>(null);
+  useEffect(() => {
+    if (wanted && !part.peek()) void load().then((Part) => (part.value = { Part }));
+  }, [wanted]);
+  return wanted ? (part.value?.Part ?? null) : null;
 }

@@ -1,8 +1,9 @@
 /** Load of the next 24 hours: scheduled runs and tasks with a due time, as bars with marked collisions. */
-import type { Found } from "../api/reading";
+import { useSignal } from "@preact/signals";
+import type { Found, Reading } from "../api/reading";
 import type { Forecast, ListedTask, TaskPage } from "../api/types";
 import { href } from "../router";
-import { counted, shortTime, zoneName } from "../time";
+import { counted, isoWithOffset, shortTime, zoneName } from "../time";
 import { Relative, Time } from "./basics";
 
 const SHOWN = 4;
@@ -10,85 +11,113 @@ const LABEL_EVERY = 8;
 
 interface Bar {
   at: string;
+  end: number;
   runs: number;
   tasks: number;
+  schedules: Forecast["periods"][number]["schedules"];
   collides: boolean;
   text: string;
 }
 
-type Waiting = Found<TaskPage, ListedTask> | null;
+type Tasks = Found<TaskPage, ListedTask>;
 
-function barsOf(forecast: Forecast, waiting: Waiting): Bar[] {
+function barsOf(forecast: Forecast, next: Tasks | null): Bar[] {
   const length = forecast.period_seconds * 1000;
   // Scheduled runs are already part of the forecast.
-  const due = (waiting?.entries ?? []).filter((task) => !task.schedule).map((task) => Date.parse(task.next_at ?? task.due_at));
+  const due = (next?.entries ?? []).filter((task) => !task.schedule).map((task) => Date.parse(task.due_at));
   return forecast.periods.map((period) => {
     const start = Date.parse(period.start_at);
-    const isWithin = (time: number) => time >= start && time < start + length;
+    const end = Math.floor(start / length) * length + length;
+    const isWithin = (time: number) => time >= start && time < end;
     const tasks = due.filter(isWithin).length;
     const collisions = forecast.collisions.filter((each) => isWithin(Date.parse(each.at))).length;
-    const names = period.schedules.map((each) => `${each.name} ${each.runs}`).join(", ");
-    const parts = [counted(period.runs, "run"), names && `(${names})`, tasks && counted(tasks, "task"), collisions && `${counted(collisions, "minute")} with several`];
-    return { at: period.start_at, runs: period.runs, tasks, collides: collisions > 0, text: `From ${shortTime(period.start_at)}: ${parts.filter(Boolean).join(" ")}` };
+    const names = period.schedules.slice(0, SHOWN).map((each) => `${each.name} ${each.runs}`).join(", ");
+    const parts = [counted(period.runs, "run"), names && `(${names}${period.schedules.length > SHOWN ? ", …" : ""})`, tasks && counted(tasks, "task"), collisions && `${counted(collisions, "minute")} with several`];
+    return { at: period.start_at, end, runs: period.runs, tasks, schedules: period.schedules, collides: collisions > 0, text: `From ${shortTime(period.start_at)}: ${parts.filter(Boolean).join(" ")}` };
   });
 }
 
-export function ComingLoad({ forecast, waiting }: { forecast: Forecast | null; waiting: Waiting }) {
+export function ComingLoad({ forecast, next }: { forecast: Forecast | null; next: Reading<TaskPage, ListedTask> }) {
   return (
     <section class="card wide coming-load">
       <h2>Next 24 hours</h2>
-      {forecast ? <Load forecast={forecast} waiting={waiting} /> : <p class="muted">Reading…</p>}
+      {forecast ? <Load forecast={forecast} next={next.found.value} /> : <p class="muted">Loading…</p>}
     </section>
   );
 }
 
-function Load({ forecast, waiting }: { forecast: Forecast; waiting: Waiting }) {
-  const bars = barsOf(forecast, waiting);
+function Load({ forecast, next }: { forecast: Forecast; next: Tasks | null }) {
+  const chosen = useSignal("");
+  const bars = barsOf(forecast, next);
   const most = Math.max(1, ...bars.map((bar) => bar.runs + bar.tasks));
   const runs = bars.reduce((sum, bar) => sum + bar.runs, 0);
   const tasks = bars.reduce((sum, bar) => sum + bar.tasks, 0);
   const busiest = bars.reduce((best, bar) => (bar.runs + bar.tasks > best.runs + best.tasks ? bar : best), bars[0] as Bar);
-  const isKnown = forecast.is_complete && waiting?.isKnown;
+  const last = next?.entries.at(-1);
+  const isKnown = forecast.is_complete && next?.isKnown;
   if (runs + tasks === 0) return <p class="muted">{isKnown ? "No schedule runs, and no task is due." : "No run of a schedule and no due task found so far."}</p>;
   return (
     <>
+      <p class="load-scale muted" aria-hidden="true">
+        {most.toLocaleString("en")} in half an hour
+      </p>
       <ol class="load" aria-label={`Planned work by half hours, in the zone ${zoneName.value}`}>
         {bars.map((bar, index) => (
-          <li key={bar.at} title={bar.text}>
-            <span class="visually-hidden">{bar.text}</span>
-            {bar.collides && <b aria-hidden="true" />}
-            {bar.tasks > 0 && <i class="tasks-due" style={{ height: `${(bar.tasks / most) * 100}%` }} />}
-            {bar.runs > 0 && <i style={{ height: `${(bar.runs / most) * 100}%` }} />}
+          <li key={bar.at}>
+            <button type="button" title={bar.text} aria-pressed={chosen.value === bar.at} onClick={() => (chosen.value = chosen.value === bar.at ? "" : bar.at)}>
+              <span class="visually-hidden">{bar.text}</span>
+              {bar.collides && <b aria-hidden="true" />}
+              {bar.tasks > 0 && <i class="tasks-due" style={{ height: `${(bar.tasks / most) * 100}%` }} />}
+              {bar.runs > 0 && <i style={{ height: `${(bar.runs / most) * 100}%` }} />}
+            </button>
             {index % LABEL_EVERY === 0 && index < bars.length - 1 && <small aria-hidden="true">{shortTime(bar.at).slice(-8, -3)}</small>}
           </li>
         ))}
       </ol>
+      {bars.filter((bar) => bar.at === chosen.value).map((bar) => <Period key={bar.at} bar={bar} />)}
       <p class="legend muted">
-        <span><i class="of-schedules" aria-hidden="true" /> {counted(runs, "run")} of schedules</span>
-        <span><i class="of-tasks" aria-hidden="true" /> {counted(tasks, "task")}{waiting?.token ? ` of the first ${waiting.entries.length} found` : ""}</span>
+        <span><i class="of-schedules" aria-hidden="true" /> {counted(runs, "run")} of {forecast.is_complete ? "schedules" : "the first 100 schedules by name; there are more"}</span>
+        <span><i class="of-tasks" aria-hidden="true" /> {counted(tasks, "task")}{next?.token && last ? <> of the next {next.entries.length}, until <Time at={last.due_at} /></> : ""}</span>
         {forecast.collisions.length > 0 && <span><b aria-hidden="true" /> several schedules begin in one minute</span>}
         <span>busiest from <Time at={busiest.at} /></span>
-        {!forecast.is_complete && <span class="bad">only the first schedules by name are counted: there are more</span>}
       </p>
       <Collisions forecast={forecast} />
     </>
   );
 }
 
-function Collisions({ forecast }: { forecast: Forecast }) {
-  if (!forecast.collisions.length) return null;
+/** The content of a chosen bar. */
+function Period({ bar }: { bar: Bar }) {
+  const range = `due:>${isoWithOffset(Date.parse(bar.at))} due:<${isoWithOffset(bar.end)}`;
   return (
-    <ol class="coming" aria-label="Minutes in which several schedules begin">
+    <p class="period" aria-live="polite">
+      <Time at={bar.at} />: {bar.schedules.length === 0 && "no run of a schedule"}
+      {bar.schedules.map((each) => (
+        <a key={each.name} class="tag" href={href(["schedules", each.name])}>
+          {each.name} {each.runs}
+        </a>
+      ))}{" "}
+      <a href={href(["tasks"], { q: range, order: "asc" })}>Tasks due then</a>
+    </p>
+  );
+}
+
+function Collisions({ forecast }: { forecast: Forecast }) {
+  return (
+    <>
       {forecast.collisions.slice(0, SHOWN).map((each) => (
-        <li key={each.at}>
-          <Time at={each.at} /> <Relative at={each.at} />{" "}
+        <details key={each.at} class="collision">
+          <summary>
+            <Time at={each.at} /> · {counted(each.schedules.length, "schedule")} <Relative at={each.at} />
+          </summary>
           {each.schedules.map((name) => (
             <a key={name} class="tag" href={href(["schedules", name])}>
               {name}
             </a>
           ))}
-        </li>
+          <p class="muted">“Spread in seconds” of a schedule moves its runs apart from those of others.</p>
+        </details>
       ))}
-    </ol>
+    </>
   );
 }

@@ -1,4 +1,4 @@
-/** A modal dialog: closes on Escape, and restores the focus. */
+/** A modal dialog: closes on Escape, and returns the focus to the element that opened it. */
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 
@@ -16,7 +16,9 @@ export function Dialog({
   const element = useRef<HTMLDialogElement>(null);
   // Synchronously, so that keys typed immediately go to the dialog.
   useLayoutEffect(() => {
+    const before = document.activeElement;
     element.current?.showModal();
+    return () => returnFocus(before);
   }, []);
   return (
     <dialog
@@ -37,4 +39,25 @@ export function Dialog({
       </div>
     </dialog>
   );
+}
+
+const WATCHED_MS = 5000;
+
+/** Focus an element again; the page's heading instead if the action has removed or disabled the element. */
+function returnFocus(to: Element | null): void {
+  const until = performance.now() + WATCHED_MS;
+  const check = () => {
+    const isLost = document.activeElement === null || document.activeElement === document.body;
+    if (isLost && to instanceof HTMLElement && to.isConnected) to.focus();
+    if (document.activeElement === document.body) focusHeading();
+    if (performance.now() < until && (document.activeElement === to || document.activeElement?.tagName === "H1")) setTimeout(check, 100);
+  };
+  setTimeout(check);
+}
+
+function focusHeading(): void {
+  const heading = document.querySelector<HTMLElement>("main h1");
+  if (!heading) return;
+  heading.tabIndex = -1;
+  heading.focus({ preventScroll: true });
 }

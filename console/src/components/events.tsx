@@ -31,17 +31,34 @@ export function Events({ events }: { events: readonly TaskHistoryEvent[] | null 
   return <EventTable rows={rows} />;
 }
 
+/** Old and new values: `cron: 0 2 * * * → 0 3 * * *`. */
+function Values({ values }: { values: ScheduleEvent["values"] }) {
+  return (
+    <>
+      {values.map(({ field, before, after }) => (
+        <div key={field} class="changes">
+          {field}: <del>{before ?? "none"}</del> → <ins>{after ?? "none"}</ins>
+        </div>
+      ))}
+    </>
+  );
+}
+
+/** The events of a schedule whose author could give a reason. */
+const REASONED = new Set(["updated", "paused", "resumed", "run_requested"]);
+
 /** The history of a schedule, latest first. */
 export function ScheduleEvents({ events, dropped }: { events: readonly ScheduleEvent[]; dropped: number }) {
   const rows = events.map((event) => ({
     at: event.at,
     what: (
       <>
-        {named(event)} {event.task_id && <a href={href(["tasks", event.task_id])}>its task</a>}
+        {named(event.values.length ? { ...event, fields: event.fields.filter((field) => !event.values.some((value) => value.field === field)) } : event)}{" "}
+        <Values values={event.values} /> {event.task_id && <a href={href(["tasks", event.task_id])}>its task</a>}
       </>
     ),
     who: who(event.actor),
-    why: event.reason ?? "",
+    why: event.reason ?? (REASONED.has(event.type) ? <span class="muted">no reason given</span> : ""),
   }));
   return <EventTable rows={rows.reverse()} note={dropped ? `${dropped} older ones are no longer kept.` : ""} />;
 }
@@ -50,7 +67,7 @@ interface EventRow {
   at: string | null;
   what: ComponentChildren;
   who: string;
-  why: string;
+  why: ComponentChildren;
 }
 
 function EventTable({ rows, note }: { rows: readonly EventRow[]; note?: string }) {

@@ -1,20 +1,23 @@
 /** Keys: `/` search, `j` `k` rows, `r` reload, `?` help, Ctrl-K or ⌘-K the palette. Inactive while typing. */
 import { signal, useSignal } from "@preact/signals";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { rereads } from "../api/live";
 import { href, navigate } from "../router";
-import { savedSearches, theme } from "../settings";
+import { withOffsets } from "../search";
+import { savedViews, theme } from "../settings";
+import { viewLink } from "./saved_views";
+import type { Hit } from "./named";
 import { Dialog } from "./dialog";
 import { PAGES } from "../navigation";
 
 export const opened = signal<"" | "help" | "palette">("");
 
 const KEYS: [string, string][] = [
-  ["Ctrl K", "Go to a page, a task or a saved search"],
+  ["Ctrl K", "Go to a page, a schedule, a topology, a task or a saved view"],
   ["/", "Search"],
   ["j  k", "Next and previous row"],
   ["Enter", "Open the row"],
-  ["r", "Read again"],
+  ["r", "Refresh"],
   ["Esc", "Close"],
   ["?", "This help"],
 ];
@@ -75,14 +78,17 @@ function Help() {
 
 const TASK_ID = /^[0-9A-HJKMNP-TV-Z]{26}$/i;
 
-function entries(text: string): { label: string; kind: string; go: () => void }[] {
+interface Entry {
+  label: string;
+  kind: string;
+  go: () => void;
+}
+
+/** What the palette offers: pages, views and settings, then what has the name, then a search of tasks. */
+function entries(text: string, hits: readonly Hit[]): Entry[] {
   const found = [
     ...PAGES.map((page) => ({ label: page.title, kind: "page", go: () => navigate(href([page.name])) })),
-    ...Object.entries(savedSearches.value).map(([name, q]) => ({
-      label: name,
-      kind: "saved search",
-      go: () => navigate(href(["tasks"], { q })),
-    })),
+    ...Object.entries(savedViews.value).map(([name, query]) => ({ label: name, kind: "saved view", go: () => navigate(viewLink(query)) })),
     ...(["light", "dark", "system"] as const).map((each) => ({
       label: `Theme: ${each}`,
       kind: "setting",
@@ -90,8 +96,39 @@ function entries(text: string): { label: string; kind: string; go: () => void }[
     })),
   ].filter((entry) => entry.label.toLowerCase().includes(text.toLowerCase()));
   if (TASK_ID.test(text)) found.unshift({ label: `Task ${text}`, kind: "task", go: () => navigate(href(["tasks", text.toUpperCase()])) });
-  if (text && !found.length) found.push({ label: `Tasks: ${text}`, kind: "search", go: () => navigate(href(["tasks"], { q: text })) });
-  return found.slice(0, 12);
+  const named = text ? hits.map(({ label, kind, to }) => ({ label, kind, go: () => navigate(to) })) : [];
+  const isExact = (entry: Entry) => entry.label === text;
+  const all = [...named.filter(isExact), ...found, ...named.filter((entry) => !isExact(entry))].slice(0, MOST);
+  if (text && !TASK_ID.test(text)) all.push({ label: `Tasks: ${text}`, kind: text.includes(":") ? "search" : "search by name", go: () => navigate(href(["tasks"], { q: withOffsets(text) })) });
+  return all;
+}
+
+const MOST = 12;
+const TYPED_MS = 250;
+
+const isName = (text: string): boolean => text.length > 1 && !text.includes(":");
+
+/** What has the typed name, once typing pauses. */
+function useHits(text: string): { hits: readonly Hit[]; isSearching: boolean } {
+  const found = useSignal<{ text: string; hits: readonly Hit[] }>({ text: "", hits: [] });
+  useEffect(() => {
+    if (!isName(text)) return undefined;
+    const stop = new AbortController();
+    const timer = setTimeout(async () => {
+      try {
+        found.value = { text, hits: await (await import("./named")).hitsOf(text, stop.signal) };
+      } catch {
+        // The API does not answer: pages and the search remain.
+        if (!stop.signal.aborted) found.value = { text, hits: [] };
+      }
+    }, TYPED_MS);
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
+  }, [text]);
+  const isCurrent = found.value.text === text;
+  return { hits: isCurrent ? found.value.hits : [], isSearching: !isCurrent && isName(text) };
 }
 
 function Palette() {
@@ -99,7 +136,8 @@ function Palette() {
   const chosen = useSignal(0);
   const input = useRef<HTMLInputElement>(null);
   useLayoutEffect(() => input.current?.focus(), []);
-  const list = entries(text.value.trim());
+  const { hits, isSearching } = useHits(text.value.trim());
+  const list = entries(text.value.trim(), hits);
   const choose = (index: number) => {
     const entry = list[index];
     if (!entry) return;
@@ -121,8 +159,8 @@ function Palette() {
         aria-expanded="true"
         aria-controls="palette-list"
         aria-activedescendant={`palette-${chosen.value}`}
-        aria-label="Page, task id or search"
-        placeholder="Page, task id or search"
+        aria-label="Page, name, task id or search"
+        placeholder="Page, name, task id or search"
         value={text.value}
         onInput={(event) => {
           text.value = event.currentTarget.value;
@@ -133,7 +171,7 @@ function Palette() {
       <ul id="palette-list" role="listbox" class="options" aria-label="Results">
         {list.map((entry, index) => (
           <li
-            key={entry.label}
+            key={`${entry.kind}/${entry.label}`}
             id={`palette-${index}`}
             role="option"
             aria-selected={index === chosen.value}
@@ -143,6 +181,9 @@ function Palette() {
           </li>
         ))}
       </ul>
+      <p class="muted" role="status">
+        {isSearching && "Searching names…"}
+      </p>
     </Dialog>
   );
 }

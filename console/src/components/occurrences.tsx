@@ -1,9 +1,9 @@
 /** Occurrences of a timing in its own zone, with the effects of clock changes and calendars, and a live preview. */
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { ApiProblem, ask } from "../api/client";
 import type { Preview, PreviewOccurrence } from "../api/types";
-import { wallTime, zoneLabel } from "../time";
+import { isoWithOffset, nextClockChange, wallTime, zoneLabel } from "../time";
 import { Relative } from "./basics";
 
 const WAIT_MS = 250;
@@ -33,16 +33,24 @@ function label(at: string, zone: string): string {
   }
 }
 
+interface Previewed {
+  preview: Preview | null;
+  fault: string;
+  /** Whether the preview is of this request, not of an earlier one. */
+  isCurrent: boolean;
+}
+
 /** The response of a preview request, debounced; null sends no request. */
-export function usePreview(request: Record<string, unknown> | null): { preview: Preview | null; fault: string } {
-  const found = useSignal<Preview | null>(null);
+export function usePreview(request: Record<string, unknown> | null): Previewed {
+  const found = useSignal<{ key: string; preview: Preview } | null>(null);
   const fault = useSignal("");
+  const key = JSON.stringify(request);
   useEffect(() => {
     if (request === null) return undefined;
     const stop = new AbortController();
     const timer = setTimeout(async () => {
       try {
-        found.value = await ask<Preview>("/v1/schedules/preview", request, stop.signal);
+        found.value = { key, preview: await ask<Preview>("/v1/schedules/preview", request, stop.signal) };
         fault.value = "";
       } catch (error) {
         if (error instanceof ApiProblem) fault.value = error.errors[0] ? `${error.errors[0].field} ${error.errors[0].reason}` : error.message;
@@ -52,13 +60,35 @@ export function usePreview(request: Record<string, unknown> | null): { preview: 
       clearTimeout(timer);
       stop.abort();
     };
-  }, [JSON.stringify(request)]);
-  return { preview: found.value, fault: fault.value };
+  }, [key]);
+  return { preview: found.value?.preview ?? null, fault: fault.value, isCurrent: found.value?.key === key };
 }
 
-/** The server's live interpretation of a timing: a description and the next occurrences. */
+const AROUND_MS = 12 * 3_600_000;
+const MOST_AROUND = 60;
+
+/** What the next change of the zone's clock does to the runs; `isValid`: whether the timing is known to be valid. */
+function NextClockChange({ timing, zone, isValid }: { timing: Record<string, unknown>; zone: string; isValid: boolean }) {
+  const at = useMemo(() => nextClockChange(zone), [zone]);
+  const { preview } = usePreview(at === null || !isValid ? null : { ...timing, from: new Date(at - AROUND_MS).toISOString(), count: MOST_AROUND });
+  if (at === null || !preview) return null;
+  const affected = preview.occurrences.filter((each) => Math.abs(Date.parse(each.scheduled_at) - at) <= AROUND_MS && /does not exist|comes twice/.test(each.note ?? ""));
+  return (
+    <div class="clock-change">
+      <p>
+        Next clock change: <strong>{wallTime(isoWithOffset(at, zone)).replace(/ \d\d:\d\d.*/, "")}</strong>
+        {affected.length === 0 && ", no run is affected"}
+      </p>
+      {affected.length > 0 && <Occurrences occurrences={affected.slice(0, SHOWN_AROUND)} zone={zone} />}
+    </div>
+  );
+}
+
+const SHOWN_AROUND = 4;
+
+/** The server's live interpretation of a timing: a description, the next occurrences, and the next clock change. */
 export function LivePreview({ timing, zone }: { timing: Record<string, unknown>; zone: string }) {
-  const { preview, fault } = usePreview({ ...timing, count: 6 });
+  const { preview, fault, isCurrent } = usePreview({ ...timing, count: 6 });
   return (
     <section class="preview" aria-label="Next occurrences" aria-live="polite">
       {fault && <p class="fault">{fault}</p>}
@@ -68,6 +98,7 @@ export function LivePreview({ timing, zone }: { timing: Record<string, unknown>;
             Runs <strong>{preview.description}</strong>
           </p>
           <Occurrences occurrences={preview.occurrences} zone={zone} />
+          <NextClockChange timing={timing} zone={zone} isValid={isCurrent && !fault} />
         </>
       )}
     </section>

@@ -23,7 +23,7 @@ export function OperationProgress({ operation }: { operation: BulkOperation }) {
     <p class="operation" role="status">
       <a href={href(["bulk-operations", id])}>{label}</a> {matched > 0 && <progress max={matched} value={affected} aria-label={label} />}{" "}
       <span class="muted">
-        {affected.toLocaleString("en")} of {matched.toLocaleString("en")} changed, {examined.toLocaleString("en")} read
+        {affected.toLocaleString("en")} of {matched.toLocaleString("en")} changed, {examined.toLocaleString("en")} examined
       </span>
     </p>
   );

@@ -37,6 +37,7 @@ export function ScheduleForm({ schedule, close, done }: { schedule?: Schedule; c
   const timing = useSignal<TimingValues>(initialTiming(schedule));
   const behaviour = useSignal<Behaviour>(initialBehaviour(schedule));
   const options = useSignal(initialOptions(schedule?.task));
+  const reason = useSignal("");
   /** The request as JSON, once it is edited as such. */
   const json = useSignal<string | null>(null);
   const fault = useSignal("");
@@ -51,7 +52,7 @@ export function ScheduleForm({ schedule, close, done }: { schedule?: Schedule; c
     const removed = Object.keys(before).some((field) => !(field in body));
     const task = { type: type.value, ...(keepsPayload ? {} : { payload: read.value }), ...patchOf(before, body) };
     const words = removed ? null : optionWords(options.value);
-    const call = callOf(timing.value, behaviour.value, task, words, name.value, schedule);
+    const call = withReason(callOf(timing.value, behaviour.value, task, words, name.value, schedule), reason.value.trim());
     return { call, fault: read.fault ? `The payload is not valid JSON: ${read.fault}` : wrong };
   };
   const submit = async (event: Event) => {
@@ -95,6 +96,12 @@ export function ScheduleForm({ schedule, close, done }: { schedule?: Schedule; c
             <textarea rows={22} spellcheck={false} value={json.value} onInput={(event) => (json.value = event.currentTarget.value)} />
           </Field>
         )}
+        {schedule && json.value === null && <Changes schedule={schedule} body={asked().call.body as Record<string, unknown>} />}
+        {schedule && (
+          <Field label="Reason" hint="Optional. Shown with the change in its events.">
+            <input value={reason.value} maxLength={200} onInput={(event) => (reason.value = event.currentTarget.value)} />
+          </Field>
+        )}
         {fault.value && (
           <p class="fault" role="alert">
             {fault.value}
@@ -116,6 +123,36 @@ export function ScheduleForm({ schedule, close, done }: { schedule?: Schedule; c
         </footer>
       </form>
     </Dialog>
+  );
+}
+
+/** The command line has no option for the reason of an update. */
+function withReason(call: Call, reason: string): Call {
+  if (!reason) return call;
+  const { command: _command, ...rest } = call;
+  return { ...rest, path: `${call.path}?${new URLSearchParams({ reason })}` };
+}
+
+const shownValue = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value ?? null));
+
+/** The old and new values of what the form changes. */
+function Changes({ schedule, body }: { schedule: Schedule; body: Record<string, unknown> }) {
+  const { task: taskAfter, ...after } = body as Record<string, unknown> & { task: Record<string, unknown> };
+  const { task: _task, ...before } = callOf(initialTiming(schedule), initialBehaviour(schedule), { type: schedule.task.type }, null, schedule.name, schedule).body as Record<string, unknown>;
+  const taskBefore = schedule.task as Record<string, unknown>;
+  const changes: [string, unknown, unknown][] = [
+    ...[...new Set([...Object.keys(before), ...Object.keys(after)])].map((field): [string, unknown, unknown] => [field, before[field], after[field]]),
+    ...Object.keys(taskAfter).map((field): [string, unknown, unknown] => [`task.${field}`, taskBefore[field], taskAfter[field]]),
+  ].filter(([, old, now]) => shownValue(old) !== shownValue(now));
+  if (changes.length === 0) return <p class="muted">Nothing has been changed.</p>;
+  return (
+    <ul class="changes" aria-label="Changes">
+      {changes.map(([field, before, after]) => (
+        <li key={field}>
+          {field.replaceAll("_", " ")}: <del>{shownValue(before)}</del> → <ins>{shownValue(after)}</ins>
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -3,7 +3,9 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { get } from "../api/client";
 import type { Summary, TaskSummary } from "../api/types";
-import { QUALIFIERS, STATES, written } from "../search";
+import { place, setQuery } from "../router";
+import { QUALIFIERS, STATES, withOffsets, written } from "../search";
+import { clockKnown } from "../time";
 
 let types: string[] | null = null;
 
@@ -20,15 +22,21 @@ async function typesOf(seen: readonly TaskSummary[]): Promise<string[]> {
   return [...new Set([...types, ...seen.map((task) => task.type)])];
 }
 
-async function values(qualifier: string, seen: readonly TaskSummary[]): Promise<string[]> {
+/** The values of qualifiers that a list offers itself. */
+export type Offered = Partial<Record<string, readonly string[]>>;
+
+async function values(qualifier: string, seen: readonly TaskSummary[], offered: Offered): Promise<string[]> {
+  const own = offered[qualifier];
+  if (own) return [...own];
   const of: Record<string, () => (string | null | undefined)[]> = {
     name: () => seen.map((task) => task.name),
     tag: () => seen.flatMap((task) => Object.entries(task.tags).map(([key, value]) => `${key}:${value}`)),
     schedule: () => seen.map((task) => task.schedule?.name),
     error: () => seen.map((task) => task.error?.type),
-    due: () => ["<now", "<now+1h", ">now", ">now-1h"],
+    due: () => ["<now", "<now+1h", ">now", ">now-1h", ">00:00"],
     created: () => [">now-1h", ">now-1d"],
-    finished: () => [">now-1h", ">now-1d"],
+    finished: () => [">now-1h", ">now-1d", ">00:00"],
+    nodes: () => ["yes"],
   };
   if (qualifier === "state") return [...STATES];
   if (qualifier === "type") return typesOf(seen);
@@ -40,15 +48,24 @@ interface Option {
   hint: string;
 }
 
-async function suggest(word: string, seen: readonly TaskSummary[], qualifiers: Record<string, string>): Promise<Option[]> {
+async function suggest(word: string, seen: readonly TaskSummary[], qualifiers: Record<string, string>, offered: Offered): Promise<Option[]> {
   const colon = word.indexOf(":");
   if (colon < 0) {
     const names = Object.entries(qualifiers).filter(([name]) => name.startsWith(word.toLowerCase()));
     return names.map(([name, hint]) => ({ text: `${name}:`, hint }));
   }
-  const [qualifier, begun] = [word.slice(0, colon).toLowerCase(), word.slice(colon + 1).toLowerCase()];
-  const found = (await values(qualifier, seen)).filter((value) => value.toLowerCase().includes(begun));
+  const [qualifier, begun] = [word.slice(0, colon).toLowerCase(), word.slice(colon + 1).replaceAll('"', "").toLowerCase()];
+  const found = (await values(qualifier, seen, offered)).filter((value) => value.toLowerCase().includes(begun));
   return found.slice(0, 8).map((value) => ({ text: `${qualifier}:${written(value)} `, hint: "" }));
+}
+
+/** Writes offsets to typed times in the address, so that its link means the same in another zone. */
+export function useOffsets(text: string): void {
+  useEffect(() => {
+    if (withOffsets(text) === text) return;
+    // What is today depends on the clock.
+    void clockKnown.then(() => place.peek().query.get("q") === text && setQuery({ q: withOffsets(text) }, true));
+  }, [text]);
 }
 
 interface SearchBoxProps {
@@ -58,23 +75,28 @@ interface SearchBoxProps {
   label?: string;
   /** The list's qualifiers, with descriptions. */
   qualifiers?: Record<string, string>;
+  offered?: Offered;
+  placeholder?: string;
 }
 
-export function SearchBox({ text, seen, search, label = "Search tasks", qualifiers = QUALIFIERS }: SearchBoxProps) {
+const NOTHING: Offered = {};
+const EXAMPLE = "a name, or state:failed type:report tag:team:docs due:<now+1h";
+
+export function SearchBox({ text, seen, search, label = "Search tasks", qualifiers = QUALIFIERS, offered = NOTHING, placeholder = EXAMPLE }: SearchBoxProps) {
   const typed = useSignal(text);
   const options = useSignal<Option[]>([]);
   const chosen = useSignal(-1);
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => void (typed.value = text), [text]);
 
-  const word = () => /\S*$/.exec(typed.value.slice(0, input.current?.selectionStart ?? undefined))?.[0] ?? "";
+  const word = () => /(?:[^\s"]|"[^"]*"?)*$/.exec(typed.value.slice(0, input.current?.selectionStart ?? undefined))?.[0] ?? "";
   const look = async () => {
-    const found = await suggest(word(), seen, qualifiers);
+    const found = await suggest(word(), seen, qualifiers, offered);
     chosen.value = -1;
     options.value = document.activeElement === input.current ? found : [];
   };
   const take = (option: Option) => {
-    typed.value = typed.value.replace(/\S*$/, "") + option.text;
+    typed.value = typed.value.replace(/(?:[^\s"]|"[^"]*"?)*$/, "") + option.text;
     options.value = [];
     if (option.text.endsWith(" ")) search(typed.value.trim());
     else void look();
@@ -107,7 +129,7 @@ export function SearchBox({ text, seen, search, label = "Search tasks", qualifie
         aria-controls="search-options"
         aria-autocomplete="list"
         aria-activedescendant={chosen.value >= 0 ? `search-${chosen.value}` : undefined}
-        placeholder="state:failed type:report tag:team:docs due:<now+1h"
+        placeholder={placeholder}
         autocomplete="off"
         spellcheck={false}
         value={typed.value}

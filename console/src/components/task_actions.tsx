@@ -80,12 +80,12 @@ export function TaskActions({ task, done, node }: { task: Task; done: () => void
   return (
     <>
       {offers.map((offer) => (
-        <button key={offer.name} type="button" onClick={() => (chosen.value = { action: offered(offer), after: done })}>
+        <button key={offer.name} type="button" class={offer.danger ? "risky" : ""} onClick={() => (chosen.value = { action: offered(offer), after: done })}>
           {offer.title}
         </button>
       ))}
       {ENDED.includes(task.state) && !node && (
-        <button type="button" onClick={() => (chosen.value = { action: deletion(task), after: () => navigate(href(["tasks"])) })}>
+        <button type="button" class="remove" onClick={() => (chosen.value = { action: deletion(task), after: () => navigate(href(["tasks"])) })}>
           Delete
         </button>
       )}

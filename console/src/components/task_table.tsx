@@ -1,34 +1,85 @@
 /** A table of tasks. On a narrow screen each row is a card. */
-import { useComputed, type ReadonlySignal } from "@preact/signals";
+import { useComputed, type ReadonlySignal, type Signal } from "@preact/signals";
+import type { VNode } from "preact";
 import { memo } from "preact/compat";
 import type { WatchedTask } from "../api/live";
 import type { TaskSummary } from "../api/types";
 import { href } from "../router";
 import { dollars } from "../money";
+import { tagSearch } from "../search";
 import { zoneLabel } from "../time";
 import { Relative, StateChip, Time, Took } from "./basics";
 
-export function TaskTable({ tasks, label }: { tasks: readonly TaskSummary[]; label: string }) {
+/** The columns that can be chosen, with their titles. */
+export const COLUMNS = {
+  due: "Due",
+  late: "Late",
+  finished: "Finished",
+  created: "Created",
+  attempt: "Attempt",
+  cost: "Cost",
+  note: "Note",
+} as const;
+type Column = keyof typeof COLUMNS;
+
+const NUMBERS = new Set<Column>(["late", "attempt", "cost"]);
+const TIMES = new Set<Column>(["due", "finished", "created"]);
+
+interface TaskTableProps {
+  tasks: readonly TaskSummary[];
+  label: string;
+  shown?: readonly string[];
+  /** The ids of selected tasks; rows can be selected if given. */
+  selected?: Signal<ReadonlySet<string>>;
+}
+
+const DEFAULT = ["due", "late", "attempt", "note"];
+
+export function TaskTable({ tasks, label, shown = DEFAULT, selected }: TaskTableProps) {
+  const columns = (Object.keys(COLUMNS) as Column[]).filter((each) => shown.includes(each));
+  const ids = tasks.map((task) => task.id);
+  const isAll = selected !== undefined && ids.length > 0 && ids.every((id) => selected.value.has(id));
   return (
     <table class="tasks" aria-label={label}>
       <thead>
         <tr>
-          <th scope="col">State</th>
+          {selected && (
+            <th scope="col" class="col-select">
+              <input type="checkbox" aria-label="Select all rows" checked={isAll} onChange={() => (selected.value = new Set(isAll ? [] : ids))} />
+            </th>
+          )}
+          <th scope="col" class="col-state">State</th>
           <th scope="col">Task</th>
-          <th scope="col">Due ({zoneLabel()})</th>
-          <th scope="col" class="number">Late</th>
-          <th scope="col" class="number">Attempt</th>
-          <th scope="col" class="number" title="Estimated cost so far, by assumed public prices">Cost</th>
-          <th scope="col">Note</th>
+          {columns.map((each) => (
+            <th key={each} scope="col" class={`col-${TIMES.has(each) ? "time" : each}${NUMBERS.has(each) ? " number" : ""}`} title={each === "cost" ? "Estimated cost so far, by assumed public prices" : undefined}>
+              {COLUMNS[each]}
+              {TIMES.has(each) && ` (${zoneLabel()})`}
+            </th>
+          ))}
         </tr>
       </thead>
       <tbody>
         {tasks.map((task) => (
-          <Row key={task.id} task={task} />
+          <Row key={task.id} task={task} columns={columns.join()} isSelected={selected?.value.has(task.id)} select={selected && toggle(selected)} />
         ))}
       </tbody>
     </table>
   );
+}
+
+const toggles = new WeakMap<Signal<ReadonlySet<string>>, (id: string) => void>();
+
+/** The function that selects a row or not: always the same, so that unchanged rows are not drawn again. */
+function toggle(selected: Signal<ReadonlySet<string>>): (id: string) => void {
+  const known = toggles.get(selected);
+  if (known) return known;
+  const made = (id: string) => {
+    const next = new Set(selected.peek());
+    if (!next.delete(id)) next.add(id);
+    selected.value = next;
+  };
+  toggles.set(selected, made);
+  return made;
 }
 
 /** A short explanation of its state. */
@@ -41,8 +92,20 @@ function note(task: TaskSummary): string {
   return "";
 }
 
-const Row = memo(({ task }: { task: TaskSummary }) => (
+interface RowProps {
+  task: TaskSummary;
+  columns: string;
+  isSelected: boolean | undefined;
+  select: ((id: string) => void) | undefined;
+}
+
+const Row = memo(({ task, columns, isSelected, select }: RowProps) => (
   <tr data-row={task.id}>
+    {select && (
+      <td class="cell-select">
+        <input type="checkbox" aria-label={`Select ${task.name ?? task.id}`} checked={isSelected} onChange={() => select(task.id)} />
+      </td>
+    )}
     <td class="cell-state">
       <StateChip state={task.state} />
     </td>
@@ -51,29 +114,47 @@ const Row = memo(({ task }: { task: TaskSummary }) => (
         <span class="type">{task.type}</span> {task.name && <span class="name">{task.name}</span>}
       </a>
       {Object.entries(task.tags).map(([key, value]) => (
-        <a key={key} class="tag" href={href(["tasks"], { q: `tag:${key}:${value}` })}>
+        <a key={key} class="tag" href={href(["tasks"], { q: tagSearch(key, value) })}>
           {key}:{value}
         </a>
       ))}
     </td>
-    <td class="cell-due">
-      <Time at={task.due_at} short /> <Relative at={task.due_at} />
-    </td>
-    <td class="number cell-late">
+    {(columns.split(",") as Column[]).map((each) => CELLS[each]?.(task))}
+  </tr>
+));
+
+const timeCell = (kind: string, at: string | null) => (
+  <td key={kind} class={`cell-due cell-${kind}`} data-label={COLUMNS[kind as Column]}>
+    <Time at={at} short /> <Relative at={at} />
+  </td>
+);
+
+const CELLS: Record<Column, (task: TaskSummary) => VNode> = {
+  due: (task) => timeCell("due", task.due_at),
+  finished: (task) => timeCell("finished", task.finished_at),
+  created: (task) => timeCell("created", task.created_at),
+  late: (task) => (
+    <td key="late" class="number cell-late">
       <Took ms={task.lateness_ms} />
     </td>
-    <td class="number cell-attempt">
+  ),
+  attempt: (task) => (
+    <td key="attempt" class="number cell-attempt">
       {task.attempt}
       <span class="muted">/{task.retry.max_attempts}</span>
     </td>
-    <td class="number cell-cost" title={`Estimated: $${task.cost_dollars}`}>
+  ),
+  cost: (task) => (
+    <td key="cost" class="number cell-cost" title={`Estimated: $${task.cost_dollars}`}>
       {dollars(task.cost_dollars)}
     </td>
-    <td class="cell-note" title={note(task)}>
+  ),
+  note: (task) => (
+    <td key="note" class="cell-note" title={note(task)}>
       {note(task)}
     </td>
-  </tr>
-));
+  ),
+};
 
 /** A listed task merged with pushed changes; fields that are not pushed are updated with the next reading. */
 function merged(task: TaskSummary, pushed: WatchedTask): TaskSummary {

@@ -4,13 +4,15 @@ import { command } from "../api/client";
 import { useResource } from "../api/resource";
 import type { Gate, ScheduleExplanation, TaskExplanation } from "../api/types";
 import { href } from "../router";
-import { duration, inZone } from "../time";
+import { duration, inZone, isoWithOffset, typedTime, zoneName } from "../time";
 import { ProblemBox, Relative, Time } from "./basics";
 
 const MARKS: Record<Gate["state"], string> = { passed: "✓", waiting: "●", ahead: "○", unknown: "?" };
 
 export function Why({ explanation }: { explanation: TaskExplanation }) {
-  const longest = Math.max(1, ...explanation.gates.map((gate) => gate.duration_ms ?? 0));
+  // The time before the due time and between two runs is no delay, and would dwarf the others.
+  const lengthOf = (gate: Gate) => (gate.name === "ended" || (gate.name === "due" && gate.state === "passed") ? 0 : (gate.duration_ms ?? 0));
+  const longest = Math.max(1, ...explanation.gates.map(lengthOf));
   const isOpen = explanation.gates.some((gate) => gate.state === "waiting");
   return (
     <section class={`card why ${isOpen ? "open" : ""}`} aria-label="Why">
@@ -35,7 +37,7 @@ export function Why({ explanation }: { explanation: TaskExplanation }) {
             </span>
             <span class="number">{gate.duration_ms === null ? "" : duration(gate.duration_ms)}</span>
             <span class="bar" aria-hidden="true">
-              <i style={{ width: `${((gate.duration_ms ?? 0) / longest) * 100}%` }} />
+              <i style={{ width: `${(lengthOf(gate) / longest) * 100}%` }} />
             </span>
           </li>
         ))}
@@ -93,13 +95,15 @@ export function ScheduleWhy({ name, path }: { name: string; path: string }) {
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          at.value = typed.value.trim();
+          const local = typedTime(typed.value.trim());
+          at.value = local === null ? typed.value.trim() : isoWithOffset(local);
         }}
       >
         <label>
           At another time{" "}
-          <input placeholder="2026-11-21T02:00:00Z" value={typed.value} onInput={(event) => (typed.value = event.currentTarget.value)} />
+          <input placeholder="02:00 or 2026-11-21T02:00" value={typed.value} onInput={(event) => (typed.value = event.currentTarget.value)} />
         </label>
+        <span class="muted">{zoneName.value}</span>
         <button type="submit">Explain</button>
         <code class="muted">{command("why", "--schedule", name, ...(at.value ? ["--at", at.value] : []))}</code>
       </form>

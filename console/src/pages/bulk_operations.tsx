@@ -8,6 +8,7 @@ import { ActionDialog, type Action } from "../components/action";
 import { Command, Copy, Empty, Facts, ProblemBox, StateChip, Time } from "../components/basics";
 import { refusedOf, titleOf } from "../components/operation_progress";
 import { href } from "../router";
+import { counted } from "../time";
 
 const EVERY_MS = 2000;
 
@@ -27,22 +28,28 @@ export function BulkOperations() {
   const list = useResource<BulkOperationList>("/v1/bulk-operations");
   useReading(list, ({ operations }) => operations.some((each) => !each.finished_at));
   const read = list.data.value;
+  const operations = read?.operations.filter((each) => !isIdle(each)) ?? [];
+  const hidden = (read?.operations.length ?? 0) - operations.length;
   return (
     <>
       <div class="page-head">
         <h1>Bulk operations</h1>
       </div>
       {list.problem.value && <ProblemBox problem={list.problem.value} retry={() => void list.reload()} />}
-      {read && read.operations.length === 0 && (
+      {read && operations.length === 0 && (
         <Empty title="No bulk operations">
           <p>An action on many tasks that takes longer than a second continues in the background, and is listed here.</p>
           <Command text="duetime tasks cancel --of-tag team=docs --per-second 10" />
         </Empty>
       )}
-      {read && read.operations.length > 0 && <Table operations={read.operations} done={() => void list.reload()} />}
+      {operations.length > 0 && <Table operations={operations} done={() => void list.reload()} />}
+      {hidden > 0 && <p class="muted">{counted(hidden, "operation")} of duetime itself without anything to do {hidden === 1 ? "is" : "are"} not shown.</p>}
     </>
   );
 }
+
+/** Whether it is one of the system's own operations that has ended without a task to act on. */
+const isIdle = (operation: BulkOperation): boolean => operation.created_by === null && operation.finished_at !== null && operation.matched === 0;
 
 function Table({ operations, done }: { operations: readonly BulkOperation[]; done: () => void }) {
   return (
@@ -52,7 +59,7 @@ function Table({ operations, done }: { operations: readonly BulkOperation[]; don
           <th scope="col">State</th>
           <th scope="col">Operation</th>
           <th scope="col">Started</th>
-          <th scope="col" class="number">Read</th>
+          <th scope="col" class="number">Examined</th>
           <th scope="col" class="number">Matched</th>
           <th scope="col" class="number">Changed</th>
           <th scope="col" class="number">Refused</th>
@@ -75,7 +82,7 @@ function Table({ operations, done }: { operations: readonly BulkOperation[]; don
             <td>
               <Time at={each.created_at} />
             </td>
-            <Count label="read" value={each.examined} />
+            <Count label="examined" value={each.examined} />
             <Count label="matched" value={each.matched} />
             <Count label="changed" value={each.affected} />
             <Count label="refused" value={refusedOf(each)} />
@@ -100,7 +107,7 @@ export function BulkOperationPage({ subject: id }: { subject: string }) {
   const one = useResource<BulkOperation>(`/v1/bulk-operations/${encodeURIComponent(id)}`);
   useReading(one, (read) => !read.finished_at);
   const read = one.data.value;
-  if (!read) return one.problem.value ? <ProblemBox problem={one.problem.value} retry={() => void one.reload()} /> : <p class="muted">Reading the operation…</p>;
+  if (!read) return one.problem.value ? <ProblemBox problem={one.problem.value} retry={() => void one.reload()} /> : <p class="muted">Loading the operation…</p>;
   const refused = Object.entries(read.refused);
   return (
     <>
@@ -119,7 +126,7 @@ export function BulkOperationPage({ subject: id }: { subject: string }) {
       </div>
       {one.problem.value && <ProblemBox problem={one.problem.value} retry={() => void one.reload()} />}
       <section class="counts" aria-label="Counts" aria-live="polite">
-        {([["read", read.examined], ["matched", read.matched], ["changed", read.affected], ["refused", refusedOf(read)]] as const).map(([name, count]) => (
+        {([["examined", read.examined], ["matched", read.matched], ["changed", read.affected], ["refused", refusedOf(read)]] as const).map(([name, count]) => (
           <div key={name}>
             <strong>{count.toLocaleString("en")}</strong> <span class="muted">{name}</span>
           </div>

@@ -21,7 +21,7 @@ export function CalendarDetail({ subject: name }: { subject: string }) {
   const deleting = useSignal(false);
   const reload = () => void calendar.reload();
   const read = calendar.data.value;
-  if (!read) return calendar.problem.value ? <ProblemBox problem={calendar.problem.value} retry={reload} /> : <p class="muted">Reading the calendar…</p>;
+  if (!read) return calendar.problem.value ? <ProblemBox problem={calendar.problem.value} retry={reload} /> : <p class="muted">Loading the calendar…</p>;
   const remove: Action = {
     title: `Delete ${read.name}`,
     text: "This is rejected while a schedule uses it.",
@@ -45,7 +45,7 @@ export function CalendarDetail({ subject: name }: { subject: string }) {
           <button type="button" onClick={() => (changing.value = true)}>
             Change…
           </button>
-          <button type="button" onClick={() => (deleting.value = true)}>
+          <button type="button" class="remove" onClick={() => (deleting.value = true)}>
             Delete
           </button>
         </div>

@@ -1,14 +1,16 @@
 /** Dead letters: finally failed tasks, grouped by type and error; each group can be retried or discarded. */
 import { useSignal } from "@preact/signals";
-import { ApiProblem, ask, change, command } from "../api/client";
+import { useRef } from "preact/hooks";
+import { ApiProblem, ask, change, command, showCalls, type Call } from "../api/client";
 import { useReading } from "../api/reading";
-import type { FilterActionResult, ListedTask, TaskPage, TaskSummary } from "../api/types";
+import { useResource } from "../api/resource";
+import type { FilterActionResult, ListedTask, Summary, TaskPage, TaskSummary } from "../api/types";
 import { useSending } from "../components/action";
-import { Command, Field, Pager, ProblemBox, Relative, Time } from "../components/basics";
+import { Command, Field, ProblemBox, Relative, Time } from "../components/basics";
 import { NoneFound, ReadingLine } from "../components/reading";
 import { Dialog } from "../components/dialog";
 import { Text } from "../components/timing_fields";
-import { href, usePlace } from "../router";
+import { href } from "../router";
 import { written } from "../search";
 import { counted } from "../time";
 
@@ -34,12 +36,18 @@ function groupsOf(tasks: readonly TaskSummary[]): Group[] {
 }
 
 export function DeadLetters() {
-  const token = usePlace("dead-letters").query.get("page") ?? "";
-  const asked = new URLSearchParams({ state: "failed", limit: String(LIMIT), ...(token && { next_token: token }) });
-  const page = useReading<TaskPage, ListedTask>(`/v1/tasks?${asked}`, { entries: (each) => each.tasks, enough: LIMIT });
+  const asked = new URLSearchParams({ state: "failed", limit: String(LIMIT) });
+  // Groups have no totals of their own in the API: all failed tasks are read for them.
+  const page = useReading<TaskPage, ListedTask>(`/v1/tasks?${asked}`, { entries: (each) => each.tasks, enough: Infinity });
+  const summary = useResource<Summary>("/v1/summary");
   const chosen = useSignal<{ group: Group; act: "retry" | "discard" } | null>(null);
   const read = page.found.value;
-  const reload = () => void page.reload();
+  const groups = groupsOf(read?.entries ?? []);
+  const total = summary.data.value?.is_complete ? (summary.data.value.states.failed ?? 0) : null;
+  const reload = () => {
+    void page.reload();
+    void summary.reload();
+  };
   const close = () => (chosen.value = null);
   return (
     <>
@@ -50,35 +58,41 @@ export function DeadLetters() {
         </div>
       </div>
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={reload} />}
-      <NoneFound reading={page} title={token ? "No more tasks have failed for good" : "No task has failed for good"}>
+      <NoneFound reading={page} title="No task has failed for good">
         <p>A task that fails is retried by its policy first. Those that still fail are listed here, until you retry or delete them.</p>
         <Command text="duetime dead-letters list" />
       </NoneFound>
       {read && read.entries.length > 0 && (
         <>
-          <p class="muted group-note">{read.token || token ? `${counted(read.entries.length, "task")} of this page, in groups.` : `${counted(read.entries.length, "task")} in ${counted(groupsOf(read.entries).length, "group")}.`}</p>
+          <p class="muted group-note">
+            {counted(read.entries.length, "task")} in {counted(groups.length, "group")}
+            {!read.isKnown && `, of the tasks that were read so far${total === null ? "" : `; ${total.toLocaleString("en")} have failed in all`}`}.
+          </p>
           <ul class="groups">
-            {groupsOf(read.entries).map((group) => (
-              <GroupCard key={`${group.type}/${group.error}`} group={group} choose={(act) => (chosen.value = { group, act })} />
+            {groups.map((group) => (
+              <GroupCard key={`${group.type}/${group.error}`} group={group} isWhole={read.isKnown} choose={(act) => (chosen.value = { group, act })} />
             ))}
           </ul>
         </>
       )}
       <ReadingLine reading={page} />
-      <Pager token={read?.isKnown ? read.token : null} />
       {chosen.value?.act === "retry" && <RetryDialog group={chosen.value.group} close={close} done={reload} />}
-      {chosen.value?.act === "discard" && <DiscardDialog group={chosen.value.group} close={close} done={reload} />}
+      {chosen.value?.act === "discard" && <DiscardDialog group={chosen.value.group} isWhole={read?.isKnown ?? false} close={close} done={reload} />}
     </>
   );
 }
 
-function GroupCard({ group, choose }: { group: Group; choose: (act: "retry" | "discard") => void }) {
-  const [latest] = group.tasks;
+function GroupCard({ group, isWhole, choose }: { group: Group; isWhole: boolean; choose: (act: "retry" | "discard") => void }) {
+  const ends = group.tasks.flatMap((task) => task.finished_at ?? []).sort();
+  const latest = group.tasks.find((task) => task.finished_at === ends.at(-1)) ?? group.tasks[0];
   const search = `state:failed type:${written(group.type)}${group.error ? ` error:${written(group.error)}` : ""}`;
   return (
     <li class="card group" data-row={group.type}>
       <div class="group-count">
-        <strong>{group.tasks.length}</strong>
+        <strong title={isWhole ? undefined : "Of the tasks that were read so far"}>
+          {group.tasks.length.toLocaleString("en")}
+          {isWhole ? "" : "+"}
+        </strong>
       </div>
       <div class="group-text">
         <h2>
@@ -90,6 +104,7 @@ function GroupCard({ group, choose }: { group: Group; choose: (act: "retry" | "d
         <p>{latest?.error?.message}</p>
         <p class="muted">
           Latest: {latest && <a href={href(["tasks", latest.id])}>{latest.name ?? latest.id}</a>} <Time at={latest?.finished_at} /> <Relative at={latest?.finished_at} />, after {counted(latest?.attempt ?? 0, "attempt")}
+          {ends.length > 1 && <>; the first at <Time at={ends[0]} /></>}
         </p>
       </div>
       <div class="actions">
@@ -162,52 +177,68 @@ function RetryDialog({ group, close, done }: { group: Group; close: () => void; 
   );
 }
 
-/** Deletes the listed tasks of a group one by one, because the API cannot delete by filter. */
-function DiscardDialog({ group, close, done }: { group: Group; close: () => void; done: () => void }) {
+const AT_ONCE = 4;
+const MANY = 100;
+
+/** Deletes the tasks of a group, one request a task, because the API cannot delete by filter. */
+function DiscardDialog({ group, isWhole, close, done }: { group: Group; isWhole: boolean; close: () => void; done: () => void }) {
   const deleted = useSignal(0);
+  const kept = useSignal(0);
   const isRunning = useSignal(false);
   const stopped = useSignal(false);
   const problem = useSignal<ApiProblem | null>(null);
+  const sent = useSignal<readonly Call[]>([]);
+  // The tasks at the start: the list is read again meanwhile.
+  const tasks = useSignal(group.tasks);
   const end = () => {
     stopped.value = true;
+    showCalls(sent.value);
     close();
     done();
   };
+  const remove = async (task: TaskSummary) => {
+    const call = { method: "DELETE", path: `/v1/tasks/${task.id}`, headers: { "If-Match": `"${task.version}"` }, command: command("tasks", "delete", task.id) };
+    try {
+      await change(call);
+      deleted.value += 1;
+      sent.value = [...sent.value, call];
+    } catch (error) {
+      if (error instanceof ApiProblem) problem.value = error;
+      kept.value += 1;
+    }
+  };
   const run = async () => {
     isRunning.value = true;
-    for (const task of group.tasks) {
-      if (stopped.value) return;
-      try {
-        await change({ method: "DELETE", path: `/v1/tasks/${task.id}`, headers: { "If-Match": `"${task.version}"` }, command: command("tasks", "delete", task.id) });
-        deleted.value += 1;
-      } catch (error) {
-        if (error instanceof ApiProblem) problem.value = error;
-        isRunning.value = false;
-        return;
-      }
+    while (tasks.value.length && !stopped.value) {
+      const next = tasks.value.slice(0, AT_ONCE);
+      tasks.value = tasks.value.slice(AT_ONCE);
+      await Promise.all(next.map(remove));
     }
-    end();
+    isRunning.value = false;
+    if (!stopped.value && kept.value === 0) end();
   };
-  const total = group.tasks.length;
+  const total = useRef(group.tasks.length).current;
   return (
     <Dialog title={`Discard ${group.error || "tasks"} in ${group.type}`} close={end}>
       <p>
-        Deletes the {counted(total, "task")} of this group that this page lists, with payloads, results and attempts. This cannot be undone. A task that has changed
-        meanwhile is kept.
+        Deletes the {counted(total, "task")} of this group{isWhole ? "" : " that were read so far"}, with payloads, results and attempts. This cannot be undone. A task that has changed
+        meanwhile is kept{total > MANY && ". Each is a request of its own, so this takes a while; the page must stay open"}.
       </p>
       {(isRunning.value || deleted.value > 0) && (
         <p role="status">
-          <progress max={total} value={deleted.value} aria-label="Deleted" /> {deleted.value} of {total} deleted
+          <progress max={total} value={deleted.value} aria-label="Deleted" /> {deleted.value} of {total} deleted{kept.value > 0 && `, ${kept.value} kept`}
         </p>
       )}
       {problem.value && <ProblemBox problem={problem.value} />}
       <footer>
         <button type="button" class="quiet" onClick={end}>
-          {isRunning.value ? "Stop" : "Keep them"}
+          {isRunning.value ? "Stop" : deleted.value + kept.value > 0 ? "Close" : "Keep them"}
         </button>
-        <button type="button" class="danger" disabled={isRunning.value} onClick={() => void run()}>
-          Delete {total - deleted.value}
-        </button>
+        {tasks.value.length > 0 && (
+          <button type="button" class="danger" disabled={isRunning.value} onClick={() => void run()}>
+            Delete {tasks.value.length}
+          </button>
+        )}
       </footer>
     </Dialog>
   );

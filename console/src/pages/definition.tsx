@@ -17,7 +17,7 @@ export function DefinitionDetail({ subject: name }: { subject: string }) {
   const running = useSignal(false);
   const deleting = useSignal(false);
   const read = definition.data.value;
-  if (!read) return definition.problem.value ? <ProblemBox problem={definition.problem.value} retry={() => void definition.reload()} /> : <p class="muted">Reading the definition…</p>;
+  if (!read) return definition.problem.value ? <ProblemBox problem={definition.problem.value} retry={() => void definition.reload()} /> : <p class="muted">Loading the definition…</p>;
   const remove: Action = {
     title: `Delete ${read.name}`,
     text: "All of its versions are deleted. This is rejected while a schedule runs it; existing runs are not affected.",
@@ -44,7 +44,7 @@ export function DefinitionDetail({ subject: name }: { subject: string }) {
           <button type="button" class="primary" onClick={() => (running.value = true)}>
             Run…
           </button>
-          <button type="button" onClick={() => (deleting.value = true)}>
+          <button type="button" class="remove" onClick={() => (deleting.value = true)}>
             Delete
           </button>
         </div>

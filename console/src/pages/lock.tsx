@@ -5,6 +5,7 @@ import { useResource } from "../api/resource";
 import type { Lock } from "../api/types";
 import { ActionDialog, type Action } from "../components/action";
 import { ProblemBox, Relative, Time } from "../components/basics";
+import { TaskLink, useTasks } from "../components/task_names";
 import { href } from "../router";
 import { counted } from "../time";
 
@@ -12,9 +13,10 @@ export function LockDetail({ subject: key }: { subject: string }) {
   const path = `/v1/locks/${encodeURIComponent(key)}`;
   const lock = useResource<Lock>(path);
   const releasing = useSignal(false);
+  const tasks = useTasks([...(lock.data.value?.holders ?? []), ...(lock.data.value?.waiters ?? [])].map((each) => each.task_id));
   const reload = () => void lock.reload();
   const read = lock.data.value;
-  if (!read) return lock.problem.value ? <ProblemBox problem={lock.problem.value} retry={reload} /> : <p class="muted">Reading the lock…</p>;
+  if (!read) return lock.problem.value ? <ProblemBox problem={lock.problem.value} retry={reload} /> : <p class="muted">Loading the lock…</p>;
   const release: Action = {
     title: `Release ${read.key} by force`,
     text: `The first waiting task gets the lock at once. ${counted(read.holders.length, "holder")} will learn of it with the next heartbeat and stop; until then two tasks may believe that they hold it.`,
@@ -48,9 +50,7 @@ export function LockDetail({ subject: key }: { subject: string }) {
           <ol class="line">
             {read.holders.map((holder) => (
               <li key={holder.task_id}>
-                <a href={href(["tasks", holder.task_id])}>
-                  <code>{holder.task_id}</code>
-                </a>{" "}
+                <TaskLink id={holder.task_id} task={tasks.get(holder.task_id)} />{" "}
                 <span class="muted">
                   {holder.fence === null ? "reserved" : `fence ${holder.fence}`}, taken back <Relative at={holder.expires_at} /> unless a heartbeat renews it
                 </span>
@@ -66,9 +66,7 @@ export function LockDetail({ subject: key }: { subject: string }) {
           <ol class="line">
             {read.waiters.map((waiter) => (
               <li key={waiter.task_id}>
-                <a href={href(["tasks", waiter.task_id])}>
-                  <code>{waiter.task_id}</code>
-                </a>{" "}
+                <TaskLink id={waiter.task_id} task={tasks.get(waiter.task_id)} />{" "}
                 <span class="muted">
                   due <Time at={waiter.due_at} /> <Relative at={waiter.due_at} />
                 </span>

@@ -3,6 +3,7 @@ import { useReading } from "../api/reading";
 import type { LockPage } from "../api/types";
 import { Command, Pager, ProblemBox, Relative } from "../components/basics";
 import { NoneFound, ReadingLine } from "../components/reading";
+import { TaskLink, useTasks } from "../components/task_names";
 import { href, usePlace } from "../router";
 
 const LIMIT = 100;
@@ -12,6 +13,7 @@ export function Locks() {
   const asked = new URLSearchParams({ limit: String(LIMIT), ...(token && { next_token: token }) });
   const page = useReading<LockPage, LockPage["locks"][number]>(`/v1/locks?${asked}`, { entries: (each) => each.locks, enough: LIMIT });
   const read = page.found.value;
+  const tasks = useTasks((read?.entries ?? []).flatMap((lock) => lock.holders.map((holder) => holder.task_id)));
   return (
     <>
       <div class="page-head">
@@ -42,9 +44,7 @@ export function Locks() {
                   {lock.holders.length === 0 && <span class="muted">nobody</span>}
                   {lock.holders.map((holder) => (
                     <div key={holder.task_id}>
-                      <a href={href(["tasks", holder.task_id])}>
-                        <code>{holder.task_id}</code>
-                      </a>{" "}
+                      <TaskLink id={holder.task_id} task={tasks.get(holder.task_id)} />{" "}
                       <span class="muted">
                         ends <Relative at={holder.expires_at} />, unless renewed
                       </span>

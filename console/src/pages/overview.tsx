@@ -1,12 +1,12 @@
 /** The overview: task counts, overdue tasks, cost, recent failures, and upcoming runs. */
 import type { ComponentChildren } from "preact";
-import { countOf, useReading, type Found, type Reading } from "../api/reading";
-import { useResource } from "../api/resource";
+import { useReading, type Reading } from "../api/reading";
+import { useResource, type Resource } from "../api/resource";
 import type { DispatchStatus, Forecast, ListedTask, Summary, SwitchPage, TaskPage, TaskState } from "../api/types";
 import { Empty, ProblemBox, StateChip, Time, Took } from "../components/basics";
 import { ComingLoad } from "../components/coming_load";
 import { useDispatch, type Dispatch } from "../components/dispatch";
-import { LookedAt, NoneYet, ReadingLine } from "../components/reading";
+import { NoneYet, ReadingLine } from "../components/reading";
 import { TaskTable } from "../components/task_table";
 import { dollars } from "../money";
 import { href } from "../router";
@@ -15,10 +15,13 @@ import { counted, dayOf, duration, now } from "../time";
 
 export function Overview() {
   const summary = useResource<Summary>("/v1/summary");
-  const failed = useTasks(summary, ["failed"], SHOWN_FAILED);
-  const next = useTasks(summary, ["scheduled", "waiting"], SAMPLE, "asc");
+  const failed = useTasks({ state: ["failed"] }, SHOWN_FAILED);
+  // By state, because tasks that wait for a lock or an approval would hide those that were not started.
+  const overdue = useTasks({ state: ["scheduled"], order: "asc" }, SAMPLE, "due_before", -LATE_MS);
+  const held = useTasks({ state: ["waiting"], order: "asc" }, SAMPLE, "due_before", -LATE_MS);
+  const next = useTasks({ state: ["scheduled"], order: "asc" }, SAMPLE, "due_after");
+  const ended = useTasks({ state: ["succeeded", "failed"], order_by: "finished_at" }, SAMPLE);
   const forecast = useResource<Forecast>("/v1/forecast");
-  const ended = useTasks(summary, ["succeeded", "failed"], SAMPLE);
   const switches = useResource<SwitchPage>("/v1/switches");
   const dispatch = useDispatch();
   const read = summary.data.value;
@@ -34,16 +37,12 @@ export function Overview() {
       </div>
       {summary.problem.value && <ProblemBox problem={summary.problem.value} retry={() => void summary.reload()} />}
       {read && <Counts states={read.states} total={read.total} />}
-      <div class="grid">
-        <div class="stack">
-          <OnTime next={next.found.value} ended={ended} />
-          <Spending ended={ended.found.value} />
-        </div>
-        <div class="stack">
-          <Health next={next} switches={switches.data.value} dispatch={dispatch} failed={failed} counted={read?.states.failed ?? 0} />
-          {read && <Types summary={read} />}
-        </div>
-        <ComingLoad forecast={forecast.data.value} waiting={next.found.value} />
+      <div class="grid overview">
+        <Health overdue={overdue} held={held} switches={switches} dispatch={dispatch} failed={failed} counted={read?.states.failed ?? 0} />
+        {read && <Types summary={read} />}
+        <OnTime overdue={overdue} held={held} ended={ended} />
+        <Spending ended={ended} />
+        <ComingLoad forecast={forecast.data.value} next={next} />
         <section class="card wide">
           <h2>
             <a href={href(["tasks"], { q: "state:failed" })}>Failed lately</a>
@@ -53,7 +52,7 @@ export function Overview() {
         </section>
         <section class="card wide">
           <h2>
-            <a href={href(["tasks"], { q: "state:scheduled state:waiting", order: "asc" })}>Next</a>
+            <a href={href(["tasks"], { q: "state:scheduled due:>now", order: "asc" })}>Next</a>
           </h2>
           {next.found.value && next.found.value.entries.length > 0 && <TaskTable tasks={next.found.value.entries.slice(0, SHOWN_NEXT)} label="Next tasks" />}
           <NoneYet reading={next} text="No task is scheduled." />
@@ -73,20 +72,22 @@ export function Overview() {
 type Tasks = Reading<TaskPage, ListedTask>;
 const SAMPLE = 100;
 const SHOWN_FAILED = 5;
+const STEP_MS = 10_000;
 
-/** The first tasks in some states: as many as requested, or as the summary counts. */
-function useTasks(summary: { data: { value: Summary | null }; problem: { value: unknown } }, states: readonly TaskState[], wanted: number, order = "desc"): Tasks {
-  const asked = new URLSearchParams([...states.map((state) => ["state", state]), ["order", order], ["limit", String(wanted)]]);
-  const isCounted = summary.data.value !== null || summary.problem.value !== null;
-  const enough = Math.min(wanted, countOf(summary.data.value, states) ?? wanted);
-  return useReading<TaskPage, ListedTask>(isCounted ? `/v1/tasks?${asked}` : null, { entries: (page) => page.tasks, enough });
+/** The first tasks of a filter; `bound` is a time parameter with the current time, shifted by some milliseconds. */
+function useTasks(filter: Record<string, string | string[]>, wanted: number, bound?: string, shift = 0): Tasks {
+  const asked = new URLSearchParams(Object.entries(filter).flatMap(([name, value]) => [value].flat().map((each) => [name, each])));
+  asked.set("limit", String(wanted));
+  const key = `/v1/tasks?${asked}`;
+  const path = () => (bound ? `${key}&${bound}=${new Date(Math.floor((now.peek() + shift) / STEP_MS) * STEP_MS).toISOString()}` : key);
+  return useReading<TaskPage, ListedTask>(bound ? path : key, { entries: (page) => page.tasks, enough: wanted }, `${key}&${bound}`);
 }
 
 function Counts({ states, total }: { states: Record<string, number>; total: number }) {
   const shown = STATES.filter((state) => states[state]);
   return (
     <section class="counts" aria-label="Tasks by state">
-      <a href={href(["tasks"])}>
+      <a href={href(["tasks"], { q: "nodes:yes" })}>
         <strong>{total.toLocaleString("en")}</strong> <span class="muted">tasks</span>
       </a>
       {shown.map((state) => (
@@ -106,65 +107,99 @@ const LATE_MS = 10_000;
 const TICK_LATE_MS = 180_000;
 const SHOWN_NEXT = 8;
 
-/** Problems that keep tasks from running, each with a link to the page where it can be fixed. */
-function Health({ next, switches, dispatch, failed, counted: count }: { next: Tasks; switches: SwitchPage | null; dispatch: Dispatch; failed: Tasks; counted: number }) {
-  // Its space is reserved while loading, to avoid a layout shift.
-  if (!next.found.value || !switches || dispatch === "reading") return <section class="card health"><h2>Health</h2><p class="muted">Reading…</p></section>;
-  const stops = switches.switches.filter((each) => each.stopped).length;
-  const limits = switches.switches.length - stops;
+interface HealthProps {
+  overdue: Tasks;
+  held: Tasks;
+  switches: Resource<SwitchPage>;
+  dispatch: Dispatch;
+  failed: Tasks;
+  counted: number;
+}
+
+/** Problems that keep tasks from running, each with a link to the page where it can be fixed. What cannot be known is
+ * reported as such, never as good. */
+function Health({ overdue, held, switches, dispatch, failed, counted: count }: HealthProps) {
   return (
     <section class="card health">
       <h2>Health</h2>
       <ul>
-        {dispatch && <DispatchChecks status={dispatch} />}
-        <Backlog found={next.found.value} />
-        <Check good={stops === 0} to={href(["switches"])}>
-          {stops ? `${counted(stops, "switch is", "switches are")} stopping tasks` : "No switch stops tasks"}
-          {limits > 0 && <span class="muted">, {counted(limits, "limit")}</span>}
-        </Check>
-        <Check good={switches.circuits.length === 0} to={href(["switches"])}>
-          {switches.circuits.length ? `${counted(switches.circuits.length, "host")} not called: it keeps failing` : "No host keeps failing"}
-        </Check>
-        <Failures found={failed.found.value} count={count} />
+        {dispatch === "reading" ? <Check good="loading" to={href(["workers"])}>Trigger and queues</Check> : dispatch && <DispatchChecks status={dispatch} />}
+        <Backlog reading={overdue} />
+        <Held reading={held} />
+        <SwitchChecks switches={switches} />
+        <Failures reading={failed} count={count} />
       </ul>
-      <ReadingLine reading={next} />
+      <ReadingLine reading={overdue} />
     </section>
   );
 }
 
-/** Whether due tasks start, judged by the open tasks read so far; a partial list may be incomplete. */
-function Backlog({ found }: { found: Found<TaskPage, ListedTask> }) {
-  const late = overdue(found);
-  const backlog = found.entries.filter((task) => task.state === "scheduled" && Date.parse(task.due_at) < now.value - LATE_MS).length;
+function SwitchChecks({ switches: { data, problem } }: { switches: Resource<SwitchPage> }) {
+  const read = data.value;
+  const to = href(["switches"]);
+  if (!read) return problem.value ? <Check good="unknown" to={to}>Switches and failing hosts: not known. {problem.value.title}</Check> : <Check good="loading" to={to}>Switches and failing hosts</Check>;
+  const stops = read.switches.filter((each) => each.stopped).length;
+  const limits = read.switches.length - stops;
   return (
-    <Check good={late >= LATE_MS ? false : found.isKnown || null} to={href(["tasks"], { q: "state:scheduled due:<now", order: "asc" })}>
-      {late >= LATE_MS ? (
-        `${counted(backlog, "due task")}${found.token ? " or more" : ""} not started, the oldest for ${duration(late)}${found.isKnown ? "" : " or longer"}`
-      ) : found.isKnown ? (
-        "Due tasks start, no backlog"
-      ) : (
-        <>
-          No backlog found so far, among the first <LookedAt found={found} what="tasks" />
-        </>
-      )}
+    <>
+      <Check good={stops === 0} to={to}>
+        {stops ? `${counted(stops, "switch is", "switches are")} stopping tasks` : "No switch stops tasks"}
+        {limits > 0 && <span class="muted">, {counted(limits, "limit")}</span>}
+      </Check>
+      <Check good={read.circuits.length === 0} to={to}>
+        {read.circuits.length ? `${counted(read.circuits.length, "host")} not called: it keeps failing` : "No host keeps failing"}
+      </Check>
+    </>
+  );
+}
+
+/** Why a list cannot answer whether something exists; empty if it can. */
+function unknownOf({ found, problem, isOld }: Tasks): string {
+  const read = found.value;
+  if (problem.value) return problem.value.title;
+  if (!read || isOld) return "loading";
+  return read.isKnown ? "" : `${counted(read.examined, "task")} examined so far, without a result`;
+}
+
+/** Whether due tasks start: the oldest tasks that are due and still scheduled. */
+function Backlog({ reading }: { reading: Tasks }) {
+  const found = reading.found.value;
+  const [oldest] = found?.entries ?? [];
+  const to = href(["tasks"], { q: "state:scheduled due:<now", order: "asc" });
+  if (found && oldest && !reading.problem.value) {
+    return (
+      <Check good={false} to={to}>
+        {counted(found.entries.length, "due task")}
+        {found.token ? " or more" : ""} not started, the oldest for {duration(now.value - Date.parse(oldest.due_at))}
+      </Check>
+    );
+  }
+  const reason = unknownOf(reading);
+  if (reason) return <Check good={reason === "loading" ? "loading" : "unknown"} to={to}>Oldest due task{reason === "loading" ? "" : `: not known. ${reason}`}</Check>;
+  return <Check good to={to}>Due tasks start, no backlog</Check>;
+}
+
+/** Tasks past their due time that wait for something: information, not a fault. */
+function Held({ reading }: { reading: Tasks }) {
+  const found = reading.found.value;
+  const [oldest] = found?.entries ?? [];
+  if (!found || !oldest) return null;
+  return (
+    <Check good={null} to={href(["tasks"], { q: "state:waiting due:<now", order: "asc" })}>
+      {counted(found.entries.length, "task")}
+      {found.token ? " or more" : ""} past the due time {found.entries.length === 1 ? "waits" : "wait"} for a lock, a retry or an approval
+      <span class="muted">, the oldest for {duration(now.value - Date.parse(oldest.due_at))}</span>
     </Check>
   );
 }
 
-function Failures({ found, count }: { found: Found<TaskPage, ListedTask> | null; count: number }) {
-  const listed = found?.entries.length ?? 0;
-  const failed = Math.max(count, listed);
-  return (
-    <Check good={failed ? false : found?.isKnown || null} to={href(["dead-letters"])}>
-      {failed ? `${counted(failed, "task")} failed for good` : found?.isKnown ? "No task has failed for good" : "No task found so far that has failed for good"}
-    </Check>
-  );
-}
-
-/** How long ago the most overdue task found was due. */
-function overdue(found: Found<TaskPage, ListedTask>): number {
-  const due = found.entries.filter((task) => task.state === "scheduled").map((task) => Date.parse(task.due_at));
-  return due.length ? now.value - Math.min(...due) : 0;
+function Failures({ reading, count }: { reading: Tasks; count: number }) {
+  const failed = Math.max(count, reading.found.value?.entries.length ?? 0);
+  const to = href(["dead-letters"]);
+  if (failed) return <Check good={false} to={to}>{counted(failed, "task")} failed for good</Check>;
+  const reason = unknownOf(reading);
+  if (reason) return <Check good={reason === "loading" ? "loading" : "unknown"} to={to}>Failed tasks{reason === "loading" ? "" : `: not known. ${reason}`}</Check>;
+  return <Check good to={to}>No task has failed for good</Check>;
 }
 
 /** The trigger and the queues of all owners; visible only to operators. */
@@ -186,9 +221,17 @@ function DispatchChecks({ status }: { status: DispatchStatus }) {
   );
 }
 
-/** Good, bad, or neutral information. */
-function Check({ good, to, children }: { good: boolean | null; to: string; children: ComponentChildren }) {
-  const [kind, sign] = good === null ? ["muted", "·"] : good ? ["good", "✓"] : ["bad", "✕"];
+/** Good, bad, neutral information (null), not known, or still loading. */
+type Verdict = boolean | null | "unknown" | "loading";
+
+function markOf(good: Verdict): [kind: string, sign: string] {
+  if (good === "unknown") return ["unknown", "?"];
+  if (good === "loading") return ["muted", "…"];
+  return good === null ? ["muted", "·"] : good ? ["good", "✓"] : ["bad", "✕"];
+}
+
+function Check({ good, to, children }: { good: Verdict; to: string; children: ComponentChildren }) {
+  const [kind, sign] = markOf(good);
   return (
     <li>
       <span class={kind} aria-hidden="true">
@@ -199,11 +242,18 @@ function Check({ good, to, children }: { good: boolean | null; to: string; child
   );
 }
 
+/** The oldest due time of tasks that have not started; null if that is not known. */
+function oldestDue(readings: readonly Tasks[]): number | null {
+  const due = readings.flatMap(({ found }) => found.value?.entries[0]?.due_at ?? []).map((at) => Date.parse(at));
+  if (due.length === 0 && readings.some((each) => unknownOf(each))) return null;
+  return Math.min(...due);
+}
+
 /** Figures of the last ended tasks and of waiting ones. */
-function OnTime({ next, ended }: { next: Found<TaskPage, ListedTask> | null; ended: Tasks }) {
+function OnTime({ overdue, held, ended }: { overdue: Tasks; held: Tasks; ended: Tasks }) {
   const read = ended.found.value;
   const late = (read?.entries ?? []).flatMap((task) => (task.lateness_ms === null ? [] : [task.lateness_ms])).sort((a, b) => a - b);
-  const oldest = next ? overdue(next) : 0;
+  const oldest = oldestDue([overdue, held]);
   return (
     <section class="card">
       <h2>On time</h2>
@@ -218,13 +268,13 @@ function OnTime({ next, ended }: { next: Found<TaskPage, ListedTask> | null; end
         </div>
         <div>
           <dt>Oldest due</dt>
-          <dd>{oldest > 0 ? duration(oldest) : next?.isKnown ? "none" : <span class="muted">not known yet</span>}</dd>
+          <dd>{oldest === null ? <span class="muted">not known</span> : oldest === Infinity ? "none" : duration(now.value - oldest)}</dd>
         </div>
       </dl>
       <Lateness values={late} />
-      {read && read.entries.length > 0 && <p class="muted">Of {read.isKnown ? "the last" : "the first"} {counted(late.length, "task")} {read.isKnown ? "that have ended" : "found that have ended"}.</p>}
+      {read && read.entries.length > 0 && <p class="muted">Of the last {counted(late.length, "task")} that started and have ended.</p>}
       <NoneYet reading={ended} text="No task has succeeded or failed yet." />
-      <ReadingLine reading={ended} />
+      {ended.going.value && <ReadingLine reading={ended} />}
     </section>
   );
 }
@@ -247,23 +297,32 @@ function Lateness({ values }: { values: readonly number[] }) {
   );
 }
 
+const SHOWN_TYPES = 8;
+const OPEN: readonly TaskState[] = ["blocked", "scheduled", "waiting", "preparing", "running", "paused"];
+
 function Types({ summary }: { summary: Summary }) {
   return (
     <section class="card">
-      <h2>Types</h2>
+      <h2>
+        Types {summary.types.length > SHOWN_TYPES && <span class="muted">the {SHOWN_TYPES} with most tasks</span>}
+      </h2>
       <table aria-label="Tasks by type">
         <thead>
           <tr>
             <th scope="col">Type</th>
             <th scope="col" class="number">Tasks</th>
+            <th scope="col" class="number">Open</th>
+            <th scope="col" class="number">Running</th>
             <th scope="col" class="number">Failed</th>
           </tr>
         </thead>
         <tbody>
-          {summary.types.slice(0, 10).map((each) => (
+          {summary.types.slice(0, SHOWN_TYPES).map((each) => (
             <tr key={each.type}>
-              <td><a href={href(["tasks"], { q: `type:${written(each.type)}` })}>{each.type}</a></td>
+              <td><a href={href(["tasks"], { q: `type:${written(each.type)} nodes:yes` })}>{each.type}</a></td>
               <td class="number">{each.total.toLocaleString("en")}</td>
+              <td class="number">{OPEN.reduce((sum, state) => sum + (each.states[state] ?? 0), 0).toLocaleString("en")}</td>
+              <td class="number">{(each.states.running ?? 0).toLocaleString("en")}</td>
               <td class="number">{failures(each.states, each.type)}</td>
             </tr>
           ))}
@@ -284,13 +343,14 @@ const SHORTEST_SPAN_MS = 60_000;
 
 /** Estimated cost of the last ended tasks: of today, or of a day at their rate if today has more; with the estimate's
  * exclusions. */
-function Spending({ ended }: { ended: Found<TaskPage, ListedTask> | null }) {
+function Spending({ ended: reading }: { ended: Tasks }) {
+  const ended = reading.found.value;
   const tasks = ended?.entries.filter((task) => task.finished_at) ?? [];
   const times = tasks.map((task) => Date.parse(task.finished_at ?? "")).sort((a, b) => a - b);
   const total = tasks.reduce((sum, task) => sum + task.cost_dollars, 0);
   const [first] = times;
   const today = tasks.filter((task) => dayOf(Date.parse(task.finished_at ?? "")) === dayOf(now.value));
-  // The page has all of today's tasks if it includes an earlier one, or if it has all tasks.
+  // The page is in the order of ends: it has all of today's tasks if it includes an earlier one, or if it has all tasks.
   const isWhole = ended !== null && ended.isKnown && (today.length < tasks.length || !ended.token);
   // Tasks beyond the page ended earlier, so the page covers its whole span; otherwise the span is at least an hour.
   const span = first === undefined ? 0 : Math.max(now.value - first, ended?.token ? SHORTEST_SPAN_MS : HOUR_MS);
@@ -318,9 +378,9 @@ function Spending({ ended }: { ended: Found<TaskPage, ListedTask> | null }) {
           </div>
         )}
       </dl>
-      <p class="muted">
+      {tasks.length > 0 ? <p class="muted">
         Estimated from the last {counted(tasks.length, "task")} that ended, at their pace and by assumed public prices: their writes and their time in a worker. Requests, messages, logs and an idle deployment are not in it.
-      </p>
+      </p> : <NoneYet reading={reading} text="No task has succeeded or failed yet." />}
     </section>
   );
 }

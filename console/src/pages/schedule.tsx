@@ -22,8 +22,9 @@ import { timingOf } from "./schedules";
 export function SchedulePage({ subject: name }: { subject: string }) {
   const path = `/v1/schedules/${encodeURIComponent(name)}`;
   const schedule = useResource<Schedule>(path);
-  const runs = useReading<ScheduleRunPage, ScheduleRun>(`${path}/runs?limit=${SHOWN_RUNS}`, { entries: (page) => page.runs, enough: SHOWN_RUNS, counts: hasCome });
-  const shown = shownRuns(runs.found.value?.entries ?? []);
+  const wanted = useSignal(SHOWN_RUNS);
+  const runs = useReading<ScheduleRunPage, ScheduleRun>(`${path}/runs?limit=${SHOWN_RUNS}`, { entries: (page) => page.runs, enough: wanted.value, counts: hasCome });
+  const shown = shownRuns(runs.found.value?.entries ?? [], wanted.value);
   const events = useResource<ScheduleEventPage>(`${path}/events`);
   const reload = () => {
     [schedule, events].forEach((each) => void each.reload());
@@ -33,7 +34,7 @@ export function SchedulePage({ subject: name }: { subject: string }) {
     if (!isSnapshot || version > (schedule.data.peek()?.version ?? 0)) reload();
   });
   const read = schedule.data.value;
-  if (!read) return schedule.problem.value ? <ProblemBox problem={schedule.problem.value} retry={reload} /> : <p class="muted">Reading the schedule…</p>;
+  if (!read) return schedule.problem.value ? <ProblemBox problem={schedule.problem.value} retry={reload} /> : <p class="muted">Loading the schedule…</p>;
   return (
     <>
       <div class="page-head">
@@ -66,7 +67,7 @@ export function SchedulePage({ subject: name }: { subject: string }) {
         </div>
         <About schedule={read} />
         <Backfills schedule={read} done={reload} />
-        <RunTable runs={shown} zone={read.timezone} />
+        <RunTable runs={shown} reading={runs} zone={read.timezone} more={() => (wanted.value += SHOWN_RUNS)} />
         {events.data.value && <ScheduleEvents {...events.data.value} />}
       </div>
     </>
@@ -82,20 +83,20 @@ function Actions({ schedule, path, done }: { schedule: Schedule; path: string; d
     title,
     text,
     verb: title,
-    reason: false,
+    reason: true,
     call: (reason) => ({
       method: "POST",
       path: `${path}/${verb}`,
-      ...(verb === "pause" && reason ? { body: { reason } } : {}),
-      command: command("schedules", verb, name, ...(verb === "pause" && reason ? ["--reason", reason] : [])),
+      ...(reason ? { body: { reason } } : {}),
+      command: command("schedules", verb, name, ...(reason ? ["--reason", reason] : [])),
     }),
     ...more,
   });
-  const pause = act("Pause", "Its queued tasks will not run, until it is resumed.", "pause", { reason: true });
+  const pause = act("Pause", "Its queued tasks will not run, until it is resumed.", "pause");
   const resume = act("Resume", "It runs from now on; what was missed in the pause is not caught up.", "resume");
   const run = act("Run now", "Its task runs once, now. Its timing stays as it is.", "run");
   const remove: Action = {
-    ...act("Delete", "Its queued tasks will not run. Tasks that have run stay.", "delete", { danger: true }),
+    ...act("Delete", "Its queued tasks will not run. Tasks that have run stay.", "delete", { danger: true, reason: false }),
     call: () => ({ method: "DELETE", path, command: command("schedules", "delete", name) }),
   };
   const choose = (action: Action, after = done) => (chosen.value = { action, after });
@@ -106,7 +107,7 @@ function Actions({ schedule, path, done }: { schedule: Schedule; path: string; d
       <button type="button" onClick={() => choose(run)}>Run now</button>
       <button type="button" onClick={() => (changing.value = true)}>Change…</button>
       {!schedule.permanent && <button type="button" onClick={() => (backfilling.value = true)}>Backfill…</button>}
-      <button type="button" onClick={() => choose(remove, () => navigate(href(["schedules"])))}>Delete</button>
+      <button type="button" class="remove" onClick={() => choose(remove, () => navigate(href(["schedules"])))}>Delete</button>
       {chosen.value && <ActionDialog action={chosen.value.action} close={() => (chosen.value = null)} done={chosen.value.after} />}
       {backfilling.value && <BackfillForm schedule={schedule} close={() => (backfilling.value = false)} done={done} />}
       {changing.value && <ScheduleForm schedule={schedule} close={() => (changing.value = false)} done={done} />}
@@ -120,8 +121,8 @@ const SHOWN_PLANNED = 20;
 const hasCome = (run: ScheduleRun) => run.status !== "planned";
 
 /** The latest and the next runs, limited because a frequent schedule plans many. */
-function shownRuns(runs: readonly ScheduleRun[]): ScheduleRun[] {
-  return [...runs.filter((run) => !hasCome(run)).slice(-SHOWN_PLANNED), ...runs.filter(hasCome).slice(0, SHOWN_RUNS)];
+function shownRuns(runs: readonly ScheduleRun[], wanted: number): ScheduleRun[] {
+  return [...runs.filter((run) => !hasCome(run)).slice(-SHOWN_PLANNED), ...runs.filter(hasCome).slice(0, wanted)];
 }
 
 /** All runs from the oldest to planned ones: a mark each, with text on hover and for screen readers. */
@@ -156,7 +157,10 @@ function Strip({ runs, reading, zone }: { runs: readonly ScheduleRun[]; reading:
   );
 }
 
-function RunTable({ runs, zone }: { runs: readonly ScheduleRun[]; zone: string }) {
+function RunTable({ runs, reading, zone, more }: { runs: readonly ScheduleRun[]; reading: Runs; zone: string; more: () => void }) {
+  const found = reading.found.value;
+  const applied = found?.page.applied;
+  const hasMore = found?.isKnown && (found.token !== null || found.entries.filter(hasCome).length > runs.filter(hasCome).length);
   return (
     <section class="card wide">
       <h2>List of runs</h2>
@@ -189,6 +193,18 @@ function RunTable({ runs, zone }: { runs: readonly ScheduleRun[]; zone: string }
           ))}
         </tbody>
       </table>
+      {hasMore && !reading.going.value && (
+        <p>
+          <button type="button" class="small" onClick={more}>
+            Show older runs
+          </button>
+        </p>
+      )}
+      {found?.isKnown && !hasMore && applied && (
+        <p class="muted">
+          Every occurrence since <Time at={applied.complete_since} zone={zone} /> is listed.
+        </p>
+      )}
     </section>
   );
 }

@@ -1,12 +1,18 @@
-/** The schedules with timing, last and next run, in the schedule's own zone first. */
+/** The schedules with timing, last and next run, in the schedule's own zone first; filtered and sorted in the browser. */
 import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { command } from "../api/client";
 import { useReading } from "../api/reading";
 import type { SchedulePage, ScheduleSummary } from "../api/types";
-import { Command, Pager, ProblemBox, Relative, StateChip, Time } from "../components/basics";
-import { ScheduleForm } from "../components/schedule_form";
-import { lineOf } from "../components/timing_lines";
+import { ActionDialog, type Action } from "../components/action";
+import { Command, Empty, ProblemBox, Relative, StateChip, Time } from "../components/basics";
 import { NoneFound, ReadingLine } from "../components/reading";
+import { ScheduleForm } from "../components/schedule_form";
+import { SearchBox } from "../components/search_box";
+import { lineOf } from "../components/timing_lines";
 import { href, setQuery, usePlace } from "../router";
+import { parseSearch, SCHEDULE_QUALIFIERS, tagSearch, toggled, type Search } from "../search";
+import { counted } from "../time";
 
 /** The timing as written; an expression in another dialect is prefixed with the dialect's name if needed. */
 export function timingOf(schedule: ScheduleSummary): string {
@@ -19,42 +25,146 @@ export function timingOf(schedule: ScheduleSummary): string {
 }
 
 const LIMIT = 100;
+const SORTS = { name: "By name", next: "Next run first", last: "Latest run first", state: "By state" } as const;
+
+/** The schedules that match a search: the API lists them all, and they are filtered here. */
+function matching(schedules: readonly ScheduleSummary[], search: Search): ScheduleSummary[] {
+  const tests: Record<string, (each: ScheduleSummary, value: string) => boolean> = {
+    type: (each, value) => each.task.type === value,
+    tag: (each, value) => each.task.tags[value.slice(0, value.indexOf(":"))] === value.slice(value.indexOf(":") + 1),
+    name: (each, value) => each.name.toLowerCase().includes(value.toLowerCase()),
+  };
+  const states = search.terms.filter((term) => term.qualifier === "state").map((term) => term.value);
+  return schedules.filter((each) => (states.length === 0 || states.includes(each.state)) && search.terms.every(({ qualifier, value }) => tests[qualifier]?.(each, value) ?? true));
+}
+
+function sorted(schedules: readonly ScheduleSummary[], by: string): ScheduleSummary[] {
+  // Schedules without such a time come last.
+  const later = (a: string | null | undefined, b: string | null | undefined, sign: number) => (a && b ? sign * a.localeCompare(b) : Number(!a) - Number(!b));
+  const orders: Record<string, (a: ScheduleSummary, b: ScheduleSummary) => number> = {
+    next: (a, b) => later(a.next_at, b.next_at, 1),
+    last: (a, b) => later(a.last_run?.scheduled_at, b.last_run?.scheduled_at, -1),
+    state: (a, b) => a.state.localeCompare(b.state),
+  };
+  const order = orders[by];
+  return order ? [...schedules].sort(order) : [...schedules];
+}
+
+const words = (search: Search): string[] => search.terms.map((term) => term.text);
+const distinct = (values: readonly string[]): string[] => [...new Set(values)].sort();
+const go = (q: string) => setQuery({ q });
 
 export function Schedules() {
   const { query } = usePlace("schedules");
-  const token = query.get("page") ?? "";
-  const state = query.get("state") ?? "";
-  const asked = new URLSearchParams({ limit: String(LIMIT), ...(state && { state }), ...(token && { next_token: token }) });
-  const page = useReading<SchedulePage, ScheduleSummary>(`/v1/schedules?${asked}`, { entries: (each) => each.schedules, enough: LIMIT });
+  const text = query.get("q") ?? "";
+  const sort = query.get("sort") ?? "name";
+  const search = parseSearch(text, SCHEDULE_QUALIFIERS);
+  const page = useReading<SchedulePage, ScheduleSummary>(`/v1/schedules?limit=${LIMIT}`, { entries: (each) => each.schedules, enough: Infinity });
   const making = useSignal(false);
-  const read = page.found.value;
+  const shown = useSignal(LIMIT);
+  useEffect(() => void (shown.value = LIMIT), [text, sort]);
+  const all = page.found.value?.entries ?? [];
+  const found = sorted(matching(all, search), sort);
+  const offered = {
+    state: ["active", "paused", "ended"],
+    type: distinct(all.map((each) => each.task.type)),
+    tag: distinct(all.flatMap((each) => Object.entries(each.task.tags).map(([key, value]) => `${key}:${value}`))),
+    name: all.map((each) => each.name),
+  };
   return (
     <>
       <div class="page-head">
-        <h1>Schedules</h1>
+        <h1>
+          Schedules{" "}
+          {all.length > 0 && <span class="muted count">{text ? `${found.length} of ${all.length}` : all.length}{page.found.value?.isKnown ? "" : " so far"}</span>}
+        </h1>
         <button type="button" class="primary" onClick={() => (making.value = true)}>
           New schedule
         </button>
       </div>
       {making.value && <ScheduleForm close={() => (making.value = false)} />}
+      <SearchBox text={text} seen={[]} search={go} label="Search schedules" qualifiers={SCHEDULE_QUALIFIERS} offered={offered} placeholder="a part of a name, or state:paused type:report tag:team:docs" />
       <div class="states" role="group" aria-label="States">
-        {["active", "paused", "ended"].map((each) => (
-          <button key={each} type="button" class={`chip state-${each}`} aria-pressed={state === each} onClick={() => setQuery({ state: state === each ? "" : each, page: "" })}>
+        {offered.state.map((each) => (
+          <button key={each} type="button" class={`chip state-${each}`} aria-pressed={words(search).includes(`state:${each}`)} onClick={() => go(toggled(text, `state:${each}`, SCHEDULE_QUALIFIERS))}>
             <i aria-hidden="true" />
             {each}
           </button>
         ))}
       </div>
+      {search.faults.map((fault) => (
+        <p key={fault} class="fault" role="alert">
+          {fault}
+        </p>
+      ))}
+      <div class="list-tools">
+        <ByTag search={search} count={matching(all, { terms: search.terms.filter((term) => term.qualifier === "tag"), faults: [] }).length} done={() => void page.reload()} />
+        <select class="small" aria-label="Order" value={sort} onChange={(event) => setQuery({ sort: event.currentTarget.value === "name" ? "" : event.currentTarget.value })}>
+          {Object.entries(SORTS).map(([name, title]) => (
+            <option key={name} value={name}>
+              {title}
+            </option>
+          ))}
+        </select>
+      </div>
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
-      {read && read.entries.length > 0 && <Table schedules={read.entries} />}
-      <NoneFound reading={page} title={token ? "No more schedules" : state ? `No schedule is ${state}` : "No schedules yet"}>
+      {found.length > 0 && <Table schedules={found.slice(0, shown.value)} />}
+      {found.length > shown.value && (
+        <p class="pager">
+          <span class="muted">{shown.value} of {found.length} shown</span>
+          <button type="button" onClick={() => (shown.value += LIMIT)}>
+            Show {Math.min(LIMIT, found.length - shown.value)} more
+          </button>
+        </p>
+      )}
+      <NoneFound reading={page} title="No schedules yet">
         <p>A schedule creates a task at each of its times: by cron, at a fixed rate, or on dates.</p>
         <Command text={`duetime schedules create nightly echo --cron "0 2 * * *" --timezone Europe/Berlin`} />
       </NoneFound>
+      {all.length > 0 && found.length === 0 && (
+        <Empty title={page.found.value?.isKnown ? "No schedule matches" : "None found so far"}>
+          <p>Remove a term of the search, or press a state again to remove it.</p>
+        </Empty>
+      )}
       <ReadingLine reading={page} what="schedules" />
-      <Pager token={read?.isKnown ? read.token : null} />
     </>
   );
+}
+
+/** Pauses or resumes all schedules with the tags of the search. */
+function ByTag({ search, count, done }: { search: Search; count: number; done: () => void }) {
+  const verb = useSignal<"" | "pause" | "resume">("");
+  const tags = search.terms.filter((term) => term.qualifier === "tag");
+  const isOffered = tags.length > 0 && tags.length === search.terms.length && search.faults.length === 0;
+  const title = isOffered ? "" : "Search for tags only, such as tag:team:docs: all schedules with these tags are paused or resumed";
+  return (
+    <div class="bulk first" role="group" aria-label="All with these tags">
+      {(["pause", "resume"] as const).map((each) => (
+        <button key={each} type="button" class="quiet small" disabled={!isOffered} title={title} onClick={() => (verb.value = each)}>
+          {each === "pause" ? "Pause all…" : "Resume all…"}
+        </button>
+      ))}
+      {verb.value && <ActionDialog action={byTag(verb.value, tags.map((term) => term.value), count)} close={() => (verb.value = "")} done={done} />}
+    </div>
+  );
+}
+
+function byTag(verb: "pause" | "resume", tags: readonly string[], count: number): Action {
+  const pairs = tags.map((tag) => [tag.slice(0, tag.indexOf(":")), tag.slice(tag.indexOf(":") + 1)] as const);
+  const verbed = verb === "pause" ? "Pause" : "Resume";
+  return {
+    title: `${verbed} ${counted(count, "schedule")}`,
+    text: `${verbed === "Pause" ? "Queued tasks of these schedules do not run until they are resumed." : "They run from now on; what was missed while they were paused is not caught up."} All schedules with ${tags.join(" and ")} are concerned, whatever their state. More than can be done in a second go on as a bulk operation.`,
+    verb: `${verbed} ${count}`,
+    danger: verb === "pause",
+    reason: true,
+    call: (reason) => ({
+      method: "POST",
+      path: `/v1/schedules/${verb}`,
+      body: { filter: { tags: Object.fromEntries(pairs) }, ...(reason ? { reason } : {}) },
+      command: command("schedules", verb, ...pairs.flatMap(([key, value]) => ["--of-tag", `${key}=${value}`]), ...(reason ? ["--reason", reason] : [])),
+    }),
+  };
 }
 
 function Table({ schedules }: { schedules: readonly ScheduleSummary[] }) {
@@ -79,7 +189,14 @@ function Table({ schedules }: { schedules: readonly ScheduleSummary[] }) {
               <a href={href(["schedules", each.name])} data-open>
                 {each.name}
               </a>
-              <div class="muted">{each.task.type}</div>
+              <div class="muted">
+                {each.task.type}{" "}
+                {Object.entries(each.task.tags).map(([key, value]) => (
+                  <a key={key} class="tag" href={href(["schedules"], { q: tagSearch(key, value) })}>
+                    {key}:{value}
+                  </a>
+                ))}
+              </div>
               {each.paused_reason && <div class="muted">{each.paused_reason}</div>}
             </td>
             <td>

@@ -4,7 +4,7 @@ import { command } from "../api/client";
 import { useResource } from "../api/resource";
 import type { Circuit, SwitchPage } from "../api/types";
 import { ActionDialog, useSending, type Action } from "../components/action";
-import { Command, Empty, Field, ProblemBox, Relative, StateChip, Time } from "../components/basics";
+import { Command, Empty, Field, ProblemBox, Relative, Time } from "../components/basics";
 import { Dialog } from "../components/dialog";
 
 const pathOf = (scope: string, name: string) => `/v1/switches/${encodeURIComponent(scope)}/${encodeURIComponent(name)}`;
@@ -15,17 +15,16 @@ export function Switches() {
   const removing = useSignal<Action | null>(null);
   const reload = () => void page.reload();
   const read = page.data.value;
-  const remove = (scope: string, name: string): Action => ({
-    title: `Delete the switch of ${scope} ${name}`,
-    text: "Tasks that it stopped start automatically within 90 seconds.",
-    verb: "Delete",
-    danger: true,
+  const remove = (scope: string, name: string, isStop: boolean): Action => ({
+    title: `${isStop ? "Start again" : "Remove the limit"}: ${scope === "all" ? "all tasks" : `${scope} ${name}`}`,
+    text: isStop ? "Tasks that it stopped start automatically within 90 seconds." : "Tasks that it held back start automatically within 90 seconds.",
+    verb: isStop ? "Start again" : "Remove the limit",
     call: () => ({ method: "DELETE", path: pathOf(scope, name), command: command("switches", "delete", scope, ...(scope === "all" ? [] : [name])) }),
   });
   return (
     <>
       <div class="page-head">
-        <h1>Switches</h1>
+        <h1>Switches and rates</h1>
         <button type="button" class="primary" onClick={() => (setting.value = true)}>
           Set a switch
         </button>
@@ -55,14 +54,14 @@ export function Switches() {
             {read.switches.map((each) => (
               <tr key={`${each.scope}/${each.name}`}>
                 <td>{each.scope === "all" ? "all tasks" : `${each.scope} ${each.name}`}</td>
-                <td>{each.stopped ? <StateChip state="paused" /> : limits(each)}</td>
+                <td>{each.stopped ? <span class="chip state-paused"><i aria-hidden="true" />stopped</span> : limits(each)}</td>
                 <td>{each.reason}</td>
                 <td>
                   {each.updated_by} · <Time at={each.updated_at} />
                 </td>
                 <td class="number">
-                  <button type="button" class="small" onClick={() => (removing.value = remove(each.scope, each.name))}>
-                    Delete
+                  <button type="button" class="small" onClick={() => (removing.value = remove(each.scope, each.name, each.stopped))}>
+                    {each.stopped ? "Start again…" : "Remove the limit…"}
                   </button>
                 </td>
               </tr>
@@ -81,7 +80,7 @@ function Circuits({ circuits }: { circuits: readonly Circuit[] }) {
   return (
     <section class="card worker">
       <h2>Hosts that keep failing</h2>
-      <table class="cards" aria-label="Circuits">
+      <table class="cards circuits" aria-label="Circuits">
         <thead>
           <tr>
             <th scope="col">Host</th>

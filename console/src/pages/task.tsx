@@ -13,7 +13,8 @@ import { TaskActions } from "../components/task_actions";
 import { Why } from "../components/why";
 import { dollars } from "../money";
 import { href } from "../router";
-import { duration } from "../time";
+import { tagSearch } from "../search";
+import { counted, duration } from "../time";
 
 export function TaskPage({ subject: id }: { subject: string }) {
   const path = `/v1/tasks/${encodeURIComponent(id)}`;
@@ -28,7 +29,7 @@ export function TaskPage({ subject: id }: { subject: string }) {
   useFollowUp(task.data.value, reload);
 
   const read = task.data.value;
-  if (!read) return task.problem.value ? <ProblemBox problem={task.problem.value} retry={reload} /> : <p class="muted">Reading the task…</p>;
+  if (!read) return task.problem.value ? <ProblemBox problem={task.problem.value} retry={reload} /> : <p class="muted">Loading the task…</p>;
   return (
     <>
       <Head task={read} reload={reload} />
@@ -132,7 +133,7 @@ function About({ task }: { task: Task }) {
           ["Priority", task.priority],
           ["Target", target(task)],
           ["Time limit", `${task.timeout_seconds} s an attempt`],
-          ["Retries", `${task.retry.max_attempts} attempts, waits up to ${task.retry.initial_seconds} s, ×${task.retry.multiplier}, at most ${task.retry.max_seconds} s`],
+          ["Retries", `${counted(task.retry.max_attempts, "attempt")}, waits up to ${task.retry.initial_seconds} s, ×${task.retry.multiplier}, at most ${task.retry.max_seconds} s`],
           ...(schedule ? ([["Schedule", <a href={href(["schedules", schedule.name])}>{schedule.name}</a>]] as const) : []),
           ...(topology ? ([["Topology", <a href={href(["topologies", topology.id], { node: topology.node })}>node {topology.node}</a>]] as const) : []),
           ...(task.target.kind === "topology" ? ([["Topology", <a href={href(["topologies", task.id])}>its graph</a>]] as const) : []),
@@ -142,7 +143,7 @@ function About({ task }: { task: Task }) {
           ...(task.callback_url ? ([["Callback", <code>{task.callback_url}</code>]] as const) : []),
           ...(task.notify_on ? ([["Notices", notices(task.notify_on)]] as const) : []),
           ...(task.lease ? ([["Worker", task.lease.worker]] as const) : []),
-          ...(tags.length ? ([["Tags", tags.map(([key, value]) => <a key={key} class="tag" href={href(["tasks"], { q: `tag:${key}:${value}` })}>{key}:{value}</a>)]] as const) : []),
+          ...(tags.length ? ([["Tags", tags.map(([key, value]) => <a key={key} class="tag" href={href(["tasks"], { q: tagSearch(key, value) })}>{key}:{value}</a>)]] as const) : []),
           ["Version", String(task.version)],
         ]}
       />

@@ -1,37 +1,53 @@
 /** The task list: one search, one live page of at most 100 tasks. New tasks are added by a button, so that rows do not
  * move. */
 import { useComputed, useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { liveState, useLive, type WatchedTask } from "../api/live";
 import { useReading, type Found } from "../api/reading";
 import type { ListedTask, TaskPage, TaskSummary } from "../api/types";
-import { Command, ProblemBox } from "../components/basics";
+import { Command, ProblemBox, Time, useLater } from "../components/basics";
 import { BulkMenu } from "../components/bulk";
 import { CreateTask } from "../components/create_task";
-import { NoneFound, ReadingLine } from "../components/reading";
-import { SavedSearches } from "../components/saved_searches";
-import { SearchBox } from "../components/search_box";
+import { NoneFound, ReadingLine, Rows } from "../components/reading";
+import { SavedViews } from "../components/saved_views";
+import { SearchBox, useOffsets } from "../components/search_box";
 import { TaskTable, useNewest } from "../components/task_table";
 import { setQuery, usePlace } from "../router";
-import { matches, parameters, parseSearch, STATES, toggled } from "../search";
+import { hasNodes, isTimed, matches, parameters, parseSearch, STATES, toggled, withOffsets } from "../search";
+import { columns } from "../settings";
 
 const LIMIT = 100;
 
+/** The request of a list; relative times are resolved at each call. */
+function pathOf(text: string, query: URLSearchParams): string {
+  const asked = parameters(parseSearch(text));
+  asked.set("limit", String(LIMIT));
+  for (const [name, value] of [["order", query.get("order")], ["order_by", query.get("by")], ["next_token", query.get("page")]] as const) {
+    if (value) asked.set(name, value);
+  }
+  return `/v1/tasks?${asked}`;
+}
+
+const go = (q: string) => setQuery({ q: withOffsets(q), page: "" });
+
 export function Tasks() {
-  const { query: shownQuery } = usePlace("tasks");
-  const text = shownQuery.get("q") ?? "";
-  const token = shownQuery.get("page") ?? "";
-  const order = shownQuery.get("order") ?? "desc";
+  const { query } = usePlace("tasks");
+  const text = query.get("q") ?? "";
+  const token = query.get("page") ?? "";
   const search = parseSearch(text);
-  const query = parameters(search);
-  query.set("limit", String(LIMIT));
-  if (order !== "desc") query.set("order", order);
-  if (token) query.set("next_token", token);
-  const page = useReading<TaskPage, ListedTask>(search.faults.length ? null : `/v1/tasks?${query}`, { entries: (each) => each.tasks, enough: LIMIT });
+  useOffsets(text);
+  const key = search.faults.length ? null : JSON.stringify([withOffsets(text), query.get("order"), query.get("by"), token]);
+  const page = useReading<TaskPage, ListedTask>(isTimed(search) ? () => pathOf(text, query) : pathOf(text, query), { entries: (each) => each.tasks, enough: LIMIT }, key);
   const { tasks, fresh, clear } = useChanges(text, page.found);
   const shown = useNewest(tasks, fresh.pushed);
+  const selected = useSignal<ReadonlySet<string>>(new Set());
+  useEffect(() => void (selected.value = new Set()), [key]);
+  const Selection = useLater(selected.value.size > 0, async () => (await import("../components/selection")).Selection);
+  const named = search.terms.find((term) => term.qualifier === "name")?.value ?? "";
+  const Named = useLater(named !== "", async () => (await import("../components/named")).AlsoNamed);
+  const applied = page.found.value?.page.applied;
+  const isByEnd = applied?.order_by === "finished_at";
 
-  const go = (q: string) => setQuery({ q, page: "" });
   const read = async () => {
     await page.reload();
     clear();
@@ -43,47 +59,77 @@ export function Tasks() {
         <CreateTask created={() => void read()} />
       </div>
       <SearchBox text={text} seen={shown.value} search={go} />
-      <StateFilter text={text} go={go} />
+      <StateFilter text={text} />
       {search.faults.map((fault) => (
         <p key={fault} class="fault" role="alert">
           {fault}
         </p>
       ))}
       <div class="list-tools">
-        <SavedSearches text={text} />
+        <SavedViews />
         <BulkMenu search={search} done={() => void page.reload()} />
-        <button type="button" class="quiet small" onClick={() => setQuery({ order: order === "desc" ? "asc" : "", page: "" })}>
-          {order === "desc" ? "Latest due first" : "Earliest due first"}
-        </button>
+        <Options text={text} isByEnd={isByEnd} isAscending={query.get("order") === "asc"} />
         {fresh.count.value > 0 && (
           <button type="button" class="pill" onClick={() => (token ? setQuery({ page: "" }) : void read())}>
-            {fresh.count} new
+            {newText(fresh.count.value)}
           </button>
         )}
         <span class="visually-hidden" aria-live="polite">
-          {fresh.count.value > 0 ? `${fresh.count.value} new tasks` : ""}
+          {fresh.count.value > 0 ? `Tasks: ${newText(fresh.count.value)}` : ""}
         </span>
       </div>
+      {Named && <Named name={named} />}
+      {Selection && <Selection tasks={shown.value.filter((task) => selected.value.has(task.id))} clear={() => (selected.value = new Set())} done={() => void read()} />}
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
-      {shown.value.length > 0 && <TaskTable tasks={shown.value} label="Tasks" />}
+      <Rows reading={page}>{shown.value.length > 0 && <TaskTable tasks={shown.value} label="Tasks" shown={isByEnd ? [...columns.value, "finished"] : columns.value} selected={selected} />}</Rows>
       <NoneFound reading={page} title={token ? "No more tasks" : text ? "No task matches" : "No tasks yet"}>
         <Nothing filtered={text !== "" || token !== ""} />
       </NoneFound>
-      <ReadingLine reading={page} />
-      {page.found.value && <Pager page={page.found.value} token={token} />}
+      {search.faults.length === 0 && <ReadingLine reading={page} />}
+      {page.found.value && !page.isOld && <Pager page={page.found.value} token={token} />}
     </>
   );
 }
 
+/** Order, nodes, dates and columns. */
+function Options({ text, isByEnd, isAscending }: { text: string; isByEnd: boolean; isAscending: boolean }) {
+  const isOpen = useSignal(false);
+  const Panel = useLater(isOpen.value, async () => (await import("../components/list_options")).ListOptions);
+  const order = (chosen: string) => {
+    const [by, direction] = chosen.split(" ");
+    setQuery({ by: by === "finished_at" || isByEnd ? (by ?? "") : "", order: direction === "asc" ? "asc" : "", page: "" });
+  };
+  return (
+    <>
+      <select class="small" aria-label="Order" value={`${isByEnd ? "finished_at" : "due_at"} ${isAscending ? "asc" : "desc"}`} onChange={(event) => order(event.currentTarget.value)}>
+        <option value="due_at desc">Latest due first</option>
+        <option value="due_at asc">Earliest due first</option>
+        <option value="finished_at desc">Latest end first</option>
+        <option value="finished_at asc">Earliest end first</option>
+      </select>
+      <button type="button" class="quiet small" aria-expanded={isOpen.value} onClick={() => (isOpen.value = !isOpen.value)}>
+        Dates and columns
+      </button>
+      {Panel && <Panel text={text} search={go} />}
+    </>
+  );
+}
+
+/** New tasks beyond this number are not counted. */
+const MOST_NEW = 10_000;
+const newText = (count: number): string => `${count.toLocaleString("en")}${count < MOST_NEW ? "" : " or more"} new`;
+
 /** Pushed changes of a shown list: newer versions of its tasks, and the number of tasks not on it. */
 function useChanges(text: string, page: { readonly value: Found<TaskPage, ListedTask> | null }) {
   const pushed = useSignal(new Map<string, WatchedTask | null>());
-  const unknown = useSignal(new Set<string>());
-  const count = useComputed(() => unknown.value.size);
+  // Changed in place: a copy for each of many new tasks would take ever longer.
+  const unknown = useRef(new Set<string>()).current;
+  const count = useSignal(0);
   const tasks = useComputed<readonly TaskSummary[] | null>(() => page.value?.entries ?? null);
   const clear = () => {
     pushed.value = new Map();
-    unknown.value = new Set();
+    unknown.clear();
+    count.value = 0;
   };
   useEffect(clear, [text]);
   useLive("mine", ({ id, item, version }) => {
@@ -93,14 +139,16 @@ function useChanges(text: string, page: { readonly value: Found<TaskPage, Listed
         pushed.value = new Map(pushed.peek()).set(id, item);
       }
     } else if (item && tasks.peek() && item.version === 1 && matches(parseSearch(text), item)) {
-      unknown.value = new Set(unknown.peek()).add(id);
+      if (unknown.size < MOST_NEW) count.value = unknown.add(id).size;
     }
   });
   return { tasks, fresh: { pushed, count }, clear };
 }
 
-function StateFilter({ text, go }: { text: string; go: (text: string) => void }) {
-  const words = parseSearch(text).terms.map((term) => term.text);
+function StateFilter({ text }: { text: string }) {
+  const search = parseSearch(text);
+  const words = search.terms.map((term) => term.text);
+  const isFixed = hasNodes(search) && !words.includes("nodes:yes");
   return (
     <div class="states" role="group" aria-label="States">
       {STATES.map((state) => {
@@ -118,6 +166,16 @@ function StateFilter({ text, go }: { text: string; go: (text: string) => void })
           </button>
         );
       })}
+      <button
+        type="button"
+        class="chip with-nodes"
+        aria-pressed={hasNodes(search)}
+        disabled={isFixed}
+        title={isFixed ? "Lists by state or topology always have nodes" : "List nodes of topologies, too"}
+        onClick={() => go(toggled(text, "nodes:yes"))}
+      >
+        with nodes
+      </button>
     </div>
   );
 }
@@ -137,7 +195,8 @@ function Pager({ page, token }: { page: Found<TaskPage, ListedTask>; token: stri
   return (
     <nav class="pager" aria-label="Pages of the list">
       <span class="muted">
-        {page.entries.length} shown, {page.examined.toLocaleString("en")} read
+        {page.entries.length} shown, {page.examined.toLocaleString("en")} examined
+        {page.page.applied.changes_until && <>, changes up to <Time at={page.page.applied.changes_until} short /></>}
       </span>
       {token && (
         <button type="button" onClick={() => setQuery({ page: "" })}>

@@ -5,10 +5,10 @@ import { useLive, type WatchedTask } from "../api/live";
 import { useReading } from "../api/reading";
 import type { TopologyPage, TopologySummary } from "../api/types";
 import { Command, Pager, ProblemBox, Relative, StateChip, Time, Took } from "../components/basics";
-import { NoneFound, ReadingLine } from "../components/reading";
-import { SearchBox } from "../components/search_box";
+import { NoneFound, ReadingLine, Rows } from "../components/reading";
+import { SearchBox, useOffsets } from "../components/search_box";
 import { href, setQuery, usePlace } from "../router";
-import { matches, parameters, parseSearch, toggled, TOPOLOGY_QUALIFIERS } from "../search";
+import { isTimed, matches, parameters, parseSearch, tagSearch, toggled, TOPOLOGY_QUALIFIERS, withOffsets } from "../search";
 import { now, zoneLabel } from "../time";
 import { CreateTopology } from "../topologies/create_topology";
 
@@ -20,10 +20,15 @@ export function Topologies() {
   const text = shown.get("q") ?? "";
   const token = shown.get("page") ?? "";
   const search = parseSearch(text, TOPOLOGY_QUALIFIERS);
-  const query = parameters(search);
-  query.set("limit", String(LIMIT));
-  if (token) query.set("next_token", token);
-  const page = useReading<TopologyPage, TopologySummary>(search.faults.length ? null : `/v1/topologies?${query}`, { entries: (each) => each.topologies, enough: LIMIT });
+  const path = () => {
+    const query = parameters(parseSearch(text, TOPOLOGY_QUALIFIERS));
+    query.set("limit", String(LIMIT));
+    if (token) query.set("next_token", token);
+    return `/v1/topologies?${query}`;
+  };
+  useOffsets(text);
+  const key = search.faults.length ? null : JSON.stringify([withOffsets(text), token]);
+  const page = useReading<TopologyPage, TopologySummary>(isTimed(search) ? path : path(), { entries: (each) => each.topologies, enough: LIMIT }, key);
   const pushed = useSignal(new Map<string, WatchedTask | null>());
   const unknown = useSignal(new Set<string>());
   const read = page.found;
@@ -38,7 +43,7 @@ export function Topologies() {
     else if (item?.type === "topology" && item.version === 1 && matches(parseSearch(text, TOPOLOGY_QUALIFIERS), item)) unknown.value = new Set(unknown.peek()).add(id);
   });
   const topologies = useComputed(() => (read.value?.entries ?? []).flatMap((each) => newest(each, pushed.value.get(each.id))));
-  const go = (q: string) => setQuery({ q, page: "" });
+  const go = (q: string) => setQuery({ q: withOffsets(q), page: "" });
   const words = search.terms.map((term) => term.text);
   return (
     <>
@@ -68,11 +73,11 @@ export function Topologies() {
         )}
       </div>
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
-      {topologies.value.length > 0 && <Table topologies={topologies.value} />}
+      <Rows reading={page}>{topologies.value.length > 0 && <Table topologies={topologies.value} />}</Rows>
       <NoneFound reading={page} title={token ? "No more topologies" : text ? "No topology matches" : "No topologies yet"}>
         <Nothing isFiltered={text !== "" || token !== ""} />
       </NoneFound>
-      <ReadingLine reading={page} />
+      {search.faults.length === 0 && <ReadingLine reading={page} />}
       <Pager token={read.value?.isKnown ? read.value.token : null} />
     </>
   );
@@ -110,7 +115,7 @@ function Table({ topologies }: { topologies: readonly TopologySummary[] }) {
               </a>{" "}
               {each.type !== "topology" && each.name && <span class="muted">{each.type}</span>}{" "}
               {Object.entries(each.tags).map(([key, value]) => (
-                <a key={key} class="tag" href={href(["topologies"], { q: `tag:${key}:${value}` })}>
+                <a key={key} class="tag" href={href(["topologies"], { q: tagSearch(key, value) })}>
                   {key}:{value}
                 </a>
               ))}

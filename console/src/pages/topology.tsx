@@ -22,7 +22,7 @@ export function TopologyPage({ subject: id }: { subject: string }) {
   const { query } = usePlace("topologies", id);
   const read = topology.value;
   if (!read) {
-    return resource.problem.value ? <ProblemBox problem={resource.problem.value} retry={() => void reload()} /> : <p class="muted">Reading the topology…</p>;
+    return resource.problem.value ? <ProblemBox problem={resource.problem.value} retry={() => void reload()} /> : <p class="muted">Loading the topology…</p>;
   }
   const view = Object.keys(VIEWS).find((each) => each === query.get("view")) ?? "graph";
   const selected = query.get("node") ?? "";
@@ -129,10 +129,13 @@ const counted = (nodes: Nodes): Map<string, number> => {
   return new Map([...counts].filter(([, count]) => count));
 };
 
+const SHOWN_FAILED = 3;
+
 function Progress({ topology, nodes, chosen }: { topology: Topology; nodes: Nodes; chosen: string }) {
   const { percent, critical_path: path, started_at, finished_at, error, operation } = topology;
   const took = started_at ? (finished_at ? Date.parse(finished_at) : now.value) - Date.parse(started_at) : null;
   const text = `${percent}% done`;
+  const failed = [...nodes].filter(([, node]) => statusOf(node) === "failed").map(([name]) => name).slice(0, SHOWN_FAILED);
   return (
     <section class="card topology-progress" aria-label="Progress">
       <div class="stacked" role="img" aria-label={text}>
@@ -146,12 +149,17 @@ function Progress({ topology, nodes, chosen }: { topology: Topology; nodes: Node
         <span class="muted">
           {took !== null && <> · {finished_at ? "took" : "running for"} {duration(Math.max(0, took))}</>} · critical path {duration(path.seconds * 1000)},{" "}
           {path.nodes.length} {path.nodes.length === 1 ? "node" : "nodes"}
-          {took !== null && finished_at && path.seconds > 0 && <> (the run took {(took / path.seconds / 1000).toFixed(2)} times as long)</>}
+          {took !== null && finished_at && took - path.seconds * 1000 >= 1000 && <>; {duration(took - path.seconds * 1000)} of {duration(took)} were not work on it</>}
         </span>
       </p>
       {error && (
         <p class="bad">
-          <code>{error.type}</code> {error.message}
+          <code>{error.type}</code> {error.message}{" "}
+          {failed.map((name) => (
+            <button key={name} type="button" class="link" onClick={() => setQuery({ node: name })}>
+              Show node {name}
+            </button>
+          ))}
         </p>
       )}
       {operation && !operation.finished_at && <OperationProgress operation={operation} />}

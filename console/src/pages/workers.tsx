@@ -1,10 +1,10 @@
 /** The workers that currently hold leases, with their tasks. */
-import { countOf, useReading } from "../api/reading";
+import { useReading } from "../api/reading";
 import { useResource } from "../api/resource";
-import type { DeploymentSettings, ListedTask, Summary, TaskPage, TaskState, TaskSummary } from "../api/types";
+import type { DeploymentSettings, ListedTask, TaskPage, TaskState, TaskSummary } from "../api/types";
 import { Command, Empty, Pager, ProblemBox, Relative, StateChip, Time } from "../components/basics";
 import { DispatchCard } from "../components/dispatch";
-import { NoneFound, ReadingLine } from "../components/reading";
+import { NoneFound, ReadingLine, Rows } from "../components/reading";
 import { href, usePlace } from "../router";
 import { counted } from "../time";
 
@@ -14,11 +14,7 @@ const LEASED: readonly TaskState[] = ["running", "preparing", "rolling_back"];
 export function Workers() {
   const token = usePlace("workers").query.get("page") ?? "";
   const asked = new URLSearchParams([...LEASED.map((state) => ["state", state]), ["limit", String(LIMIT)], ...(token ? [["next_token", token]] : [])]);
-  const summary = useResource<Summary>("/v1/summary");
-  const isCounted = summary.data.value !== null || summary.problem.value !== null;
-  // The total is known before the entries are found; on later pages the number of preceding entries is not.
-  const enough = token ? LIMIT : Math.min(LIMIT, countOf(summary.data.value, LEASED) ?? LIMIT);
-  const page = useReading<TaskPage, ListedTask>(isCounted ? `/v1/tasks?${asked}` : null, { entries: (each) => each.tasks, enough });
+  const page = useReading<TaskPage, ListedTask>(`/v1/tasks?${asked}`, { entries: (each) => each.tasks, enough: LIMIT });
   const settings = useResource<DeploymentSettings>("/v1/settings");
   const read = page.found.value;
   const leased = (read?.entries ?? []).filter((task) => task.lease);
@@ -33,16 +29,17 @@ export function Workers() {
       </div>
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
       <NoneFound reading={page} title={token ? "No more tasks are running" : "No task is running"}>
-        {read?.token && <p>By the counts of <Time at={summary.data.value?.as_of} />.</p>}
         <p>Tasks with a Python handler run in the worker function; types that the deployment declares as pulled are run by your own workers:</p>
         <Command text="duetime worker my_handlers --type pulled" />
       </NoneFound>
       {read?.isKnown && read.entries.length > 0 && workers.length === 0 && <Empty title="No task holds a lease"><p>Running tasks wait for a notification of their outcome.</p></Empty>}
-      {workers.map(([worker, tasks]) => (
-        <Worker key={worker} worker={worker} tasks={tasks} />
-      ))}
+      <Rows reading={page}>
+        {workers.map(([worker, tasks]) => (
+          <Worker key={worker} worker={worker} tasks={tasks} />
+        ))}
+      </Rows>
       <ReadingLine reading={page} />
-      <Pager token={read?.isKnown && read.entries.length >= LIMIT ? read.token : null} />
+      <Pager token={read?.isKnown ? read.token : null} />
       {settings.data.value && <Pulled settings={settings.data.value} />}
       <DispatchCard />
     </>

@@ -95,12 +95,12 @@ export function TopologyActions({ topology, done }: { topology: Topology; done: 
   return (
     <div class="actions">
       {OFFERS.filter((offer) => offer.isOffered(topology)).map((offer) => (
-        <button key={offer.name} type="button" onClick={() => (chosen.value = { action: offered(offer), after: done })}>
+        <button key={offer.name} type="button" class={offer.danger ? "risky" : ""} onClick={() => (chosen.value = { action: offered(offer), after: done })}>
           {offer.title}
         </button>
       ))}
       {ENDED.includes(topology.state) && (
-        <button type="button" onClick={() => (chosen.value = { action: deletion, after: () => navigate(href(["topologies"])) })}>
+        <button type="button" class="remove" onClick={() => (chosen.value = { action: deletion, after: () => navigate(href(["topologies"])) })}>
           Delete
         </button>
       )}

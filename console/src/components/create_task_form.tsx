@@ -1,0 +1,145 @@
+/** Creates a task from a form or JSON; also "run again", with the old payload to edit. */
+import { useSignal } from "@preact/signals";
+import { command, newKey, type Call } from "../api/client";
+import type { Task, TaskCreate } from "../api/types";
+import { parsed } from "../json";
+import { href, navigate } from "../router";
+import { useSending } from "./action";
+import { Field, ProblemBox } from "./basics";
+import { Dialog } from "./dialog";
+import { initialOptions, optionBody, TaskOptionFields, optionWords, type OptionValues } from "./task_options";
+
+function callOf(body: TaskCreate, options: string[] | null, key: string): Call {
+  const call: Call = { method: "POST", path: "/v1/tasks", body, headers: { "Idempotency-Key": key } };
+  if (!options) return call;
+  const words = ["tasks", "create", body.type];
+  if (body.payload !== undefined) words.push("--payload", JSON.stringify(body.payload));
+  if (body.delay_seconds) words.push("--in", `${body.delay_seconds}s`);
+  if (body.name) words.push("--name", body.name);
+  return { ...call, command: command(...words, ...options) };
+}
+
+interface Values {
+  type: string;
+  payload: string;
+  delay: string;
+  name: string;
+}
+
+/** The request for the fields, and errors in them. */
+function requestOf(values: Values, options: OptionValues): { body: TaskCreate; fault: string } {
+  const read = parsed(values.payload || "null");
+  const { body, fault } = optionBody(options);
+  const due = "due_at" in body || "debounce" in body ? {} : { delay_seconds: Number(values.delay) || 0 };
+  const asked = { type: values.type, payload: read.value, ...due, ...(values.name ? { name: values.name } : {}), ...body };
+  return { body: asked as TaskCreate, fault: read.fault ? `The payload is not valid JSON: ${read.fault}` : fault };
+}
+
+export interface CreateTaskProps {
+  close: () => void;
+  created?: (() => void) | undefined;
+  /** The task to repeat. */
+  from?: Task | undefined;
+}
+
+export function CreateTaskForm({ close, created, from }: CreateTaskProps) {
+  const before = JSON.stringify(from?.payload ?? null, null, 2);
+  const values = useSignal<Values>({ type: from?.type ?? "", payload: before, delay: "0", name: from?.name ?? "" });
+  const options = useSignal(initialOptions(from));
+  /** The request as JSON, once it is edited as such. */
+  const json = useSignal<string | null>(null);
+  const fault = useSignal("");
+  // A request that is resent after a lost response creates one task.
+  const key = useSignal(newKey());
+  const { busy, problem, send } = useSending();
+  const edited = () => (key.value = newKey());
+  const set = (change: Partial<Values>) => {
+    values.value = { ...values.value, ...change };
+    edited();
+  };
+
+  const read = (): { call: Call; fault: string } => {
+    if (json.value !== null) {
+      const { value, fault: wrong } = parsed(json.value);
+      return { call: callOf(value as TaskCreate, null, key.value), fault: wrong && `This is not valid JSON: ${wrong}` };
+    }
+    const asked = requestOf(values.value, options.value);
+    return { call: callOf(asked.body, optionWords(options.value), key.value), fault: asked.fault };
+  };
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    const asked = read();
+    fault.value = asked.fault;
+    if (asked.fault) return;
+    const task = await send<Task>(asked.call);
+    if (!task) return;
+    close();
+    created?.();
+    navigate(href(["tasks", task.id]));
+  };
+  const toJson = () => {
+    const asked = requestOf(values.value, options.value);
+    fault.value = asked.fault;
+    if (!asked.fault) json.value = JSON.stringify(asked.body, null, 2);
+  };
+  return (
+    <Dialog title={from ? "Run again" : "New task"} close={close} wide>
+      <form onSubmit={(event) => void submit(event)}>
+        {json.value === null ? (
+          <>
+            <Field label="Type" hint="The name of its handler, or of a kind of work.">
+              <input required value={values.value.type} onInput={(event) => set({ type: event.currentTarget.value })} autofocus />
+            </Field>
+            <Field label="Payload" hint="Any JSON.">
+              <textarea rows={5} spellcheck={false} value={values.value.payload} onInput={(event) => set({ payload: event.currentTarget.value })} />
+            </Field>
+            {from && before !== values.value.payload && <Difference before={before} after={values.value.payload} />}
+            <div class="fields">
+              <Field label="Due in seconds">
+                <input type="number" min="0" step="any" value={values.value.delay} onInput={(event) => set({ delay: event.currentTarget.value })} />
+              </Field>
+              <Field label="Name" hint="Optional, for people.">
+                <input maxLength={128} value={values.value.name} onInput={(event) => set({ name: event.currentTarget.value })} />
+              </Field>
+            </div>
+            <TaskOptionFields values={options} changed={edited} />
+          </>
+        ) : (
+          <Field label="Request" hint="The body of POST /v1/tasks.">
+            <textarea rows={18} spellcheck={false} value={json.value} onInput={(event) => { json.value = event.currentTarget.value; edited(); }} />
+          </Field>
+        )}
+        {fault.value && <p class="fault" role="alert">{fault.value}</p>}
+        {problem.value && <ProblemBox problem={problem.value} />}
+        <footer>
+          {json.value === null && (
+            <button type="button" class="quiet first" onClick={toJson}>
+              Edit as JSON
+            </button>
+          )}
+          <button type="button" class="quiet" onClick={close}>
+            Cancel
+          </button>
+          <button type="submit" class="primary" disabled={busy.value}>
+            Create
+          </button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}
+
+/** The lines that differ, before and after. */
+export function Difference({ before, after, label = "What changes in the payload" }: { before: string; after: string; label?: string }) {
+  const [old, next] = [before.split("\n"), after.split("\n")];
+  return (
+    <pre class="difference" aria-label={label}>
+      {old.filter((line) => !next.includes(line)).map((line, index) => (
+        <del key={`-${index}`}>{`- ${line}\n`}</del>
+      ))}
+      {next.filter((line) => !old.includes(line)).map((line, index) => (
+        <ins key={`+${index}`}>{`+ ${line}\n`}</ins>
+      ))}
+    </pre>
+  );
+}

@@ -1,0 +1,87 @@
+/** Schedules, topologies and tasks of a name: for the search box and the palette. */
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { get } from "../api/client";
+import { useReading } from "../api/reading";
+import type { SchedulePage, ScheduleSummary, TaskPage, TopologyPage, TopologySummary } from "../api/types";
+import { href } from "../router";
+import { written } from "../search";
+import { counted } from "../time";
+
+const MOST_PAGES = 20;
+const KEPT_MS = 10_000;
+let schedules: { at: number; names: Promise<string[]> } | null = null;
+
+async function readNames(): Promise<string[]> {
+  const names: string[] = [];
+  let token: string | null | undefined = "";
+  for (let pages = 0; pages < MOST_PAGES && token !== null && token !== undefined; pages += 1) {
+    const page: SchedulePage = await get<SchedulePage>(`/v1/schedules?limit=100${token ? `&next_token=${encodeURIComponent(token)}` : ""}`);
+    names.push(...page.schedules.map((each: ScheduleSummary) => each.name));
+    token = page.next_token;
+  }
+  return names;
+}
+
+/** The names of schedules that contain a text, the exact one first; of the first 2,000 schedules. */
+export async function schedulesNamed(text: string): Promise<string[]> {
+  if (!schedules || Date.now() - schedules.at > KEPT_MS) schedules = { at: Date.now(), names: readNames() };
+  try {
+    const lower = text.toLowerCase();
+    const found = (await schedules.names).filter((name) => name.toLowerCase().includes(lower));
+    return found.sort((a, b) => Number(b === text) - Number(a === text));
+  } catch {
+    schedules = null;
+    return [];
+  }
+}
+
+export interface Hit {
+  label: string;
+  kind: string;
+  to: string;
+}
+
+const SHOWN = 5;
+
+/** What has a name: schedules by a part of it, topologies and tasks by all of it. */
+export async function hitsOf(text: string, signal: AbortSignal): Promise<Hit[]> {
+  const name = encodeURIComponent(text);
+  const [found, topologies, tasks] = await Promise.all([
+    schedulesNamed(text),
+    get<TopologyPage>(`/v1/topologies?name=${name}&limit=${SHOWN}`, signal),
+    get<TaskPage>(`/v1/tasks?name=${name}&limit=${SHOWN}`, signal),
+  ]);
+  const ids = new Set(topologies.topologies.map((each) => each.id));
+  const hits = [
+    ...found.slice(0, SHOWN).map((each) => ({ label: each, kind: "schedule", to: href(["schedules", each]) })),
+    ...topologies.topologies.map((each) => ({ label: `${each.name ?? each.type}, ${each.state}`, kind: `topology ${each.id}`, to: href(["topologies", each.id]) })),
+    ...tasks.tasks.filter((each) => !ids.has(each.id)).map((each) => ({ label: `${each.name ?? each.type}, ${each.state}`, kind: `task ${each.id}`, to: href(["tasks", each.id]) })),
+  ];
+  return hits;
+}
+
+/** Schedules and topologies of a name, above the tasks of that name. */
+export function AlsoNamed({ name }: { name: string }) {
+  const topologies = useReading<TopologyPage, TopologySummary>(`/v1/topologies?name=${encodeURIComponent(name)}&limit=${SHOWN}`, { entries: (page) => page.topologies, enough: SHOWN });
+  const schedule = useSignal<readonly string[]>([]);
+  useEffect(() => {
+    let isCurrent = true;
+    void schedulesNamed(name).then((names) => isCurrent && (schedule.value = names.slice(0, SHOWN)));
+    return () => void (isCurrent = false);
+  }, [name]);
+  const read = topologies.isOld ? null : topologies.found.value;
+  const found = read?.entries.length ?? 0;
+  if (schedule.value.length === 0 && found === 0) return null;
+  return (
+    <p class="also">
+      <span class="muted">Also of this name:</span>
+      {schedule.value.map((each) => (
+        <a key={each} href={href(["schedules", each])}>
+          schedule {each}
+        </a>
+      ))}
+      {found > 0 && <a href={href(["topologies"], { q: `name:${written(name)}` })}>{read?.token ? `${found} or more topologies` : counted(found, "topology", "topologies")}</a>}
+    </p>
+  );
+}
