@@ -418,6 +418,27 @@ def test_a_line_that_is_not_logged_is_read_without_its_dash() -> None:
     assert (entry.fields["cron"], entry.fault) == ("*/15 * * * *", "")
 
 
+def test_a_random_time_of_a_crontab_is_drawn_once() -> None:
+    """`low~high` is a value of the range: the same in each import, not the same for all commands."""
+    lines = [f"0~59 ~ 5~7 * ~2 /usr/bin/job{number}" for number in range(40)]
+    drawn = [entries_of_crontab("\n".join(lines), task_type="shell", timezone=None) for _ in range(2)]
+    first, second = ([str(entry.fields["cron"]) for entry in entries] for entries in drawn)
+    assert first == second
+    values = [tuple(map(int, cron.replace("*", "0").split())) for cron in first]
+    assert {month for _, _, _, month, _ in values} == {0}
+    assert {day for _, _, day, _, _ in values} == {5, 6, 7}
+    assert {weekday for *_, weekday in values} == {0, 1, 2}
+    assert all(minute < 60 and hour < 24 for minute, hour, *_ in values)
+    assert len({minute for minute, *_ in values}) > 10
+
+
+@pytest.mark.parametrize("field", ["9~5", "0~60", "~99"])
+def test_a_random_time_that_cannot_be_is_reported(field: str) -> None:
+    """An empty range, or one beyond an hour, names its line instead of becoming some other time."""
+    (entry,) = entries_of_crontab(f"{field} * * * * /usr/bin/x", task_type="shell", timezone=None)
+    assert f"{field}: should be a range within 0~59" in (entry.fault or "")
+
+
 def test_imports_keep_the_reading_of_the_cron_that_they_come_from() -> None:
     """What the API would refuse as ambiguous is applied: both days for a crontab, either day for Prow."""
     (of_crontab,) = entries_of_crontab("0 0 */2 * 1-5 /usr/bin/x", task_type="shell", timezone=None)

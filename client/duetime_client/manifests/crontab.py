@@ -1,8 +1,8 @@
 """A crontab as schedules: each line becomes a schedule whose payload is the command.
 
 Source: crontab(5) and cron(8) of Vixie cron and cronie: environment lines, `CRON_TZ`, `@daily` and its like, `%`,
-the user column of /etc/crontab, a `-` before a line; times that do not exist because clocks are set forward run
-immediately, times that exist twice because clocks are set back run once; runs may overlap.
+the user column of /etc/crontab, a `-` before a line, `low~high` for a random value; times that do not exist because
+clocks are set forward run immediately, times that exist twice because clocks are set back run once; runs may overlap.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ _NICKNAME = re.compile(r"@\w+")
 _ZONES = frozenset({"CRON_TZ"})
 _PERCENT = re.compile(r"(?<!\\)%")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.:-]+")
+_RANDOM = re.compile(r"(?P<low>\d*)~(?P<high>\d*)")
+_RANGES = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
+"""The least and the greatest value of each field of an expression."""
 _FIELDS = 5
 _LONGEST_NAME = 48
 _HASH_DIGITS = 6
@@ -86,7 +89,26 @@ def _parts(line: str, *, has_users: bool) -> tuple[str, str, str]:
             f"should have {count} {'word' if count == 1 else 'fields'} of time, "
             f"{'a user ' if has_users else ''}and a command"
         )
-    return " ".join(words[:count]), words[count] if has_users else "", words[-1]
+    expression = words[0] if nickname else " ".join(_chosen(words[:count], line))
+    return expression, words[count] if has_users else "", words[-1]
+
+
+def _chosen(fields: list[str], line: str) -> Iterator[str]:
+    """The fields with a value in place of each `low~high`: cron draws it when it loads the file; here it is stable.
+
+    Raises:
+        ValueError: The range is empty, or greater than that of the field.
+    """
+    for number, (field, (least, greatest)) in enumerate(zip(fields, _RANGES, strict=True)):
+        found = _RANDOM.fullmatch(field)
+        if found is None:
+            yield field
+            continue
+        low, high = int(found["low"] or least), int(found["high"] or greatest)
+        if not least <= low <= high <= greatest:
+            raise ValueError(f"{field}: should be a range within {least}~{greatest}")
+        drawn = int(hashlib.sha256(f"{number}\n{line}".encode()).hexdigest(), 16)
+        yield str(low + drawn % (high - low + 1))
 
 
 def _payload(command: str, env: Mapping[str, str], user: str) -> dict[str, Any]:
