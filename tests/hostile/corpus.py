@@ -153,7 +153,12 @@ BODIES: Mapping[str, Any] = {
     },
     "renewLease": {"percent": 5, "message": "on"},
     "completeLease": {"result": {"x": 1}},
-    "failLease": {"error": {"type": "Boom", "message": "no such row"}, "retriable": True, "traceback": "line 1"},
+    "failLease": {
+        "error": {"type": "Boom", "message": "no such row"},
+        "retriable": True,
+        "retry_in_seconds": 5,
+        "traceback": "line 1",
+    },
     "acknowledgeLeasePause": {"checkpoint": {"at": 17}},
     "putTopologyDefinition": {
         "description": "Every night",
