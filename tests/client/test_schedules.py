@@ -341,7 +341,8 @@ def test_update_sends_of_the_task_what_options_name(duetime: Run, deployment: Sc
     sent = deployment.received[-1]
     assert sent.document == {"task": {"payload": 2}, "calendars": []}
     assert ("If-Match" in sent.headers, len(deployment.received)) == (False, 2)
-    duetime("schedules", "update", "x", "--rate", "1 hour", "--if-match", "2")
+    duetime("schedules", "update", "x", "--rate", "1 hour", "--if-match", "2", "--reason", "too often")
+    assert deployment.received[-1].query == {"reason": ["too often"]}
     assert (deployment.received[-1].document, deployment.received[-1].headers["If-Match"]) == (
         {"rate": "1 hour"},
         '"2"',

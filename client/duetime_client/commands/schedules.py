@@ -34,6 +34,7 @@ from duetime_client.commands.task_options import (
     IdempotencyKey,
     IfMatch,
     LimitOptions,
+    Reason,
     TaskOptions,
     TaskType,
     WithEstimate,
@@ -112,6 +113,7 @@ def update(  # noqa: PLR0913 - arguments, and bundles of options
     task_type: Annotated[str | None, typer.Option("--type", metavar="TYPE", help="Type of its tasks.")] = None,
     no_calendars: Annotated[bool, typer.Option("--no-calendars", help="Remove all calendars.")] = False,
     if_match: IfMatch = None,
+    reason: Reason = "",
 ) -> None:
     """Update a schedule; fields without an option stay as they are. Its queued tasks are replaced."""
     clock = call.clock
@@ -125,7 +127,7 @@ def update(  # noqa: PLR0913 - arguments, and bundles of options
         named = {} if task_type is None else {"type": task_type}
         changes["task"] = {**template, **named}  # type: ignore[typeddict-item] # an update need not name the type
     with call.client() as client:
-        schedule = client.schedules.update(schedule_name, if_match=if_match, **changes)
+        schedule = client.schedules.update(schedule_name, if_match=if_match, reason=reason, **changes)
     call.show(schedule, show_details)
 
 
