@@ -53,8 +53,8 @@ def lock_fields(options: TaskOptions) -> TaskFields:
 
 def rate_fields(options: TaskOptions) -> TaskFields:
     """The rate set by options."""
-    told = {"rate_limit": options.rate_limit, "rate_per": options.rate_per, "rate_burst": options.rate_burst}
-    _reject_without("--rate-key", options.rate_key, **told)
+    others = {"rate_limit": options.rate_limit, "rate_per": options.rate_per, "rate_burst": options.rate_burst}
+    _reject_without("--rate-key", options.rate_key, **others)
     if options.rate_key is not None and options.rate_limit is None:
         raise typer.BadParameter("needs --rate-limit", param_hint="--rate-key")
     rate = given(key=options.rate_key, limit=options.rate_limit, per_seconds=options.rate_per, burst=options.rate_burst)
@@ -64,12 +64,12 @@ def rate_fields(options: TaskOptions) -> TaskFields:
 def unique_fields(options: UniqueOptions) -> TaskFields:
     """The unique key or debounce set by options."""
     _reject_without("--debounce", options.debounce, debounce_max=options.debounce_max)
-    told = {"unique_until": options.unique_until, "on_conflict": options.on_conflict}
-    _reject_without("--unique", options.unique, **told, debounce=options.debounce)
+    others = {"unique_until": options.unique_until, "on_conflict": options.on_conflict}
+    _reject_without("--unique", options.unique, **others, debounce=options.debounce)
     if options.debounce is None:
-        until, on_conflict = (each and each.value for each in told.values())
+        until, on_conflict = (each and each.value for each in others.values())
         return cast("TaskFields", given(unique=given(key=options.unique, until=until, on_conflict=on_conflict) or None))
-    if conflicting := _named(told):
+    if conflicting := _named(others):
         raise typer.BadParameter("cannot be given with --debounce", param_hint=conflicting)
     debounce = given(key=options.unique, seconds=options.debounce, max_seconds=options.debounce_max)
     return cast("TaskFields", {"debounce": debounce})
@@ -94,8 +94,8 @@ def _named(options: Mapping[str, object]) -> str:
 def plain_fields(options: TaskOptions) -> TaskFields:
     """The fields that options set directly; empty text becomes null."""
     names = TaskFields.__annotations__.keys() - _CONVERTED
-    told = given(**{name: getattr(options, name, None) for name in sorted(names)})
-    return cast("TaskFields", {name: None if value == "" else value for name, value in told.items()})
+    texts = given(**{name: getattr(options, name, None) for name in sorted(names)})
+    return cast("TaskFields", {name: None if value == "" else value for name, value in texts.items()})
 
 
 def graph_fields(options: TaskOptions) -> TaskFields:
@@ -131,8 +131,8 @@ def notify_fields(options: TaskOptions) -> TaskFields:
         return {}
     if not address:
         return {"notify_on": None}
-    told: NotifyOn = {"to": address, "failed": failed is not False}
-    return {"notify_on": told if late is None else {**told, "late_seconds": late}}
+    notice: NotifyOn = {"to": address, "failed": failed is not False}
+    return {"notify_on": notice if late is None else {**notice, "late_seconds": late}}
 
 
 def attempt_fields(options: TaskOptions) -> TaskFields:

@@ -338,3 +338,20 @@ def test_the_longest_tags_and_names_have_lists() -> None:
     query = ListQuery("ann", None, with_nodes=False)
     assert [each.id for each in account.reader.list(query, TaskFilter(tags=tags[0])).tasks] == [first.id]
     assert len(account.reader.list(query, TaskFilter(name=letter * MAX_NAME_LENGTH)).tasks) == 2
+
+
+@pytest.mark.parametrize("has_lists", [False, True])
+def test_a_list_ends_at_the_earliest_time_that_is_asked_for(has_lists: bool) -> None:  # noqa: FBT001 - a parameter
+    """A descending list reads no task of an earlier time, and is complete there, as the history of a schedule asks."""
+    account = Account(Random(0), begin_at=1 if has_lists else 1_000)  # noqa: S311 - as above
+    if has_lists:
+        account.build()
+    runs = []
+    for _ in range(6):
+        account.pass_time(MINUTE)
+        runs.append(account.create(schedule_ref=ScheduleRef("nightly", 1, account.clock.at)))
+    account.deliver()
+    query = ListQuery("ann", None, limit=10, since=runs[3].id.home)
+    page = account.reader.list(query, TaskFilter(schedule="nightly"))
+    assert [each.id for each in page.tasks] == [each.id for each in reversed(runs[3:])]
+    assert (page.after, page.examined) == (None, 3)

@@ -78,17 +78,7 @@ class DynamoTaskLists:
     def postings(
         self, name: ListName, after: TaskId | None, limit: int, *, descending: bool
     ) -> list[tuple[TaskId, TaskId]]:
-        """The next postings of a list, in order of their places, eventually consistent.
-
-        Args:
-            name: the list.
-            after: the place after which they begin; `None` for the start.
-            limit: maximum number of postings.
-            descending: whether the latest come first.
-
-        Returns:
-            The place and the task of each; shorter than the limit at the end of the list only.
-        """
+        """The next postings of a list, in order of their places, eventually consistent: each place and its task."""
         found: dict[TaskId, TaskId] = {}
         for blocks, last_at in self._blocks(name, after, limit, descending=descending):
             for item in blocks:

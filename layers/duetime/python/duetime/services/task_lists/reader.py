@@ -66,7 +66,7 @@ class TaskFinder:
             return Listed(query, [self._ended_of_all(query)])
         if head is None:
             all_tasks = replace(query, failed_only=wanted.states == (State.FAILED,))
-            return Listed(query, [self._all(all_tasks, _bounds(wanted))])
+            return Listed(query, [self._all(all_tasks, _bounds(query, wanted))])
         return Listed(query, self._kept(query, wanted, head), head.changed_at)
 
     def _head(self, query: ListQuery, wanted: TaskFilter) -> ListHead | None:
@@ -82,12 +82,12 @@ class TaskFinder:
         for kind, value in _facets(wanted):
             # Less of its tasks are in these states than have the same tag, type or topology.
             if not (is_in_listed_states and kind in _LARGE):
-                return self._posted(query, kind, value, _bounds(wanted))
+                return self._posted(query, kind, value, _bounds(query, wanted))
         if is_in_listed_states:
             return self._in_listed_states(query, wanted.states)
         if wanted.states:
             return self._in_states(query, wanted, head)
-        return self._due(query, wanted.due, _bounds(wanted))
+        return self._due(query, wanted.due, _bounds(query, wanted))
 
     def _in_listed_states(self, query: ListQuery, states: Iterable[State]) -> list[Source]:
         names = [each for state in states for each in _names(query, ListKind.STATE, state.value)]
@@ -95,7 +95,7 @@ class TaskFinder:
 
     def _in_states(self, query: ListQuery, wanted: TaskFilter, head: ListHead) -> list[Source]:
         """Scheduled and succeeded tasks are found by the times in their ids; those of other times have lists."""
-        bounds = _bounds(wanted)
+        bounds = _bounds(query, wanted)
         sources = self._in_listed_states(query, set(wanted.states) - {State.SUCCEEDED})
         if State.SUCCEEDED not in wanted.states:
             bounds = _narrowed(bounds, Range(after=head.swept_to.home))
@@ -200,9 +200,9 @@ def _names(query: ListQuery, kind: ListKind, value: str) -> list[ListName]:
     return [ListName(query.owner, kind, value, of_nodes) for of_nodes in kinds]
 
 
-def _bounds(wanted: TaskFilter) -> Range:
+def _bounds(query: ListQuery, wanted: TaskFilter) -> Range:
     """The times of ids that may match: no task is created after the time in its id."""
-    return Range(after=wanted.created.after)
+    return _narrowed(Range(after=query.since), Range(after=wanted.created.after))
 
 
 def _narrowed(first: Range, second: Range) -> Range:
