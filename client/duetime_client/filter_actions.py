@@ -1,4 +1,4 @@
-"""Cancelling, updating and retrying all tasks that match a filter, followed to completion."""
+"""Cancelling, updating, retrying and deleting all tasks that match a filter, followed to completion."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from duetime_client.io_operations import Items
     from duetime_client.session import Session
-    from duetime_client.task_request_fields import BulkFilter, DeadLetterFilter, TaskFields
+    from duetime_client.task_request_fields import BulkFilter, DeadLetterFilter, EndedTaskFilter, TaskFields
 
 _COUNTS = ("examined", "matched", "affected")
 
@@ -90,6 +90,16 @@ class FilterActions(Resource):
         """Run every failed task that matches a filter again; works like `cancel_by_filter`."""
         return retry_by_filter(self._session, wanted, options, next_token)
 
+    @Stream
+    def delete_by_filter(
+        self, wanted: EndedTaskFilter, *, next_token: str | None = None, **options: Unpack[BulkOptions]
+    ) -> Items[FilterActionResult]:
+        """Delete every ended task that matches a filter, which cannot be undone; works like `cancel_by_filter`.
+
+        Without `state`, tasks in every final state match.
+        """
+        return filter_action_results(self._session, f"{TASKS}/delete", filter_action_body(wanted, options), next_token)
+
 
 def retry_by_filter(
     session: Session, wanted: DeadLetterFilter, options: BulkOptions, next_token: str | None
@@ -151,6 +161,8 @@ def _since(before: BulkOperation | None, now: BulkOperation) -> FilterActionResu
     return FilterActionResult.model_validate({**counts, **more})
 
 
-def filter_action_body(wanted: BulkFilter | DeadLetterFilter, options: BulkOptions) -> dict[str, object]:
+def filter_action_body(
+    wanted: BulkFilter | DeadLetterFilter | EndedTaskFilter, options: BulkOptions
+) -> dict[str, object]:
     """The fields of every request by filter."""
     return {"filter": body_of(wanted), **options}

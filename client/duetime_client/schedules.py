@@ -74,9 +74,9 @@ class ScheduleOperations(Resource):
         return pages(self._session, SCHEDULES, "schedules", partial(read, Schedule), query)
 
     @Operation
-    def get_forecast(self) -> Request[Forecast]:
-        """The runs that active schedules plan in each half hour of the next day, and minutes in which several begin."""
-        return Request("GET", "/v1/forecast", one(Forecast))
+    def get_forecast(self, *, hours: int | None = None) -> Request[Forecast]:
+        """The runs that active schedules plan in the next hours (24 by default), and minutes in which several begin."""
+        return Request("GET", "/v1/forecast", one(Forecast), query=[*_query({"hours": hours})])
 
     @Operation
     def update(

@@ -278,6 +278,12 @@ class DeadLetterFilter(TypedDict, total=False):
     finished_before: datetime | str
 
 
+class EndedTaskFilter(DeadLetterFilter, total=False):
+    """Which ended tasks to delete: those that match all fields, in any final state if `state` is left out."""
+
+    state: TaskState | Sequence[TaskState]
+
+
 class ListedDeadLetters(DeadLetterFilter, total=False):
     """Which failed tasks to list, in which order."""
 

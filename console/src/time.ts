@@ -62,6 +62,9 @@ export function shortTime(iso: string, timeZone = zoneName.value): string {
 /** The day of an instant in the displayed zone: the same text throughout a day. */
 export const dayOf = (instant: number): string => format(zoneName.value, { ...DAY, year: "numeric" }).format(instant);
 
+/** The weekday and day of the month of an instant in the displayed zone: `Fri 27`. */
+export const weekdayOf = (iso: string): string => format(zoneName.value, { weekday: "short", day: "numeric" }).format(new Date(iso));
+
 /** The short name of a zone at a time, such as `CET` or `GMT+9`. */
 export function zoneLabel(iso?: string, timeZone = zoneName.value): string {
   const parts = format(timeZone, { timeZoneName: "short" }).formatToParts(iso ? new Date(iso) : new Date(now.value));

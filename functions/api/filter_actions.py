@@ -1,4 +1,4 @@
-"""Handlers that cancel, update and retry tasks by a filter."""
+"""Handlers that cancel, update, retry and delete tasks by a filter."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from duetime.contract.bulk import operations
 from duetime.contract.bulk.bodies import (
     UPDATE,
     BulkCancel,
+    BulkDelete,
     BulkRetry,
     BulkUpdate,
     confirmation_token,
@@ -49,6 +50,12 @@ def cancel_tasks_by_filter(request: Request) -> Response:
 def retry_tasks_by_filter(request: Request) -> Response:
     """Retry the tasks that match a filter."""
     return take(request, BulkRetry)
+
+
+@route(operations.DELETE_MANY)
+def delete_tasks_by_filter(request: Request) -> Response:
+    """Delete the ended tasks that match a filter."""
+    return take(request, BulkDelete)
 
 
 @route(operations.UPDATE_MANY)

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from duetime.composition import composed
 from duetime.composition.schedules import ScheduleServices
-from duetime.contract.schedules.forecast import FORECAST, forecast_response
+from duetime.contract.schedules.forecast import FORECAST, ForecastQuery, forecast_response
 from duetime.contract.tasks.encoding import json_text
+from duetime.domain.times import HOUR
 
 from .responses import Response, answer
 from .routing import route
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @route(FORECAST)
-def get_forecast(request: Request) -> Response:
+def get_forecast(request: Request[ForecastQuery]) -> Response:
     """Read how many runs are planned."""
-    found = composed(ScheduleServices).preview.forecast(request.owner)
+    found = composed(ScheduleServices).preview.forecast(request.owner, request.query.hours * HOUR)
     return answer(json_text(forecast_response(found)))

@@ -52,6 +52,7 @@ BY_OTHER_WAYS = {
     "cancelTasksByFilter",
     "updateTasksByFilter",
     "retryTasksByFilter",
+    "deleteTasksByFilter",
     "pauseSchedulesByTag",
     "resumeSchedulesByTag",
 }

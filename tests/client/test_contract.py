@@ -96,6 +96,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     ),
     "topologies.retry": (("a",), {"nodes": ["a"], "reason": "why"}),
     "tasks.retry_by_filter": (({"error_type": "Boom"},), _BULK),
+    "tasks.delete_by_filter": (({"state": "failed", "error_type": "Boom"},), _BULK),
     "leases.renew": (("a", 5, "on"), {}),
     "tasks.report_heartbeat": (_TOLD, {}),
     "tasks.report_progress": (("a", 1, 40, "on"), {}),

@@ -101,6 +101,18 @@ def test_one_letter_is_redriven_by_its_id(duetime: Run, deployment: Deployment) 
     assert deployment.received[-1].path == f"/stage/v1/tasks/{task_id}/retry"
 
 
+def test_the_command_deletes_after_a_yes(duetime: Run, client: Client, deployment: Deployment) -> None:
+    """It counts first, and the deletion covers only what was counted."""
+    counted = {"examined": 9, "matched": 3, "affected": 0, "refused": {}, "confirmation_token": "now"}
+    deployment.scripted += [Answer(200, {**counted, "next_token": None}), page(deployment, client), piece(3)]
+    result = duetime("dead-letters", "delete", "--error-type", "Boom", typed="y\n")
+    assert "3 tasks will be deleted" in result.stderr
+    assert "3 deleted, 9 scanned" in result.stdout
+    wanted = {"filter": {"state": "failed", "error_type": "Boom"}}
+    sent = [each.document for each in deployment.received if each.path == f"{LETTERS}/delete"]
+    assert sent == [{**wanted, "dry_run": True}, {**wanted, "confirmation_token": "now"}]
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [((), "give an ID"), (("ID", "--error-type", "Boom"), "not both"), (("ID", "--yes"), "go with a filter")],

@@ -48,6 +48,13 @@ def test_periods_with_runs_are_listed_and_where_schedules_begin_together(duetime
     assert json.loads(duetime("schedules", "forecast", "--json").stdout) == FORECAST
 
 
+def test_the_length_of_a_forecast_is_sent(duetime: Run, deployment: Deployment) -> None:
+    """A week is 168 hours."""
+    deployment.scripted.append(Answer(200, FORECAST))
+    duetime("schedules", "forecast", "--hours", "168")
+    assert deployment.received[-1].query == {"hours": ["168"]}
+
+
 def test_a_forecast_of_a_part_says_so(duetime: Run, deployment: Deployment) -> None:
     """An owner of many schedules is told that not all of them are in it."""
     deployment.scripted.append(Answer(200, {**FORECAST, "is_complete": False}))

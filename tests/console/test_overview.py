@@ -43,6 +43,9 @@ def test_the_coming_day_is_drawn_with_its_collisions(console: Console, world: Wo
     expect(page.get_by_label("Search tasks")).to_have_value(re.compile(r"due:>2026-11-\d\dT19:00:00\+01:00 due:<"))
     page.go_back()
     expect(bars).to_have_count(49)
+    page.get_by_role("button", name="7 days").click()
+    expect(bars).to_have_count(57)
+    expect(page.locator(".legend")).to_contain_text("14 runs of schedules")
     console.check_accessibility(page)
 
 

@@ -244,6 +244,17 @@ def test_a_click_is_one_request_for_at_most_a_hundred_tasks(console: Console, wo
     expect(page.locator(ROWS)).to_have_count(100)
 
 
+def test_the_tasks_of_all_pages_are_counted_when_asked(console: Console, world: World) -> None:
+    """The number is that of the search, not of the page; a new search is counted anew."""
+    world.do(lambda live: [live.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": LATER}) for _ in range(103)])
+    page = console.open("/tasks?q=state:scheduled")
+    expect(page.locator(ROWS)).to_have_count(100)
+    page.get_by_role("button", name="Count all").click()
+    expect(page.get_by_text("103 tasks in all")).to_be_visible()
+    page.goto(page.url.replace("state:scheduled", f"type:{PLAIN}"))
+    expect(page.get_by_role("button", name="Count all")).to_be_visible()
+
+
 def test_a_bulk_cancel_counts_first_and_asks_for_the_number(console: Console, world: World) -> None:
     """Nothing is offered without a filter; above a hundred the count is typed; only what was counted is cancelled."""
     kept = world.create(type=PLAIN, delay_seconds=LATER, tags={"team": "docs"})

@@ -110,6 +110,7 @@ BODIES: Mapping[str, Any] = {
     "cancelTasksByFilter": {**SWEEP, "force": False},
     "updateTasksByFilter": {**SWEEP, "update": {"priority": "low"}},
     "retryTasksByFilter": {**SWEEP, "filter": {"error_type": "Boom"}},
+    "deleteTasksByFilter": {**SWEEP, "filter": {"state": "failed", "error_type": "Boom"}},
     "reportOutcome": {"fence": 1, "outcome": "succeeded", "result": {"x": 1}},
     "signalTask": {"approve": True, "payload": {"x": 1}, "reason": "why"},
     "reportHeartbeat": {"fence": 1},

@@ -153,6 +153,9 @@ def _dead_letters(account: Recorder) -> None:
     account.ask("POST", "/v1/tasks/retry", {**wanted, "dry_run": True})
     account.ask("POST", "/v1/tasks/retry", {**wanted, "per_second": 0.1})
     account.run(MINUTE)
+    unwanted = {"filter": {"state": "failed", "tags": {"team": "dba"}}}
+    account.ask("POST", "/v1/tasks/delete", {**unwanted, "dry_run": True})
+    account.ask("POST", "/v1/tasks/delete", {**unwanted, "per_second": 0.1})
     account.target = lambda _phase, _context: "done"
 
 

@@ -17,7 +17,7 @@ DOCUMENT: dict[str, Any] = json.loads(json.dumps(document()))
 SCHEMAS = DOCUMENT["components"]["schemas"]
 VERBS = {
     *("create", "list", "get", "update", "delete", "put", "preview"),
-    *("cancel", "pause", "resume", "run", "retry", "rollback", "query", "report", "signal"),
+    *("cancel", "pause", "resume", "run", "retry", "delete", "rollback", "query", "report", "signal"),
     *("acquire", "renew", "complete", "fail", "release", "acknowledge", "explain"),
 }
 VAGUE = re.compile(r"(Response|Answer|Entry|Many|Ref|Fields|Body|Kind|Spec)$")
@@ -53,7 +53,7 @@ def test_models_are_nouns_of_their_subject() -> None:
 def test_pages_are_called_pages() -> None:
     """Whatever goes on by a token is `...Page`, and nothing else is, but for the piece of an action by a filter."""
     paged = {name for name, schema in SCHEMAS.items() if "next_token" in schema.get("properties", {})}
-    requests = {"BulkCancel", "BulkUpdate", "BulkRetry", "FilterActionResult"}
+    requests = {"BulkCancel", "BulkDelete", "BulkUpdate", "BulkRetry", "FilterActionResult"}
     assert paged - requests == {name for name in SCHEMAS if name.endswith("Page")}
 
 

@@ -282,6 +282,11 @@ OF_TASKS = (
         lambda world: world.ask("POST", "/v1/tasks/retry", {"filter": {"name": "old"}}),
         classify=by_count("affected"),
     ),
+    Operation(
+        "bulk-delete",
+        lambda world: world.ask("POST", "/v1/tasks/delete", {"filter": {"name": "old"}}),
+        classify=by_count("affected"),
+    ),
 )
 OF_UNIQUE = (
     Operation("create-keep", lambda world: _create_task("kept", world, **unique_key())),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from duetime.services.schedules import preview
 from tests.scenarios.scenario import PLAIN, Scenario
 
 TIMINGS: dict[str, dict[str, Any]] = {
@@ -33,15 +34,36 @@ def test_only_active_schedules_with_times_are_in_the_forecast() -> None:
     assert [each["schedules"] for each in found["collisions"]] == [["also", "hourly"]] * 2
 
 
-@pytest.mark.slow
-def test_a_forecast_of_a_part_of_the_schedules_says_so() -> None:
-    """All of a hundred are counted; of one more, the first hundred by name are."""
+def test_a_forecast_of_a_part_of_the_schedules_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All are counted up to the maximum, over pages; of one more, the first by name are."""
+    monkeypatch.setattr(preview, "MAX_FORECAST_SCHEDULES", 5)
+    monkeypatch.setattr(preview, "_FORECAST_PAGE", 2)
     with Scenario() as account:
-        for number in range(100):
-            account.send("POST", "/v1/schedules", {"name": f"n{number:03}", **YEARLY, "task": {"type": PLAIN}})
-        account.ask("POST", "/v1/schedules", {"name": "n100", **TIMINGS["hourly"], "task": {"type": PLAIN}})
+        for number in range(5):
+            account.send("POST", "/v1/schedules", {"name": f"n{number}", **YEARLY, "task": {"type": PLAIN}})
+        account.ask("POST", "/v1/schedules", {"name": "n5", **TIMINGS["hourly"], "task": {"type": PLAIN}})
         assert not account.ask("GET", "/v1/forecast").body["is_complete"]
-        account.ask("DELETE", "/v1/schedules/n000")
+        account.ask("DELETE", "/v1/schedules/n0")
         found = account.ask("GET", "/v1/forecast").body
     assert found["is_complete"]
-    assert {each["name"] for period in found["periods"] for each in period["schedules"]} == {"n100"}
+    assert {each["name"] for period in found["periods"] for each in period["schedules"]} == {"n5"}
+
+
+def test_a_forecast_ends_before_the_gateway_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the time for counting is over, the schedules counted until then are returned."""
+    monkeypatch.setattr(preview, "_FORECAST_TIME", -1)
+    with Scenario() as account:
+        account.ask("POST", "/v1/schedules", {"name": "hourly", **TIMINGS["hourly"], "task": {"type": PLAIN}})
+        found = account.ask("GET", "/v1/forecast").body
+    assert not found["is_complete"]
+    assert sum(period["runs"] for period in found["periods"]) == 0
+
+
+@pytest.mark.parametrize("hours", ["0", "169", "x", "1.5"])
+def test_a_forecast_is_of_one_hour_to_a_week(hours: str) -> None:
+    """Another number is refused by name; 168 is accepted."""
+    with Scenario() as account:
+        refused = account.ask("GET", "/v1/forecast", query=f"hours={hours}")
+        assert refused.status == 400
+        assert refused.body["errors"][0]["field"] == "hours"
+        assert account.ask("GET", "/v1/forecast", query="hours=168").body["period_seconds"] == 3 * 3600

@@ -1,4 +1,4 @@
-"""`duetime dead-letters`: list, retry."""
+"""`duetime dead-letters`: list, retry, delete."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, cast
@@ -20,7 +20,9 @@ from duetime_client.task import Task
 if TYPE_CHECKING:
     from duetime_client.task_request_fields import DeadLetterFilter
 
-app = CommandGroup(help="List tasks that failed after all retries, and run them again.", no_args_is_help=True)
+app = CommandGroup(
+    help="List tasks that failed after all retries, run them again, or delete them.", no_args_is_help=True
+)
 OfError = Annotated[
     str | None, typer.Option("--error-type", metavar="TYPE", help="Tasks that failed with an error of this type.")
 ]
@@ -62,6 +64,31 @@ def retry(
             return
         task = client.tasks.retry(task_id, reason=reason)
     call.show(task, show_task)
+
+
+@app.command()
+@examples("duetime dead-letters delete --type report --error-type Timeout --dry-run")
+def delete(
+    call: Call,
+    *,
+    filters: FilterOptions,
+    bulk: BulkActionOptions,
+    error: OfError = None,
+    reason: Reason = "",
+) -> None:
+    """Delete failed tasks with payloads, results and attempts. One task: duetime tasks delete ID."""
+    selection = Selection(filters, bulk, error=error, reason=reason)
+    selection.is_given(None)
+    with call.client() as client:
+        filter_action(
+            call,
+            selection,
+            "deleted",
+            lambda wanted: client.dead_letters.list(**cast("DeadLetterFilter", wanted)),
+            lambda wanted, options: client.tasks.delete_by_filter(
+                {"state": "failed", **cast("DeadLetterFilter", wanted)}, **options
+            ),
+        )
 
 
 def show_dead_letters(tasks: Sequence[Task], clock: Clock, *, more: bool) -> None:

@@ -56,7 +56,7 @@ class DeferredCommand:
 _PACKAGE = "duetime_client.commands"
 _SUMMARIES = {
     "tasks": "Create, follow, update and cancel tasks.",
-    "dead-letters": "List tasks that failed after all retries, and run them again.",
+    "dead-letters": "List tasks that failed after all retries, run them again, or delete them.",
     "bulk": "Follow and stop bulk operations: changes of many tasks by a filter.",
     "locks": "See which tasks hold locks or wait for them; release a lock by force.",
     "schedules": "Create and control schedules: recurring tasks.",

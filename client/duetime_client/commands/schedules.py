@@ -216,11 +216,15 @@ def preview(
 
 
 @app.command()
-@examples("duetime schedules forecast")
-def forecast(call: Call) -> None:
-    """Show how many runs are planned in the next 24 hours, and in which minutes several schedules begin."""
+@examples("duetime schedules forecast", "duetime schedules forecast --hours 168")
+def forecast(
+    call: Call,
+    *,
+    hours: Annotated[int | None, typer.Option("--hours", metavar="N", help="1 to 168; 24 if left out.")] = None,
+) -> None:
+    """Show how many runs are planned in the next hours, and in which minutes several schedules begin."""
     with call.client() as client:
-        found = client.schedules.get_forecast()
+        found = client.schedules.get_forecast(hours=hours)
     call.show(found, show_forecast)
 
 

@@ -1,9 +1,9 @@
-/** Load of the next 24 hours: scheduled runs and tasks with a due time, as bars with marked collisions. */
+/** Load of the next day or week: scheduled runs and tasks with a due time, as bars with marked collisions. */
 import { useSignal } from "@preact/signals";
 import type { Found, Reading } from "../api/reading";
 import type { Forecast, ListedTask, TaskPage } from "../api/types";
 import { href } from "../router";
-import { counted, isoWithOffset, shortTime, zoneName } from "../time";
+import { counted, isoWithOffset, shortTime, weekdayOf, zoneName } from "../time";
 import { Relative, Time } from "./basics";
 
 const SHOWN = 4;
@@ -37,10 +37,22 @@ function barsOf(forecast: Forecast, next: Tasks | null): Bar[] {
   });
 }
 
-export function ComingLoad({ forecast, next }: { forecast: Forecast | null; next: Reading<TaskPage, ListedTask> }) {
+const LENGTHS = [[24, "24 hours"], [168, "7 days"]] as const;
+
+/** The load of the given number of hours, which `choose` changes. */
+export function ComingLoad({ forecast, next, hours, choose }: { forecast: Forecast | null; next: Reading<TaskPage, ListedTask>; hours: number; choose: (hours: number) => void }) {
   return (
     <section class="card wide coming-load">
-      <h2>Next 24 hours</h2>
+      <div class="load-head">
+        <h2>Next {hours === 24 ? "24 hours" : "7 days"}</h2>
+        <span role="group" aria-label="Length of the forecast">
+          {LENGTHS.map(([each, title]) => (
+            <button key={each} type="button" class="quiet small" aria-pressed={hours === each} onClick={() => choose(each)}>
+              {title}
+            </button>
+          ))}
+        </span>
+      </div>
       {forecast ? <Load forecast={forecast} next={next.found.value} /> : <p class="muted">Loading…</p>}
     </section>
   );
@@ -49,6 +61,7 @@ export function ComingLoad({ forecast, next }: { forecast: Forecast | null; next
 function Load({ forecast, next }: { forecast: Forecast; next: Tasks | null }) {
   const chosen = useSignal("");
   const bars = barsOf(forecast, next);
+  const isWeek = forecast.period_seconds > 1800;
   const most = Math.max(1, ...bars.map((bar) => bar.runs + bar.tasks));
   const runs = bars.reduce((sum, bar) => sum + bar.runs, 0);
   const tasks = bars.reduce((sum, bar) => sum + bar.tasks, 0);
@@ -59,9 +72,9 @@ function Load({ forecast, next }: { forecast: Forecast; next: Tasks | null }) {
   return (
     <>
       <p class="load-scale muted" aria-hidden="true">
-        {most.toLocaleString("en")} in half an hour
+        {most.toLocaleString("en")} in {isWeek ? "three hours" : "half an hour"}
       </p>
-      <ol class="load" aria-label={`Planned work by half hours, in the zone ${zoneName.value}`}>
+      <ol class="load" aria-label={`Planned work by ${isWeek ? "three hours" : "half hours"}, in the zone ${zoneName.value}`}>
         {bars.map((bar, index) => (
           <li key={bar.at}>
             <button type="button" title={bar.text} aria-pressed={chosen.value === bar.at} onClick={() => (chosen.value = chosen.value === bar.at ? "" : bar.at)}>
@@ -70,13 +83,13 @@ function Load({ forecast, next }: { forecast: Forecast; next: Tasks | null }) {
               {bar.tasks > 0 && <i class="tasks-due" style={{ height: `${(bar.tasks / most) * 100}%` }} />}
               {bar.runs > 0 && <i style={{ height: `${(bar.runs / most) * 100}%` }} />}
             </button>
-            {index % LABEL_EVERY === 0 && index < bars.length - 1 && <small aria-hidden="true">{shortTime(bar.at).slice(-8, -3)}</small>}
+            {index % LABEL_EVERY === 0 && index < bars.length - 1 && <small aria-hidden="true">{isWeek ? weekdayOf(bar.at) : shortTime(bar.at).slice(-8, -3)}</small>}
           </li>
         ))}
       </ol>
       {bars.filter((bar) => bar.at === chosen.value).map((bar) => <Period key={bar.at} bar={bar} />)}
       <p class="legend muted">
-        <span><i class="of-schedules" aria-hidden="true" /> {counted(runs, "run")} of {forecast.is_complete ? "schedules" : "the first 100 schedules by name; there are more"}</span>
+        <span><i class="of-schedules" aria-hidden="true" /> {counted(runs, "run")} of {forecast.is_complete ? "schedules" : "the first schedules by name; there are more than could be counted"}</span>
         <span><i class="of-tasks" aria-hidden="true" /> {counted(tasks, "task")}{next?.token && last ? <> of the next {next.entries.length}, until <Time at={last.due_at} /></> : ""}</span>
         {forecast.collisions.length > 0 && <span><b aria-hidden="true" /> several schedules begin in one minute</span>}
         <span>busiest from <Time at={busiest.at} /></span>

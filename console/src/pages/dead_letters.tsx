@@ -1,7 +1,6 @@
 /** Dead letters: finally failed tasks, grouped by type and error; each group can be retried or discarded. */
 import { useSignal } from "@preact/signals";
-import { useRef } from "preact/hooks";
-import { ApiProblem, ask, change, command, showCalls, type Call } from "../api/client";
+import { ApiProblem, ask, command } from "../api/client";
 import { useReading } from "../api/reading";
 import { useResource } from "../api/resource";
 import type { FilterActionResult, ListedTask, Summary, TaskPage, TaskSummary } from "../api/types";
@@ -76,8 +75,7 @@ export function DeadLetters() {
         </>
       )}
       <ReadingLine reading={page} />
-      {chosen.value?.act === "retry" && <RetryDialog group={chosen.value.group} close={close} done={reload} />}
-      {chosen.value?.act === "discard" && <DiscardDialog group={chosen.value.group} isWhole={read?.isKnown ?? false} close={close} done={reload} />}
+      {chosen.value && <GroupDialog group={chosen.value.group} act={chosen.value.act} close={close} done={reload} />}
     </>
   );
 }
@@ -111,7 +109,7 @@ function GroupCard({ group, isWhole, choose }: { group: Group; isWhole: boolean;
         <button type="button" disabled={!group.error} onClick={() => choose("retry")}>
           Retry…
         </button>
-        <button type="button" onClick={() => choose("discard")}>
+        <button type="button" disabled={!group.error} onClick={() => choose("discard")}>
           Discard…
         </button>
       </div>
@@ -119,17 +117,42 @@ function GroupCard({ group, isWhole, choose }: { group: Group; isWhole: boolean;
   );
 }
 
-/** Retries every failed task of a group, including those beyond the page, at a limited rate, after counting them. */
-function RetryDialog({ group, close, done }: { group: Group; close: () => void; done: () => void }) {
+interface GroupAction {
+  title: string;
+  text: string;
+  verb: string;
+  path: string;
+  words: readonly string[];
+  pace: string;
+  danger?: boolean;
+}
+
+function groupAction(act: "retry" | "discard", group: Group): GroupAction {
+  const name = `${group.error} in ${group.type}`;
+  if (act === "retry") return { title: `Retry ${name}`, text: "Each task runs again from its first attempt. Those that fail again come back here.", verb: "Retry", path: "/v1/tasks/retry", words: ["dead-letters", "retry"], pace: "10" };
+  return {
+    title: `Discard ${name}`,
+    text: "Deletes the tasks of this group with payloads, results and attempts. This cannot be undone. A task that no longer matches is kept.",
+    verb: "Delete",
+    path: "/v1/tasks/delete",
+    words: ["dead-letters", "delete"],
+    pace: "",
+    danger: true,
+  };
+}
+
+/** Retries or deletes every failed task of a group, including those that were not read, after counting them. */
+function GroupDialog({ group, act, close, done }: { group: Group; act: "retry" | "discard"; close: () => void; done: () => void }) {
+  const action = groupAction(act, group);
   const found = useSignal<FilterActionResult | null>(null);
-  const pace = useSignal("10");
+  const pace = useSignal(action.pace);
   const reason = useSignal("");
   const { busy, problem, send } = useSending();
-  const filter = { type: group.type, error_type: group.error };
+  const filter = { type: group.type, error_type: group.error, ...(act === "discard" ? { state: "failed" } : {}) };
   const count = async () => {
     problem.value = null;
     try {
-      found.value = await ask<FilterActionResult>("/v1/tasks/retry", { filter, dry_run: true });
+      found.value = await ask<FilterActionResult>(action.path, { filter, dry_run: true });
     } catch (error) {
       if (error instanceof ApiProblem) problem.value = error;
     }
@@ -137,12 +160,12 @@ function RetryDialog({ group, close, done }: { group: Group; close: () => void; 
   const submit = async (event: Event) => {
     event.preventDefault();
     if (!found.value) return count();
-    const words = ["--type", group.type, "--error-type", group.error, "--per-second", pace.value, ...(reason.value ? ["--reason", reason.value] : [])];
+    const words = [...action.words, "--type", group.type, "--error-type", group.error, ...(pace.value ? ["--per-second", pace.value] : []), ...(reason.value ? ["--reason", reason.value] : [])];
     await send({
       method: "POST",
-      path: "/v1/tasks/retry",
-      body: { filter, per_second: Number(pace.value), reason: reason.value, confirmation_token: found.value.confirmation_token },
-      command: command("dead-letters", "retry", ...words),
+      path: action.path,
+      body: { filter, ...(pace.value ? { per_second: Number(pace.value) } : {}), reason: reason.value, confirmation_token: found.value.confirmation_token },
+      command: command(...words),
     });
     if (problem.value) return undefined;
     close();
@@ -150,17 +173,17 @@ function RetryDialog({ group, close, done }: { group: Group; close: () => void; 
   };
   const matched = found.value?.matched ?? 0;
   return (
-    <Dialog title={`Retry ${group.error} in ${group.type}`} close={close}>
+    <Dialog title={action.title} close={close}>
       <form onSubmit={(event) => void submit(event)}>
-        <p>Each task runs again from its first attempt. Those that fail again come back here.</p>
+        <p>{action.text}</p>
         {found.value && (
           <p role="status">
             <strong>{counted(matched, "task")}</strong> {matched === 1 ? "matches" : "match"}
-            {found.value.next_token ? " so far; there may be more" : ""}. Tasks that fail from now on are not among them.
+            {found.value.next_token ? " so far; there may be more" : ""}. Tasks that fail from now on are not among them. More than can be done in a second go on as a bulk operation.
           </p>
         )}
-        <Text label="Tasks a second" value={pace.value} set={(text) => (pace.value = text)} required number hint="Slow enough for what failed to recover." />
-        <Field label="Reason" hint="Shown in the events of each task. Optional.">
+        <Text label="Tasks a second" value={pace.value} set={(text) => (pace.value = text)} required={act === "retry"} number hint={act === "retry" ? "Slow enough for what failed to recover." : "Leave empty for as fast as possible."} />
+        <Field label="Reason" hint={act === "retry" ? "Shown in the events of each task. Optional." : "Shown with the bulk operation. Optional."}>
           <input value={reason.value} maxLength={200} onInput={(event) => (reason.value = event.currentTarget.value)} />
         </Field>
         {problem.value && <ProblemBox problem={problem.value} />}
@@ -168,78 +191,11 @@ function RetryDialog({ group, close, done }: { group: Group; close: () => void; 
           <button type="button" class="quiet" onClick={close}>
             Keep them
           </button>
-          <button type="submit" class="primary" disabled={busy.value || (found.value !== null && matched === 0)}>
-            {found.value ? `Retry ${matched}` : "Count them"}
+          <button type="submit" class={action.danger ? "danger" : "primary"} disabled={busy.value || (found.value !== null && matched === 0)}>
+            {found.value ? `${action.verb} ${matched}` : "Count them"}
           </button>
         </footer>
       </form>
-    </Dialog>
-  );
-}
-
-const AT_ONCE = 4;
-const MANY = 100;
-
-/** Deletes the tasks of a group, one request a task, because the API cannot delete by filter. */
-function DiscardDialog({ group, isWhole, close, done }: { group: Group; isWhole: boolean; close: () => void; done: () => void }) {
-  const deleted = useSignal(0);
-  const kept = useSignal(0);
-  const isRunning = useSignal(false);
-  const stopped = useSignal(false);
-  const problem = useSignal<ApiProblem | null>(null);
-  const sent = useSignal<readonly Call[]>([]);
-  // The tasks at the start: the list is read again meanwhile.
-  const tasks = useSignal(group.tasks);
-  const end = () => {
-    stopped.value = true;
-    showCalls(sent.value);
-    close();
-    done();
-  };
-  const remove = async (task: TaskSummary) => {
-    const call = { method: "DELETE", path: `/v1/tasks/${task.id}`, headers: { "If-Match": `"${task.version}"` }, command: command("tasks", "delete", task.id) };
-    try {
-      await change(call);
-      deleted.value += 1;
-      sent.value = [...sent.value, call];
-    } catch (error) {
-      if (error instanceof ApiProblem) problem.value = error;
-      kept.value += 1;
-    }
-  };
-  const run = async () => {
-    isRunning.value = true;
-    while (tasks.value.length && !stopped.value) {
-      const next = tasks.value.slice(0, AT_ONCE);
-      tasks.value = tasks.value.slice(AT_ONCE);
-      await Promise.all(next.map(remove));
-    }
-    isRunning.value = false;
-    if (!stopped.value && kept.value === 0) end();
-  };
-  const total = useRef(group.tasks.length).current;
-  return (
-    <Dialog title={`Discard ${group.error || "tasks"} in ${group.type}`} close={end}>
-      <p>
-        Deletes the {counted(total, "task")} of this group{isWhole ? "" : " that were read so far"}, with payloads, results and attempts. This cannot be undone. A task that has changed
-        meanwhile is kept{total > MANY && ". Each is a request of its own, so this takes a while; the page must stay open"}.
-      </p>
-      {(isRunning.value || deleted.value > 0) && (
-        <p role="status">
-          <progress max={total} value={deleted.value} aria-label="Deleted" /> {deleted.value} of {total} deleted{kept.value > 0 && `, ${kept.value} kept`}
-        </p>
-      )}
-      {problem.value && <ProblemBox problem={problem.value} />}
-      <footer>
-        <button type="button" class="quiet" onClick={end}>
-          {isRunning.value ? "Stop" : deleted.value + kept.value > 0 ? "Close" : "Keep them"}
-        </button>
-        {tasks.value.length > 0 && (
-          <button type="button" class="danger" disabled={isRunning.value} onClick={() => void run()}>
-            Delete {tasks.value.length}
-          </button>
-        )}
-      </footer>
     </Dialog>
   );
 }

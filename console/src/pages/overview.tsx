@@ -1,5 +1,6 @@
 /** The overview: task counts, overdue tasks, cost, recent failures, and upcoming runs. */
 import type { ComponentChildren } from "preact";
+import { useSignal } from "@preact/signals";
 import { useReading, type Reading } from "../api/reading";
 import { useResource, type Resource } from "../api/resource";
 import type { DispatchStatus, Forecast, ListedTask, Summary, SwitchPage, TaskPage, TaskState } from "../api/types";
@@ -21,7 +22,8 @@ export function Overview() {
   const held = useTasks({ state: ["waiting"], order: "asc" }, SAMPLE, "due_before", -LATE_MS);
   const next = useTasks({ state: ["scheduled"], order: "asc" }, SAMPLE, "due_after");
   const ended = useTasks({ state: ["succeeded", "failed"], order_by: "finished_at" }, SAMPLE);
-  const forecast = useResource<Forecast>("/v1/forecast");
+  const hours = useSignal(24);
+  const forecast = useResource<Forecast>(`/v1/forecast?hours=${hours.value}`);
   const switches = useResource<SwitchPage>("/v1/switches");
   const dispatch = useDispatch();
   const read = summary.data.value;
@@ -42,7 +44,7 @@ export function Overview() {
         {read && <Types summary={read} />}
         <OnTime overdue={overdue} held={held} ended={ended} />
         <Spending ended={ended} />
-        <ComingLoad forecast={forecast.data.value} next={next} />
+        <ComingLoad forecast={forecast.data.value} next={next} hours={hours.value} choose={(each) => (hours.value = each)} />
         <section class="card wide">
           <h2>
             <a href={href(["tasks"], { q: "state:failed" })}>Failed lately</a>

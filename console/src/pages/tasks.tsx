@@ -2,6 +2,7 @@
  * move. */
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { get } from "../api/client";
 import { liveState, useLive, type WatchedTask } from "../api/live";
 import { useReading, type Found } from "../api/reading";
 import type { ListedTask, TaskPage, TaskSummary } from "../api/types";
@@ -15,6 +16,7 @@ import { TaskTable, useNewest } from "../components/task_table";
 import { setQuery, usePlace } from "../router";
 import { hasNodes, isTimed, matches, parameters, parseSearch, STATES, toggled, withOffsets } from "../search";
 import { columns } from "../settings";
+import { counted } from "../time";
 
 const LIMIT = 100;
 
@@ -86,7 +88,7 @@ export function Tasks() {
         <Nothing filtered={text !== "" || token !== ""} />
       </NoneFound>
       {search.faults.length === 0 && <ReadingLine reading={page} />}
-      {page.found.value && !page.isOld && <Pager page={page.found.value} token={token} />}
+      {page.found.value && !page.isOld && <Pager page={page.found.value} token={token} text={text} key={text} />}
     </>
   );
 }
@@ -191,13 +193,43 @@ function Nothing({ filtered }: { filtered: boolean }) {
   );
 }
 
-function Pager({ page, token }: { page: Found<TaskPage, ListedTask>; token: string }) {
+/** Counts the tasks of all pages when asked, because that examines up to a thousand tasks. */
+function Count({ text }: { text: string }) {
+  const count = useSignal<{ tasks: number; is_exact: boolean } | "counting" | "unknown" | null>(null);
+  const read = async () => {
+    count.value = "counting";
+    const asked = parameters(parseSearch(text));
+    asked.set("limit", "1");
+    asked.set("count", "true");
+    try {
+      count.value = (await get<TaskPage>(`/v1/tasks?${asked}`)).applied.count ?? "unknown";
+    } catch {
+      count.value = "unknown";
+    }
+  };
+  const known = count.value;
+  if (known === null)
+    return (
+      <button type="button" class="quiet small" onClick={() => void read()}>
+        Count all
+      </button>
+    );
+  const number = typeof known === "string" ? "" : counted(known.tasks, "task");
+  return (
+    <span class="muted" role="status">
+      {known === "counting" ? "Counting…" : known === "unknown" ? "Number not known" : known.is_exact ? `${number} in all` : `${number} of the first thousand or so that were examined; there are more`}
+    </span>
+  );
+}
+
+function Pager({ page, token, text }: { page: Found<TaskPage, ListedTask>; token: string; text: string }) {
   return (
     <nav class="pager" aria-label="Pages of the list">
       <span class="muted">
         {page.entries.length} shown, {page.examined.toLocaleString("en")} examined
         {page.page.applied.changes_until && <>, changes up to <Time at={page.page.applied.changes_until} short /></>}
       </span>
+      {page.token && <Count text={text} />}
       {token && (
         <button type="button" onClick={() => setQuery({ page: "" })}>
           First page

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 LETTERS = "/v1/tasks"
 REDRIVE = "/v1/tasks/retry"
+DELETE = "/v1/tasks/delete"
 
 
 def gave_up(api: Gateway, clock: StandingClock, error: str = "Boom", **fields: Any) -> str:  # noqa: ANN401 - of a task
@@ -139,6 +140,52 @@ def test_a_bad_redrive_is_refused_by_name(
     """Each fault names its field, and nothing is redriven."""
     task = gave_up(api, clock)
     refused = api.send("POST", REDRIVE, body)
+    assert (refused.status, list(refused.faults)) == (422, fields)
+    assert states(api, task) == ["failed"]
+
+
+def test_ended_tasks_are_deleted_by_a_filter(api: Gateway, clock: StandingClock) -> None:
+    """Failed ones with this error are gone; other errors, other states and open tasks are left alone."""
+    boom, other = [gave_up(api, clock) for _ in range(3)], gave_up(api, clock, "Other")
+    waiting = api.create({"type": "report", "delay_seconds": 60})["id"]
+    wanted = {"filter": {"state": "failed", "error_type": "Boom"}}
+    counted = api.send("POST", DELETE, {**wanted, "dry_run": True}).body
+    assert (counted["matched"], len(listed(api))) == (3, 4)
+    late = gave_up(api, clock)
+    done = api.send("POST", DELETE, {**wanted, "confirmation_token": counted["confirmation_token"]})
+    assert (done.status, done.body["affected"], done.body["refused"]) == (200, 3, {})
+    assert {api.send("GET", f"/v1/tasks/{each}").status for each in boom} == {404}
+    assert set(listed(api)) == {other, late}
+    assert states(api, waiting) == ["scheduled"]
+    assert api.send("POST", DELETE, wanted).body["affected"] == 1
+
+
+def test_without_a_state_every_ended_task_that_matches_is_deleted(api: Gateway, clock: StandingClock) -> None:
+    """Cancelled and failed ones alike; a task that has not ended is not even counted."""
+    failed, open_ = gave_up(api, clock, name="old"), api.create({"type": "report", "name": "old"})["id"]
+    cancelled = api.create({"type": "report", "name": "old"})["id"]
+    api.send("POST", f"/v1/tasks/{cancelled}/cancel")
+    done = api.send("POST", DELETE, {"filter": {"name": "old"}}).body
+    assert (done["matched"], done["affected"]) == (2, 2)
+    assert {api.send("GET", f"/v1/tasks/{each}").status for each in (failed, cancelled)} == {404}
+    assert states(api, open_) == ["scheduled"]
+
+
+@pytest.mark.parametrize(
+    ("body", "fields"),
+    [
+        ({"filter": {}}, ["filter"]),
+        ({"filter": {"state": "running"}}, ["filter.state"]),
+        ({"filter": {"state": ["failed", "scheduled"]}}, ["filter.state"]),
+        ({"filter": {"type": "report"}, "all": True}, ["all"]),
+    ],
+)
+def test_an_unclear_deletion_is_refused_by_name(
+    api: Gateway, clock: StandingClock, body: dict[str, Any], fields: list[str]
+) -> None:
+    """Each fault names its field, and nothing is deleted."""
+    task = gave_up(api, clock)
+    refused = api.send("POST", DELETE, body)
     assert (refused.status, list(refused.faults)) == (422, fields)
     assert states(api, task) == ["failed"]
 

@@ -168,6 +168,7 @@ def test_every_operation_that_takes_a_key_tells_a_replay(api: Gateway) -> None:
         "/v1/tasks/cancel": of_none,
         "/v1/tasks/update": {**of_none, "update": {"name": "x"}},
         "/v1/tasks/retry": of_none,
+        "/v1/tasks/delete": of_none,
         "/v1/topologies": {"nodes": {"a": {"type": "report"}}},
         "/v1/schedules": {"name": "nightly", "cron": "0 * * * *", "task": {"type": "report"}},
         "/v1/topologies/definitions/{name}/runs": {},

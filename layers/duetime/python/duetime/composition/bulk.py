@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from duetime.domain.bulk.filter_action import BulkRequest
     from duetime.domain.bulk.operation import BulkKind
     from duetime.services.schedules.manage import FilteredSchedules
+    from duetime.services.topologies.deletion import TopologyEraser
 
 
 class FilterActionServices(Part):
@@ -26,11 +27,16 @@ class FilterActionServices(Part):
     def requests(self) -> BulkRequests:
         """Applies actions to the tasks that match a filter."""
         stores, tasks = self.part(CoreServices).stores, self.part(TaskServices)
-        filtered_tasks = FilteredTasks(stores.tasks, tasks.reader, tasks.updater, tasks.control, self.runtime)
+        filtered_tasks = FilteredTasks(
+            stores.tasks, tasks.reader, tasks.updater, tasks.control, self._eraser, self.runtime
+        )
         operations = self.part(BulkServices).operations
         return BulkRequests(
             operations, filtered_tasks, lambda: self._filtered_schedules, stores, self.runtime, read_bulk_request
         )
+
+    def _eraser(self) -> TopologyEraser:
+        return self.part(TopologyServices).eraser
 
     @cached_property
     def _filtered_schedules(self) -> FilteredSchedules:

@@ -97,6 +97,25 @@ class FailedTaskFilter(Conditions):
         return self.task_filter == TaskFilter(states=(State.FAILED,))
 
 
+class EndedTaskFilter(FailedTaskFilter):
+    """A filter for tasks that have ended; a task must meet all conditions."""
+
+    state: Annotated[
+        States, Field(description="Only tasks in this final state, or in one of these; in any of them if left out.")
+    ] = ()
+
+    @property
+    def task_filter(self) -> TaskFilter:
+        """The filter of the conditions, always limited to final states."""
+        return replace(super().task_filter, states=self.state or _FINAL)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the filter matches every ended task."""
+        return self.task_filter == TaskFilter(states=_FINAL)
+
+
+_FINAL = tuple(sorted(TERMINAL))
 UPDATE = "update"
 CONFIRMATION = "confirmation_token"
 S = TypeVar("S", bound="FilterActionBody")
@@ -162,6 +181,12 @@ class BulkRetry(FilterActionBody):
     """Retries the failed tasks that match a filter."""
 
     filter: Annotated[FailedTaskFilter, Field(description="Which failed tasks; an empty filter needs `all: true`.")]
+
+
+class BulkDelete(FilterActionBody):
+    """Deletes the ended tasks that match a filter."""
+
+    filter: Annotated[EndedTaskFilter, Field(description="Which ended tasks; an empty filter needs `all: true`.")]
 
 
 def read_filter_action(model: type[S], document: Document) -> S:
@@ -232,6 +257,7 @@ _MODELS: Mapping[BulkKind, type[FilterActionBody]] = {
     BulkKind.CANCEL: BulkCancel,
     BulkKind.UPDATE: BulkUpdate,
     BulkKind.RETRY: BulkRetry,
+    BulkKind.DELETE: BulkDelete,
 }
 
 
@@ -255,6 +281,9 @@ def _reject_unclear(body: FilterActionBody) -> None:
         raise _refused("limit", reason, FaultCode.CONFLICT)
     if isinstance(body.filter, OpenTaskFilter) and not TERMINAL.isdisjoint(body.filter.state):
         reason = "is a final state: such tasks can be neither cancelled nor updated"
+        raise _refused("filter.state", reason, FaultCode.NOT_ALLOWED)
+    if isinstance(body.filter, EndedTaskFilter) and not TERMINAL.issuperset(body.filter.state):
+        reason = "is not a final state: cancel such tasks first"
         raise _refused("filter.state", reason, FaultCode.NOT_ALLOWED)
 
 

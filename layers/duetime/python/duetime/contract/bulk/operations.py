@@ -1,4 +1,4 @@
-"""Operations that cancel, update and retry tasks by filter, and operations on bulk operations."""
+"""Operations that cancel, update, retry and delete tasks by filter, and operations on bulk operations."""
 
 from __future__ import annotations
 
@@ -65,6 +65,15 @@ RETRY_MANY = filter_action(
     "Retries each like `retryTask`: from the first attempt, with the full retry policy. A task that fails again "
     f"matches again when a piece is repeated. {PIECES}",
     bodies.BulkRetry,
+)
+DELETE_MANY = filter_action(
+    "deleteTasksByFilter",
+    "POST /v1/tasks/delete",
+    "Delete all ended tasks that match a filter",
+    "Deletes each like `deleteTask`, with payload, result and attempts, and with the nodes of a topology. This cannot "
+    "be undone. Tasks that cannot be deleted now are counted in `refused`: nodes of a topology, and tasks whose "
+    f"follow-ups are not done. {PIECES}",
+    bodies.BulkDelete,
 )
 LIST = Operation(
     "listBulkOperations",

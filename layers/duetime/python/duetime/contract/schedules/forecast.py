@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 from typing_extensions import TypedDict
 
 from duetime.contract.http.operation import Operation, Returns
+from duetime.contract.http.query_parameters import Parameters, whole_number
 from duetime.contract.tasks.responses import Instant
 from duetime.domain.schedules.forecast import (
     FORECAST_LENGTH,
-    FORECAST_PERIOD,
+    MAX_FORECAST_HOURS,
     MAX_FORECAST_SCHEDULES,
     MAX_LISTED_RUNS,
 )
@@ -66,7 +67,8 @@ class ForecastResponse(TypedDict):
     is_complete: Annotated[
         bool,
         Field(
-            description=f"Whether all schedules are counted. If not, the first {MAX_FORECAST_SCHEDULES} by name are."
+            description="Whether all schedules are counted. If not, the first by name are: at most "
+            f"{MAX_FORECAST_SCHEDULES:_}, or as many as could be counted in time."
         ),
     ]
 
@@ -74,7 +76,7 @@ class ForecastResponse(TypedDict):
 def forecast_response(found: Forecast) -> ForecastResponse:
     """The response for a forecast."""
     return ForecastResponse(
-        period_seconds=FORECAST_PERIOD // SECOND,
+        period_seconds=found.period // SECOND,
         periods=[
             ForecastPeriod(
                 start_at=to_iso(each.start),
@@ -93,12 +95,29 @@ def forecast_response(found: Forecast) -> ForecastResponse:
     )
 
 
+def _hours(text: object) -> int:
+    return whole_number(text, 1, MAX_FORECAST_HOURS)
+
+
+class ForecastQuery(Parameters):
+    """Parameters of `GET /v1/forecast`."""
+
+    hours: Annotated[
+        int,
+        BeforeValidator(_hours),
+        WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MAX_FORECAST_HOURS}),
+        Field(description="How many hours it looks ahead."),
+    ] = FORECAST_LENGTH // HOUR
+
+
 FORECAST = Operation(
     "getForecast",
     "GET /v1/forecast",
     "Get the runs that are planned",
     Returns(ForecastResponse, "The runs that are planned."),
-    description=f"How many runs the active schedules plan in each half hour of the next {FORECAST_LENGTH // HOUR} "
-    "hours, and in which minutes several of them begin. Permanent schedules plan no times. Of a schedule with more "
-    f"than {MAX_LISTED_RUNS} runs in that time, also those are counted that a calendar excludes.",
+    query=ForecastQuery,
+    description="How many runs the active schedules plan in each half hour of the next hours (in each three hours if "
+    f"`hours` is more than {FORECAST_LENGTH // HOUR}), and in which minutes several of them begin. Permanent schedules "
+    f"plan no times. Of a schedule with more than {MAX_LISTED_RUNS} runs in that time, also those are counted that a "
+    "calendar excludes.",
 )

@@ -27,7 +27,7 @@ class BulkKind(StrEnum):
 
     Attributes:
         END: cancels, stops or rolls back the open nodes of a topology that has failed or ended.
-        DELETE: erases the nodes of a deleted topology.
+        DELETE: erases the ended tasks that match a filter, or the nodes of a deleted topology.
     """
 
     CANCEL = "cancel"

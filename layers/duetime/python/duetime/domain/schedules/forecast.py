@@ -10,16 +10,16 @@ from duetime.domain.schedules.occurrences import count_between, forward
 from duetime.domain.times import HOUR, MINUTE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from duetime.domain.schedules.schedule import Schedule
     from duetime.domain.times import Millis
 
 FORECAST_LENGTH = 24 * HOUR
-"""Length of a forecast."""
-FORECAST_PERIOD = 30 * MINUTE
-"""Length of each period."""
-MAX_FORECAST_SCHEDULES = 100
+"""Length of a forecast by default."""
+MAX_FORECAST_HOURS = 7 * 24
+"""Maximum length of a forecast, in hours."""
+MAX_FORECAST_SCHEDULES = 2_000
 """Maximum number of schedules in a forecast."""
 MAX_LISTED_RUNS = 300
 """Runs of a schedule with more runs than this are counted without enumerating them: calendars do not affect the count,
@@ -47,33 +47,52 @@ class Forecast:
     """Planned runs from an instant on.
 
     Attributes:
-        periods: consecutive; the first starts at the last full or half hour before `start`.
+        periods: consecutive; the first starts at the last multiple of `period` before `start`.
         collisions: minutes with the most starts first.
+        period: length of each period.
         is_complete: whether all active schedules are counted.
     """
 
     start: Millis
+    period: Millis
     periods: Sequence[PlannedPeriod]
     collisions: Sequence[Collision]
     is_complete: bool
 
 
-def forecast(schedules: Iterable[tuple[str, Schedule]], start: Millis, *, is_complete: bool) -> Forecast:
-    """The forecast of named schedules from an instant on."""
-    end = start + FORECAST_LENGTH
-    first = start - start % FORECAST_PERIOD
-    starts = range(first, end, FORECAST_PERIOD)
+def period_of(length: Millis) -> Millis:
+    """Length of the periods of a forecast: half an hour, or three hours if it is longer than a day."""
+    return 30 * MINUTE if length <= FORECAST_LENGTH else 3 * HOUR
+
+
+def forecast(
+    schedules: Iterable[tuple[str, Schedule]],
+    start: Millis,
+    length: Millis = FORECAST_LENGTH,
+    is_complete: Callable[[], bool] = lambda: True,
+) -> Forecast:
+    """The forecast of named schedules from an instant on.
+
+    Args:
+        schedules: the schedules by name; read one after the other, as each may take milliseconds.
+        start: when the forecast begins.
+        length: how far it looks ahead.
+        is_complete: asked at the end: whether all schedules were given.
+    """
+    end, length_of_each = start + length, period_of(length)
+    first = start - start % length_of_each
+    starts = range(first, end, length_of_each)
     periods: list[dict[str, int]] = [{} for _ in starts]
     minutes: dict[Millis, list[str]] = defaultdict(list)
     for name, schedule in schedules:
         times = planned_times(schedule, start, end)
         if times is None:
-            bounds = ((max(each, start) - 1, min(each + FORECAST_PERIOD, end) - 1) for each in starts)
+            bounds = ((max(each, start) - 1, min(each + length_of_each, end) - 1) for each in starts)
             counts = [count_between(schedule, after, until) for after, until in bounds]
         else:
             counts = [0 for _ in starts]
             for at in times:
-                counts[(at - first) // FORECAST_PERIOD] += 1
+                counts[(at - first) // length_of_each] += 1
             for minute in {at - at % MINUTE for at in times}:
                 minutes[minute].append(name)
         for period, count in zip(periods, counts, strict=True):
@@ -81,10 +100,11 @@ def forecast(schedules: Iterable[tuple[str, Schedule]], start: Millis, *, is_com
                 period[name] = count
     together = [Collision(at, names) for at, names in minutes.items() if len(names) > 1]
     return Forecast(
-        start,
-        [PlannedPeriod(at, runs) for at, runs in zip(starts, periods, strict=True)],
-        sorted(together, key=lambda each: (-len(each.names), each.at)),
-        is_complete,
+        start=start,
+        period=length_of_each,
+        periods=[PlannedPeriod(at, runs) for at, runs in zip(starts, periods, strict=True)],
+        collisions=sorted(together, key=lambda each: (-len(each.names), each.at)),
+        is_complete=is_complete(),
     )
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from duetime.domain.bulk.filter_action import FilterResult
 from duetime.domain.bulk.operation import BulkKind, BulkOperation, BulkProgress, BulkState
@@ -136,6 +136,8 @@ class BulkRequests:
             return self.filtered_tasks.cancel(owner, action, force=request.force, by=by)
         if request.change is not None:
             return self.filtered_tasks.update(owner, action, request.change, by)
+        if request.kind is BulkKind.DELETE:
+            return self.filtered_tasks.delete(owner, action)
         return self.filtered_tasks.retry(owner, action, by)
 
     def _remembered(self, operation: BulkOperation, key: IdempotencyKey) -> tuple[BulkOperation, BulkOperation | None]:
@@ -174,6 +176,20 @@ class Counts:
     refused: Counter[type[RequestError]] = field(default_factory=Counter)
 
 
+class FilteredTaskEraser(Protocol):
+    """Erases tasks."""
+
+    def erase(self, owner: str, task_id: TaskId, version: int | None = None) -> None:
+        """Erase an ended task, with its nodes if it is a topology.
+
+        Raises:
+            TaskNotFound: it was erased before.
+            StateConflict: it cannot be erased now.
+            VersionMismatch: it is not at the required version.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class FilteredTasks:
     """Applies one action to all of an owner's tasks that match a filter; repeating a piece is safe."""
@@ -182,6 +198,7 @@ class FilteredTasks:
     task_reader: TaskReader
     task_updater: TaskUpdater
     task_control: TaskControl
+    task_eraser: Callable[[], FilteredTaskEraser]
     runtime: Runtime
 
     def cancel(self, owner: str, action: FilterAction, *, force: bool, by: Attribution = BY_SYSTEM) -> FilterResult:
@@ -201,6 +218,11 @@ class FilteredTasks:
     def retry(self, owner: str, action: FilterAction, by: Attribution = BY_SYSTEM) -> FilterResult:
         """Retry a piece of the failed tasks; the filter asks for that state."""
         return self._apply(owner, action, lambda task: self.task_control.retry(owner, task.id, task.version, by))
+
+    def delete(self, owner: str, action: FilterAction) -> FilterResult:
+        """Delete a piece of the ended tasks; the filter asks for their states."""
+        erase = self.task_eraser().erase
+        return self._apply(owner, action, lambda task: erase(owner, task.id, task.version))
 
     def _apply(self, owner: str, action: FilterAction, act: Callable[[Task], object]) -> FilterResult:
         """Process one piece; raises `Unavailable` only if nothing was done yet."""

@@ -17,6 +17,7 @@ from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_changes import coming
 from duetime.domain.schedules.successive_runs import run_of
 from duetime.domain.tasks.states import LEASED, State
+from duetime.domain.times import SECOND
 from duetime.services.schedules.known_runs import latest_run
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Clock
     from duetime.ports.stores import Stores
 
+_FORECAST_PAGE = 100
+_FORECAST_TIME = 8 * SECOND
+"""Time for reading and counting the schedules of a forecast, well below the gateway's timeout of 30 s."""
 _NEAR = 100
 """Occurrences examined to find the next one that runs."""
 _FEW = 3
@@ -88,9 +92,9 @@ class SchedulePreview:
         if stored.is_permanent or stored.state is not ScheduleState.ACTIVE:
             return []
         now = self.clock.now()
-        return following(self._ahead(stored, now), now, count)
+        return following(self.schedule_ahead(stored, now), now, count)
 
-    def _ahead(self, stored: StoredSchedule, now: Millis) -> Schedule:
+    def schedule_ahead(self, stored: StoredSchedule, now: Millis) -> Schedule:
         """The schedule with the number of runs left from now on."""
         calendars = self.known_calendars(stored)
         schedule = stored.schedule(calendars)
@@ -100,17 +104,14 @@ class SchedulePreview:
         # The number counts from the last placed occurrence, and some of the placed ones are still ahead.
         return replace(schedule, remaining_runs=remaining + len(coming(stored, now, calendars)))
 
-    def forecast(self, owner: str) -> Forecast:
+    def forecast(self, owner: str, length: Millis) -> Forecast:
         """The runs that the owner's active schedules plan from now on; permanent schedules plan no times.
 
-        Only the first schedules by name are included, as some take milliseconds each.
+        Schedules are read by name until a maximum, or until the time for the response is over.
         """
         now = self.clock.now()
-        found = self.stores.schedules.list_after(owner, "", MAX_FORECAST_SCHEDULES + 1)
-        counted = found[:MAX_FORECAST_SCHEDULES]
-        planned = [each for each in counted if each.state is ScheduleState.ACTIVE and not each.is_permanent]
-        schedules = ((each.name, self._ahead(each, now)) for each in planned)
-        return forecast(schedules, now, is_complete=len(found) == len(counted))
+        reading = _ForecastReading(self, owner, now)
+        return forecast(reading.schedules(), now, length, lambda: reading.is_complete)
 
     def status(self, stored: StoredSchedule) -> ScheduleStatus:
         """The status of a schedule."""
@@ -252,3 +253,26 @@ def _latest_by_hand(stored: StoredSchedule) -> TaskId | None:
         return None
     notes = (each.note for each in reversed(stored.log) if each.note.startswith(RUN_BY_HAND))
     return next((TaskId(note.removeprefix(RUN_BY_HAND)) for note in notes), None)
+
+
+@dataclass(slots=True)
+class _ForecastReading:
+    """Reads schedules for a forecast, and knows whether all of them were read."""
+
+    preview: SchedulePreview
+    owner: str
+    now: Millis
+    is_complete: bool = False
+
+    def schedules(self) -> Iterator[tuple[str, Schedule]]:
+        """Active schedules with times, by name."""
+        after, count = "", 0
+        while page := self.preview.stores.schedules.list_after(self.owner, after, _FORECAST_PAGE):
+            for each in page:
+                if count >= MAX_FORECAST_SCHEDULES or self.preview.clock.now() - self.now > _FORECAST_TIME:
+                    return
+                count += 1
+                if each.state is ScheduleState.ACTIVE and not each.is_permanent:
+                    yield each.name, self.preview.schedule_ahead(each, self.now)
+            after = page[-1].name
+        self.is_complete = True
