@@ -1,7 +1,10 @@
-"""Which conditions a node can have: JMESPath expressions over the outcomes of its parents and the run's parameters.
+"""Conditions of nodes: JMESPath expressions over the outcomes of their parents and the run's parameters.
 
 A condition is about the document `{"parents": {NAME: {"outcome", "result", "error"}}, "parameters": {NAME:
 value}}`. The API and the client reject the same ones.
+
+Owners write conditions, and workers that all owners share evaluate them, so an evaluation has a budget: a short
+expression such as `[@,@]|[@,@]|…` describes a value of any size.
 """
 
 from __future__ import annotations
@@ -11,12 +14,19 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import jmespath
 from jmespath.exceptions import JMESPathError
 from jmespath.functions import Functions
+from jmespath.visitor import Options, TreeInterpreter
 
 from duetime_common.limits import MAX_CONDITION_LENGTH
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
+STEPS = 1_000_000
+"""Maximum number of steps of an evaluation: about a second. A filter of a list with a megabyte needs a fifth of it."""
+_STEPS_AT_CREATION = 5_000
+"""Maximum number of steps on a document without results, which no useful condition of the maximum length needs."""
+_CHARACTERS = 16
+"""Characters that take about as long as one step."""
 PARENTS, PARAMETERS = "parents", "parameters"
 FIELDS = ("outcome", "result", "error")
 _CHAINS = frozenset({"subexpression", "index_expression"})
@@ -33,6 +43,115 @@ _Tree: TypeAlias = "Mapping[str, Any]"
 
 class ConditionInvalid(ValueError):
     """A condition is invalid; the message gives the reason."""
+
+
+class BudgetSpent(Exception):
+    """An evaluation needs too many steps."""
+
+    def __init__(self) -> None:
+        super().__init__(f"it needs more than {STEPS:_} steps: it builds or compares values that are too large")
+
+
+class _Budget:
+    """Counts the steps of one evaluation.
+
+    A value's size is that of its JSON, in elements and sixteenths of texts. Values share their parts, so it may be far
+    larger than the memory that the value takes.
+    """
+
+    def __init__(self, steps: int) -> None:
+        self._left = steps
+        # With the values, which must stay alive: the id of a deleted one would be used again.
+        self._sizes: dict[int, tuple[object, int]] = {}
+
+    def spend(self, steps: int) -> None:
+        """Count steps.
+
+        Raises:
+            BudgetSpent: there are not as many left.
+        """
+        self._left -= steps
+        if self._left < 0:
+            raise BudgetSpent
+
+    def size(self, value: object) -> int:
+        """The size of a value. Each part is visited once in an evaluation, however often it is used."""
+        if isinstance(value, str):
+            return 1 + len(value) // _CHARACTERS
+        if not isinstance(value, list | dict):
+            return 1
+        known = self._sizes.get(id(value))
+        if known is None:
+            self.spend(len(value))
+            parts = sum(map(self.size, value.values() if isinstance(value, dict) else value))
+            keys = sum(map(self.size, value)) if isinstance(value, dict) else 0
+            known = self._sizes[id(value)] = (value, 1 + keys + parts)
+        return known[1]
+
+
+class _BoundedFunctions(Functions):
+    """The functions of JMESPath, which pay for the size of their arguments before they run."""
+
+    def __init__(self, budget: _Budget) -> None:
+        self._budget = budget
+
+    def call_function(self, function_name: str, resolved_args: Any) -> Any:  # noqa: ANN401 - any JSON
+        """Call a function."""
+        self._budget.spend(sum(map(self._budget.size, resolved_args)))
+        if function_name == "join" and isinstance(resolved_args[0], str) and isinstance(resolved_args[1], list):
+            # The only function whose result is larger than its arguments.
+            self._budget.spend(self._budget.size(resolved_args[0]) * len(resolved_args[1]))
+        return super().call_function(function_name, resolved_args)
+
+
+class _BoundedInterpreter(TreeInterpreter):
+    """Evaluates a parsed expression within a budget."""
+
+    def __init__(self, budget: _Budget) -> None:
+        super().__init__(Options(custom_functions=_BoundedFunctions(budget)))
+        self._budget = budget
+        # A table of this evaluation in place of the class's.
+        comparisons = {name: self._paying(each) for name, each in TreeInterpreter.COMPARATOR_FUNC.items()}
+        self.COMPARATOR_FUNC = comparisons  # type: ignore[misc]
+
+    def visit(self, node: Any, *args: object, **kwargs: object) -> Any:  # noqa: ANN401 - any JSON
+        """Evaluate a part of the expression."""
+        self._budget.spend(1)
+        return super().visit(node, *args, **kwargs)
+
+    def _paying(self, compare: Callable[[Any, Any], object]) -> Callable[[Any, Any], object]:
+        """A comparison that pays for the size of its values, which are compared in depth."""
+
+        def paid(left: object, right: object) -> object:
+            self._budget.spend(min(self._budget.size(left), self._budget.size(right)))
+            return compare(left, right)
+
+        return paid
+
+    def visit_flatten(self, node: Any, value: object) -> Any:  # noqa: ANN401 - any JSON
+        """Flatten a list, which copies its inner lists."""
+        merged = super().visit_flatten(node, value)
+        self._budget.spend(len(merged or ()))
+        return merged
+
+    def visit_slice(self, node: Any, value: object) -> Any:  # noqa: ANN401 - any JSON
+        """Copy a part of a list."""
+        part = super().visit_slice(node, value)
+        self._budget.spend(len(part or ()))
+        return part
+
+
+def evaluate(expression: str, document: object, steps: int = STEPS) -> Any:  # noqa: ANN401 - any JSON
+    """Evaluates a valid expression.
+
+    Raises:
+        BudgetSpent: the evaluation takes too many steps, or its result is too large.
+        Exception: whatever `jmespath` and Python raise about values of another type.
+    """
+    budget = _Budget(steps)
+    value = _BoundedInterpreter(budget).visit(jmespath.compile(expression).parsed, document)
+    budget.spend(budget.size(value))
+    return value
 
 
 def reject_condition(expression: str, parents: Collection[str], parameters: Collection[str] | None = ()) -> None:
@@ -54,6 +173,7 @@ def reject_condition(expression: str, parents: Collection[str], parameters: Coll
             _reject_function(function)
         for path in _paths(tree):
             _reject_path(path, parents, parameters)
+        _reject_bomb(expression, parents)
     except JMESPathError as error:
         raise ConditionInvalid(f"is not a JMESPath expression: {' '.join(str(error).split())}") from error
     except RecursionError:
@@ -72,6 +192,19 @@ def _functions(tree: _Tree) -> Iterator[_Tree]:
         yield tree
     for child in tree["children"] if tree["type"] != "slice" else ():
         yield from _functions(child)
+
+
+def _reject_bomb(expression: str, parents: Collection[str]) -> None:
+    """Rejects an expression that builds large values even from parents without results."""
+    ended = {"outcome": "succeeded", "result": None, "error": None}
+    try:
+        evaluate(expression, {PARENTS: dict.fromkeys(parents, ended), PARAMETERS: {}}, _STEPS_AT_CREATION)
+    except BudgetSpent:
+        raise ConditionInvalid("builds or compares values that grow without a bound") from None
+    except RecursionError:
+        raise
+    except Exception:  # noqa: BLE001, S110 - without results, it may well have no value
+        pass
 
 
 def _reject_function(tree: _Tree) -> None:

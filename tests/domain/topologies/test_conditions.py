@@ -1,18 +1,29 @@
 from __future__ import annotations
 
+import json
+from typing import TYPE_CHECKING
+
+import jmespath
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from duetime.domain.errors import FieldInvalid
+from duetime.domain.limits import MAX_INPUTS_BYTES
 from duetime.domain.tasks.attempt_records import TaskError
 from duetime.domain.tasks.states import State
-from duetime.domain.topologies.conditions import ConditionFailed, ParentEnd, holds
+from duetime.domain.topologies.conditions import ConditionFailed, ParentEnd, holds, items_of
 from duetime.domain.topologies.graph import Node
+from duetime.domain.topologies.maps import MapFailed, NodeMap
 from duetime.domain.topologies.node_status import NodeStatus, Reason
 from duetime.domain.topologies.run_state import RetryPlan, retry_plan
 from duetime.domain.topologies.trigger_rules import Outcome, TriggerRule
 from duetime.domain.topologies.validation import validated_graph
-from duetime_common.conditions import ConditionInvalid, parents_in, reject_condition
+from duetime_common.conditions import ConditionInvalid, evaluate, parents_in, reject_condition
 from tests.domain.topologies.graphs import FAILED, SPEC, SUCCEEDED, graph, node
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SKIPPED = NodeStatus(State.CANCELLED, Reason.SKIPPED)
 PARENTS = {
@@ -139,3 +150,92 @@ def test_a_retry_keeps_what_its_condition_has_skipped() -> None:
     assert retry_plan(found, ended) == RetryPlan(again=("d", "e"), kept=("a", "b", "c"))
     ended |= {"a": FAILED}
     assert set(retry_plan(found, ended).again) == {"a", "b", "c", "d", "e"}
+
+
+BOMBS = [
+    # Each grows by a factor with every `|`; unbounded, these short ones take seconds and hundreds of megabytes.
+    "length(to_string(parents.count.outcome" + "|[@,@]" * 21 + ")) > `1`",
+    "(parents.count.outcome" + "|[@,@]" * 21 + ") == (parents.count.outcome" + "|[@,@]" * 21 + ")",
+    "parents.count.outcome" + "|join('',[@,@])" * 25 + " == 'x'",
+    "parents.count.outcome" + "|to_string([@])" * 25 + " == 'x'",
+    "parents.count.outcome" + "|{a:@,b:@}" * 21 + "|to_string(@) == 'x'",
+    "`[1]`" + "|[@,@][]" * 21 + "|length(@) > `1`",
+    "parents.count.outcome" + "|[@,@]" * 21 + "|contains(@, 'x')",
+]
+GROWING = [bomb.replace("parents.count.outcome", "parents.count.result.files") for bomb in BOMBS if "join" not in bomb]
+
+
+@pytest.mark.parametrize("expression", BOMBS)
+def test_what_grows_without_a_bound_is_refused_at_creation(expression: str) -> None:
+    """It grows even from parents without results, so it is known before anything runs."""
+    with pytest.raises(ConditionInvalid, match="grow without a bound"):
+        reject_condition(expression, PARENTS)
+
+
+@pytest.mark.parametrize("expression", [*BOMBS, *GROWING, "parents.count.result.files" + "|map(&[@,@], @)" * 21])
+def test_a_condition_that_spends_its_budget_fails_its_node(expression: str) -> None:
+    """The evaluation stops, whether values are built, compared or written as text."""
+    with pytest.raises(ConditionFailed, match="needs more than 1_000_000 steps"):
+        holds(expression, PARENTS, {})
+
+
+def test_the_items_of_a_map_may_not_grow_without_a_bound() -> None:
+    """Two items in memory that share their parts may be gigabytes of JSON."""
+    with pytest.raises(MapFailed, match="needs more than 1_000_000 steps"):
+        items_of(NodeMap("parents.count.result.files" + "|[@,@]" * 40), PARENTS)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "length(parents.rows.result[?state == 'ok' && size > `10`]) == `9900`",
+        "parents.rows.result[*].name | sort(@) | [0] == 'name-1'",
+        "contains(parents.rows.result[].name, 'name-19999')",
+        "to_string(parents.rows.result) != ''",
+        "max_by(parents.rows.result, &size).name == 'name-19'",
+    ],
+)
+def test_the_largest_results_can_be_evaluated(expression: str) -> None:
+    """The budget is enough for filters, sorts and searches of results with the most bytes that inputs may have."""
+    rows = [{"name": f"name-{n}", "state": "ok", "size": n % 20} for n in range(22_000)]
+    assert len(json.dumps(rows)) > MAX_INPUTS_BYTES
+    reject_condition(expression, ("rows",))
+    assert holds(expression, {"rows": ParentEnd(Outcome.SUCCEEDED, rows)}, {}) in {True, False}
+
+
+_LEAVES = st.none() | st.booleans() | st.integers(-3, 3) | st.text("ab", max_size=3)
+_VALUES = st.recursive(
+    _LEAVES,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from("ab"), inner, max_size=2),
+    max_leaves=12,
+)
+_ENDS = (
+    *("a", "b", "[0]", "[1:]", "[]", "[*]", "[?a]", "[?@ == 'a']", "*", "[@, @]", "{a: @, b: a}", "@ == `1`", "!@"),
+    *("to_string(@)", "length(@)", "sort(@)", "reverse(@)", "keys(@)", "values(@)", "type(@)", "join('-', @)"),
+    *("map(&a, @)", "sort_by(@, &a)", "contains(@, 'a')", "not_null(@, 'b')", "to_array(@)", "merge(@, @)", "sum(@)"),
+)
+_EXPRESSIONS = st.lists(st.sampled_from(_ENDS), min_size=1, max_size=5).map(lambda parts: " | ".join(["@", *parts]))
+
+
+@given(_EXPRESSIONS, _VALUES)
+def test_an_evaluation_within_its_budget_is_that_of_jmespath(expression: str, value: object) -> None:
+    """The same value, or an error of the same class."""
+
+    def outcome(search: Callable[[], object]) -> object:
+        try:
+            return search()
+        except Exception as error:  # noqa: BLE001 - whatever jmespath raises
+            return type(error)
+
+    bounded = outcome(lambda: evaluate(expression, value))
+    assert bounded == outcome(lambda: jmespath.compile(expression).search(value))
+
+
+@given(_EXPRESSIONS, _VALUES, st.integers(1, 200))
+def test_an_evaluation_never_returns_more_than_its_budget(expression: str, value: object, steps: int) -> None:
+    """The JSON of the result has at most a few characters for each step."""
+    try:
+        found = evaluate(expression, value, steps)
+    except Exception:  # noqa: BLE001 - only results are checked here
+        return
+    assert len(json.dumps(found)) <= 40 * steps

@@ -10,11 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import jmespath
-
 from duetime.domain.limits import MAX_NODES
 from duetime.domain.topologies.maps import MapFailed
-from duetime_common.conditions import PARAMETERS, PARENTS
+from duetime_common.conditions import PARAMETERS, PARENTS, evaluate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -95,6 +93,6 @@ def _value(
     """
     document = {PARENTS: {name: end.document for name, end in parents.items()}, PARAMETERS: parameters}
     try:
-        return jmespath.compile(expression).search(document)
+        return evaluate(expression, document)
     except Exception as error:  # the library lets through whatever Python raises about a value of another type
         raise failed(f"{expression} cannot be evaluated: {' '.join(str(error).split())}") from error
