@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.switches import DynamoSwitchStore
 from duetime.domain.limits import MAX_OWNER_LENGTH, MAX_SWITCH_REASON_LENGTH, MAX_SWITCHES
-from duetime.domain.switches import ALL_TASKS, Switch, Switches, SwitchKey, SwitchScope
+from duetime.domain.switches import ALL_TASKS, StoredSwitches, Switch, Switches, SwitchKey, SwitchScope, SwitchSetter
 from duetime.domain.tasks.task_options import Rate
 from tests.adapters.examples import HOME
 from tests.metering import item_size, read_units
@@ -28,16 +28,16 @@ ALL = Switch(ALL_TASKS, stopped=True)
 
 def test_there_are_no_switches_at_first(switch_store: SwitchStore) -> None:
     """Reading what was never written finds nothing, at version 0."""
-    assert switch_store.read(consistent=False) == switch_store.read(consistent=True) == Switches()
+    assert switch_store.read(consistent=False) == switch_store.read(consistent=True) == StoredSwitches()
 
 
 def test_switches_come_back_as_they_were_saved(switch_store: SwitchStore) -> None:
     """Every field of every switch, at the next version."""
     wanted = {switch.key: switch for switch in (STOP, CAP, ALL)}
     assert switch_store.save(Switches(wanted), "one")
-    assert switch_store.read(consistent=True) == Switches(wanted, version=1)
+    assert switch_store.read(consistent=True).operators == Switches(wanted, version=1)
     assert switch_store.save(Switches({}, version=1), "two")
-    assert switch_store.read(consistent=True) == Switches({}, version=2)
+    assert switch_store.read(consistent=True).operators == Switches({}, version=2)
 
 
 def test_of_two_changes_of_one_version_one_is_refused(switch_store: SwitchStore) -> None:
@@ -45,14 +45,25 @@ def test_of_two_changes_of_one_version_one_is_refused(switch_store: SwitchStore)
     first, second = Switches({STOP.key: STOP}), Switches({CAP.key: CAP})
     assert switch_store.save(first, "one")
     assert not switch_store.save(second, "two")
-    assert switch_store.read(consistent=True).by_key == first.by_key
+    assert switch_store.read(consistent=True).operators.by_key == first.by_key
 
 
 def test_a_save_that_is_sent_again_is_a_success(switch_store: SwitchStore) -> None:
     """Its own nonce says so; nothing is written twice."""
     assert switch_store.save(Switches({STOP.key: STOP}), "one")
     assert switch_store.save(Switches({STOP.key: STOP}), "one")
-    assert switch_store.read(consistent=True).version == 1
+    assert switch_store.read(consistent=True).operators.version == 1
+
+
+def test_switches_of_owners_are_stored_apart(switch_store: SwitchStore) -> None:
+    """Each kind has its own version; where both have set one for the same tasks, that of the operator is in force."""
+    own = Switches({CAP.key: replace(CAP, max_concurrent=1)}, setter=SwitchSetter.OWNERS)
+    assert switch_store.save(own, "one")
+    assert switch_store.read(consistent=True).in_force.by_key == own.by_key
+    assert switch_store.save(Switches({CAP.key: CAP}), "two")
+    stored = switch_store.read(consistent=True)
+    assert (stored.owners, stored.operators) == (replace(own, version=1), Switches({CAP.key: CAP}, version=1))
+    assert stored.in_force.by_key == {CAP.key: CAP}
 
 
 def test_as_many_switches_as_there_may_be_cost_little_to_read(moto_cloud: Cloud) -> None:

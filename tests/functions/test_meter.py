@@ -123,7 +123,7 @@ def test_a_task_costs_three_write_units_and_one_for_its_place_in_the_list(metere
         "SendMessageBatch": 1,
         "ReceiveMessage": 1,
         "ChangeMessageVisibilityBatch": 1,
-        "GetItem": 1,
+        "Query": 1,
         "UpdateItem": 20,
         "DeleteMessageBatch": 1,
     }
@@ -615,11 +615,11 @@ def test_switches_cost_a_worker_one_small_reading_every_five_seconds(metered: tu
     stack, meter = metered
     for _ in range(20):
         stack.work(Priority.NORMAL)
-    assert (meter.requests["GetItem"], meter.read_units) == (1, 0.5)
+    assert (meter.requests["Query"], meter.read_units) == (1, 0.5)
     for _ in range(10):
         stack.clock.at += SECOND
         stack.work(Priority.NORMAL)
-    assert (meter.requests["GetItem"], meter.read_units) == (3, 1.5)
+    assert (meter.requests["Query"], meter.read_units) == (3, 1.5)
 
 
 def test_a_look_at_a_stopped_task_costs_two_units(metered: tuple[Stack, Meter]) -> None:

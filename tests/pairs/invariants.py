@@ -143,7 +143,7 @@ def _schedule_states(world: World) -> list[State]:
 def _setting_states(world: World) -> list[State]:
     """Calendars and switches, apart from when they were written."""
     calendar = DynamoCalendarStore(world.dynamodb, "tasks", None).read(OWNER, "holidays")  # type: ignore[arg-type]  # same
-    switches = DynamoSwitchStore(world.dynamodb, "tasks").read(consistent=True)  # type: ignore[arg-type]  # a fake
+    switches = DynamoSwitchStore(world.dynamodb, "tasks").read(consistent=True).in_force  # type: ignore[arg-type]  # a fake
     told = [
         (key, each.stopped, each.max_concurrent, each.rate) for key, each in sorted(switches.by_key.items(), key=str)
     ]

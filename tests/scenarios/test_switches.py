@@ -85,7 +85,7 @@ def test_a_worker_that_has_never_read_the_switches_begins_nothing(*, is_stopped:
         back_at = tasks.now + 3 * MINUTE
 
         def refuse(call: Call) -> None:
-            is_reading = call.operation == "get_item" and call.partition == schema.SWITCH_PREFIX
+            is_reading = call.operation == "query" and call.partition == schema.SWITCH_PREFIX
             if is_reading and call.machine.function == "worker" and tasks.now < back_at:
                 call.refuse()
 
@@ -206,12 +206,21 @@ def test_there_may_be_so_many_switches() -> None:
     with Switched() as tasks:
         for number in range(MAX_SWITCHES):
             assert tasks.put(f"{PATH}/type/type-{number}", stopped=True).status == 200
-        assert tasks.put(ALL, stopped=True).body["code"] == "switches_full"
+        assert tasks.put(PLAINS, stopped=True).body["code"] == "switches_full"
         first = f"{PATH}/type/type-0"
         assert tasks.put(first, max_concurrent=1).status == 200
         assert tasks.lift(first).status == 200
         assert tasks.lift(first).body["code"] == "switch_not_found"
         assert tasks.put(ALL, stopped=True).status == 200
+
+
+def test_the_switch_of_everything_always_fits() -> None:
+    """However many others there are, operators can stop all tasks."""
+    with Switched() as tasks:
+        for number in range(MAX_SWITCHES):
+            assert tasks.put(f"{PATH}/type/type-{number}", stopped=True).status == 200
+        assert tasks.put(ALL, stopped=True).status == 200
+        assert tasks.lift(ALL).status == 200
 
 
 def test_two_operators_at_once_both_have_their_way() -> None:
@@ -312,7 +321,7 @@ def test_a_damaged_item_of_switches_costs_no_attempt_and_lets_nothing_begin_unas
     """Workers that know no switches let nothing begin until it is repaired; those that do go by the last ones."""
     with Switched() as tasks:
         task_id = tasks.create(2 * MINUTE, retry=ONCE)
-        key = (schema.SWITCH_PREFIX, "switches")
+        key = (schema.SWITCH_PREFIX, "operators")
         damaged: Item = {
             schema.PARTITION_KEY: {"S": key[0]},
             schema.SORT_KEY: {"S": key[1]},

@@ -9,6 +9,7 @@ from duetime import composition
 from duetime.composition import composed
 from duetime.composition.core import CoreServices
 from duetime.domain.circuit_breakers import Circuit
+from duetime.domain.limits import MAX_SWITCHES
 from duetime.domain.times import DAY
 from duetime.environment_variables import Variable
 from tests.clocks import NOW
@@ -112,6 +113,38 @@ def test_only_operators_switch_for_all(ops: Gateway) -> None:
     assert ops.send("GET", PATH).body["switches"] == []
     assert other.send("PUT", ANN, STOP).status == 200
     assert other.send("DELETE", ANN).status == 200
+
+
+def test_owners_cannot_take_the_room_of_operators(ops: Gateway) -> None:
+    """As many owners as fit stop their own tasks; one more is refused, and operators still stop what they like."""
+    for number in range(MAX_SWITCHES):
+        owner = f"owner-{number}"
+        assert replace(ops, headers={"X-Duetime-Owner": owner}).send("PUT", f"{PATH}/owner/{owner}", STOP).status == 200
+    late = replace(ops, headers={"X-Duetime-Owner": "late"}).send("PUT", f"{PATH}/owner/late", STOP)
+    assert (late.status, late.problem["code"]) == (409, "switches_full")
+    for path in (ALL, REPORTS, f"{PATH}/owner/late"):
+        assert ops.send("PUT", path, STOP).status == 200
+    assert len(ops.send("GET", PATH).body["switches"]) == MAX_SWITCHES + 3
+
+
+def test_the_switch_of_an_operator_replaces_that_of_the_owner(ops: Gateway) -> None:
+    """The owner can neither change nor lift it; the operator lifts both at once."""
+    ann = replace(ops, headers={"X-Duetime-Owner": "ann"})
+    assert ann.send("PUT", ANN, CAP).status == 200
+    assert ops.send("PUT", ANN, STOP).status == 200
+    assert ann.send("GET", ANN).body["stopped"] is True
+    assert [ann.send(method, ANN, body).problem["code"] for method, body in (("PUT", CAP), ("DELETE", None))] == [
+        "operator_required"
+    ] * 2
+    assert ops.send("DELETE", ANN).body["stopped"] is True
+    assert ann.send("GET", ANN).status == 404
+
+
+def test_an_operator_lifts_what_an_owner_has_stopped(ops: Gateway) -> None:
+    """It answers with the owner's switch."""
+    assert replace(ops, headers={"X-Duetime-Owner": "ann"}).send("PUT", ANN, STOP).status == 200
+    assert ops.send("DELETE", ANN).body["updated_by"] == "ann"
+    assert ops.send("GET", ANN).status == 404
 
 
 def test_nobody_is_an_operator_by_default(api: Gateway) -> None:

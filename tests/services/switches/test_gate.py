@@ -19,7 +19,7 @@ from tests.clocks import StandingClock
 from tests.domain.factories import task
 
 if TYPE_CHECKING:
-    from duetime.domain.switches import Switches
+    from duetime.domain.switches import StoredSwitches
 
 
 class FaultyStore(DynamoSwitchStore):
@@ -30,7 +30,7 @@ class FaultyStore(DynamoSwitchStore):
         super().__init__(fake, new_table(fake))
         self.readable = True
 
-    def read(self, *, consistent: bool) -> Switches:
+    def read(self, *, consistent: bool) -> StoredSwitches:
         """Read all switches, unless that is not possible just now."""
         if not self.readable:
             raise Unavailable("away")
@@ -47,7 +47,7 @@ def test_while_switches_cannot_be_read_the_last_ones_hold() -> None:
     """An outage of the table neither lets loose what is stopped nor stops what is not."""
     store, clock, gate = new_gate()
     stop = Switch(SwitchKey(SwitchScope.TYPE, "report"), stopped=True, reason="an incident")
-    store.save(store.read(consistent=True).with_switch(stop), "n")
+    store.save(store.read(consistent=True).operators.with_switch(stop), "n")
     for readable in (True, False):
         store.readable = readable
         clock.at += 10 * SWITCHES_LIFE

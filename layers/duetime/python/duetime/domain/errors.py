@@ -266,4 +266,4 @@ class SwitchesFull(RequestError):
     """The maximum number of switches is reached."""
 
     def __init__(self, most: int) -> None:
-        super().__init__(f"there are {most} switches already; delete one first")
+        super().__init__(f"there are {most} such switches already; delete one first")

@@ -217,7 +217,8 @@ MAX_EVENT_NAME_LENGTH = 256
 MAX_REASON_LENGTH = 1_000
 """Characters of the stored reason why an event was rejected."""
 MAX_SWITCHES = 100
-"""Switches of a deployment; they are stored in one item that every worker reads."""
+"""Switches that operators can set, and switches that owners can set for themselves, apart from that of all tasks. Each
+kind is stored in one item that every worker reads."""
 MAX_SWITCH_REASON_LENGTH = 128
 MAX_HOST_LENGTH = 253
 """Characters of a host's name (Source: RFC 1035, 2.3.4, as text)."""

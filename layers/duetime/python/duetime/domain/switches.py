@@ -89,9 +89,16 @@ class Switch:
         return not self.stopped and self.max_concurrent is None and self.rate is None
 
 
+class SwitchSetter(StrEnum):
+    """Who has set a switch. Each has a store of its own, so that owners cannot fill up that of the operators."""
+
+    OPERATORS = "operators"
+    OWNERS = "owners"
+
+
 @dataclass(frozen=True, slots=True)
 class Switches:
-    """All switches of a deployment.
+    """The switches of one kind of setter, or those in force.
 
     Attributes:
         version: incremented by every change; 0 if nothing is stored.
@@ -99,6 +106,7 @@ class Switches:
 
     by_key: Mapping[SwitchKey, Switch] = field(default_factory=dict)
     version: int = 0
+    setter: SwitchSetter = SwitchSetter.OPERATORS
 
     def of(self, task: Task) -> tuple[Switch, ...]:
         """The switches that apply to a task, widest scope first."""
@@ -136,3 +144,20 @@ class Switches:
     def without(self, key: SwitchKey) -> Switches:
         """A copy without a switch."""
         return self.with_switch(Switch(key))
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSwitches:
+    """All switches of a deployment."""
+
+    operators: Switches = field(default_factory=Switches)
+    owners: Switches = field(default_factory=lambda: Switches(setter=SwitchSetter.OWNERS))
+
+    @property
+    def in_force(self) -> Switches:
+        """All of them; the switch of an operator replaces that of an owner for the same tasks."""
+        return Switches({**self.owners.by_key, **self.operators.by_key})
+
+    def of(self, setter: SwitchSetter) -> Switches:
+        """The switches of one kind of setter."""
+        return self.owners if setter is SwitchSetter.OWNERS else self.operators

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.run_history import Activity
     from duetime.domain.schedules.schedule_record import RemovedSchedule, StoredSchedule
     from duetime.domain.summary import CountedSteps, Generation, Group, OlderTasks, Recount, Step, StepSet, Summary
-    from duetime.domain.switches import Switches
+    from duetime.domain.switches import StoredSwitches, Switches
     from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.content import Expiry
     from duetime.domain.times import Millis
@@ -219,12 +219,12 @@ class RateStore(Protocol):
 class SwitchStore(Protocol):
     """The switches of a deployment, which are few."""
 
-    def read(self, *, consistent: bool) -> Switches:
+    def read(self, *, consistent: bool) -> StoredSwitches:
         """Read all switches; there are none while nothing is stored."""
         ...
 
     def save(self, switches: Switches, nonce: str) -> bool:
-        """Store all switches, if they still have the version that was read.
+        """Store the switches of a setter, if they still have the version that was read.
 
         Safe to resend: a rejection by an item with the save's own nonce is a success.
 

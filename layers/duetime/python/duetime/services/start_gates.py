@@ -102,7 +102,7 @@ class SwitchGate:
             # Set before the read: other threads continue with the known switches.
             self._asked_at = now
             try:
-                self._known = self.switches.read(consistent=False)
+                self._known = self.switches.read(consistent=False).in_force
                 self._known_at = now
             except (Unavailable, RecordUnreadable) as error:
                 # A damaged record, or one of a later version, must neither cost attempts nor let a task begin

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import OperatorRequired, SwitchesFull, SwitchNotFound, Unavailable
 from duetime.domain.limits import MAX_PAGE, MAX_SWITCHES
-from duetime.domain.switches import SwitchKey, SwitchScope
+from duetime.domain.switches import ALL_TASKS, SwitchKey, SwitchScope, SwitchSetter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from duetime.domain.admins import Admins
     from duetime.domain.circuit_breakers import Circuit, CircuitState
-    from duetime.domain.switches import Switch, Switches
+    from duetime.domain.switches import StoredSwitches, Switch, Switches
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
 
@@ -32,7 +32,9 @@ class SwitchAdmin:
 
     def list(self, caller: str) -> tuple[Sequence[Switch], Sequence[tuple[Circuit, CircuitState]]]:
         """The switches, and the circuits that are not closed; owners who are not operators get only their own."""
-        found = sorted(self.stores.switches.read(consistent=True).by_key.values(), key=lambda switch: switch.key)
+        found = sorted(
+            self.stores.switches.read(consistent=True).in_force.by_key.values(), key=lambda switch: switch.key
+        )
         if not self.operators.include(caller):
             return [switch for switch in found if _concerns(switch.key, caller)], []
         now = self.runtime.now()
@@ -44,7 +46,7 @@ class SwitchAdmin:
         Raises:
             SwitchNotFound: it does not exist, or concerns only other owners.
         """
-        found = self.stores.switches.read(consistent=True).by_key.get(key)
+        found = self.stores.switches.read(consistent=True).in_force.by_key.get(key)
         if found is None or not (_concerns(key, caller) or self.operators.include(caller)):
             raise SwitchNotFound(key)
         return found
@@ -60,47 +62,56 @@ class SwitchAdmin:
         wanted = replace(switch, updated_at=self.runtime.now(), updated_by=caller)
 
         def change(switches: Switches) -> Switches:
-            self._check(caller, switch.key, switches)
             changed = switches.with_switch(wanted)
-            if len(changed.by_key) > max(MAX_SWITCHES, len(switches.by_key)):
+            if _counted(changed) > max(MAX_SWITCHES, _counted(switches)):
                 raise SwitchesFull(MAX_SWITCHES)
             return changed
 
-        self._change(change)
+        self._change(caller, switch.key, self._setter(caller), change)
         return wanted
 
     def delete(self, caller: str, key: SwitchKey) -> Switch:
-        """Delete a switch; tasks that it postponed are checked again by themselves.
+        """Delete a switch; tasks that it postponed are checked again by themselves. An operator also lifts an owner's.
 
         Raises:
             OperatorRequired: it also concerns other owners, or an operator has set it.
             SwitchNotFound: it does not exist.
             Unavailable: too many concurrent writes.
         """
+        setters = SwitchSetter if self.operators.include(caller) else (SwitchSetter.OWNERS,)
+        found = [self._change(caller, key, each, lambda switches: switches.without(key)) for each in setters]
+        # The operator's comes first: it was in force.
+        deleted = next((before.by_key[key] for before in found if key in before.by_key), None)
+        if deleted is None:
+            raise SwitchNotFound(key)
+        return deleted
 
-        def change(switches: Switches) -> Switches:
-            self._check(caller, key, switches)
-            if key not in switches.by_key:
-                raise SwitchNotFound(key)
-            return switches.without(key)
+    def _setter(self, caller: str) -> SwitchSetter:
+        return SwitchSetter.OPERATORS if self.operators.include(caller) else SwitchSetter.OWNERS
 
-        return self._change(change).by_key[key]
-
-    def _change(self, change: Callable[[Switches], Switches]) -> Switches:
-        """Apply a change to the present switches; returns the switches before it."""
+    def _change(
+        self, caller: str, key: SwitchKey, setter: SwitchSetter, change: Callable[[Switches], Switches]
+    ) -> Switches:
+        """Apply a change to the present switches of a setter; returns them as they were before it."""
         for _ in range(_TRIES):
-            before = self.stores.switches.read(consistent=True)
+            stored = self.stores.switches.read(consistent=True)
+            self._check(caller, key, stored)
+            before = stored.of(setter)
             after = change(before)
             if after == before or self.stores.switches.save(after, self.runtime.nonce()):
                 return before
         raise Unavailable("too many concurrent writes to the switches; try again")
 
-    def _check(self, caller: str, key: SwitchKey, switches: Switches) -> None:
+    def _check(self, caller: str, key: SwitchKey, stored: StoredSwitches) -> None:
         if self.operators.include(caller):
             return
-        present = switches.by_key.get(key)
-        if key != SwitchKey(SwitchScope.OWNER, caller) or (present and present.updated_by != caller):
+        if key != SwitchKey(SwitchScope.OWNER, caller) or key in stored.operators.by_key:
             raise OperatorRequired
+
+
+def _counted(switches: Switches) -> int:
+    """The number of switches; that of all tasks always fits."""
+    return len(switches.by_key.keys() - {ALL_TASKS})
 
 
 def _concerns(key: SwitchKey, caller: str) -> bool:

@@ -1,4 +1,4 @@
-"""Switches in DynamoDB: all in one item, so that one small read returns all of them."""
+"""Switches in DynamoDB: one item for those of operators and one for those of owners, read by one small request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
 from duetime.adapters.dynamodb.task_items import unreadable_as_error
 from duetime.adapters.dynamodb.versioned_items import save_next, version_of
-from duetime.domain.switches import Switch, Switches, SwitchKey, SwitchScope
+from duetime.domain.switches import StoredSwitches, Switch, Switches, SwitchKey, SwitchScope, SwitchSetter
 from duetime.domain.tasks.task_options import Rate
 
 if TYPE_CHECKING:
@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
 
 _SWITCHES = "b"
-_KEY: Item = {
-    schema.PARTITION_KEY: attribute_values.text(schema.SWITCH_PREFIX),
-    schema.SORT_KEY: attribute_values.text("switches"),
-}
 
 
 class DynamoSwitchStore:
@@ -31,25 +27,41 @@ class DynamoSwitchStore:
         self._client = client
         self._table = table
 
-    def read(self, *, consistent: bool) -> Switches:
+    def read(self, *, consistent: bool) -> StoredSwitches:
         """Read all switches; there are none while nothing is stored.
 
         Raises:
             RecordUnreadable: the stored form is unknown to this code.
         """
+        # Two items of at most 40 KB fit into one page.
         with translated():
-            answer = self._client.get_item(TableName=self._table, Key=_KEY, ConsistentRead=consistent)
-        return _switches(answer["Item"]) if "Item" in answer else Switches()
+            items = self._client.query(
+                TableName=self._table,
+                ConsistentRead=consistent,
+                KeyConditionExpression=f"{schema.PARTITION_KEY} = :p",
+                ExpressionAttributeValues={":p": attribute_values.text(schema.SWITCH_PREFIX)},
+            )["Items"]
+        found = {each.setter: each for each in map(_switches, items)}
+        return StoredSwitches(
+            *(found.get(setter, Switches(setter=setter)) for setter in (SwitchSetter.OPERATORS, SwitchSetter.OWNERS))
+        )
 
     def save(self, switches: Switches, nonce: str) -> bool:
-        """Store all switches, if they still have the version that was read."""
+        """Store the switches of a setter, if they still have the version that was read."""
         return save_next(self._client, self._table, _item_of(switches), switches.version, nonce)
+
+
+def _key(setter: SwitchSetter) -> Item:
+    return {
+        schema.PARTITION_KEY: attribute_values.text(schema.SWITCH_PREFIX),
+        schema.SORT_KEY: attribute_values.text(setter.value),
+    }
 
 
 def _item_of(switches: Switches) -> Item:
     forms = json.dumps([_form(switch) for switch in switches.by_key.values()], separators=(",", ":"))
     return {
-        **_KEY,
+        **_key(switches.setter),
         schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
         _SWITCHES: attribute_values.packed(forms.encode()),
     }
@@ -69,7 +81,8 @@ def _form(switch: Switch) -> list[Any]:
 def _switches(item: StoredItem) -> Switches:
     with unreadable_as_error(item):
         found = [_switch(form) for form in json.loads(attribute_values.unpacked(item[_SWITCHES]))]
-        return Switches({switch.key: switch for switch in found}, version_of(item))
+        setter = SwitchSetter(item[schema.SORT_KEY]["S"])
+        return Switches({switch.key: switch for switch in found}, version_of(item), setter)
 
 
 def _switch(form: list[Any]) -> Switch:

@@ -64,7 +64,7 @@ class TaskExplainer:
 
     def _of_waiting(self, task: Task, known: Facts) -> Facts:
         """The state of everything that an unstarted task may wait for."""
-        switches = self.stores.switches.read(consistent=True)
+        switches = self.stores.switches.read(consistent=True).in_force
         stored, earlier_runs = self._schedule(task)
         return Facts(
             now=known.now,
