@@ -54,6 +54,7 @@ OWNER_HEADER = "x-duetime-owner"
 LOCAL_OWNER = "local"
 _OWNER = re.compile(OWNER_PATTERN)
 _ARN_PARTS = 6
+_EPOCH_SECONDS = re.compile(r"[0-9]{1,11}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +234,13 @@ def caller_of(event: Mapping[str, Any], authentication: Authentication) -> str:
     arn: str = event["requestContext"]["authorizer"]["iam"]["userArn"]
     _, _, session = arn.partition(":assumed-role/")[2].partition("/")
     return f"{owner}/{session}" if session else owner
+
+
+def session_end(event: Mapping[str, Any]) -> Millis | None:
+    """When the caller's token expires; `None` if the caller has none."""
+    authorizer = event.get("requestContext", {}).get("authorizer") or {}
+    seconds = str(((authorizer.get("jwt") or {}).get("claims") or {}).get("exp", ""))
+    return int(seconds) * SECOND if _EPOCH_SECONDS.fullmatch(seconds) else None
 
 
 def request_id(event: Mapping[str, Any]) -> str:

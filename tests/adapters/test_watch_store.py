@@ -31,10 +31,11 @@ EVERYTHING = TaskFilter(
 
 def test_a_ticket_opens_one_connection(watch_store: WatchStore) -> None:
     """The connection that has used it may do so again, as a resend does; no other may, and none once it expired."""
-    watch_store.put_ticket(Ticket("digest", OWNER, HOME + 30))
+    ticket = Ticket("digest", OWNER, HOME + 30, session_ends_at=HOME + 40)
+    watch_store.put_ticket(ticket)
     assert watch_store.redeem("other", "c1", HOME) is None
-    assert watch_store.redeem("digest", "c1", HOME + 29) == OWNER
-    assert watch_store.redeem("digest", "c1", HOME + 29) == OWNER
+    assert watch_store.redeem("digest", "c1", HOME + 29) == ticket
+    assert watch_store.redeem("digest", "c1", HOME + 29) == ticket
     assert watch_store.redeem("digest", "c2", HOME + 29) is None
     watch_store.put_ticket(Ticket("late", OWNER, HOME + 30))
     assert watch_store.redeem("late", "c3", HOME + 30) is None

@@ -49,6 +49,27 @@ def deployed_text(synthesis: Synthesis) -> str:
     return "".join(part if isinstance(part, str) else FUNCTION for part in parts)
 
 
+def test_the_log_of_executions_has_no_task_tokens(every: Synthesis) -> None:
+    """With the token of a node, a reader of the log could end it."""
+    (machine,) = every.properties("AWS::StepFunctions::StateMachine").values()
+    assert machine["LoggingConfiguration"]["IncludeExecutionData"] is False
+    assert machine["LoggingConfiguration"]["Level"] == "ALL"
+
+
+def test_services_assume_roles_for_this_account_only(every: Synthesis) -> None:
+    """Lambda sends no source when it assumes a role; the others are bound to the account."""
+    statements = [
+        statement
+        for role in every.properties("AWS::IAM::Role").values()
+        for statement in role["AssumeRolePolicyDocument"]["Statement"]
+    ]
+    of_others = [each for each in statements if each["Principal"] != {"Service": "lambda.amazonaws.com"}]
+    assert of_others
+    assert all(
+        each["Condition"]["StringEquals"] == {"aws:SourceAccount": {"Ref": "AWS::AccountId"}} for each in of_others
+    )
+
+
 def validated(definitions: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
     """Run the validator over some definitions."""
     command = ["node", str(VALIDATOR)]

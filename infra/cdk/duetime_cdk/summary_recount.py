@@ -11,6 +11,7 @@ from aws_cdk import aws_scheduler_targets as targets
 from constructs import Construct
 
 from duetime.domain.operating_parameters import SUMMARY_RECOUNT_EVERY
+from duetime_cdk.service_principals import service_of_this_account
 
 if TYPE_CHECKING:
     from aws_cdk import CfnElement
@@ -22,7 +23,7 @@ class SummaryRecount(Construct):
 
     def __init__(self, scope: Construct, id_: str, *, function: lambda_.Function) -> None:
         super().__init__(scope, id_)
-        role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("scheduler.amazonaws.com"))
+        role = iam.Role(self, "Role", assumed_by=service_of_this_account("scheduler.amazonaws.com"))
         every = Duration.millis(SUMMARY_RECOUNT_EVERY)
         scheduler.Schedule(
             self,

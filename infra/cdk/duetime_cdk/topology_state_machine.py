@@ -22,6 +22,7 @@ from duetime.domain.operating_parameters import TOPOLOGY_MARGIN, WAITS_AT_ONCE
 from duetime.domain.times import SECOND
 from duetime_cdk.lambda_function import UNTRACED
 from duetime_cdk.removal_policies import VENDED_LOGS, removal_of
+from duetime_cdk.service_principals import service_of_this_account
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -55,7 +56,7 @@ class TopologyMachine(Construct):
     ) -> None:
         super().__init__(scope, id_)
         arn = function.function.function_arn
-        self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("states.amazonaws.com"))
+        self.role = iam.Role(self, "Role", assumed_by=service_of_this_account("states.amazonaws.com"))
         self.role.add_to_policy(iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[arn]))
         removal = removal_of(environment)
         retention = logs.RetentionDays[environment.log_retention]
@@ -77,8 +78,8 @@ class TopologyMachine(Construct):
                     removal_policy=removal,
                 ),
                 level=sfn.LogLevel.ALL,
-                # Only ids are logged; no payload passes through.
-                include_execution_data=True,
+                # Inputs and outputs have task tokens, with which a reader of the log could end a node.
+                include_execution_data=False,
             ),
         )
         self._grant_children()

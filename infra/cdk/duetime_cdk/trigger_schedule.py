@@ -10,6 +10,8 @@ from aws_cdk import aws_scheduler as scheduler
 from aws_cdk import aws_scheduler_targets as targets
 from constructs import Construct
 
+from duetime_cdk.service_principals import service_of_this_account
+
 if TYPE_CHECKING:
     from aws_cdk import CfnElement
     from aws_cdk import aws_lambda as lambda_
@@ -20,7 +22,7 @@ class TriggerSchedule(Construct):
 
     def __init__(self, scope: Construct, id_: str, *, function: lambda_.Function) -> None:
         super().__init__(scope, id_)
-        role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("scheduler.amazonaws.com"))
+        role = iam.Role(self, "Role", assumed_by=service_of_this_account("scheduler.amazonaws.com"))
         scheduler.Schedule(
             self,
             "EveryMinute",

@@ -31,3 +31,9 @@ class FakeConnections:
             raise self.exceptions.make("PayloadTooLargeException", "PostToConnection", "413")
         self.received[ConnectionId].append(Data.decode("utf-8"))
         return {}
+
+    def delete_connection(self, *, ConnectionId: str) -> dict[str, Any]:
+        """Close a connection (Source: API Gateway Management API Reference)."""
+        if self.received.pop(ConnectionId, None) is None:
+            raise self.exceptions.make("GoneException", "DeleteConnection", "410")
+        return {}

@@ -4,6 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from duetime.composition import composed
+from duetime.composition.stream import WatchTicketServices
+from duetime.domain.live_updates import digest_of
 from duetime.environment_variables import Variable
 from tests.functions.api.gateway import Gateway
 
@@ -52,6 +55,21 @@ def test_the_subject_of_a_token_is_the_owner() -> None:
     task = jwt(sub="auth0|5f7c", email="a@example.org").create()
     assert jwt(sub="auth0|5f7c").listed() == [task["id"]]
     assert jwt(sub="auth0|5f7d", email="a@example.org").listed() == []
+
+
+@pytest.mark.parametrize("secured", ["jwt"], indirect=True)
+@pytest.mark.usefixtures("secured")
+@pytest.mark.parametrize(
+    ("expires", "ends"), [("1795228387", 1_795_228_387_000), ("soon", None), ("1e9", None), (None, None)]
+)
+def test_a_live_connection_ends_with_the_token(expires: str | None, ends: int | None) -> None:
+    """The ticket has the token's expiry, in milliseconds; a claim that is no number is ignored."""
+    claims = {"sub": "ann"} if expires is None else {"sub": "ann", "exp": expires}
+    ticket = jwt(**claims).send("POST", "/v1/watch-tickets").body["ticket"]
+    store = composed(WatchTicketServices).tickets.store
+    redeemed = store.redeem(digest_of(ticket), "one", composed().runtime.now())
+    assert redeemed is not None
+    assert redeemed.session_ends_at == ends
 
 
 @pytest.mark.parametrize("secured", ["iam"], indirect=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,7 +12,8 @@ from duetime.contract.live_updates.encoding import JsonEncoder
 from duetime.domain.change_events import Change, ChangeBatch
 from duetime.domain.errors import Unavailable
 from duetime.domain.ids import TaskId
-from duetime.domain.live_updates import Connection, Subscription, Topic, TopicKind
+from duetime.domain.live_updates import Connection, Subscription, Ticket, Topic, TopicKind
+from duetime.domain.times import SECOND
 from duetime.ports.runtime import Runtime
 from duetime.ports.stores import Delivery
 from duetime.services.live_updates import ChangePusher
@@ -20,6 +21,9 @@ from duetime_testing.fakes.telemetry import FakeTelemetry
 from duetime_testing.simulation.virtual_time import SeededRandom
 from tests.clocks import StandingClock
 from tests.domain.changes.test_events import RUNNING
+
+if TYPE_CHECKING:
+    from duetime.domain.times import Millis
 
 
 @dataclass
@@ -52,12 +56,23 @@ class Executor:
         return [do(each) for each in items]
 
 
+def opened(clock: StandingClock, session_ends_at: Millis | None = None) -> Connection:
+    """A new connection of the owner."""
+    ticket = Ticket.issued("ticket", RUNNING.owner, clock.now(), session_ends_at)
+    return Connection.opened("one", ticket, clock.now())
+
+
 @dataclass
 class Sender:
     """Has one answer to every message."""
 
     delivery: Delivery
     sent: list[str] = field(default_factory=list)
+    closed: list[str] = field(default_factory=list)
+
+    def close(self, connection_id: str) -> None:
+        """Close a connection."""
+        self.closed.append(connection_id)
 
     def send(self, connection_id: str, text: str) -> Delivery:
         """Take a message."""
@@ -81,7 +96,7 @@ CHANGED = ChangeBatch((Change("1", 0, RUNNING, replace(RUNNING, version=3)),))
 def test_what_becomes_of_a_message_is_counted(delivery: Delivery, away: bool, counted: str, sent: int) -> None:  # noqa: FBT001 - a case
     """Sent, gone, refused (then told to read again), or lost with the read of who watches."""
     clock, telemetry, sender = StandingClock(), FakeTelemetry(), Sender(delivery)
-    store: Any = Store(Connection.opened("one", RUNNING.owner, clock.now()), away=away)
+    store: Any = Store(opened(clock), away=away)
     runtime = Runtime(clock, SeededRandom(), Executor(), telemetry)  # type: ignore[arg-type]  # only `map` is called
     ChangePusher(store, sender, JsonEncoder(), runtime).consume(CHANGED)
     assert +telemetry.counts == {counted: 1}
@@ -89,11 +104,25 @@ def test_what_becomes_of_a_message_is_counted(delivery: Delivery, away: bool, co
     assert store.closed == ([store.watching] if delivery is Delivery.GONE else [])
 
 
+def test_a_connection_is_closed_when_the_token_of_its_caller_has_expired() -> None:
+    """Until then it gets every change; the first change after that closes it, and is not sent."""
+    clock, telemetry, sender = StandingClock(), FakeTelemetry(), Sender(Delivery.SENT)
+    store: Any = Store(opened(clock, session_ends_at=clock.now() + 10 * SECOND))
+    runtime = Runtime(clock, SeededRandom(), Executor(), telemetry)  # type: ignore[arg-type]  # only `map` is called
+    pusher = ChangePusher(store, sender, JsonEncoder(), runtime)
+    clock.at += 9 * SECOND
+    pusher.consume(CHANGED)
+    assert (len(sender.sent), sender.closed) == (1, [])
+    clock.at += SECOND
+    pusher.consume(CHANGED)
+    assert (len(sender.sent), sender.closed, store.closed) == (1, ["one"], [store.watching])
+
+
 @pytest.mark.slow
 def test_120_000_changes_a_second_are_240_short_messages_to_one_watcher() -> None:
     """Each batch of changes is one message that says to read again, however many tasks it has, and one read."""
     clock, telemetry, sender = StandingClock(), FakeTelemetry(), Sender(Delivery.SENT)
-    store: Any = Store(Connection.opened("one", RUNNING.owner, clock.now()))
+    store: Any = Store(opened(clock))
     runtime = Runtime(clock, SeededRandom(), Executor(), telemetry)  # type: ignore[arg-type]  # only `map` is called
     pusher = ChangePusher(store, sender, JsonEncoder(), runtime)
     for batch in range(240):

@@ -23,6 +23,10 @@ class ConnectionsClient(Protocol):
         """Send a message."""
         ...
 
+    def delete_connection(self, *, ConnectionId: str) -> object:  # noqa: N803 - boto3's names
+        """Close a connection."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class ApiGatewaySender:
@@ -45,3 +49,10 @@ class ApiGatewaySender:
             self.telemetry.note("the gateway did not accept a message", connection=connection_id, error=str(error))
             return Delivery.REFUSED
         return Delivery.SENT
+
+    def close(self, connection_id: str) -> None:
+        """Close a connection."""
+        try:
+            self.client.delete_connection(ConnectionId=connection_id)
+        except (ClientError, BotoCoreError) as error:
+            self.telemetry.note("a connection could not be closed", connection=connection_id, error=str(error))

@@ -230,30 +230,33 @@ class Ticket:
     Attributes:
         digest: of the ticket's text. The text is not stored: who can read the table cannot connect.
         owner: for whom the connection is opened.
+        session_ends_at: when the token of its caller expires; `None` if that is not known.
     """
 
     digest: str
     owner: str
     expires_at: Millis
+    session_ends_at: Millis | None = None
 
     @classmethod
-    def issued(cls, text: str, owner: str, now: Millis) -> Ticket:
+    def issued(cls, text: str, owner: str, now: Millis, session_ends_at: Millis | None = None) -> Ticket:
         """A new ticket."""
-        return cls(digest_of(text), owner, expires_at=now + WATCH_TICKET_LIFE)
+        return cls(digest_of(text), owner, now + WATCH_TICKET_LIFE, session_ends_at)
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """An open connection. It receives only its owner's changes."""
+    """An open connection. It receives only its owner's changes, and none after the token of its caller has expired."""
 
     id: str
     owner: str
     expires_at: Millis
 
     @classmethod
-    def opened(cls, id_: str, owner: str, now: Millis) -> Connection:
+    def opened(cls, id_: str, ticket: Ticket, now: Millis) -> Connection:
         """A new connection."""
-        return cls(id_, owner, expires_at=now + WATCH_CONNECTION_LIFE)
+        ends = [] if ticket.session_ends_at is None else [ticket.session_ends_at]
+        return cls(id_, ticket.owner, expires_at=min([now + WATCH_CONNECTION_LIFE, *ends]))
 
 
 @dataclass(frozen=True, slots=True)

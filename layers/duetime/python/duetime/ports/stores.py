@@ -576,11 +576,11 @@ class WatchStore(Protocol):
         """Store a new ticket."""
         ...
 
-    def redeem(self, digest: str, connection_id: str, now: Millis) -> str | None:
+    def redeem(self, digest: str, connection_id: str, now: Millis) -> Ticket | None:
         """Use a ticket. Safe to resend: the connection that has used it may do so again.
 
         Returns:
-            The ticket's owner; `None` if it is unknown, expired, or used by another connection.
+            The ticket; `None` if it is unknown, expired, or used by another connection.
         """
         ...
 
@@ -628,6 +628,10 @@ class ConnectionSender(Protocol):
 
     def send(self, connection_id: str, text: str) -> Delivery:
         """Send a message to a connection. Never raises."""
+        ...
+
+    def close(self, connection_id: str) -> None:
+        """Close a connection. Never raises: one that could not be closed gets no more messages."""
         ...
 
 

@@ -25,11 +25,12 @@ from duetime.domain.schedules.errors import ScheduleNotFound
 from duetime.ports.stores import Delivery
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from duetime.domain.change_events import ChangeBatch
     from duetime.domain.live_updates import Push, Topic, Watched, WatchedChange
     from duetime.domain.tasks.filters import TaskFilter
+    from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import ConnectionSender, MessageEncoder, ScheduleStore, WatchStore
     from duetime.services.tasks.read import TaskReader
@@ -47,10 +48,10 @@ class WatchConnections:
     def connect(self, ticket: str, connection_id: str) -> bool:
         """Open a connection if its ticket is valid."""
         now = self.runtime.now()
-        owner = self.store.redeem(digest_of(ticket), connection_id, now)
-        if owner is None:
+        redeemed = self.store.redeem(digest_of(ticket), connection_id, now)
+        if redeemed is None:
             return False
-        self.store.open(Connection.opened(connection_id, owner, now))
+        self.store.open(Connection.opened(connection_id, redeemed, now))
         return True
 
     def disconnect(self, connection_id: str) -> None:
@@ -135,10 +136,10 @@ class WatchTickets:
     runtime: Runtime
     url: str
 
-    def issue(self, owner: str) -> str:
-        """A new ticket for an owner."""
+    def issue(self, owner: str, session_ends_at: Millis | None = None) -> str:
+        """A new ticket for an owner, whose connection ends with the token of its caller."""
         text = f"{self.runtime.random_source.bits(TICKET_BITS):0{TICKET_BITS // 4}x}"
-        self.store.put_ticket(Ticket.issued(text, owner, self.runtime.now()))
+        self.store.put_ticket(Ticket.issued(text, owner, self.runtime.now(), session_ends_at))
         return text
 
 
@@ -174,14 +175,23 @@ class ChangePusher:
         owner, changes = owners
         now = self.runtime.now()
         try:
-            # TTL removes expired items only within days.
-            watching = [each for each in self.store.subscriptions(owner) if each.connection.expires_at > now]
+            subscriptions = self.store.subscriptions(owner)
         except Unavailable as error:
             self.runtime.telemetry.count("watch_pushes_lost")
             self.runtime.telemetry.note("changes were not pushed", owner=owner, error=str(error))
             return []
+        # TTL removes expired items only within days.
+        self._close({each.connection for each in subscriptions if each.connection.expires_at <= now})
+        watching = [each for each in subscriptions if each.connection.expires_at > now]
         connections = {each.connection.id: each.connection for each in watching}
         return [(connections[push.connection], push) for push in pushes(watching, changes)]
+
+    def _close(self, connections: Iterable[Connection]) -> None:
+        """Close connections that have expired; their clients open new ones with a valid token."""
+        for connection in connections:
+            self.sender.close(connection.id)
+            with suppress(Unavailable):
+                self.store.close(connection)
 
     def _send(self, update: tuple[Connection, Push]) -> None:
         """Send one connection its messages until it accepts no more."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
 from duetime.domain.ids import TaskId
-from duetime.domain.live_updates import Connection, Subscription, Topic, TopicKind
+from duetime.domain.live_updates import Connection, Subscription, Ticket, Topic, TopicKind
 from duetime.domain.tasks.filters import Range, TaskFilter
 from duetime.domain.tasks.states import State
 
@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
-    from duetime.domain.live_updates import Ticket
     from duetime.domain.times import Millis
 
-_OWNER, _EXPIRES_AT, _USED_BY = "o", "e", "u"
+_OWNER, _EXPIRES_AT, _USED_BY, _SESSION_ENDS_AT = "o", "e", "u", "t"
 _REF, _TOPIC_KIND, _TOPIC_NAME, _FILTER = "r", "k", "n", "f"
 _RANGES = ("due", "created", "finished")
 _ANY_TIME = asdict(Range())
@@ -40,11 +39,13 @@ class DynamoWatchStore:
     def put_ticket(self, ticket: Ticket) -> None:
         """Store a new ticket."""
         item = {**_ticket_key(ticket.digest), **_expiring(ticket.owner, ticket.expires_at)}
+        if ticket.session_ends_at is not None:
+            item[_SESSION_ENDS_AT] = attribute_values.number(ticket.session_ends_at)
         with translated():
             self._client.put_item(TableName=self._table, Item=item)
 
-    def redeem(self, digest: str, connection_id: str, now: Millis) -> str | None:
-        """Use a ticket, unless another connection has; returns its owner."""
+    def redeem(self, digest: str, connection_id: str, now: Millis) -> Ticket | None:
+        """Use a ticket, unless another connection has."""
         with translated():
             try:
                 answer = self._client.update_item(
@@ -61,7 +62,14 @@ class DynamoWatchStore:
                 )
             except self._client.exceptions.ConditionalCheckFailedException:
                 return None
-        return attribute_values.string(answer["Attributes"][_OWNER])
+        found = answer["Attributes"]
+        ends = found.get(_SESSION_ENDS_AT)
+        return Ticket(
+            digest,
+            attribute_values.string(found[_OWNER]),
+            attribute_values.integer(found[_EXPIRES_AT]),
+            None if ends is None else attribute_values.integer(ends),
+        )
 
     def open(self, connection: Connection) -> None:
         """Store a new connection."""

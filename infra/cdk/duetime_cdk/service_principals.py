@@ -1,0 +1,16 @@
+"""AWS services that may assume roles of the stack."""
+
+from __future__ import annotations
+
+from aws_cdk import Aws
+from aws_cdk import aws_iam as iam
+
+
+def service_of_this_account(service: str) -> iam.PrincipalWithConditions:
+    """A service that acts for a resource of this account.
+
+    Without the condition, a resource of another account could have the service assume the role ("confused deputy"). Not
+    for Lambda, which sends no source when it assumes the role of a function.
+    """
+    conditions = {"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID}}
+    return iam.PrincipalWithConditions(iam.ServicePrincipal(service), conditions)
