@@ -1,4 +1,4 @@
-"""Generates sections of the reference pages from the code: `python docs/generate.py`.
+"""Generates sections of the pages of reference and migrations from the code: `python docs/generate.py`.
 
 A page marks a section with `<!-- generated: NAME -->` and `<!-- end -->`; the text between is generated.
 With `--check`, nothing is written, and outdated pages are listed.
@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docs.sections import api, cron, events, limits, metrics, prices, settings, states
+from docs.sections import api, celery, cron, events, limits, metrics, prices, settings, states
 from docs.site import llms
 from duetime.contract.live_updates import asyncapi
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 REFERENCE = Path(__file__).resolve().parent / "reference"
+MIGRATIONS = REFERENCE.parent / "migrations"
 SECTION = re.compile(r"(<!-- generated: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 SECTIONS: Mapping[str, Callable[[], str]] = {
@@ -66,6 +67,10 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "names-temporal": partial(api.foreign_names, "Temporal"),
     "names-airflow": partial(api.foreign_names, "Airflow"),
     "names-qstash": partial(api.foreign_names, "QStash"),
+    "celery-task-options": celery.task_options,
+    "celery-call-options": celery.call_options,
+    "celery-entry-keys": celery.entry_keys,
+    "celery-settings": celery.settings,
 }
 """The generators of sections, by the name in the marker."""
 
@@ -106,13 +111,20 @@ def generated_in(page: str) -> list[str]:
     return [match["name"] for match in SECTION.finditer(page)]
 
 
+def generated_pages() -> list[Path]:
+    """The pages that may have generated sections."""
+    return sorted([*REFERENCE.glob("*.md"), *MIGRATIONS.glob("*.md")])
+
+
 def main() -> int:
     """Write the pages, or check them; returns 1 if a checked page is outdated."""
-    parser = argparse.ArgumentParser(description="Write what the code knows into the reference pages.")
+    parser = argparse.ArgumentParser(
+        description="Write what the code knows into the pages of reference and migrations."
+    )
     parser.add_argument("--check", action="store_true", help="write nothing; name the pages that differ")
     is_check = parser.parse_args().check
     differing = 0
-    for path in sorted(REFERENCE.glob("*.md")):
+    for path in generated_pages():
         page = path.read_text(encoding="utf-8")
         if (new := filled(page)) != page:
             differing += 1

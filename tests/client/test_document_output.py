@@ -21,7 +21,17 @@ if TYPE_CHECKING:
 
 WITHOUT = {
     *("tasks delete", "topologies validate", "topologies delete", "context add", "context use", "context remove"),
-    *("schedules import-crontab", "worker run", "verify", "version", "mcp", "init", "deploy"),
+    *("import crontab", "import celery", "import eventbridge-scheduler", "import airflow", "import quartz"),
+    *(
+        "import kubernetes-cronjobs",
+        "import github-actions",
+        "worker run",
+        "verify",
+        "version",
+        "mcp",
+        "init",
+        "deploy",
+    ),
     *("dev", "local up", "local demo", "local secret"),
 }
 """Commands that print a sentence, lines of another format or a report."""

@@ -1,4 +1,4 @@
-"""`duetime schedules apply` and `import-crontab`: afterwards there is what a file says, and nothing else moved."""
+"""`duetime schedules apply` and `import crontab`: afterwards there is what a file says, and nothing else moved."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from duetime.contract.tasks.bodies import Retry
 from duetime.domain.schedules.cron_dialects import Dialect
 from duetime.domain.schedules.timing_description import describe_timing
 from duetime.domain.schedules.timings import parse_timing
-from duetime_client.manifests.crontab import entries_of_crontab
+from duetime_client.importers.crontab import entries_of_crontab
 from duetime_client.manifests.differences import RETRY_DEFAULTS, SCHEDULE_DEFAULTS, TASK_DEFAULTS
 from duetime_client.manifests.prow import schedule_of_prow
 from duetime_client.manifests.reader import ManifestUnreadable, entries_of
@@ -506,11 +506,12 @@ def test_an_imported_crontab_is_printed_or_applied(
 ) -> None:
     """What is printed can be applied, and gives what applying it directly does."""
     path = file(CRONTAB)
-    printed = duetime("schedules", "import-crontab", path, "--type", "shell", "--prefix", "host-")
+    printed = duetime("import", "crontab", path, "--type", "shell", "--prefix", "host-")
     assert (printed.exit_code, len(printed.stdout.splitlines())) == (1, 4)
-    assert "line 9: @reboot" in printed.stderr
+    assert "schedules:9" in printed.stderr
+    assert "@reboot: has no equivalent" in printed.stderr
     assert "--timezone" in printed.stderr
-    direct = duetime("schedules", "import-crontab", path, "--type", "shell", "--prefix", "host-", "--apply", "--yes")
+    direct = duetime("import", "crontab", path, "--type", "shell", "--prefix", "host-", "--apply", "--yes")
     assert (direct.exit_code, len(deployment.schedules)) == (1, 4), direct.output
     deployment.received.clear()
     assert duetime("schedules", "apply", "-", "--yes", typed=printed.stdout).exit_code == 0

@@ -104,7 +104,7 @@ _BLOCK = re.compile(
     r"|^<!-- (?P<hidden>types|before|has|later): (?P<content>.+?)\s*-->$",
     re.MULTILINE | re.DOTALL,
 )
-_FAILURE = re.compile(r"^(?:error: |line \d+: |state +failed)", re.MULTILINE)
+_FAILURE = re.compile(r"^(?:error: |line \d+: |state +failed|.*\d+ not imported$)", re.MULTILINE)
 _EXAMPLE_ID = re.compile(r"(?:ID\b|01[0-9A-HJKMNP-TV-Z]{24}|01[0-9A-Z]{4}…)")
 _STATUS = re.compile(r"(?:^HTTP/1.1 |\"status\": )(\d{3})\b", re.MULTILINE)
 _HEADER = re.compile(r"^(ETag|Cache-Control|Content-Type): (.*)$", re.MULTILINE)

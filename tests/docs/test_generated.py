@@ -4,18 +4,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from docs.generate import SECTIONS, SectionUnknown, filled, generated_in
+from docs.generate import SECTIONS, SectionUnknown, filled, generated_in, generated_pages
 from docs.sections import api
 from docs.sections.markdown import table
 from docs.sections.states import picture, reached
 from duetime.domain.tasks.states import LEGAL, Move, Rule, State
-from tests.docs.pages import REFERENCE, name_of
+from tests.docs.pages import name_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.parametrize("page", sorted(REFERENCE.glob("*.md")), ids=name_of)
+@pytest.mark.parametrize("page", generated_pages(), ids=name_of)
 def test_a_page_says_what_the_code_says(page: Path) -> None:
     """Writing the generated sections anew changes nothing: run `python docs/generate.py` when this fails."""
     text = page.read_text(encoding="utf-8")
@@ -24,7 +24,7 @@ def test_a_page_says_what_the_code_says(page: Path) -> None:
 
 def test_every_generated_section_stands_on_exactly_one_page() -> None:
     """A fact that is generated is shown, and shown once."""
-    shown = [name for page in REFERENCE.glob("*.md") for name in generated_in(page.read_text(encoding="utf-8"))]
+    shown = [name for page in generated_pages() for name in generated_in(page.read_text(encoding="utf-8"))]
     assert sorted(shown) == sorted(SECTIONS)
 
 

@@ -60,6 +60,7 @@ _SUMMARIES = {
     "bulk": "Follow and stop bulk operations: changes of many tasks by a filter.",
     "locks": "See which tasks hold locks or wait for them; release a lock by force.",
     "schedules": "Create and control schedules: recurring tasks.",
+    "import": "Turn files of other schedulers into a file of schedules, and report what differs.",
     "calendars": "Manage calendars: times at which scheduled tasks may not run, or may.",
     "switches": "Stop or limit a type, an owner or all tasks, without a deployment.",
     "topologies": "Run graphs of tasks, and follow their progress.",
@@ -78,7 +79,12 @@ _SUMMARIES = {
     "verify": "Run real tasks on a deployment, and check each guarantee.",
     "watch": "Print changes as they happen: of a task, of a topology, of a schedule, or of all of your tasks.",
 }
-_NAMED_OTHERWISE = {"bulk": "bulk_operations", "context": "context_commands", "dead-letters": "dead_letters"}
+_NAMED_OTHERWISE = {
+    "bulk": "bulk_operations",
+    "context": "context_commands",
+    "dead-letters": "dead_letters",
+    "import": "imports",
+}
 _FUNCTIONS = {
     "deploy": "deploy",
     "init": "init",

@@ -1,6 +1,5 @@
-"""`duetime schedules`: apply, import-crontab."""
+"""`duetime schedules apply`."""
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,13 +12,12 @@ import typer
 from duetime_client.client import Client
 from duetime_client.commands.apply_views import DONE, show_outcome, show_plan
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.connection import Call, SilentCall, exit_code_of
-from duetime_client.commands.output_streams import console, show_json
+from duetime_client.commands.connection import Call, exit_code_of
+from duetime_client.commands.output_streams import show_json
 from duetime_client.commands.task_arguments import tags_of
 from duetime_client.commands.task_options import Yes
 from duetime_client.errors import ApiError
 from duetime_client.manifests.apply import Done, apply_steps, present_schedules
-from duetime_client.manifests.crontab import entries_of_crontab
 from duetime_client.manifests.differences import Action, Step, plan
 from duetime_client.manifests.prow import schedule_of_prow
 from duetime_client.manifests.reader import Entry, ManifestUnreadable, entries_of, names_of, with_defaults
@@ -88,50 +86,12 @@ def apply(  # noqa: PLR0913 - a command's options are its parameters
         present = present_schedules(client, entries)
         surplus = _surplus(present, entries, {} if everything else tags) if prune else []
         done = _applied(client, plan(entries, present, surplus), dry_run=dry_run, yes=yes, quiet=call.as_json)
-    _end(done, as_json=call.as_json)
-
-
-@examples("duetime schedules import-crontab /etc/crontab --system --timezone Europe/London")
-def import_crontab(  # noqa: PLR0913 - a command's options are its parameters
-    call: SilentCall,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A crontab; - for standard input.")],
-    *,
-    task_type: Annotated[
-        str, typer.Option("--type", metavar="TYPE", help="Type of the tasks, whose handler runs the commands.")
-    ] = "command",
-    timezone: Annotated[
-        str | None, typer.Option("--timezone", metavar="ZONE", help="Time zone of the crontab's machine.")
-    ] = None,
-    system: Annotated[bool, typer.Option("--system", help="The crontab has a user column, like /etc/crontab.")] = False,
-    prefix: Annotated[str, typer.Option(metavar="TEXT", help="Prefix of the names.")] = "",
-    apply_it: Annotated[bool, typer.Option("--apply", help="Apply the schedules instead of printing them.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="With --apply: change nothing.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="With --apply: do not ask for confirmation.")] = False,
-) -> None:
-    """Turn a crontab into schedules: each line becomes a schedule whose payload is the command.
-
-    Prints JSON lines for `apply`. Unsupported lines are listed on the error stream.
-    """
-    entries = entries_of_crontab(
-        _text_of(file), task_type=task_type, timezone=timezone, prefix=prefix, has_users=system
-    )
-    if any("timezone" not in each.fields for each in entries if not each.fault):
-        console(stderr=True).print(
-            "times are read as UTC; to use the zone of the crontab's machine, give --timezone", style="yellow"
-        )
-    if not apply_it:
-        _print(entries)
-        raise typer.Exit(1 if any(each.fault for each in entries) else 0)
-    with call.client() as client:
-        steps = plan(entries, present_schedules(client, entries))
-        done = _applied(client, steps, dry_run=dry_run, yes=yes, quiet=False)
-    _end(done, as_json=False)
+    end_with(done, as_json=call.as_json)
 
 
 def add_to(app: typer.Typer) -> None:
-    """Register these commands in the group of schedules."""
+    """Register the command in the group of schedules."""
     app.command()(apply)
-    app.command("import-crontab")(import_crontab)
 
 
 def _read(file: str, form: Format) -> list[Entry]:
@@ -169,6 +129,12 @@ def _surplus(present: Mapping[str, Schedule], entries: Sequence[Entry], tags: Ma
     return [name for name, schedule in present.items() if name not in named and owned(schedule)]
 
 
+def apply_entries(client: Client, entries: Sequence[Entry], *, dry_run: bool, yes: bool) -> list[Done]:
+    """Show what differs from the schedules of a deployment, ask for confirmation, and apply it; nothing is deleted."""
+    steps = plan(entries, present_schedules(client, entries))
+    return _applied(client, steps, dry_run=dry_run, yes=yes, quiet=False)
+
+
 def _applied(client: Client, steps: Sequence[Step], *, dry_run: bool, yes: bool, quiet: bool) -> list[Done]:
     """Show the steps, ask for confirmation, and apply them."""
     if not quiet:
@@ -204,17 +170,7 @@ def _invalid(step: Step) -> ApiError:
     return InvalidRequest(Problem(0, "entry_invalid", "The entry is not valid", step.fault))
 
 
-def _print(entries: Sequence[Entry]) -> None:
-    """Print a file for `apply`; unsupported lines go to the error stream."""
-    err = console(stderr=True)
-    for entry in entries:
-        if entry.fault:
-            err.print(f"line {entry.line}: {entry.fault}", style="red", soft_wrap=True, markup=False)
-        else:
-            typer.echo(json.dumps({"name": entry.name, **entry.fields}, ensure_ascii=False))
-
-
-def _end(done: Sequence[Done], *, as_json: bool) -> None:
+def end_with(done: Sequence[Done], *, as_json: bool) -> None:
     """Print the results as JSON if requested; exit code 1 if an entry was rejected, 3 if the API did not respond."""
     if as_json:
         show_json(_document(done))

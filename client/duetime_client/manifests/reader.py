@@ -47,14 +47,14 @@ class Entry:
     fault: str = ""
 
 
-class _CoreLoader(yaml.SafeLoader):
+class CoreLoader(yaml.SafeLoader):
     """A loader for YAML 1.2's core schema: times, `on` and `22:00` are text, as in JSON."""
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - PyYAML's own name
 
 
 for _tag, (_pattern, _first) in _CORE.items():
-    _CoreLoader.add_implicit_resolver(_tag, re.compile(rf"^(?:{_pattern})$"), ["" if c == "\0" else c for c in _first])
+    CoreLoader.add_implicit_resolver(_tag, re.compile(rf"^(?:{_pattern})$"), ["" if c == "\0" else c for c in _first])
 
 
 def entries_of(text: str) -> list[Entry]:
@@ -98,7 +98,7 @@ def _of_lines(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, object]]:
 
 
 def _of_yaml(text: str) -> Iterator[tuple[int, object]]:
-    loader = _CoreLoader(text)
+    loader = CoreLoader(text)
     try:
         while loader.check_node():
             node: Any = loader.get_node()

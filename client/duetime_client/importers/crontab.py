@@ -29,22 +29,19 @@ _LONGEST_NAME = 48
 _HASH_DIGITS = 6
 
 
-def entries_of_crontab(
-    text: str, *, task_type: str, timezone: str | None, prefix: str = "", has_users: bool = False
-) -> list[Entry]:
+def entries_of_crontab(text: str, *, task_type: str, timezone: str | None, has_users: bool = False) -> list[Entry]:
     """The lines of a crontab as schedules.
 
     Args:
         text: The crontab.
         task_type: The type of the tasks, whose handler runs the commands.
         timezone: The zone of the crontab's machine; a `CRON_TZ` line has precedence.
-        prefix: The prefix of all names.
         has_users: Whether a user precedes the command, as in /etc/crontab.
     """
-    return list(_entries(text, task_type, timezone, prefix, has_users=has_users))
+    return list(_entries(text, task_type, timezone, has_users=has_users))
 
 
-def _entries(text: str, task_type: str, timezone: str | None, prefix: str, *, has_users: bool) -> Iterator[Entry]:
+def _entries(text: str, task_type: str, timezone: str | None, *, has_users: bool) -> Iterator[Entry]:
     env: dict[str, str] = {}
     zone = timezone
     times: dict[str, int] = {}
@@ -65,7 +62,7 @@ def _entries(text: str, task_type: str, timezone: str | None, prefix: str, *, ha
         except ValueError as error:
             yield Entry(number, content[:_LONGEST_NAME], fault=str(error))
             continue
-        base = _name(prefix, user, command)
+        base = _name(user, command)
         times[base] = times.get(base, 0) + 1
         name = base if times[base] == 1 else f"{base}-{times[base]}"
         yield Entry(number, name, _fields(cron, zone, {"type": task_type, "payload": _payload(command, env, user)}))
@@ -129,12 +126,12 @@ def _fields(cron: str, zone: str | None, task: Mapping[str, Any]) -> dict[str, A
     return {"cron": cron, "dialect": "vixie", **zoned, "dst_gap": "shift_forward", "overlap": "allow_all", "task": task}
 
 
-def _name(prefix: str, user: str, command: str) -> str:
+def _name(user: str, command: str) -> str:
     """A name that is stable when the line moves or its timing changes."""
     words = command.split()
     program = _UNSAFE.sub("-", words[0].rpartition("/")[2]).strip("-.:")[:_LONGEST_NAME] or "command"
     digest = hashlib.sha256(f"{user}\n{command}".encode()).hexdigest()[:_HASH_DIGITS]
-    return f"{prefix}{program}-{digest}"
+    return f"{program}-{digest}"
 
 
 def _unquoted(value: str) -> str:

@@ -1,0 +1,267 @@
+"""The result of an import: schedules for a manifest, and a finding for everything that differs or is left out."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from duetime_client.manifests.reader import entries_of, with_defaults
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LONGEST_TIMEOUT = 840
+"""The longest timeout of one attempt in a handler, in seconds."""
+LONGEST_WAIT = 86_400
+"""The longest wait between two attempts, in seconds."""
+LONGEST_PERIOD = 2_592_000
+"""The longest catch-up, expiry and duration of retries, in seconds."""
+MOST_ATTEMPTS = 100
+_LONGEST_NAME = 100
+_LONGEST_TYPE = 64
+_UNSAFE_NAME = re.compile(r"[^A-Za-z0-9_.:-]+")
+_UNSAFE_TYPE = re.compile(r"[^A-Za-z0-9_.:/-]+")
+_UNSAFE_TAG = re.compile(r"[^A-Za-z0-9_./-]+")
+_SECRET = re.compile(r"password|passwd|secret|token|url|key|backend|credential|broker", re.IGNORECASE)
+_LEADING = ".:/-"
+_LONGEST_TAG_KEY = 32
+_LONGEST_TAG_VALUE = 64
+_MOST_TAGS = 10
+_LONGEST_PAYLOAD = 1_048_576
+_LONGEST_TEXT = 200
+
+
+class Outcome(StrEnum):
+    """What became of a part of a file."""
+
+    DIFFERS = "differs"
+    LOST = "not carried over"
+    OMITTED = "not imported"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something in a file that has no exact equivalent.
+
+    Attributes:
+        file: The file.
+        line: The line, from 1; 0 if it is not known.
+        entry: The schedule, job or setting.
+        field: The part of it.
+        outcome: What became of it.
+        text: Why, and what to do.
+    """
+
+    file: str
+    line: int
+    entry: str
+    field: str
+    outcome: Outcome
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file to import: its name and its text."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """What the user says of all entries.
+
+    Attributes:
+        task_type: The type of tasks whose work cannot be imported; empty for one derived from each name.
+        timezone: The zone of times whose file names none.
+        prefix: The prefix of all names.
+        with_suspended: Whether entries that are switched off are written, too.
+    """
+
+    task_type: str = ""
+    timezone: str = ""
+    prefix: str = ""
+    with_suspended: bool = False
+
+
+@dataclass(slots=True)
+class Draft:
+    """The schedules and findings so far."""
+
+    options: ImportOptions = field(default_factory=ImportOptions)
+    schedules: dict[str, dict[str, Any]] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    _items: dict[str, Item] = field(default_factory=dict)
+
+    def note(self, source: Source, line: int, entry: str, part: str, outcome: Outcome, text: str) -> None:
+        """Report something."""
+        self.findings.append(Finding(source.name, line, entry, part, outcome, text))
+
+    def unreadable(self, source: Source, text: str, line: int = 0) -> None:
+        """Report a file that cannot be read as what it should be."""
+        self.note(source, line, "", "", Outcome.OMITTED, text)
+
+    def item(self, source: Source, line: int, name: str) -> Item:
+        """An entry of a file that may become a schedule."""
+        return Item(self, source, line, name)
+
+    def add(self, item: Item) -> None:
+        """Keep a schedule under a name that is valid and not taken."""
+        wanted = _safe(f"{self.options.prefix}{item.name}", _UNSAFE_NAME, _LONGEST_NAME)
+        name, number = wanted, 1
+        while name in self.schedules:
+            number += 1
+            name = f"{wanted}-{number}"
+        if name != f"{self.options.prefix}{item.name}":
+            item.differs("name", f"is named {name}")
+        self.schedules[name] = item.fields
+        self._items[name] = item
+
+    def manifest(self) -> str:
+        """The schedules as JSON lines, each checked as `duetime schedules apply` checks it; faulty ones are omitted."""
+        lines = [json.dumps({"name": name, **fields}, ensure_ascii=False) for name, fields in self.schedules.items()]
+        kept = []
+        for line, entry in zip(lines, entries_of("\n".join(lines)), strict=True):
+            checked = with_defaults(entry)
+            if checked.fault:
+                self._items[entry.name].omit(checked.fault)
+            else:
+                kept.append(f"{line}\n")
+        return "".join(kept)
+
+
+@dataclass(slots=True)
+class Item:
+    """One entry of a file, with the fields of its schedule and the ways to report on it."""
+
+    draft: Draft
+    source: Source
+    line: int
+    name: str
+    fields: dict[str, Any] = field(default_factory=dict)
+
+    def differs(self, part: str, text: str, line: int = 0) -> None:
+        """Report a part that is carried over with another meaning."""
+        self.draft.note(self.source, line or self.line, self.name, part, Outcome.DIFFERS, text)
+
+    def lost(self, part: str, text: str, line: int = 0) -> None:
+        """Report a part that is not carried over."""
+        self.draft.note(self.source, line or self.line, self.name, part, Outcome.LOST, text)
+
+    def omit(self, text: str, part: str = "") -> None:
+        """Report that the entry is not imported."""
+        self.draft.note(self.source, self.line, self.name, part, Outcome.OMITTED, text)
+
+    def omit_suspended(self, part: str) -> bool:
+        """Whether an entry that is switched off is left out, which is reported in either case."""
+        if self.draft.options.with_suspended:
+            self.differs(part, f"is switched off: pause it after `apply` with `duetime schedules pause {self.name}`")
+            return False
+        self.omit("is switched off; --with-suspended imports it", part)
+        return True
+
+    def zone(self, zone: object, part: str, otherwise: str) -> None:
+        """Set the time zone: the file's, or else the option's; without both, report what the file means.
+
+        Args:
+            zone: The zone in the file, if it names one.
+            part: Where it is, or would be.
+            otherwise: The zone that the program uses if none is named; empty if that is UTC.
+        """
+        name = zone if isinstance(zone, str) and zone else self.draft.options.timezone
+        if name:
+            self.fields["timezone"] = name
+        elif otherwise:
+            self.differs(part, f"is not given; {otherwise}: read as UTC, --timezone sets another zone")
+
+    def placeholder(self, program: str) -> str:
+        """The type of a task whose work cannot be imported, which needs a handler of its own."""
+        kind = self.draft.options.task_type or type_of(self.name)
+        self.differs("task", f"{program}: write a handler of type {kind}")
+        return kind
+
+    def attempts(self, retries: object, part: str) -> int | None:
+        """The number of attempts for a number of retries; `None` if it is not a number."""
+        if not isinstance(retries, int) or isinstance(retries, bool) or retries < 0:
+            self.lost(part, f"{shown(retries)} is not a number of retries")
+            return None
+        if retries + 1 > MOST_ATTEMPTS:
+            self.differs(part, f"{retries} retries: at most {MOST_ATTEMPTS} attempts are made")
+        return min(retries + 1, MOST_ATTEMPTS)
+
+    def timeout(self, seconds: float, part: str) -> dict[str, int]:
+        """A time limit as fields of a task; work longer than an attempt has to report its outcome later."""
+        whole = max(1, int(seconds))
+        if whole <= LONGEST_TIMEOUT:
+            return {"timeout_seconds": whole}
+        self.differs(
+            part,
+            f"{whole} s: a handler runs for up to {LONGEST_TIMEOUT} s; defer the outcome, or use a pull worker",
+        )
+        return {"timeout_seconds": LONGEST_TIMEOUT, "notify_within_seconds": min(whole, LONGEST_PERIOD)}
+
+    def unread(self, given: Mapping[str, object], read: frozenset[str], path: str, known: Mapping[str, str]) -> None:
+        """Report each field that is not read: the known ones with their reason."""
+        lines = getattr(given, "lines", {})
+        for key in given:
+            if key not in read:
+                reason = known.get(key, f"has no equivalent; it was {shown(given[key])}")
+                self.lost(f"{path}{key}", reason, lines.get(key, 0))
+
+    def tags(self, given: Mapping[str, object], part: str) -> dict[str, str]:
+        """Labels as tags of the task, as many as a task may have."""
+        found: dict[str, str] = {}
+        for key, value in given.items():
+            name, text = _safe(key, _UNSAFE_TAG, _LONGEST_TAG_KEY), str(value)[:_LONGEST_TAG_VALUE]
+            if len(found) == _MOST_TAGS or not text.isprintable() or not text:
+                self.lost(f"{part}.{key}", f"a task has at most {_MOST_TAGS} tags of printable text")
+                continue
+            if (name, text) != (key, str(value)):
+                self.differs(f"{part}.{key}", f"is the tag {name}: {text}")
+            found[name] = text
+        return found
+
+    def payload(self, value: object, part: str) -> Any:  # noqa: ANN401 - any JSON
+        """A value as a payload; one that is not JSON is reported, and left out."""
+        try:
+            text = json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError, RecursionError):
+            self.lost(part, f"{shown(value)} is not JSON, or not known before the program runs")
+            return None
+        if len(text) > _LONGEST_PAYLOAD:
+            self.lost(part, f"has {len(text)} bytes; a payload has at most {_LONGEST_PAYLOAD}")
+            return None
+        return value
+
+
+def type_of(text: str) -> str:
+    """A valid type of tasks that is like a text."""
+    return _safe(text, _UNSAFE_TYPE, _LONGEST_TYPE)
+
+
+def shown(value: object) -> str:
+    """A value for a message, cut if it is long."""
+    text = value if isinstance(value, str) else repr(value)
+    text = " ".join(text[: 4 * _LONGEST_TEXT].split())
+    return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 1]}…"
+
+
+def shown_setting(name: str, value: object) -> str:
+    """A setting for a report, without values that may be secret, such as addresses with passwords."""
+    return f"{name} is set" if _SECRET.search(name) else shown(value)
+
+
+def rate_of(seconds: int) -> str:
+    """A period as the rate of a schedule, in the largest unit that divides it."""
+    for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds % size == 0:
+            return f"{seconds // size} {unit}{'' if seconds == size else 's'}"
+    return f"{seconds} second{'' if seconds == 1 else 's'}"
+
+
+def _safe(text: str, unsafe: re.Pattern[str], longest: int) -> str:
+    return unsafe.sub("-", text).lstrip(_LEADING).rstrip("-")[:longest] or "unnamed"

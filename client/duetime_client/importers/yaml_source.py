@@ -1,0 +1,164 @@
+"""Documents of YAML and JSON with the lines of their fields; bombs of aliases and unknown tags do no harm.
+
+Values are made from the nodes by this module and not by PyYAML's constructors, because merging with `<<` there copies
+mappings without a limit, and CloudFormation's tags, such as `!Ref`, have no constructor.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from duetime_client.importers.text_sources import SourceUnreadable
+from duetime_client.manifests.reader import CoreLoader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from duetime_client.importers.draft import Source
+
+_MOST_VALUES = 300_000
+_DEEPEST = 60
+_MERGE = "tag:yaml.org,2002:merge"
+
+
+class Fields(dict[str, Any]):
+    """A mapping with the line of each of its fields.
+
+    Attributes:
+        line: Its first line.
+        lines: The line of each field.
+    """
+
+    def __init__(self, line: int = 0) -> None:
+        super().__init__()
+        self.line = line
+        self.lines: dict[str, int] = {}
+
+
+def documents_of(source: Source) -> list[Any]:
+    """The documents of a file.
+
+    Raises:
+        SourceUnreadable: It is neither YAML nor JSON, or its aliases make it too large.
+    """
+    if source.text.lstrip()[:1] in {"{", "["}:
+        return [_of_json(source)]
+    loader = CoreLoader(source.text)
+    reader = _NodeReader()
+    found = []
+    try:
+        while loader.check_node():
+            found.append(reader.value(loader.get_node()))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        hint = ": render templates of Helm first" if "{{" in source.text else ""
+        problem = getattr(error, "problem", None) or str(error)
+        raise SourceUnreadable(f"is not YAML: {problem}{hint}", mark.line + 1 if mark else 0) from error
+    except (RecursionError, ValueError) as error:
+        raise SourceUnreadable(f"is not YAML: {error or type(error).__name__}") from error
+    finally:
+        loader.dispose()
+    return found
+
+
+def _of_json(source: Source) -> Any:  # noqa: ANN401 - any JSON
+    def fields(pairs: list[tuple[str, Any]]) -> Fields:
+        made = Fields()
+        made.update(pairs)
+        return made
+
+    try:
+        return json.loads(source.text, object_pairs_hook=fields)
+    except json.JSONDecodeError as error:
+        raise SourceUnreadable(f"is not JSON: {error.msg}", error.lineno) from error
+    except (RecursionError, ValueError) as error:
+        raise SourceUnreadable(f"is not JSON: {error or type(error).__name__}") from error
+
+
+def line_of(source: Source, name: str) -> int:
+    """The first line of JSON in which a text stands; 0 if there is none."""
+    position = source.text.find(json.dumps(name))
+    return source.text.count("\n", 0, position) + 1 if position >= 0 else 0
+
+
+class _NodeReader:
+    """Makes values from nodes, up to a number of values and a depth."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_VALUES
+
+    def value(self, node: Any, depth: int = 0) -> Any:  # noqa: ANN401 - PyYAML has no types
+        """The value of a node.
+
+        Raises:
+            SourceUnreadable: There are too many values, or they are nested too deeply.
+        """
+        self._left -= 1
+        line = node.start_mark.line + 1
+        if self._left < 0 or depth > _DEEPEST:
+            raise SourceUnreadable("has too many values, or is nested too deeply: aliases are expanded", line)
+        made: Any
+        if isinstance(node, yaml.MappingNode):
+            made = self._fields(node, depth)
+        elif isinstance(node, yaml.SequenceNode):
+            made = [self.value(each, depth + 1) for each in node.value]
+        else:
+            made = _scalar(node)
+        return _tagged(node.tag, made) if node.tag.startswith("!") else made
+
+    def _fields(self, node: Any, depth: int) -> Fields:  # noqa: ANN401 - PyYAML has no types
+        found, merged = Fields(node.start_mark.line + 1), Fields()
+        for key_node, value_node in node.value:
+            value = self.value(value_node, depth + 1)
+            if key_node.tag == _MERGE:
+                for each in value if isinstance(value, list) else [value]:
+                    merged = _merged(merged, each)
+                continue
+            key = key_node.value
+            name = key if isinstance(key, str) else str(self.value(key_node, depth + 1))
+            found[name] = value
+            found.lines[name] = key_node.start_mark.line + 1
+        return _merged(found, merged) if merged else found
+
+
+def _merged(first: Fields, second: object) -> Fields:
+    """The fields of the first, and those of the second that it has not."""
+    if isinstance(second, Fields):
+        for key, value in second.items():
+            first.setdefault(key, value)
+            first.lines.setdefault(key, second.lines.get(key, 0))
+    return first
+
+
+def _scalar(node: Any) -> Any:  # noqa: ANN401 - PyYAML has no types
+    text = node.value
+    match node.tag.rpartition(":")[2]:
+        case "null":
+            return None
+        case "bool":
+            return text.lower() == "true"
+        case "int":
+            return int(text)
+        case "float":
+            return float(text)
+    return text
+
+
+def _tagged(tag: str, value: object) -> object:
+    """A value with a short tag of CloudFormation, in the long form."""
+    name = tag[1:]
+    if name == "GetAtt" and isinstance(value, str):
+        value = value.split(".", 1)
+    made = Fields()
+    made["Ref" if name == "Ref" else f"Fn::{name}"] = value
+    return made
+
+
+def each_mapping(value: Any) -> Iterator[Fields]:  # noqa: ANN401 - any document
+    """The mappings of a document: itself, or those of its list."""
+    for each in value if isinstance(value, list) else [value]:
+        if isinstance(each, Fields):
+            yield each

@@ -1,0 +1,35 @@
+"""Celery's options and what takes their place, as the import has them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from docs.sections.markdown import code, table
+from duetime_client.importers.celery_options import CALL_OPTIONS, ENTRY_KEYS, SETTINGS, TASK_OPTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def task_options() -> str:
+    """The options of `@app.task`."""
+    return _table("`@app.task`", TASK_OPTIONS)
+
+
+def call_options() -> str:
+    """The options of `apply_async`."""
+    return _table("`apply_async`", CALL_OPTIONS)
+
+
+def entry_keys() -> str:
+    """The keys of an entry of `beat_schedule`."""
+    return _table("`beat_schedule`", ENTRY_KEYS)
+
+
+def settings() -> str:
+    """The settings that concern running tasks."""
+    return _table("`app.conf`", SETTINGS)
+
+
+def _table(of: str, options: Mapping[str, str]) -> str:
+    return table((of, "duetime"), [(code(name), text) for name, text in options.items()])

@@ -1,0 +1,348 @@
+"""`duetime import`: what becomes of other schedulers' files, and that nothing of them is dropped silently."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from duetime.contract.schedules.bodies import ScheduleCreate
+from duetime.domain.schedules.cron_dialects import Dialect
+from duetime.domain.schedules.timing_description import describe_timing
+from duetime.domain.schedules.timings import parse_timing
+from duetime_client.importers.celery_options import CALL_OPTIONS, ENTRY_KEYS, SETTINGS, TASK_OPTIONS
+from duetime_client.topology_validation import validate_topology
+from tests.client.test_schedules import deployment as scheduled_deployment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typer.testing import Result
+
+    from tests.client.scheduled import ScheduledDeployment
+
+    Run = Callable[..., Result]
+
+deployment = scheduled_deployment
+FILES = Path(__file__).parent / "imported"
+EXAMPLES = {
+    "celery": ("celery_shop.py", "celeryconfig.py"),
+    "eventbridge-scheduler": ("get-schedule.json", "list-schedules.json", "template.yaml"),
+    "airflow": ("airflow_orders.py", "airflow_taskflow.py"),
+    "kubernetes-cronjobs": ("cronjobs.yaml", "cronjob-every.yml"),
+    "github-actions": ("nightly.yml", "stale.yaml"),
+    "quartz": ("quartz_data.xml", "quartz.properties"),
+}
+ALL = sorted({*EXAMPLES, "crontab"})
+Imported = tuple[dict[str, dict[str, Any]], list[dict[str, Any]], int]
+
+
+@pytest.fixture
+def imported(duetime: Run, tmp_path: Path) -> Callable[..., Imported]:
+    """Imports files, and gives the schedules by name, the findings and the exit code."""
+
+    def run(program: str, *arguments: str) -> Imported:
+        report = tmp_path / "report.json"
+        result = duetime("import", program, *arguments, "--report", str(report))
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        lines = [json.loads(line) for line in result.stdout.splitlines()]
+        return {each.pop("name"): each for each in lines}, json.loads(report.read_text()), result.exit_code
+
+    return run
+
+
+def paths(program: str) -> list[str]:
+    """The example files of a program."""
+    return [str(FILES / name) for name in EXAMPLES[program]]
+
+
+def texts(findings: list[dict[str, Any]], entry: str) -> dict[str, str]:
+    """The reasons for an entry by its parts."""
+    return {each["field"]: each["text"] for each in findings if each["entry"] == entry}
+
+
+@pytest.mark.parametrize("program", sorted(EXAMPLES))
+def test_the_api_accepts_every_imported_schedule(program: str, imported: Callable[..., Imported]) -> None:
+    """Each has the fields of a schedule and a timing that duetime's own parser reads; graphs are valid."""
+    schedules, findings, _ = imported(program, *paths(program))
+    assert schedules
+    for name, fields in schedules.items():
+        assert ScheduleCreate.model_validate({"name": name, **fields})
+        timing = {key: fields[key] for key in ("cron", "rate", "interval") if key in fields}
+        assert describe_timing(parse_timing(**timing, dialect=Dialect(fields.get("dialect", "cron"))))
+        if fields["task"].get("target") == {"kind": "topology"}:
+            validate_topology(fields["task"]["payload"])
+    assert {each["outcome"] for each in findings} <= {"differs", "not carried over", "not imported"}
+    assert all(each["text"] for each in findings)
+
+
+def test_beat_entries_become_schedules(imported: Callable[..., Imported]) -> None:
+    """Arguments get the names of the task's parameters; its retries, limits and rate are those of its decorator."""
+    schedules, findings, exit_code = imported("celery", *paths("celery"))
+    assert schedules["nightly-report"] == {
+        "cron": "30 1 * * *",
+        "timezone": "Europe/London",
+        "overlap": "allow_all",
+        "task": {
+            "type": "shop.tasks.send_report",
+            "payload": {"kind": "sales", "top": 10},
+            "retry": {"max_attempts": 5, "initial_seconds": 1.0, "multiplier": 2, "max_seconds": 600},
+            "rate": {"key": "shop.tasks.send_report", "limit": 10, "per_seconds": 60},
+            "timeout_seconds": 840,
+            "notify_within_seconds": 900,
+            "expires_seconds": 7200,
+        },
+    }
+    assert (schedules["sweep"]["rate"], schedules["poll"]["rate"]) == ("10 minutes", "30 seconds")
+    assert schedules["friday-the-13th"]["cron"] == "0 0 */4 13 * fri"
+    assert schedules["friday-the-13th"]["dialect"] == "spring"
+    assert schedules["send_report"]["task"]["type"] == "shop.tasks.send_report"
+    assert schedules["send_report"]["task"]["payload"] == {"kind": "stock", "top": 3}
+    assert schedules["lights-every-hour"]["task"]["retry"] == {"max_attempts": 1}
+    assert (schedules["weekdays"]["cron"], schedules["weekdays"]["timezone"]) == ("0 8,12 * * mon-fri", "Asia/Tokyo")
+    omitted = {each["entry"] for each in findings if each["outcome"] == "not imported"}
+    assert omitted == {"sunset", "tenant", "half", "quarters"}
+    assert exit_code == 1
+
+
+def test_settings_of_celery_are_reported_without_their_secrets(imported: Callable[..., Imported]) -> None:
+    """Each is named with its counterpart; the address of a broker may hold a password, and is not shown."""
+    _, findings, _ = imported("celery", *paths("celery"))
+    conf = texts(findings, "conf")
+    assert conf["task_time_limit"].startswith("1800: `timeout_seconds`")
+    assert "import that file, too" in conf["config_from_object"]
+    assert conf["broker_url"].startswith("broker_url is set")
+
+
+def test_a_retry_policy_of_celery_keeps_its_defaults(imported: Callable[..., Imported], tmp_path: Path) -> None:
+    """`autoretry_for` alone waits 180 s, the same each time, and retries three times."""
+    file = tmp_path / "tasks.py"
+    file.write_text(
+        "@app.task(autoretry_for=(OSError,))\ndef a(): ...\n"
+        "@app.task(autoretry_for=(OSError,), retry_kwargs={'max_retries': None, 'countdown': 5})\ndef b(): ...\n"
+        "app.conf.beat_schedule = {'a': {'task': 'tasks.a', 'schedule': 60}, 'b': {'task': 'tasks.b', 'schedule': 60}}"
+    )
+    schedules, _, _ = imported("celery", str(file))
+    waits = {"initial_seconds": 180, "multiplier": 1, "max_seconds": 180}
+    assert schedules["a"]["task"]["retry"] == {"max_attempts": 4, **waits}
+    assert schedules["b"]["task"]["retry"] == {
+        "max_attempts": 100,
+        "initial_seconds": 5,
+        "multiplier": 1,
+        "max_seconds": 5,
+    }
+
+
+def test_schedules_of_eventbridge_keep_expression_target_and_input(imported: Callable[..., Imported]) -> None:
+    """Also those of a template; an ARN that only CloudFormation knows leaves a placeholder, and is reported."""
+    schedules, findings, _ = imported("eventbridge-scheduler", *paths("eventbridge-scheduler"))
+    assert schedules["nightly"] == {
+        "cron": "cron(30 1 ? * MON-FRI *)",
+        "dialect": "eventbridge",
+        "timezone": "Europe/London",
+        "jitter_seconds": 900,
+        "start_at": "2026-02-01T00:00:00+00:00",
+        "overlap": "allow_all",
+        "task": {
+            "type": "nightly",
+            "target": {"kind": "lambda", "arn": "arn:aws:lambda:eu-west-1:123456789012:function:report"},
+            "payload": {"kind": "sales", "at": "<aws.scheduler.scheduled-time>"},
+            "retry": {"max_attempts": 4, "max_duration_seconds": 3600},
+        },
+    }
+    assert schedules["remind-7"]["task"]["payload"] == "Dear customer"
+    assert "Target.Arn" in texts(findings, "remind-7")
+    assert "ScheduleExpressionTimezone" in texts(findings, "remind-7")
+    assert schedules["Hourly"]["task"]["target"]["kind"] == "eventbridge"
+    assert schedules["Hourly-state"]["task"]["target"]["kind"] == "step_functions"
+    assert "Target.InputPath" in texts(findings, "Hourly-state")
+    assert "target" not in schedules["Hourly-api"]["task"]
+    omitted = {each["entry"] for each in findings if each["outcome"] == "not imported"}
+    assert omitted == {"Off", "Uploaded", "Function.Nightly", "remind"}
+
+
+def test_an_account_is_imported(imported: Callable[..., Imported], monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--from-account` reads every schedule of every group, and the rules that have a schedule, with their targets."""
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    arn = "arn:aws:sqs:eu-west-1:123456789012:reminders"
+    with mock_aws():
+        scheduler, events = boto3.client("scheduler"), boto3.client("events")
+        scheduler.create_schedule_group(Name="reports")
+        for name, group in (("remind", "default"), ("nightly", "reports")):
+            scheduler.create_schedule(
+                Name=name,
+                GroupName=group,
+                ScheduleExpression="rate(5 minutes)",
+                FlexibleTimeWindow={"Mode": "OFF"},
+                Target={"Arn": arn, "RoleArn": "arn:aws:iam::123456789012:role/r", "Input": '{"a": 1}'},
+            )
+        events.put_rule(Name="hourly", ScheduleExpression="rate(1 hour)")
+        events.put_targets(Rule="hourly", Targets=[{"Id": "queue", "Arn": arn}])
+        events.put_rule(Name="uploads", EventPattern='{"source": ["aws.s3"]}')
+        schedules, findings, exit_code = imported("eventbridge-scheduler", "--from-account")
+    assert (set(schedules), exit_code) == ({"remind", "nightly", "hourly"}, 0)
+    assert schedules["remind"]["task"]["target"] == {"kind": "sqs", "arn": arn}
+    assert schedules["nightly"]["task"]["payload"] == {"a": 1}
+    assert "GroupName" in texts(findings, "nightly")
+
+
+def test_a_simple_dag_becomes_a_graph(imported: Callable[..., Imported]) -> None:
+    """`>>`, lists and TaskFlow calls become dependencies; a graph that is made in a loop is reported."""
+    schedules, findings, _ = imported("airflow", *paths("airflow"))
+    orders = schedules["orders_nightly"]
+    assert (orders["cron"], orders["timezone"], orders["overlap"]) == ("30 1 * * *", "Europe/London", "buffer_one")
+    nodes = orders["task"]["payload"]["nodes"]
+    assert {key: node.get("depends_on") for key, node in nodes.items()} == {
+        "wait": None,
+        "fetch": ["wait"],
+        "left": ["fetch"],
+        "right": ["fetch"],
+        "report": ["left", "right", "wait"],
+    }
+    assert (nodes["report"]["trigger_rule"], nodes["left"]["retry"]) == ("all_done", {"max_attempts": 1})
+    assert nodes["fetch"]["timeout_seconds"] == 300
+    etl = schedules["etl"]["task"]["payload"]["nodes"]
+    assert (etl["load"]["depends_on"], etl["load"]["inputs"]) == (["transform"], ["transform"])
+    assert (etl["transform"]["depends_on"], etl["transform"]["payload"]) == (["extract"], {"factor": 2})
+    assert "for customer in" in texts(findings, "per_customer")["graph"]
+    assert schedules["per_customer"]["task"] == {"type": "per_customer"}
+    assert (schedules["one"]["dialect"], schedules["one"]["timezone"]) == ("kubernetes", "Asia/Tokyo")
+    omitted = {each["entry"] for each in findings if each["outcome"] == "not imported"}
+    assert omitted == {"after_orders", "by_hand", "once"}
+
+
+def test_cronjobs_keep_their_policies(imported: Callable[..., Imported]) -> None:
+    """Concurrency, deadlines and retries are carried over; what a container runs becomes the payload."""
+    schedules, findings, _ = imported("kubernetes-cronjobs", *paths("kubernetes-cronjobs"))
+    backup = schedules["db-backup"]
+    assert (backup["overlap"], backup["catch_up_seconds"], backup["timezone"]) == ("skip", 300, "Europe/Berlin")
+    assert backup["task"]["retry"]["max_attempts"] == 3
+    assert backup["task"]["payload"]["env"] == {"LEVEL": "info"}
+    assert (schedules["sweep"]["timezone"], schedules["sweep"]["overlap"]) == ("Asia/Tokyo", "replace_other")
+    assert schedules["poll"]["rate"] == "90s"
+    assert {"spec.jobTemplate.spec.template.spec.containers.env.PASSWORD"} <= set(texts(findings, "db-backup"))
+    assert {each["entry"] for each in findings if each["outcome"] == "not imported"} == {"paused", "settings"}
+    lines = {each["field"]: each["line"] for each in findings if each["entry"] == "db-backup"}
+    assert lines["spec.successfulJobsHistoryLimit"] == 15
+
+
+def test_suspended_entries_are_imported_if_asked_for(imported: Callable[..., Imported]) -> None:
+    """With `--with-suspended`, and the report says how to pause it: a manifest has no paused schedules."""
+    schedules, findings, _ = imported("kubernetes-cronjobs", str(FILES / "cronjobs.yaml"), "--with-suspended")
+    assert schedules["paused"]["cron"] == "@hourly"
+    assert "duetime schedules pause paused" in texts(findings, "paused")["spec.suspend"]
+
+
+def test_each_expression_of_a_workflow_is_a_schedule(imported: Callable[..., Imported]) -> None:
+    """`concurrency` becomes `overlap`; triggers and jobs that stay with GitHub are named."""
+    schedules, findings, exit_code = imported("github-actions", *paths("github-actions"))
+    assert (exit_code, sorted(schedules)) == (0, ["nightly", "nightly-2", "stale"])
+    assert (schedules["nightly"]["overlap"], schedules["stale"]["overlap"]) == ("cancel_other", "allow_all")
+    assert (schedules["nightly-2"]["timezone"], schedules["nightly-2"]["dialect"]) == ("America/New_York", "kubernetes")
+    assert {"on.push", "on.workflow_dispatch", "jobs", "permissions", "concurrency"} <= set(texts(findings, "nightly"))
+
+
+def test_triggers_of_quartz_are_imported(imported: Callable[..., Imported]) -> None:
+    """Cron with seconds and years, simple and calendar triggers; the maps of job and trigger are the payload."""
+    schedules, findings, _ = imported("quartz", *paths("quartz"), "--timezone", "Europe/Paris")
+    nightly = schedules["nightly"]
+    assert (nightly["cron"], nightly["timezone"]) == ("15 30 1 ? * 6L 2026-2030", "Europe/London")
+    assert nightly["catch_up_seconds"] == 0
+    assert nightly["task"] == {
+        "type": "Report",
+        "retry": {"max_attempts": 1},
+        "payload": {"kind": "sales", "top": "10"},
+    }
+    assert (schedules["poll"]["rate"], schedules["monthly"]["interval"]) == ("10 seconds", "P1M")
+    assert schedules["jobs.report.cron"]["cron"] == "0 0/5 8-18 ? * MON-FRI"
+    assert schedules["jobs.report.cron"]["timezone"] == "Europe/Paris"
+    assert "repeat-interval" in texts(findings, "poll")
+    assert {each["entry"] for each in findings if each["outcome"] == "not imported"} == {"once", "Orphan"}
+
+
+BOMB = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"{after}: &{after} [{','.join([f'*{before}'] * 10)}]\n"
+    for before, after in zip("abcdefgh", "bcdefghi", strict=True)
+)
+MERGES = "a: &a {x: 1}\n" + "".join(
+    f"{after}: &{after} {{<<: [{','.join([f'*{before}'] * 10)}]}}\n"
+    for before, after in zip("abcdefgh", "bcdefghi", strict=True)
+)
+ENTITIES = '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]><job-scheduling-data>&a;</job-scheduling-data>'
+CONSTANTS = "a0 = [1, 1]\n" + "".join(f"a{n + 1} = [a{n}, a{n}]\n" for n in range(45))
+HOSTILE = {
+    "binary": b"\x7fELF\x00\x01\x02",
+    "latin-1": "# Größe\n".encode("latin-1"),
+    "utf-16": "a: 1".encode("utf-16"),
+    "empty": b"",
+    "huge": b"#" * 4_000_001,
+    "bomb": BOMB.encode(),
+    "merge bomb": MERGES.encode(),
+    "recursive": b"a: &a [*a]\n",
+    "deep": b"[" * 100_000,
+    "deep mapping": b'{"a":' * 100_000,
+    "object": b"!!python/object/apply:os.system ['echo hacked']\n",
+    "entities": ENTITIES.encode(),
+    "helm": b"{{- if .Values.cron }}\nkind: CronJob\n{{- end }}\n",
+    "python 2": b"print 'hello'\n",
+    "many operators": b"beat_schedule = " + b"1 + " * 20_000 + b"1\n",
+    "constants": (CONSTANTS + "app.conf.beat_schedule = {'a': {'task': 't', 'schedule': 60, 'args': a45}}").encode(),
+    "big text": b"app.conf.beat_schedule = {'a': {'task': 'x' * 10**12, 'schedule': 10**400}}\n",
+    "wrong shapes": b'{"kind": "CronJob", "metadata": [], "spec": 3, "on": 7, "Name": 5, "Resources": {"a": [1]}}',
+    "other shapes": b"[1, null, {Name: a, ScheduleExpression: [1], Targets: {a: 1}, on: {schedule: 3}}]\n",
+}
+
+
+@pytest.mark.parametrize("program", ALL)
+@pytest.mark.parametrize("name", sorted(HOSTILE))
+def test_a_hostile_file_is_reported(name: str, program: str, imported: Callable[..., Imported], tmp_path: Path) -> None:
+    """Nothing runs, grows or crashes: the file is reported, or an entry of it is."""
+    file = tmp_path / "file"
+    file.write_bytes(HOSTILE[name])
+    schedules, findings, exit_code = imported(program, str(file))
+    assert (schedules, exit_code) == ({}, 1) or program == "crontab" or (name, program) == ("constants", "celery")
+    assert findings or (program == "crontab" and exit_code == 0)
+
+
+def test_a_file_that_is_not_there_is_reported(imported: Callable[..., Imported], tmp_path: Path) -> None:
+    """The other files are imported all the same."""
+    schedules, findings, exit_code = imported("github-actions", str(tmp_path / "none"), str(FILES / "stale.yaml"))
+    assert (set(schedules), exit_code) == ({"stale"}, 1)
+    assert findings[0]["text"].startswith("cannot be read")
+
+
+def test_no_value_of_a_file_is_run(imported: Callable[..., Imported], tmp_path: Path) -> None:
+    """Python is read as text: an import of the file would leave a trace."""
+    trace = tmp_path / "trace"
+    file = tmp_path / "app.py"
+    file.write_text(f"open({str(trace)!r}, 'w')\napp.conf.beat_schedule = {{'a': {{'task': 't', 'schedule': 60}}}}")
+    assert set(imported("celery", str(file))[0]) == {"a"}
+    assert not trace.exists()
+
+
+def test_an_import_is_applied_with_its_report(duetime: Run, deployment: ScheduledDeployment, tmp_path: Path) -> None:
+    """`--apply` does what `schedules apply` does with the printed file; a report that is no JSON is text."""
+    report = tmp_path / "report.txt"
+    file = str(FILES / "stale.yaml")
+    result = duetime("import", "github-actions", file, "--apply", "--yes", "--prefix", "ci-", "--report", str(report))
+    assert (result.exit_code, list(deployment.schedules)) == (0, ["ci-stale"]), result.output
+    assert f"{file}:1: stale task: differs: its jobs do not run in duetime" in report.read_text()
+    assert duetime("import", "github-actions", file, "--apply", "--dry-run", "--prefix", "x-").exit_code == 0
+    assert list(deployment.schedules) == ["ci-stale"]
+
+
+def test_files_and_account_exclude_each_other(duetime: Run) -> None:
+    """One of them has to be given."""
+    assert duetime("import", "eventbridge-scheduler").exit_code == 2
+    assert duetime("import", "eventbridge-scheduler", "x.json", "--from-account").exit_code == 2
+
+
+def test_every_option_of_celery_has_a_counterpart_or_none() -> None:
+    """The tables have no empty cell, and name the options that `beat_schedule` passes on."""
+    for table in (TASK_OPTIONS, CALL_OPTIONS, ENTRY_KEYS, SETTINGS):
+        assert all(text.strip() for text in table.values())
+    assert {"countdown", "eta", "expires", "link", "queue", "priority"} <= set(CALL_OPTIONS)
