@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import boto3
 import pytest
+import yaml
 from moto import mock_aws
 
 from duetime.contract.schedules.bodies import ScheduleCreate
@@ -30,9 +32,9 @@ if TYPE_CHECKING:
 deployment = scheduled_deployment
 FILES = Path(__file__).parent / "imported"
 EXAMPLES = {
-    "celery": ("celery_shop.py", "celeryconfig.py"),
+    "celery": ("celery_shop.py", "celeryconfig.py", "celery_styles.py"),
     "eventbridge-scheduler": ("get-schedule.json", "list-schedules.json", "template.yaml"),
-    "airflow": ("airflow_orders.py", "airflow_taskflow.py"),
+    "airflow": ("airflow_orders.py", "airflow_taskflow.py", "airflow_styles.py"),
     "kubernetes-cronjobs": ("cronjobs.yaml", "cronjob-every.yml"),
     "github-actions": ("nightly.yml", "stale.yaml"),
     "quartz": ("quartz_data.xml", "quartz.properties"),
@@ -72,6 +74,8 @@ def test_the_api_accepts_every_imported_schedule(program: str, imported: Callabl
     assert schedules
     for name, fields in schedules.items():
         assert ScheduleCreate.model_validate({"name": name, **fields})
+        if "permanent" in fields:
+            continue
         timing = {key: fields[key] for key in ("cron", "rate", "interval") if key in fields}
         assert describe_timing(parse_timing(**timing, dialect=Dialect(fields.get("dialect", "cron"))))
         if fields["task"].get("target") == {"kind": "topology"}:
@@ -82,7 +86,7 @@ def test_the_api_accepts_every_imported_schedule(program: str, imported: Callabl
 
 def test_beat_entries_become_schedules(imported: Callable[..., Imported]) -> None:
     """Arguments get the names of the task's parameters; its retries, limits and rate are those of its decorator."""
-    schedules, findings, exit_code = imported("celery", *paths("celery"))
+    schedules, findings, exit_code = imported("celery", *paths("celery")[:2])
     assert schedules["nightly-report"] == {
         "cron": "30 1 * * *",
         "timezone": "Europe/London",
@@ -109,9 +113,29 @@ def test_beat_entries_become_schedules(imported: Callable[..., Imported]) -> Non
     assert exit_code == 1
 
 
+def test_settings_of_celery_are_found_wherever_they_are(imported: Callable[..., Imported]) -> None:
+    """In Flask's mapping, classes, updates and conditions; what a loop or a function makes is reported."""
+    schedules, findings, _ = imported("celery", str(FILES / "celery_styles.py"))
+    assert {name: fields["task"]["type"] for name, fields in schedules.items()} == {
+        "annotated": "jobs.common",
+        "again": "jobs.common",
+        "flask": "jobs.common",
+        "class": "jobs.a_class",
+        "flask-2": "jobs.flask",
+        "debug": "jobs.debug",
+        "updated": "jobs.common",
+    }
+    assert schedules["debug"]["rate"] == "2 minutes"
+    omitted = {each["entry"] for each in findings if each["outcome"] == "not imported"}
+    assert omitted == {"beat_schedule", "name", "old"}
+    conf = texts(findings, "conf")
+    assert {"task_ignore_result", "task_soft_time_limit", "update", "broker_url"} <= set(conf)
+    assert "hunter2" not in str(findings)
+
+
 def test_settings_of_celery_are_reported_without_their_secrets(imported: Callable[..., Imported]) -> None:
     """Each is named with its counterpart; the address of a broker may hold a password, and is not shown."""
-    _, findings, _ = imported("celery", *paths("celery"))
+    _, findings, _ = imported("celery", *paths("celery")[:2])
     conf = texts(findings, "conf")
     assert conf["task_time_limit"].startswith("1800: `timeout_seconds`")
     assert "import that file, too" in conf["config_from_object"]
@@ -192,7 +216,7 @@ def test_an_account_is_imported(imported: Callable[..., Imported], monkeypatch: 
 
 def test_a_simple_dag_becomes_a_graph(imported: Callable[..., Imported]) -> None:
     """`>>`, lists and TaskFlow calls become dependencies; a graph that is made in a loop is reported."""
-    schedules, findings, _ = imported("airflow", *paths("airflow"))
+    schedules, findings, _ = imported("airflow", *paths("airflow")[:2])
     orders = schedules["orders_nightly"]
     assert (orders["cron"], orders["timezone"], orders["overlap"]) == ("30 1 * * *", "Europe/London", "buffer_one")
     nodes = orders["task"]["payload"]["nodes"]
@@ -213,6 +237,36 @@ def test_a_simple_dag_becomes_a_graph(imported: Callable[..., Imported]) -> None
     assert (schedules["one"]["dialect"], schedules["one"]["timezone"]) == ("kubernetes", "Asia/Tokyo")
     omitted = {each["entry"] for each in findings if each["outcome"] == "not imported"}
     assert omitted == {"after_orders", "by_hand", "once"}
+
+
+def graph_of(schedule: dict[str, Any]) -> dict[str, list[str]] | None:
+    """The parents of each node of a schedule's graph; `None` if it has no graph."""
+    payload = schedule["task"].get("payload", {})
+    if "nodes" not in payload:
+        return None
+    return {key: node.get("depends_on", []) for key, node in payload["nodes"].items()}
+
+
+def test_styles_of_graphs_are_read_or_reported(imported: Callable[..., Imported]) -> None:
+    """Whatever makes tasks by running code leaves a placeholder and a finding, never a graph with tasks missing."""
+    schedules, findings, _ = imported("airflow", str(FILES / "airflow_styles.py"))
+    assert {name: graph_of(fields) for name, fields in schedules.items()} == {
+        "legacy": {"t1": [], "t2": ["t1"], "t3": ["t2"]},
+        "other": None,
+        "grouped": None,
+        "branching": {"choice": [], "left": ["choice"], "right": ["choice"]},
+        "crossed": {"a": [], "b": [], "c": ["a", "b"], "d": ["a", "b"]},
+        "cycle": None,
+        "comprehension": None,
+        "built": None,
+        "mapped": None,
+    }
+    graphs = {each["entry"] for each in findings if each["field"] == "graph" and each["outcome"] == "not carried over"}
+    assert graphs == {"grouped", "cycle", "comprehension", "built", "mapped"}
+    assert schedules["other"]["task"]["type"] == "other.o1"
+    assert schedules["legacy"]["cron"] == "5 0 0 12 * *"
+    assert "chooses a branch" in texts(findings, "branching")["choice"]
+    assert "right.trigger_rule" in texts(findings, "branching")
 
 
 def test_cronjobs_keep_their_policies(imported: Callable[..., Imported]) -> None:
@@ -262,6 +316,47 @@ def test_triggers_of_quartz_are_imported(imported: Callable[..., Imported]) -> N
     assert schedules["jobs.report.cron"]["timezone"] == "Europe/Paris"
     assert "repeat-interval" in texts(findings, "poll")
     assert {each["entry"] for each in findings if each["outcome"] == "not imported"} == {"once", "Orphan"}
+
+
+def places(document: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:  # noqa: ANN401 - any document
+    """The paths of all mappings in a document."""
+    found = [path] if isinstance(document, dict) else []
+    entries = document.items() if isinstance(document, dict) else enumerate(document)
+    for key, each in entries:
+        if isinstance(each, dict | list):
+            found += places(each, (*path, key))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("program", "name"),
+    [
+        ("kubernetes-cronjobs", "cronjobs.yaml"),
+        ("eventbridge-scheduler", "get-schedule.json"),
+        ("github-actions", "nightly.yml"),
+    ],
+)
+def test_a_field_that_nobody_knows_is_never_dropped_silently(
+    program: str, name: str, imported: Callable[..., Imported], tmp_path: Path
+) -> None:
+    """Wherever it is added, it is in the manifest or in the report; what is reported as a whole is not taken apart."""
+    text = (FILES / name).read_text()
+    file = tmp_path / name
+    document = json.loads(text) if name.endswith("json") else next(iter(yaml.load_all(text, yaml.BaseLoader)))
+    before, known, _ = imported(program, *[str(FILES / name)])
+    for path in places(document):
+        if set(path) & {"labels", "resources", "env", "jobs", "permissions", "push", "DeadLetterConfig", "concurrency"}:
+            continue
+        changed = copy.deepcopy(document)
+        place = changed
+        for key in path:
+            place = place[key]
+        place["unheardOf"] = "unheard of"
+        file.write_text(json.dumps(changed))
+        schedules, findings, _ = imported(program, str(file))
+        assert "unheard" in json.dumps([schedules, findings]), path
+    assert before
+    assert known
 
 
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(

@@ -13,7 +13,14 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from duetime_client.importers.airflow_graph import GraphReader, is_task_function, report_known, task_of, trigger_rule
+from duetime_client.importers.airflow_graph import (
+    GraphReader,
+    is_operator,
+    is_task_function,
+    report_known,
+    task_of,
+    trigger_rule,
+)
 from duetime_client.importers.draft import LONGEST_PERIOD, rate_of, shown, type_of
 from duetime_client.importers.python_source import Called, Unknown, Values, last_name, parse_python
 from duetime_client.importers.text_sources import SourceUnreadable
@@ -104,7 +111,14 @@ def _statements(body: Iterable[ast.stmt], variable: str) -> list[ast.stmt]:
         is_own = isinstance(each, ast.With) and any(
             isinstance(item.context_expr, ast.Name) and item.context_expr.id == variable for item in each.items
         )
-        found += each.body if isinstance(each, ast.With) and is_own else [each]
+        is_other = isinstance(each, ast.With) and any(
+            isinstance(item.context_expr, ast.Call) and last_name(item.context_expr.func) == "DAG"
+            for item in each.items
+        )
+        if isinstance(each, ast.With) and is_own:
+            found += each.body
+        elif not is_other:
+            found.append(each)
     return found
 
 
@@ -131,11 +145,15 @@ def _import_dag(draft: Draft, source: Source, tree: ast.Module, dag: _Dag) -> No
     for key, value in defaults.items():
         report_known(item, "default_args", key, value)
     _dates(item, called, defaults)
+    if "cron" in item.fields:
+        item.zone(item.fields.get("timezone"), "start_date", "")
     _overlap(item, called)
     item.fields["task"] = _task(item, values, tree, dag, defaults)
     tags = called.keywords.get("tags")
     if isinstance(tags, list) and tags:
         item.fields["task"]["tags"] = {"airflow": ",".join(map(str, tags))[:64]}
+    for key in ("description", "doc_md"):
+        item.comment(called.keywords.get(key), key)
     item.unread(dict(called.keywords), _READ, "", _KNOWN)
     item.differs("schedule", "runs at the time that is written; Airflow's logical date is the start of an interval")
     draft.add(item)
@@ -250,7 +268,7 @@ def _task(item: Item, values: Values, tree: ast.Module, dag: _Dag, defaults: Map
     functions = {
         each.name: each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and is_task_function(each)
     }
-    reader = GraphReader(values, functions, dag.variable)
+    reader = GraphReader(values, functions, _builders(tree), dag.variable)
     reader.read(dag.body)
     for line, text in reader.problems:
         item.lost("graph", f"{text}: the graph is made when the file runs; write it as a topology", line)
@@ -271,6 +289,17 @@ def _task(item: Item, values: Values, tree: ast.Module, dag: _Dag, defaults: Map
             **trigger_rule(item, node, defaults),
         }
     return _graph(item, nodes)
+
+
+def _builders(tree: ast.Module) -> frozenset[str]:
+    """The functions of a file that make tasks when they are called."""
+    return frozenset(
+        function.name
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef)
+        and not is_task_function(function)
+        and any(isinstance(node, ast.Call) and is_operator(node) for node in ast.walk(function))
+    )
 
 
 def _graph(item: Item, nodes: Mapping[str, Any]) -> dict[str, Any]:

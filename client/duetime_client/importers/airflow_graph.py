@@ -22,14 +22,25 @@ if TYPE_CHECKING:
 _OPERATORS = ("Operator", "Sensor")
 _RULES = frozenset({"all_success", "all_done", "one_success", "one_failed", "none_failed", "always"})
 _RETRY_DELAY = 300
+_SIDES = 2
+_MEANINGS = {
+    "Branch": "chooses a branch: write `when` at the nodes after it",
+    "ShortCircuit": "ends the graph early: write `when` at the nodes after it",
+    "TriggerDagRun": "starts another DAG: write a node with the target `topology`",
+    "ExternalTaskSensor": "waits for another DAG: let that one create the task",
+    "Empty": "does nothing: depend on its parents instead, and leave it out",
+    "Dummy": "does nothing: depend on its parents instead, and leave it out",
+}
+"""What operators with an effect on the graph are, by the start of their names."""
 _READ = frozenset(
     {
         *("task_id", "dag", "retries", "retry_delay", "retry_exponential_backoff", "max_retry_delay", "trigger_rule"),
-        *("execution_timeout", "op_kwargs", "owner", "start_date", "end_date"),
+        *("execution_timeout", "op_kwargs", "start_date", "end_date"),
     }
 )
 _KNOWN = {
     "python_callable": "becomes the handler",
+    "owner": "use a tag",
     "pool": "use a `lock` with `max_holders`, or a `rate`",
     "priority_weight": "use `priority`: high, normal or low",
     "depends_on_past": "use `overlap: buffer_all`, if only the order matters",
@@ -55,20 +66,32 @@ class Node:
     key: str
     line: int
     options: Mapping[str, Any]
+    operator: str
     parents: dict[str, bool] = field(default_factory=dict)
     """The tasks before it, and whether it takes the result of each."""
 
 
 class GraphReader:
-    """Collects the tasks in the statements of a DAG."""
+    """Collects the tasks in the statements of a DAG.
 
-    def __init__(self, values: Values, functions: Mapping[str, ast.FunctionDef], dag: str | None) -> None:
+    Args:
+        values: The values of the file.
+        functions: Its functions with `@task`.
+        builders: Its functions that make tasks when they are called.
+        dag: The name that the DAG is assigned to, for tasks with `dag=`.
+    """
+
+    def __init__(
+        self, values: Values, functions: Mapping[str, ast.FunctionDef], builders: frozenset[str], dag: str | None
+    ) -> None:
         self.nodes: dict[str, Node] = {}
         self.problems: list[tuple[int, str]] = []
         self._values = values
         self._functions = dict(functions)
+        self._builders = builders
         self._dag = dag
-        self._names: dict[str, str] = {}
+        self._names: dict[str, list[str]] = {}
+        self._foreign: set[str] = set()
 
     def read(self, body: Iterable[ast.stmt]) -> None:
         """Read the statements in order."""
@@ -78,39 +101,62 @@ class GraphReader:
                     if is_task_function(statement):
                         self._functions[statement.name] = statement
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                    if len(ends := self._ends(value)) == 1:
-                        self._names[name] = ends[0]
+                    self._assign(name, value)
                 case ast.Expr(value=ast.Call() as call):
                     self._call(call)
-                case ast.Expr(value=value):
+                case ast.Expr(value=ast.BinOp() as value):
                     self._ends(value)
-                case ast.For() | ast.While() | ast.If() | ast.With() | ast.Try() | ast.Match():
-                    if self._has_tasks(statement):
-                        self.problems.append((statement.lineno, _shortened(statement)))
+                case _:
+                    if not isinstance(statement, ast.ClassDef) and self._has_tasks(statement):
+                        self._report(statement)
 
-    def _has_tasks(self, statement: ast.stmt) -> bool:
-        """Whether a block makes tasks or dependencies; another DAG's tasks are not of this one."""
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Call) and (self._is_operator(node) or last_name(node.func) in self._functions):
+    def _assign(self, name: str, value: ast.expr) -> None:
+        if ends := self._ends(value):
+            self._names[name] = ends
+        elif self._has_tasks(value):
+            self._report(value)
+        elif isinstance(value, ast.Call) and self._dag is not None and _dag_of(value) not in {None, self._dag}:
+            self._foreign.add(name)
+
+    def _report(self, node: ast.stmt | ast.expr) -> None:
+        self.problems.append((node.lineno, _shortened(node)))
+
+    def _has_tasks(self, part: ast.AST) -> bool:
+        """Whether a part of the source makes tasks of this DAG, or uses them."""
+        for node in ast.walk(part):
+            if isinstance(node, ast.Call) and (
+                self._is_operator(node) or last_name(node.func) in self._functions.keys() | self._builders
+            ):
                 return True
-            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.RShift | ast.LShift):
-                return bool(self.nodes)
+            if isinstance(node, ast.Name) and node.id in self._names:
+                return True
         return False
 
     def _call(self, call: ast.Call) -> None:
         match call.func:
             case ast.Attribute(attr="set_downstream" | "set_upstream" as verb, value=owner) if call.args:
-                first, second = self._ends(owner), self._ends(call.args[0])
+                first, second = self._side(owner), self._side(call.args[0])
                 self._join(*((first, second) if verb == "set_downstream" else (second, first)))
             case ast.Name(id="chain"):
-                ends = [self._ends(each) for each in call.args]
+                ends = [self._side(each) for each in call.args if not _is_label(each)]
                 for first, second in pairwise(ends):
                     if len(first) > 1 and len(second) > 1:
                         self._join_pairs(first, second)
                     else:
                         self._join(first, second)
+            case ast.Name(id="cross_downstream") if len(call.args) == _SIDES:
+                self._join(self._side(call.args[0]), self._side(call.args[1]))
             case _:
-                self._ends(call)
+                if not self._ends(call) and self._has_tasks(call):
+                    self._report(call)
+
+    def _side(self, node: ast.expr) -> list[str]:
+        """The tasks on one side of a dependency; one that is not known is reported."""
+        ends = self._ends(node)
+        is_foreign = isinstance(node, ast.Name) and node.id in self._foreign
+        if not ends and not is_foreign and not _is_label(node):
+            self._report(node)
+        return ends
 
     def _join(self, first: Sequence[str], second: Sequence[str]) -> None:
         for parent in first:
@@ -125,13 +171,14 @@ class GraphReader:
         """The tasks that an expression means, for a dependency on it; its own dependencies are kept."""
         match node:
             case ast.Name(id=name):
-                return [self._names[name]] if name in self._names else []
+                return self._names.get(name, [])
             case ast.List(elts=parts) | ast.Tuple(elts=parts):
                 return [end for part in parts for end in self._ends(part)]
             case ast.BinOp(op=ast.RShift() | ast.LShift() as direction, left=left, right=right):
-                first, second = self._ends(left), self._ends(right)
+                first, second = self._side(left), self._side(right)
                 self._join(*((first, second) if isinstance(direction, ast.RShift) else (second, first)))
-                return second
+                # A label between two tasks is not part of the graph.
+                return first if _is_label(right) else second
             case ast.Call() if self._is_operator(node):
                 return self._operator(node)
             case ast.Call():
@@ -139,11 +186,7 @@ class GraphReader:
         return []
 
     def _is_operator(self, call: ast.Call) -> bool:
-        keywords = {each.arg: each.value for each in call.keywords}
-        if not (last_name(call.func).endswith(_OPERATORS) or "task_id" in keywords):
-            return False
-        dag = keywords.get("dag")
-        return self._dag is None or not isinstance(dag, ast.Name) or dag.id == self._dag
+        return is_operator(call) and (self._dag is None or _dag_of(call) in {None, self._dag})
 
     def _operator(self, call: ast.Call) -> list[str]:
         called = self._values.of(call)
@@ -151,7 +194,7 @@ class GraphReader:
         if not isinstance(called, Called) or not isinstance(key, str):
             self.problems.append((call.lineno, _shortened(call)))
             return []
-        return [self._add(key, call.lineno, called.keywords)]
+        return [self._add(key, call.lineno, called.keywords, called.name)]
 
     def _taskflow(self, call: ast.Call) -> list[str]:
         """A call of a function that is decorated with `@task`; its arguments may be results of other tasks."""
@@ -188,14 +231,29 @@ class GraphReader:
                 return dict(called.keywords)
         return {}
 
-    def _add(self, key: str, line: int, options: Mapping[str, Any]) -> str:
+    def _add(self, key: str, line: int, options: Mapping[str, Any], operator: str = "") -> str:
         """A node under its own name; Airflow numbers repeated calls of one function."""
         wanted, number = key, 0
         while key in self.nodes:
             number += 1
             key = f"{wanted}__{number}"
-        self.nodes[key] = Node(key, line, options)
+        self.nodes[key] = Node(key, line, options, operator)
         return key
+
+
+def is_operator(call: ast.Call) -> bool:
+    """Whether a call makes a task: of a class that is named as operators are, or with a `task_id`."""
+    return last_name(call.func).endswith(_OPERATORS) or any(each.arg == "task_id" for each in call.keywords)
+
+
+def _dag_of(call: ast.Call) -> str | None:
+    """The name that a call gives as `dag=`."""
+    dags = [each.value for each in call.keywords if each.arg == "dag"]
+    return dags[0].id if dags and isinstance(dags[0], ast.Name) else None
+
+
+def _is_label(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and last_name(node.func) in {"Label", "EdgeModifier"}
 
 
 def is_task_function(node: ast.FunctionDef) -> bool:
@@ -215,6 +273,15 @@ def task_of(item: Item, node: Node, defaults: Mapping[str, Any], dag_id: str) ->
     limit = options.get("execution_timeout")
     if isinstance(limit, timedelta):
         task |= item.timeout(limit.total_seconds(), f"{node.key}.execution_timeout")
+    for start, meaning in _MEANINGS.items():
+        if node.operator.startswith(start):
+            item.differs(node.key, f"{node.operator} {meaning}", node.line)
+    payload = _payload(item, node, options)
+    return {**task, "payload": payload} if payload else task
+
+
+def _payload(item: Item, node: Node, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that have no other place, as a payload."""
     payload: dict[str, Any] = {}
     for name, value in options.items():
         if name in _KNOWN:
@@ -224,11 +291,9 @@ def task_of(item: Item, node: Node, defaults: Mapping[str, Any], dag_id: str) ->
             payload |= _json(item, node, {str(key): each for key, each in value.items()})
         elif name not in _READ:
             payload |= _json(item, node, {name: value})
-    if payload:
-        task["payload"] = payload
     if "{{" in repr(payload):
-        item.differs(f"{node.key}", "has templates in its payload, which are not rendered", node.line)
-    return task
+        item.differs(node.key, "has templates in its payload, which are not rendered", node.line)
+    return payload
 
 
 def report_known(item: Item, part: str, name: str, value: object, line: int = 0) -> None:

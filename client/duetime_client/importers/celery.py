@@ -51,7 +51,7 @@ class _File:
     source: Source
     tree: ast.Module
     values: Values
-    settings: dict[str, tuple[int, ast.expr]] = field(default_factory=dict)
+    settings: list[tuple[str, int, ast.expr]] = field(default_factory=list)
 
 
 def import_celery(draft: Draft, sources: Sequence[Source]) -> None:
@@ -64,9 +64,9 @@ def import_celery(draft: Draft, sources: Sequence[Source]) -> None:
             draft.unreadable(source, str(error), error.line)
             continue
         files.append(_File(source, tree, Values(tree)))
-    tasks = [task for file in files for task in _tasks(file)]
+    tasks = [task for file in files for task in _tasks(draft, file)]
     for file in files:
-        file.settings = dict(_settings(file.tree))
+        file.settings = list(_settings(file.tree))
     zone = next(filter(None, map(_zone, files)), "")
     for file in files:
         before = len(draft.schedules) + len(draft.findings)
@@ -78,7 +78,7 @@ def import_celery(draft: Draft, sources: Sequence[Source]) -> None:
             draft.unreadable(file.source, "has no beat_schedule, no add_periodic_task and no settings of Celery")
 
 
-def _tasks(file: _File) -> Iterator[_Task]:
+def _tasks(draft: Draft, file: _File) -> Iterator[_Task]:
     """Functions that are decorated with `@app.task` or `@shared_task`."""
     for node in ast.walk(file.tree):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -91,6 +91,8 @@ def _tasks(file: _File) -> Iterator[_Task]:
             options = {each.arg: file.values.of(each.value) for each in keywords if each.arg}
             parameters = [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
             name = options.get("name")
+            if last_name(called) == "periodic_task":
+                draft.item(file.source, node.lineno, node.name).omit("is a periodic_task of Celery 4: add its entry")
             explicit = name if isinstance(name, str) else ""
             names = frozenset({node.name, explicit or _qualified(file.source, node.name)})
             yield _Task(names, explicit, parameters[1:] if options.get("bind") is True else parameters, options)
@@ -102,21 +104,48 @@ def _qualified(source: Source, function: str) -> str:
     return f"{module}.{function}"
 
 
-def _settings(tree: ast.Module) -> Iterator[tuple[str, tuple[int, ast.expr]]]:
-    """Assigned settings in lower case: `conf.x = …`, `conf.update(x=…)`, `CELERY_X = …` and plain names of settings."""
+def _settings(tree: ast.Module) -> Iterator[tuple[str, int, ast.expr]]:
+    """Settings in lower case: `conf.x = …`, `conf.update(x=…)`, `CELERY_X = …`, `CELERY = {…}`, and plain names."""
     for node in ast.walk(tree):
         match node:
-            case ast.Assign(targets=[target], value=value):
-                if name := _setting(target):
-                    yield name, (node.lineno, value)
-            case ast.Call(func=ast.Attribute(attr="update", value=owner), keywords=keywords) if _is_conf(owner):
-                yield from ((each.arg, (each.value.lineno, each.value)) for each in keywords if each.arg)
+            case ast.Assign(targets=[target], value=value) | ast.AnnAssign(target=target, value=ast.expr() as value):
+                if isinstance(target, ast.Name) and target.id == "CELERY":
+                    yield from _in_mapping(value)
+                elif name := _setting(target):
+                    yield name, node.lineno, value
+            case ast.Call(func=ast.Attribute(attr="update", value=owner)) if _is_conf(owner):
+                yield from _in_call(node)
+            case ast.Call(keywords=keywords):
+                for each in keywords:
+                    if each.arg == "CELERY":
+                        yield from _in_mapping(each.value)
+
+
+def _in_call(node: ast.Call) -> Iterator[tuple[str, int, ast.expr]]:
+    yield from ((each.arg, each.value.lineno, each.value) for each in node.keywords if each.arg)
+    for argument in (*node.args, *(each.value for each in node.keywords if each.arg is None)):
+        yield from _in_mapping(argument)
+
+
+def _in_mapping(node: ast.expr) -> Iterator[tuple[str, int, ast.expr]]:
+    """The settings in `{"x": …}` or `dict(x=…)`; any other expression is a setting that cannot be read."""
+    match node:
+        case ast.Dict(keys=keys, values=values):
+            for key, value in zip(keys, values, strict=True):
+                name = key.value if isinstance(key, ast.Constant) else None
+                yield name.lower() if isinstance(name, str) else "update", value.lineno, value
+        case ast.Call(func=ast.Name(id="dict")):
+            yield from _in_call(node)
+        case _:
+            yield "update", node.lineno, node
 
 
 def _setting(target: ast.expr) -> str:
     match target:
         case ast.Attribute(attr=name, value=owner) if _is_conf(owner):
             return name
+        case ast.Subscript(value=owner, slice=ast.Constant(value=str() as name)) if _is_conf(owner):
+            return name.lower()
         case ast.Name(id=name):
             lowered = name.lower().removeprefix(_OLD_PREFIX)
             known = lowered in SETTINGS or lowered in _SCHEDULES or name.startswith("CELERY_")
@@ -129,13 +158,12 @@ def _is_conf(owner: ast.expr) -> bool:
 
 
 def _zone(file: _File) -> str:
-    found = file.settings.get("timezone")
-    value = file.values.of(found[1]) if found else None
-    return value if isinstance(value, str) else ""
+    values = (file.values.of(node) for name, _, node in file.settings if name == "timezone")
+    return next((value for value in values if isinstance(value, str)), "")
 
 
 def _report_settings(draft: Draft, file: _File) -> None:
-    for name, (line, node) in file.settings.items():
+    for name, line, node in file.settings:
         if name in _SCHEDULES:
             continue
         value = file.values.of(node)
@@ -146,7 +174,7 @@ def _report_settings(draft: Draft, file: _File) -> None:
         elif name.startswith(SETTING_PREFIXES):
             text = "none: settings of brokers, backends and workers have no counterpart"
         else:
-            text = "is not a setting of Celery that is known here"
+            text = "is known only to the running program, or no setting of Celery that is known here"
         draft.note(file.source, line, "conf", name, Outcome.LOST, f"{shown_setting(name, value)}: {text}")
 
 
@@ -160,15 +188,15 @@ def _report_elsewhere(draft: Draft, file: _File) -> None:
 
 def _entries(draft: Draft, file: _File) -> Iterator[tuple[Item, object]]:
     """Each entry with its fields: of dictionaries, of single assignments, and of `add_periodic_task`."""
-    for name in _SCHEDULES & set(file.settings):
-        line, node = file.settings[name]
-        yield from _of_mapping(draft, file, line, node)
+    for name, line, node in file.settings:
+        if name in _SCHEDULES:
+            yield from _of_mapping(draft, file, line, node)
     for each in ast.walk(file.tree):
         match each:
             case ast.Assign(targets=[ast.Subscript(value=owner, slice=key)], value=value) if (
                 last_name(owner).lower() in _SCHEDULES
             ):
-                yield draft.item(file.source, each.lineno, shown(file.values.of(key))), file.values.of(value)
+                yield _named(draft, file, key, value)
             case ast.Call(func=ast.Attribute(attr="update", value=owner), args=[node]) if (
                 last_name(owner).lower() in _SCHEDULES
             ):
@@ -190,7 +218,13 @@ def _of_mapping(draft: Draft, file: _File, line: int, node: ast.expr) -> Iterato
         if key is None:
             yield from _of_mapping(draft, file, value_node.lineno, value_node)
         else:
-            yield draft.item(file.source, key.lineno, shown(file.values.of(key))), file.values.of(value_node)
+            yield _named(draft, file, key, value_node)
+
+
+def _named(draft: Draft, file: _File, key: ast.expr, value: ast.expr) -> tuple[Item, object]:
+    """An entry under its key, or the key itself if only the running program knows it."""
+    name = file.values.of(key)
+    return draft.item(file.source, key.lineno, shown(name)), file.values.of(value) if isinstance(name, str) else name
 
 
 def _of_call(draft: Draft, file: _File, node: ast.Call) -> tuple[Item, object]:
@@ -231,7 +265,9 @@ def _import_entry(item: Item, entry: object, tasks: Sequence[_Task], zone: str) 
     item.fields |= {"overlap": "allow_all", "task": task}
     _payload(item, entry, definition)
     if definition is None:
-        item.differs("task", "is not defined in these files: it gets five attempts, where Celery retries only if told")
+        item.differs(
+            "task", "is not defined in these files: it gets five attempts, where Celery retries on request only"
+        )
     else:
         _options_of_task(item, definition.options)
     _options_of_call(item, entry.get("options") or {})

@@ -212,6 +212,11 @@ class Item:
                 reason = known.get(key, f"has no equivalent; it was {shown(given[key])}")
                 self.lost(f"{path}{key}", reason, lines.get(key, 0))
 
+    def comment(self, text: object, part: str) -> None:
+        """Report a description: schedules have none."""
+        if text:
+            self.lost(part, f"{shown(text)}: write it as a comment in the file")
+
     def tags(self, given: Mapping[str, object], part: str) -> dict[str, str]:
         """Labels as tags of the task, as many as a task may have."""
         found: dict[str, str] = {}

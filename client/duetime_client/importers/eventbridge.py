@@ -47,6 +47,8 @@ _IGNORED = frozenset({"Arn", "CreationDate", "LastModificationDate", "ResponseMe
 _TARGET = frozenset(
     {"Arn", "Input", "RetryPolicy", "DeadLetterConfig", "RoleArn", "EventBridgeParameters", "SqsParameters", "Id"}
 )
+_WINDOW = frozenset({"Mode", "MaximumWindowInMinutes"})
+_RETRY_POLICY = frozenset({"MaximumRetryAttempts", "MaximumEventAgeInSeconds"})
 _KNOWN_TARGET = {
     "EcsParameters": "write the cluster and the container in `target`",
     "BatchParameters": "write the queue in `target`",
@@ -133,6 +135,9 @@ def _resources(draft: Draft, source: Source, resources: Fields) -> Iterator[tupl
         properties = resource.get("Properties") if isinstance(resource, Fields) else None
         if kind in {_SCHEDULE, _RULE} and isinstance(properties, Fields):
             name = properties.get("Name")
+            if "Condition" in resource:
+                text = f"{shown(resource['Condition'])}: imported whether the condition holds or not"
+                draft.note(source, line, logical, "Condition", Outcome.DIFFERS, text)
             yield line, name if isinstance(name, str) else logical, properties, kind == _RULE
         elif isinstance(properties, Fields) and isinstance(properties.get("Events"), Fields):
             for event, given in properties["Events"].items():
@@ -168,6 +173,7 @@ def import_one(draft: Draft, source: Source, line: int, name: str, given: Fields
         draft.add(each)
     if given.get("GroupName") not in {None, "default"}:
         item.differs("GroupName", f"names have no groups: {shown(given['GroupName'])} is not kept")
+    item.comment(given.get("Description"), "Description")
     item.unread(given, _READ | _IGNORED | {"GroupName"}, "", _KNOWN)
 
 
@@ -182,7 +188,9 @@ def _timing(item: Item, given: Fields, expression: str, *, is_rule: bool) -> Non
         else:
             item.lost("ScheduleExpressionTimezone", f"{shown(zone)} is known only to CloudFormation")
     window = given.get("FlexibleTimeWindow")
-    minutes = window.get("MaximumWindowInMinutes") if isinstance(window, Fields) else None
+    window = window if isinstance(window, Fields) else Fields()
+    item.unread(window, _WINDOW, "FlexibleTimeWindow.", {})
+    minutes = window.get("MaximumWindowInMinutes")
     if isinstance(minutes, int):
         item.fields["jitter_seconds"] = min(minutes, _JITTER_MINUTES) * 60
     for key, field in (("StartDate", "start_at"), ("EndDate", "end_at")):
@@ -208,6 +216,8 @@ def _task(item: Item, target: Fields) -> dict[str, Any]:
         item.differs("Target.RoleArn", _ROLE)
     if "SqsParameters" in target:
         item.lost("Target.SqsParameters", "the message group is derived by duetime")
+    if isinstance(parameters := target.get("EventBridgeParameters"), Fields):
+        item.unread(parameters, frozenset({"DetailType"}), "Target.EventBridgeParameters.", {})
     item.unread(target, _TARGET, "Target.", _KNOWN_TARGET)
     return task
 
@@ -248,6 +258,7 @@ def _input(item: Item, given: object) -> dict[str, Any]:
 
 def _retry(item: Item, policy: object) -> dict[str, Any]:
     given = policy if isinstance(policy, Fields) else Fields()
+    item.unread(given, _RETRY_POLICY, "Target.RetryPolicy.", {})
     retries, age = given.get("MaximumRetryAttempts", _RETRIES), given.get("MaximumEventAgeInSeconds", _AGE)
     attempts = item.attempts(retries, "Target.RetryPolicy")
     found: dict[str, Any] = {} if attempts is None else {"max_attempts": attempts}

@@ -80,6 +80,7 @@ def _settle(item: Item, workflow: Fields, file: str) -> None:
     if group is not None:
         line = workflow.lines.get("concurrency", 0)
         item.differs("concurrency", f"holds among the runs of this schedule; {shown(group)} may name more", line)
+    item.comment(workflow.get("name"), "name")
     payload = {"workflow": file, "schedule": item.fields["cron"]}
     # A run of a workflow is not retried.
     item.fields["task"] = {

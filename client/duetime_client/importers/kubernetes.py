@@ -25,6 +25,13 @@ _HELPERS = "app.kubernetes.io/"
 _BACKOFF_LIMIT = 6
 _FIRST_WAIT, _LONGEST_WAIT = 10, 360
 _SPEC = frozenset({"schedule", "timeZone", "concurrencyPolicy", "suspend", "startingDeadlineSeconds", "jobTemplate"})
+_OBJECT = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
+_METADATA = frozenset(
+    {
+        *("name", "generateName", "namespace", "labels", "creationTimestamp", "generation", "resourceVersion", "uid"),
+        *("managedFields", "selfLink"),
+    }
+)
 _HISTORY = "runs are kept for `retention_days` of the deployment"
 _KNOWN_SPEC = {"successfulJobsHistoryLimit": _HISTORY, "failedJobsHistoryLimit": _HISTORY}
 _KNOWN_JOB = {
@@ -85,10 +92,14 @@ def _import_object(draft: Draft, source: Source, given: Fields) -> None:
         return
     if namespace := metadata.get("namespace"):
         item.differs("metadata.namespace", f"names are not divided by namespaces: {shown(namespace)} is not kept")
+    item.unread(given, _OBJECT, "", {})
     _timing(item, spec)
     _policies(item, spec)
     item.unread(spec, _SPEC, "spec.", _KNOWN_SPEC)
-    job = _mapping(_mapping(spec.get("jobTemplate")).get("spec"))
+    template = _mapping(spec.get("jobTemplate"))
+    item.unread(template, frozenset({"spec"}), "spec.jobTemplate.", {})
+    item.unread(metadata, _METADATA, "metadata.", {})
+    job = _mapping(template.get("spec"))
     item.fields["task"] = _task(item, job, metadata)
     item.draft.add(item)
 
@@ -137,6 +148,7 @@ def _task(item: Item, job: Fields, metadata: Fields) -> dict[str, Any]:
         task |= item.timeout(seconds, "spec.jobTemplate.spec.activeDeadlineSeconds")
     path = "spec.jobTemplate.spec."
     item.unread(job, frozenset({"backoffLimit", "activeDeadlineSeconds", "template"}), path, _KNOWN_JOB)
+    item.unread(template, frozenset({"spec"}), f"{path}template.", {})
     path = f"{path}template.spec."
     item.unread(pod, frozenset({"containers"}), path, _KNOWN_POD)
     payload = item.payload({"containers": [_container(item, each, path) for each in containers]}, path)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _DEEPEST = 30
 _CRON = re.compile(r"\S+(?:\s+\S+){5,6}")
 _CRON_WORD = re.compile(r"[0-9*?/,\-LW#A-Za-z]+")
-_PROPERTY = re.compile(r"\s*(?P<key>(?:\\.|[^=:\s\\])+)\s*[=:\s]\s*(?P<value>.*)")
+_PROPERTY = re.compile(r"\s*(?P<key>(?:\\.|[^=:\s\\])+)(?:\s*[=:\s]\s*(?P<value>.*))?")
 _UNITS = {"SECOND": "S", "MINUTE": "M", "HOUR": "H", "DAY": "D", "WEEK": "W", "MONTH": "M", "YEAR": "Y"}
 _CLOCK = frozenset({"SECOND", "MINUTE", "HOUR"})
 _MILLISECONDS = 1_000
@@ -164,6 +164,10 @@ def _import_trigger(draft: Draft, source: Source, trigger: _Element, job: _Eleme
     item.fields["overlap"] = "allow_all"
     item.fields["task"] = _task(item, trigger, job)
     _misfire(item, trigger)
+    for each in (trigger, *([job] if job else [])):
+        item.comment(each.first("description"), "description")
+        if each.first("group") not in {"", "DEFAULT"}:
+            item.differs("group", f"names have no groups: {shown(each.first('group'))} is not kept", each.line)
     _unread(item, trigger, _TRIGGER, _KNOWN_TRIGGER)
     draft.add(item)
 
@@ -286,7 +290,7 @@ def _properties(text: str) -> Iterator[tuple[int, str, str]]:
             pending = pending[:-1]
             continue
         if match := _PROPERTY.fullmatch(pending):
-            yield first, match["key"].replace("\\", ""), match["value"]
+            yield first, match["key"].replace("\\", ""), match["value"] or ""
         pending = ""
 
 
