@@ -60,7 +60,7 @@ _SUMMARIES = {
     "bulk": "Follow and stop bulk operations: changes of many tasks by a filter.",
     "locks": "See which tasks hold locks or wait for them; release a lock by force.",
     "schedules": "Create and control schedules: recurring tasks.",
-    "import": "Turn files of other schedulers into a file of schedules, and report what differs.",
+    "import": "Turn files of other schedulers into schedules: a file of them, and a report of what differs.",
     "calendars": "Manage calendars: times at which scheduled tasks may not run, or may.",
     "switches": "Stop or limit a type, an owner or all tasks, without a deployment.",
     "topologies": "Run graphs of tasks, and follow their progress.",

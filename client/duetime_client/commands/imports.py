@@ -31,7 +31,8 @@ from duetime_client.plurals import counted
 Importer = Callable[[Draft, Sequence[Source]], None]
 
 app = CommandGroup(
-    help="Turn files of other schedulers into a file of schedules, and report what differs.", no_args_is_help=True
+    help="Turn files of other schedulers into schedules: a file of them, and a report of what differs.",
+    no_args_is_help=True,
 )
 _STYLES = {Outcome.DIFFERS: "yellow", Outcome.LOST: "yellow", Outcome.OMITTED: "red"}
 
