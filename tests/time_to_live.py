@@ -41,6 +41,10 @@ TRACEBACK = Rule(
     "the retention after its attempt: a person reads it, and no part of the system needs it",
     "test_a_traceback_is_kept_for_the_retention",
 )
+STEP = Rule(
+    "the next attempt of its task; one that waits for longer than the documented time runs the step again",
+    "test_a_step_is_kept_for_longer_than_its_record",
+)
 TIMER = Rule("its time and the longest absence of the trigger", "test_a_timer_outlives_any_absence_of_the_trigger")
 LOCK = Rule(
     "the end of every hold of it, by every clock; who renews one knows no other, so the longest there can be",
@@ -127,6 +131,8 @@ WRITERS: dict[str, Rule] = {
     "adapters/dynamodb/topology_run_state.py:DynamoTopologyStore.put_token": TOPOLOGY,
     "adapters/dynamodb/topology_run_state.py:DynamoTopologyStore.save": TOPOLOGY,
     "adapters/dynamodb/tracebacks.py:DynamoTracebackStore.keep": TRACEBACK,
+    "adapters/dynamodb/steps.py:DynamoStepStore.extend": STEP,
+    "adapters/dynamodb/steps.py:_item_of": STEP,
     "adapters/dynamodb/keys.py:DynamoUniqueKeyStore.let_expire": UNIQUE_KEY,
     "adapters/dynamodb/versioned_items.py:deletion_marker": MARKER,
     "adapters/dynamodb/live_updates.py:_expiring": WATCH_CONNECTION,
@@ -156,7 +162,9 @@ DECIDERS: dict[str, Rule] = {
     "services/schedules/schedule_writer.py:RepeatedRequests.remember": KEY,
     "domain/tasks/creation.py:Identity.expiry": CONTENT,
     "services/outcomes/outcome.py:OutcomeWriter._succeed": CONTENT,
-    "services/outcomes/outcome.py:OutcomeWriter._write_pause": CONTENT,
+    "services/content_retention.py:write_checkpoint": CONTENT,
+    "domain/tasks/steps.py:step_expiry": STEP,
+    "services/worker/attempt_steps.py:AttemptSteps.keep": STEP,
     "services/outcomes/outcome.py:skip": RECORD,
     "services/outcomes/outcome.py:OutcomeWriter.write_outcome": RECORD,
     "services/locking.py:LockAdmin.release": LOCK,

@@ -13,7 +13,12 @@ MAX_BATCH = 100
 MAX_PAGE = 100
 """Tasks on one page of a list."""
 MAX_CHECKPOINT_BYTES = 4_096
-"""Size of the checkpoint of a paused attempt, in bytes of JSON."""
+"""Size of an attempt's checkpoint, in bytes of JSON."""
+MAX_STEPS = 100
+"""Steps of one attempt, as in `context.step`."""
+MAX_STEP_NAME_LENGTH = 64
+MAX_STEP_RESULT_BYTES = 65_536
+"""Size of the result of a step, in bytes of JSON."""
 MAX_NODES = 10_000
 """Nodes of one topology, with those of its sub-topologies."""
 MAX_EDGES = 50_000

@@ -261,7 +261,7 @@ class Duetime(Assertions):
         return (call or self.call(task_type)).run(registered, payload)
 
     def call(self, task_type: str, **facts: Any) -> HandlerCall:  # noqa: ANN401 - the attributes of HandlerCall
-        """One call of a handler, for `perform`: `attempt`, `fence`, `checkpoint`, `inputs`, `requested_action`."""
+        """One call of a handler, for `perform`, with attributes of `HandlerCall`, such as `attempt` and `steps`."""
         return HandlerCall(task_type, self.now, **facts)
 
     # What ran.

@@ -11,6 +11,7 @@ from duetime.domain.ids import TaskId
 from duetime.domain.json_values import ValueRefused, json_of
 from duetime.handlers import Accepted, Context
 from duetime_common.payload_models import plain
+from duetime_common.steps import MemorySteps
 from duetime_testing.errors import NotJson
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ class HandlerCall:
         requested_action: the action requested of the attempt: `pause`, `cancel` or `None`.
         progress: all reported progress: percent and message.
         heartbeats: number of heartbeats that the handler sent.
+        steps: results of the steps that are done, by name: those given, as if an earlier attempt had stored them, and
+            those of this call. Calling again with the same object is the next attempt.
+        saved_checkpoint: the last checkpoint that the handler saved; `None` if it saved none.
     """
 
     task_type: str
@@ -41,8 +45,10 @@ class HandlerCall:
     requested_action: str | None = None
     progress: list[tuple[int, str]] = field(default_factory=list)
     heartbeats: int = 0
+    steps: dict[str, Any] = field(default_factory=dict)
+    saved_checkpoint: Any = None
 
-    def context(self) -> Context:
+    def context(self, phase: str = "run") -> Context:
         """The context of the handler."""
         return Context(
             task_id=TaskId.of(round(self.now.timestamp() * 1000), 0, 0).text,
@@ -55,6 +61,9 @@ class HandlerCall:
             ask=lambda: self.requested_action,
             inputs=self.inputs,
             due_at=self.due_at or self.now,
+            phase=phase,
+            step_keeper=lambda: MemorySteps(self.steps),
+            checkpoint_writer=self._save,
         )
 
     def run(self, registered: Registered, payload: Any, phase: str = "run") -> Any:  # noqa: ANN401 - any JSON
@@ -64,10 +73,14 @@ class HandlerCall:
             NotJson: the payload or the result does not survive JSON unchanged.
         """
         given = through_json(payload, f"the payload of {self.task_type!r}")
-        result = registered.call(phase, self.context(), given)
+        result = registered.call(phase, self.context(phase), given)
         return (
             result if isinstance(result, Accepted) else through_json(plain(result), f"the result of {self.task_type!r}")
         )
+
+    def _save(self, checkpoint: bytes) -> bool:
+        self.saved_checkpoint = json.loads(checkpoint)
+        return True
 
     def _report(self, percent: int | None, message: str) -> None:
         if percent is None:

@@ -261,6 +261,29 @@ def test_a_retry_costs_two_units_and_a_message(
     assert meter.requests["SendMessageBatch"] == 2
 
 
+def test_a_step_costs_one_unit(metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its result is one small item; a first attempt reads nothing, and a later one makes one query."""
+    stack, meter = metered
+    stack.environ[Variable.TRACEBACKS] = "log"
+
+    def stepping(context: Context, _payload: object) -> None:
+        for number in range(3):
+            context.step(f"one-{number}", lambda: {"id": "0" * 36})
+        if context.attempt == 1:
+            raise LookupError
+
+    monkeypatch.setitem(REGISTRY, "report", Registered({"run": stepping}))
+    create(stack)
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units, meter.requests["Query"]) == (3 + 3, 1, 0)
+    stack.clock.at += 2 * SECOND
+    assert until(lambda: not stack.waiting(Priority.NORMAL)["delayed"])
+    meter.reset()
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units) == (2, 0)
+    assert (meter.requests["Query"], meter.requests["PutItem"]) == (1, 0)
+
+
 def test_a_heartbeat_costs_one_unit(metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch) -> None:
     """Lease and progress in one write."""
     stack, meter = metered

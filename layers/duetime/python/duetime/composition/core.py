@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.topologies.graph import Graph
     from duetime.ports.queues import Delivery
-    from duetime.ports.stores import TracebackStore
+    from duetime.ports.stores import StepStore, TracebackStore
     from duetime.services.bulk.manage import BulkOperations
     from duetime.services.long_poll_limit import LongPolls
     from duetime.services.rate_limiter import RateLimiter
@@ -54,6 +54,13 @@ class CoreServices(Part):
         from duetime.adapters.dynamodb.tracebacks import DynamoTracebackStore
 
         return DynamoTracebackStore(self.platform.clients.dynamodb(), self.settings.table)
+
+    @cached_property
+    def steps(self) -> StepStore:
+        """Results of steps; imported for the first handler that has steps."""
+        from duetime.adapters.dynamodb.steps import DynamoStepStore
+
+        return DynamoStepStore(self.platform.clients.dynamodb(), self.settings.table)
 
     @cached_property
     def queues(self) -> SqsQueues:

@@ -45,6 +45,15 @@ from duetime_common.limits import (
 from duetime_common.limits import (
     MAX_RETRY_WAIT_SECONDS as MAX_RETRY_WAIT_SECONDS,
 )
+from duetime_common.limits import (
+    MAX_STEP_NAME_LENGTH as MAX_STEP_NAME_LENGTH,
+)
+from duetime_common.limits import (
+    MAX_STEP_RESULT_BYTES as MAX_STEP_RESULT_BYTES,
+)
+from duetime_common.limits import (
+    MAX_STEPS as MAX_STEPS,
+)
 
 MAX_DUE_AHEAD = 3_653 * DAY
 """How far in the future a task can be due: ten years."""

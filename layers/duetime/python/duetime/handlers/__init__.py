@@ -24,7 +24,8 @@ A class may offer more phases than `run`, each given the same context and payloa
         def clean(self, context, payload): ...
 
 A phase may run more than once for a task (a crash, a lost answer): make its effects idempotent with
-`context.task_id`, and let a store reject a `context.fence` older than the latest one it has seen.
+`context.idempotency_key`, and let a store reject a `context.fence` older than the latest one it has seen. Work in steps
+is not repeated by later attempts: `context.step("charge", bank.charge, amount)` stores the result of the call.
 """
 
 from __future__ import annotations
@@ -36,9 +37,12 @@ from duetime.handlers.context import Accepted, Context, RunSchedule, RunTopology
 from duetime.handlers.errors import (
     AttemptCancelled,
     AttemptPaused,
+    CheckpointInvalid,
     HandlerIncomplete,
     HandlerTimeout,
+    LeaseLost,
     PayloadInvalid,
+    StepInvalid,
     TaskTypeMissing,
     Unretriable,
 )
@@ -52,16 +56,19 @@ __all__ = [
     "Accepted",
     "AttemptCancelled",
     "AttemptPaused",
+    "CheckpointInvalid",
     "Context",
     "DuplicateHandler",
     "Handler",
     "HandlerIncomplete",
     "HandlerTimeout",
+    "LeaseLost",
     "PayloadInvalid",
     "Registered",
     "RetryIn",
     "RunSchedule",
     "RunTopology",
+    "StepInvalid",
     "TaskHandler",
     "TaskTypeMissing",
     "Unretriable",

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, overload
 
 from duetime.handlers.errors import AttemptCancelled, AttemptPaused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
+    from duetime_common.steps import StepKeeper, Steps
+
+A = ParamSpec("A")
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
 
@@ -56,7 +60,7 @@ class Context:
         attempt: 1 for the first.
         fence: increases with every attempt; a store can reject writes of an older one.
         deadline: when the phase must have ended, in UTC.
-        checkpoint: the checkpoint of a paused attempt; `None` if there is none.
+        checkpoint: the latest checkpoint of the earlier attempts; `None` if there is none.
         inputs: for a node of a topology, the results of the parents named in its `inputs`, by name.
         traceparent: the trace of the task's creation (W3C Trace Context), for links of spans; `None` if the
             request had none.
@@ -66,6 +70,7 @@ class Context:
         schedule: the schedule of the task or of its topology; `None` if there is none.
         topology: the topology of the task; `None` if it is no node.
         tags: the task's tags.
+        phase: the running phase: `prepare`, `run`, `clean` or `rollback`.
     """
 
     task_id: str
@@ -84,6 +89,10 @@ class Context:
     schedule: RunSchedule | None = None
     topology: RunTopology | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
+    phase: str = "run"
+    step_keeper: Callable[[], StepKeeper] | None = None
+    checkpoint_writer: Callable[[bytes], bool] | None = None
+    _made: dict[str, Steps] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def for_test(  # noqa: PLR0913 - the attributes that a handler may read
@@ -104,11 +113,24 @@ class Context:
         tags: Mapping[str, str] | None = None,
         requested_action: str | None = None,
         report: Callable[[int | None, str], None] = lambda _percent, _message: None,
+        steps: dict[str, Any] | None = None,
+        checkpoints: list[Any] | None = None,
     ) -> Context:
         """A context for a unit test that calls the handler itself: `charge(Context.for_test(), payload)`.
 
-        `requested_action` is `pause` or `cancel`; `report` is called with each progress (percent and message).
+        `requested_action` is `pause` or `cancel`; `report` is called with each progress (percent and message). `steps`
+        has the results of the steps that an earlier attempt has done, by name, and gets those of this one;
+        `checkpoints` gets the saved checkpoints.
         """
+        from duetime_common.steps import MemorySteps  # noqa: PLC0415 - for tests only
+
+        results: dict[str, Any] = {} if steps is None else steps
+        saved: list[Any] = [] if checkpoints is None else checkpoints
+
+        def save(data: bytes) -> bool:
+            saved.append(json.loads(data))
+            return True
+
         return cls(
             task_id=task_id,
             type=task_type,
@@ -125,6 +147,8 @@ class Context:
             schedule=schedule,
             topology=topology,
             tags=tags or {},
+            step_keeper=lambda: MemorySteps(results),
+            checkpoint_writer=save,
         )
 
     @property
@@ -167,3 +191,67 @@ class Context:
     def heartbeat(self) -> None:
         """Renew the lease now. The worker also does so by itself."""
         self.report(None, "")
+
+    @property
+    def idempotency_key(self) -> str:
+        """A key for services that the handler calls: the same in all attempts, and another one inside each step."""
+        from duetime_common.steps import idempotency_key  # noqa: PLC0415 - for handlers that use it only
+
+        return idempotency_key(self.task_id)
+
+    @overload
+    def step(
+        self, name: str, function: Callable[A, Awaitable[Any]], /, *args: A.args, **kwargs: A.kwargs
+    ) -> Awaitable[Any]: ...
+
+    @overload
+    def step(self, name: str, function: Callable[A, Any], /, *args: A.args, **kwargs: A.kwargs) -> Any: ...  # noqa: ANN401 - any JSON
+
+    def step(self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """Call a function once over all attempts of the task: `receipt = context.step("charge", bank.charge, amount)`.
+
+        Its result is stored before this returns, and later attempts return the stored one without calling the
+        function. If the function raises, nothing is stored, and the next attempt calls it again, as after a crash;
+        `context.idempotency_key` is the same then. `await` the step of a coroutine function.
+
+        Args:
+            name: name of the step, once per attempt: 1 to 64 letters, digits, `_`, `.` and `-`.
+            function: the function.
+            args: its arguments.
+            kwargs: its keyword arguments.
+
+        Returns:
+            The result as decoded JSON, in the first attempt, too: a dataclass or pydantic model becomes a dict.
+
+        Raises:
+            StepInvalid: the name is invalid or was used in this attempt, or the result is not JSON or too large.
+            LeaseLost: another worker may have the task; do not catch it.
+        """
+        return self._steps.call(name, function, args, kwargs)
+
+    @property
+    def steps(self) -> dict[str, Any]:
+        """The stored results of the steps of `run` by name, as for a rollback."""
+        return self._steps.results()
+
+    @property
+    def _steps(self) -> Steps:
+        if "steps" not in self._made:
+            from duetime.handlers.steps import steps_of  # noqa: PLC0415 - for handlers with steps only
+
+            self._made.setdefault("steps", steps_of(self.task_id, self.phase, self.step_keeper))
+        return self._made["steps"]
+
+    def save_checkpoint(self, checkpoint: object) -> None:
+        """Store a checkpoint now, for the next attempt if this one fails, crashes or is paused.
+
+        Args:
+            checkpoint: at most 4 KB of JSON; it replaces the earlier one.
+
+        Raises:
+            CheckpointInvalid: it is not JSON or too large, or the phase is `clean`.
+            LeaseLost: another worker may have the task; do not catch it.
+        """
+        from duetime.handlers.steps import save_checkpoint  # noqa: PLC0415 - for handlers that use it only
+
+        save_checkpoint(checkpoint, self.phase, self.checkpoint_writer)

@@ -43,3 +43,18 @@ class AttemptPaused(Exception):
 
 class AttemptCancelled(Exception):
     """Raised by `Context.stop_if_requested` when the user asked for a cancellation."""
+
+
+class LeaseLost(Exception):
+    """Raised by `Context.step` and `Context.save_checkpoint`: another worker may have the task. Do not catch it."""
+
+    def __init__(self) -> None:
+        super().__init__("the attempt has lost its lease: another worker may have the task")
+
+
+class StepInvalid(Unretriable, ValueError):
+    """A step was called wrongly, or its result cannot be stored. A retry would not help."""
+
+
+class CheckpointInvalid(Unretriable, ValueError):
+    """A checkpoint cannot be stored. A retry would not help."""

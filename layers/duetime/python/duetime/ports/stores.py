@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from duetime.domain.switches import StoredSwitches, Switches
     from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.content import Expiry
+    from duetime.domain.tasks.steps import StepResult
     from duetime.domain.times import Millis
     from duetime.domain.tracebacks import AttemptTraceback
     from duetime.ports.tasks import ContentStore, KeyStore, TaskListStore, TaskStore, UniqueKeyStore
@@ -434,6 +435,22 @@ class TracebackStore(Protocol):
 
     def find(self, task_id: TaskId) -> AttemptTraceback | None:
         """The stored traceback of a task; `None` for none."""
+        ...
+
+
+class StepStore(Protocol):
+    """The results of the steps of tasks. They are erased with the contents of their task."""
+
+    def list_of(self, task_id: TaskId) -> list[StepResult]:
+        """The steps of a task in the order in which they ended, read consistently."""
+        ...
+
+    def keep(self, task_id: TaskId, step: StepResult) -> StepResult:
+        """Store a step, unless it is stored already; returns the stored one. Safe to resend."""
+        ...
+
+    def extend(self, task_id: TaskId, step: StepResult, expires_at: Millis) -> None:
+        """Set the expiry of a step, if it is still stored. Safe to resend."""
         ...
 
 

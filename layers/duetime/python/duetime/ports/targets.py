@@ -13,6 +13,15 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.targets import HttpTarget, Phase, Query
     from duetime.domain.tasks.task import Progress, RequestedAction, Task
     from duetime.domain.times import Millis
+    from duetime_common.steps import StepKeeper
+
+
+class StepKeepers(Protocol):
+    """Creates what stores the results of steps."""
+
+    def __call__(self, has_lease: Callable[[], bool], task: Task, phase: Phase) -> StepKeeper:
+        """What stores the steps of an attempt's phase, each of which begins only while `has_lease()`."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +32,15 @@ class Work:
         phase: phase to run.
         task: the claimed record; its `attempt` and `fence` are this attempt's.
         payload: JSON text in UTF-8.
-        checkpoint: checkpoint of a paused attempt; JSON text in UTF-8.
+        checkpoint: checkpoint of an earlier attempt; JSON text in UTF-8.
         deadline: end of the attempt with all its phases; the cleanup has its own.
         seconds: seconds left until the deadline.
         report: reports the task's progress and renews the lease; `None` only renews it.
         requested_action: the user's request to the attempt, as of the last heartbeat.
         inputs: for a node of a topology, the results of the parents that it names: one JSON object in UTF-8.
+        step_keeper: creates what stores the results of the handler's steps; `None` if nothing does.
+        save_checkpoint: stores a checkpoint at once; returns whether the attempt still has its lease. `None` if nothing
+            does.
     """
 
     phase: Phase
@@ -40,6 +52,8 @@ class Work:
     report: Callable[[Progress | None], None]
     requested_action: Callable[[], RequestedAction | None]
     inputs: bytes | None = None
+    step_keeper: Callable[[], StepKeeper] | None = None
+    save_checkpoint: Callable[[bytes], bool] | None = None
 
 
 class TargetRunner(Protocol):

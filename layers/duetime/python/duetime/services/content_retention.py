@@ -7,20 +7,23 @@ crashes or is rejected therefore leaves nothing behind for ever, and no open tas
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import ContentExpired, Unavailable
-from duetime.domain.tasks.content import ContentPlace, after_record
+from duetime.domain.tasks.content import ContentPlace, after_record, unless_referenced
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import unique_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime.domain.conditional_writes import WriteResult
+    from duetime.domain.conditional_writes import Write, WriteResult
     from duetime.domain.tasks.content import Content, Expiry
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
+    from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.ports.tasks import ContentStore, TaskStore
 
@@ -112,6 +115,25 @@ def replace_content(
         raise
     _retain_either(stores, result.task, (old, new), expiry)
     return result
+
+
+def write_checkpoint(
+    stores: tuple[TaskStore, ContentStore], runtime: Runtime, task: Task, checkpoint: bytes, write: Write
+) -> WriteResult:
+    """Store a checkpoint, and make a write that refers to it instead of the task's earlier one.
+
+    Args:
+        stores: stores of the record and its contents.
+        runtime: the environment.
+        task: the record as read.
+        checkpoint: JSON text in UTF-8.
+        write: the write, without the checkpoint.
+    """
+    tasks, contents = stores
+    expiry = unless_referenced(max(runtime.now(), task.due_at))
+    kept = contents.keep(task.id, f"checkpoint.{runtime.nonce()}", checkpoint, expiry)
+    write = replace(write, sets={**write.sets, "checkpoint": kept})
+    return replace_content(stores, task, task.checkpoint, kept, expiry, partial(tasks.apply, write))
 
 
 def _retain_either(

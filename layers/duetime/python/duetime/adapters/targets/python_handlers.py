@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from duetime.domain.json_values import ValueRefused, json_of
+from duetime.domain.json_values import ValueRefused
 from duetime.domain.limits import MAX_ERROR_MESSAGE_LENGTH
 from duetime.domain.operating_parameters import HANDLERS_RETRY
 from duetime.domain.tasks.attempt_results import (
@@ -38,6 +38,7 @@ from duetime.handlers import (
     RunTopology,
     Unretriable,
 )
+from duetime.handlers.values import encoded
 from duetime_common.handler_retries import requested_wait
 
 if TYPE_CHECKING:
@@ -157,17 +158,7 @@ def _ended_with(result: object, phase: Phase) -> Ending:
     """The end of an attempt whose handler has returned a value."""
     if issubclass(type(result), Accepted):
         return _deferred(phase)
-    return _encoded(lambda: _plain(result), Succeeded)
-
-
-def _plain(result: object) -> object:
-    """A result as JSON, if it is a value of a class."""
-    if result is None or isinstance(result, str | int | float | bool | dict | list):
-        return result
-    # Imported only for such results.
-    from duetime_common.payload_models import plain  # noqa: PLC0415 - see the line above
-
-    return plain(result)
+    return _encoded(result, Succeeded)
 
 
 def _ended_by(error: BaseException, task: Task, rule: RetryRule) -> Ending:
@@ -175,7 +166,7 @@ def _ended_by(error: BaseException, task: Task, rule: RetryRule) -> Ending:
     # By its real class: an object may return anything as its `__class__`.
     kind = type(error)
     if issubclass(kind, AttemptPaused):
-        return _encoded(lambda: _plain(error.checkpoint), Yielded)  # type: ignore[attr-defined]  # see above
+        return _encoded(error.checkpoint, Yielded)  # type: ignore[attr-defined]  # see above
     if issubclass(kind, AttemptCancelled):
         return Stopped()
     if issubclass(kind, HandlerTimeout):
@@ -214,6 +205,9 @@ def _context(work: Work) -> Context:
         schedule=_schedule(work.task.schedule_run),
         topology=_topology(work.task.node_ref),
         tags=work.task.tags,
+        phase=work.phase.value,
+        step_keeper=work.step_keeper,
+        checkpoint_writer=work.save_checkpoint,
     )
 
 
@@ -228,10 +222,10 @@ def _topology(node: NodeRef | None) -> RunTopology | None:
     return None if node is None else RunTopology(node.topology.text, node.run, node.key)
 
 
-def _encoded(value: Callable[[], object], ending: Callable[[bytes], Ending]) -> Ending:
+def _encoded(value: object, ending: Callable[[bytes], Ending]) -> Ending:
     """The end of an attempt with a value in JSON, or the failure to encode it."""
     try:
-        return ending(json_of(value()))
+        return ending(encoded(value))
     except ValueRefused as refused:
         why = str(refused)
     except BaseException as error:  # noqa: BLE001 - the value may be of the author's own class

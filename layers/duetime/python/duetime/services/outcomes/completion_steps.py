@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from duetime.domain.conditional_writes import Guard, Write
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from duetime.ports.queues import WorkQueues
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores, TracebackStore
-    from duetime.ports.targets import Callbacks, TargetRunner
+    from duetime.ports.targets import Callbacks, StepKeepers, TargetRunner
     from duetime.ports.tasks import TaskStore
     from duetime.services.enqueue import Enqueuer, Shards
 
@@ -76,6 +77,7 @@ class InlineCompletion:
 
     Attributes:
         retention: how long a finished task is kept, in milliseconds.
+        attempt_steps: creates what stores the steps of a cleanup.
         occurrence_listener: notified when an occurrence of a schedule has ended.
         node_listener: notified when a topology or one of its nodes has ended.
     """
@@ -86,6 +88,7 @@ class InlineCompletion:
     retention: Millis
     callback_tasks: CallbackTasks
     notice_sender: NoticeSender
+    attempt_steps: StepKeepers
     occurrence_listener: Callable[[], OccurrenceListener]
     node_listener: Callable[[], NodeListener]
 
@@ -136,7 +139,8 @@ class InlineCompletion:
             return
         seconds = task.timeout_seconds
         deadline = self.runtime.now() + seconds * SECOND
-        work = Work(Phase.CLEAN, task, payload, None, deadline, seconds, _say_nothing, _ask_nothing)
+        steps = partial(self.attempt_steps, lambda: True, task, Phase.CLEAN)
+        work = Work(Phase.CLEAN, task, payload, None, deadline, seconds, _say_nothing, _ask_nothing, step_keeper=steps)
         ending = self.targets.run(work)
         for pause in _NOT_SENT_PAUSES:
             if not isinstance(ending, NotSent):

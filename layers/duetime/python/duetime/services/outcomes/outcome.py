@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write, WriteResult
@@ -42,7 +41,7 @@ from duetime.domain.times import SECOND
 from duetime.domain.topologies.run_state import ROLLBACK_FAILED
 from duetime.domain.topologies.watchdog_times import deferred_until, reminders
 from duetime.services import task_telemetry
-from duetime.services.content_retention import let_expire, let_key_expire, replace_content
+from duetime.services.content_retention import let_expire, let_key_expire, write_checkpoint
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.content import Content
@@ -290,10 +289,7 @@ class OutcomeWriter:
         write = Write(task.id, Move.YIELD, self.runtime.nonce(), guard, sets)
         if checkpoint is None:
             return tasks.apply(write)
-        expiry = unless_referenced(max(run.ended_at, task.due_at))
-        kept = contents.keep(task.id, f"checkpoint.{self.runtime.nonce()}", checkpoint, expiry)
-        write = replace(write, sets={**write.sets, "checkpoint": kept})
-        return replace_content((tasks, contents), task, task.checkpoint, kept, expiry, partial(tasks.apply, write))
+        return write_checkpoint((tasks, contents), self.runtime, task, checkpoint, write)
 
     def end(
         self, run: Run, move: Move, outcome: AttemptOutcome, sets: TaskChanges, process_ends_at: Millis | None = None

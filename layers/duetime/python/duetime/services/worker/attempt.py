@@ -312,6 +312,8 @@ class AttemptPhases:
         if isinstance(ending, Deferred):
             ending = self.keep_locks(delivery_state, task, deferred_until(task, started), ending)
         called = delivery_state.started_at is not None
+        if delivery_state.checkpoint is not None:
+            task = replace(task, checkpoint=delivery_state.checkpoint)
         run = Run(task, started, self.runtime.now(), delivery_state.progress, delivery_state.arrival, called)
         self.runtime.telemetry.measure("duration", run.ended_at - run.started_at, type=task.type)
         return self.write(task, run, ending)

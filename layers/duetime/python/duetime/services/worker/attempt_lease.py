@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.dispatch.message_deletion import DeleteMessage, RedeliverMessage
     from duetime.domain.locks import LockClaim
+    from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.task import Progress, RequestedAction, Task
     from duetime.domain.tasks.task_options import LockScope
     from duetime.ports.queues import Delivery
@@ -46,7 +47,7 @@ class AttemptLease:
             delivery_state.renew_at = self.runtime.now() + self.duration // HEARTBEATS_PER_LEASE
             delivery_state.leased_until = task.lease_expires_at or 0
         delivery_state.started_at = self.runtime.now() if task.is_terminal else None
-        delivery_state.ended = False
+        delivery_state.ended, delivery_state.checkpoint = False, None
         delivery_state.task = task
 
     def confirm(self, delivery_state: DeliveryState, task: Task) -> ConditionFailed | Postponed | None:
@@ -143,6 +144,7 @@ class DeliveryState:
         renew_at: when its lease must be renewed.
         leased_until: end of its lease, according to its answered writes.
         locks: locks that the attempt holds.
+        checkpoint: checkpoint that the attempt has saved; `None` if it has saved none.
         disposition: disposition of the message; `None` until it is decided.
     """
 
@@ -157,6 +159,7 @@ class DeliveryState:
     renew_at: Millis = 0
     leased_until: Millis = 0
     locks: tuple[LockClaim, ...] = ()
+    checkpoint: Content | None = None
     disposition: DeleteMessage | RedeliverMessage | None = None
 
     @property

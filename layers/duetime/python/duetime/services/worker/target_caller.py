@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from duetime.domain.circuit_breakers import Circuit, CircuitState, Sign, host_of, sign_of
+from duetime.domain.conditional_writes import ConditionFailed, Guard, Write
 from duetime.domain.errors import ContentExpired, Unavailable
 from duetime.domain.operating_parameters import (
     CIRCUIT_FORGOTTEN,
@@ -18,15 +20,16 @@ from duetime.domain.operating_parameters import (
 from duetime.domain.tasks.attempt_results import Ending, Failed, NotSent, Postponed, failure
 from duetime.domain.tasks.attempt_run import expired
 from duetime.domain.tasks.placeholders import filled_payload
+from duetime.domain.tasks.states import Move
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.inputs import InputsTooLarge
 from duetime.ports.targets import Work
+from duetime.services.content_retention import write_checkpoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime.domain.conditional_writes import ConditionFailed
     from duetime.domain.tasks.attempt_results import TargetEnding
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.task import Progress, Task
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
     from duetime.ports.attempts import InputReader, RateLimits, SwitchRates
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import CircuitStore
-    from duetime.ports.targets import TargetRunner
+    from duetime.ports.targets import StepKeepers, TargetRunner
     from duetime.ports.tasks import ContentStore
     from duetime.services.worker.attempt_lease import AttemptLease, DeliveryState, Watch
 
@@ -185,13 +188,18 @@ def _reason(ending: TargetEnding) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TargetCaller:
-    """Calls targets with the stored contents of a task."""
+    """Calls targets with the stored contents of a task.
+
+    Attributes:
+        attempt_steps: creates what stores the steps of an attempt's phase.
+    """
 
     contents: ContentStore
     targets: TargetRunner
     input_reader: Callable[[], InputReader]
     switch_rates: SwitchRates
     rate_limits: Callable[[], RateLimits]
+    attempt_steps: StepKeepers
     lease: AttemptLease
     runtime: Runtime
 
@@ -210,7 +218,8 @@ class TargetCaller:
         try:
             inputs = self.input_reader().inputs_of(task) if task.node_ref is not None else None
             payload = filled_payload(self._read(task, task.payload), task)
-            checkpoint = None if task.checkpoint is None else self._read(task, task.checkpoint)
+            left = delivery_state.checkpoint or task.checkpoint
+            checkpoint = None if left is None else self._read(task, left)
         except (InputsTooLarge, ContentExpired) as error:
             return failure(type(error).__name__, str(error), retriable=False)
         if ended := self.lease.confirm(delivery_state, task):
@@ -237,12 +246,28 @@ class TargetCaller:
                 report=report,
                 requested_action=lambda: delivery_state.requested_action,
                 inputs=inputs,
+                step_keeper=partial(self.attempt_steps, partial(self._has_lease, delivery_state, task), task, phase),
+                # The record of an ended task refers to nothing new.
+                save_checkpoint=None if task.is_terminal else partial(self._save_checkpoint, delivery_state, task),
             )
         )
         if isinstance(ending, NotSent):
             self.runtime.telemetry.count("calls_not_sent")
             return ending.postponed(task, self.runtime.now(), self.runtime.random_source.fraction())
         return ending
+
+    def _has_lease(self, delivery_state: DeliveryState, task: Task) -> bool:
+        return self.lease.confirm(delivery_state, task) is None
+
+    def _save_checkpoint(self, delivery_state: DeliveryState, task: Task, checkpoint: bytes) -> bool:
+        """Store a checkpoint; returns whether the attempt still has the task."""
+        task = replace(task, checkpoint=delivery_state.checkpoint or task.checkpoint)
+        write = Write(task.id, Move.HEARTBEAT, self.runtime.nonce(), Guard(fence=task.fence))
+        result = write_checkpoint((self.lease.tasks, self.contents), self.runtime, task, checkpoint, write)
+        if isinstance(result, ConditionFailed):
+            return False
+        delivery_state.checkpoint = result.task.checkpoint
+        return True
 
     def _held(self, delivery_state: DeliveryState, task: Task) -> Postponed | None:
         """Whether a task with a rate must wait; `None` once it may start, with a lease that is long enough."""

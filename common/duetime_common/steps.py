@@ -1,0 +1,202 @@
+"""Steps of a handler: functions that run once over all attempts of a task, because their results are stored.
+
+Worker functions and pull workers use the same rules; they differ in where results are stored.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from contextlib import contextmanager
+from contextvars import ContextVar
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Protocol
+
+from duetime_common.limits import MAX_STEP_NAME_LENGTH, MAX_STEP_RESULT_BYTES, MAX_STEPS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, MutableMapping
+
+    Millis = int
+
+STEP_NAME_PATTERN = rf"^[A-Za-z0-9_][A-Za-z0-9_.-]{{0,{MAX_STEP_NAME_LENGTH - 1}}}$"
+_NAME = re.compile(STEP_NAME_PATTERN.strip("^$"))
+RUN = "run"
+"""The phase whose steps have the shortest keys, and whose results the other phases can read."""
+_STEP: ContextVar[tuple[str, str] | None] = ContextVar("duetime_step", default=None)
+"""Task id and idempotency key of the step that runs in this thread or coroutine."""
+
+
+class StepKeeper(Protocol):
+    """Stores the results of one phase of an attempt, each as JSON text in UTF-8."""
+
+    def load(self) -> Mapping[str, bytes]:
+        """The stored results of the phase by step name."""
+        ...
+
+    def load_run(self) -> Mapping[str, bytes]:
+        """The stored results of the phase `run` by step name."""
+        ...
+
+    def begin(self) -> Millis | None:
+        """The time at which a step begins; `None` if the attempt has lost its lease, so that it must not begin."""
+        ...
+
+    def keep(self, name: str, result: bytes, began: Millis) -> bytes:
+        """Store a result, and return the stored one: another attempt's, if that stored it first."""
+        ...
+
+
+class MemorySteps:
+    """Keeps the results of steps in memory, for unit tests of a handler.
+
+    Args:
+        results: results of steps by name, as an earlier attempt left them; new ones are added.
+    """
+
+    def __init__(self, results: MutableMapping[str, Any]) -> None:
+        self._results = results
+
+    def load(self) -> Mapping[str, bytes]:
+        """The stored results by step name."""
+        return {name: json.dumps(result).encode() for name, result in self._results.items()}
+
+    load_run = load
+
+    def begin(self) -> Millis | None:
+        """No time passes."""
+        return 0
+
+    def keep(self, name: str, result: bytes, _began: Millis) -> bytes:
+        """Keep a result."""
+        self._results[name] = json.loads(result)
+        return result
+
+
+class Steps:
+    """The steps of one phase of an attempt. Threads and coroutines may share it.
+
+    Args:
+        task_id: id of the task.
+        phase: name of the phase.
+        keeper: stores the results.
+        encode: encodes a result as JSON; raises `ValueError` if it cannot be stored.
+        invalid: makes the error of a step that cannot be used as it is called.
+        lost: makes the error of an attempt that has lost its lease.
+    """
+
+    def __init__(
+        self,
+        task_id: str,
+        phase: str,
+        keeper: StepKeeper,
+        *,
+        encode: Callable[[object], bytes],
+        invalid: Callable[[str], Exception],
+        lost: Callable[[], Exception],
+    ) -> None:
+        self._task_id = task_id
+        self._prefix = task_id if phase == RUN else f"{task_id}:{phase}"
+        self._keeper = keeper
+        self._encode = encode
+        self._invalid = invalid
+        self._lost = lost
+        self._lock = Lock()
+        self._stored: dict[str, bytes] | None = None
+        self._used: set[str] = set()
+
+    def call(self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON, or a coroutine
+        """Run a step, or return its stored result; for a coroutine function, an awaitable of that."""
+        if _is_coroutine_function(function):
+            return self._awaited(name, function, args, kwargs)
+        with self._once(name):
+            if (stored := self._stored_results().get(name)) is None:
+                began = self._begin()
+                with self._inside(name):
+                    result = function(*args, **kwargs)
+                if inspect.isawaitable(result):
+                    if inspect.iscoroutine(result):
+                        result.close()
+                    raise self._invalid(f"the step {name!r} returned an awaitable: name the coroutine function itself")
+                stored = self._keep(name, result, began)
+            return json.loads(stored)
+
+    async def _awaited(
+        self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> Any:  # noqa: ANN401 - any JSON
+        with self._once(name):
+            if (stored := self._stored_results().get(name)) is None:
+                began = self._begin()
+                with self._inside(name):
+                    result = await function(*args, **kwargs)
+                stored = self._keep(name, result, began)
+            return json.loads(stored)
+
+    def results(self) -> dict[str, Any]:
+        """The stored results of the phase `run` by step name."""
+        return {name: json.loads(result) for name, result in self._keeper.load_run().items()}
+
+    @contextmanager
+    def _once(self, name: str) -> Iterator[None]:
+        """Use a name in this attempt; it may be used again if the step raises."""
+        if not isinstance(name, str) or _NAME.fullmatch(name) is None:
+            raise self._invalid(
+                f"{name!r} is no name of a step: 1 to {MAX_STEP_NAME_LENGTH} letters, digits, _, . and -; "
+                "the first one is no . or -"
+            )
+        if (outer := _STEP.get()) is not None and outer[0] == self._task_id:
+            raise self._invalid(f"the step {name!r} is inside another step: call it outside of that")
+        with self._lock:
+            if name in self._used:
+                raise self._invalid(f"the step {name!r} was used before in this attempt: number it, as {name}-1")
+            if len(self._used) >= MAX_STEPS:
+                raise self._invalid(f"an attempt can have {MAX_STEPS} steps")
+            self._used.add(name)
+        try:
+            yield
+        except BaseException:
+            self._used.discard(name)
+            raise
+
+    def _stored_results(self) -> dict[str, bytes]:
+        with self._lock:
+            if self._stored is None:
+                self._stored = dict(self._keeper.load())
+            return self._stored
+
+    def _begin(self) -> Millis:
+        if (began := self._keeper.begin()) is None:
+            raise self._lost()
+        return began
+
+    @contextmanager
+    def _inside(self, name: str) -> Iterator[None]:
+        token = _STEP.set((self._task_id, f"{self._prefix}:{name}"))
+        try:
+            yield
+        finally:
+            _STEP.reset(token)
+
+    def _keep(self, name: str, result: object, began: Millis) -> bytes:
+        try:
+            data = self._encode(result)
+        except ValueError as error:
+            raise self._invalid(f"the result of the step {name!r} is not JSON: {error}") from None
+        if len(data) > MAX_STEP_RESULT_BYTES:
+            raise self._invalid(
+                f"the result of the step {name!r} has {len(data)} bytes; {MAX_STEP_RESULT_BYTES} are allowed"
+            )
+        stored = self._keeper.keep(name, data, began)
+        self._stored_results()[name] = stored
+        return stored
+
+
+def idempotency_key(task_id: str) -> str:
+    """The key of the step of a task that runs in this thread or coroutine; the task's id outside of its steps."""
+    step = _STEP.get()
+    return step[1] if step is not None and step[0] == task_id else task_id
+
+
+def _is_coroutine_function(function: object) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004 - the method, not whether there is one

@@ -1,0 +1,94 @@
+"""Results of the steps of a running attempt in a worker function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import Unavailable
+from duetime.domain.tasks.steps import StepResult, needs_extension, step_expiry
+from duetime.domain.tasks.targets import Phase
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import StepStore
+
+_PAUSE: Millis = 200
+"""First pause before repeating a write that the store did not answer; it doubles."""
+
+
+@dataclass(frozen=True)
+class AttemptSteps:
+    """`duetime_common.steps.StepKeeper` of one phase of an attempt.
+
+    A step begins only under the attempt's lease. Its result is stored even if the lease has ended meanwhile: the work
+    is done, and the next attempt need not repeat it. Of two attempts that run the same step at the same time, the first
+    result is kept, and both attempts get it.
+
+    Attributes:
+        has_lease: whether the attempt has its lease.
+        task: the record as claimed.
+        retention: how long a finished task is kept, in milliseconds.
+        patience: for how long a write is repeated that the store does not answer, in milliseconds.
+    """
+
+    store: StepStore
+    has_lease: Callable[[], bool]
+    task: Task
+    phase: Phase
+    runtime: Runtime
+    retention: Millis
+    patience: Millis
+
+    def load(self) -> Mapping[str, bytes]:
+        """The stored results of the phase by step name."""
+        if self.task.fence == 1 and self.phase in {Phase.PREPARE, Phase.RUN}:
+            # No attempt was before it.
+            return {}
+        return self._results(self.phase)
+
+    def load_run(self) -> Mapping[str, bytes]:
+        """The stored results of the phase `run` by step name."""
+        return self._results(Phase.RUN)
+
+    def begin(self) -> Millis | None:
+        """The time at which a step begins; `None` if the attempt has lost its lease."""
+        return self.runtime.now() if self.has_lease() else None
+
+    def keep(self, name: str, result: bytes, began: Millis) -> bytes:
+        """Store a result, and return the stored one; repeated while the lease lasts, so that no work is lost.
+
+        Raises:
+            Unavailable: the store has not answered for a whole lease.
+        """
+        now = self.runtime.now()
+        step = StepResult(
+            phase=self.phase.value,
+            name=name,
+            attempt=self.task.attempt,
+            fence=self.task.fence,
+            finished_at=now,
+            took=max(0, now - began),
+            result=result,
+            expires_at=step_expiry(now, self.retention),
+        )
+        pause, until = _PAUSE, now + self.patience
+        while True:
+            try:
+                return self.store.keep(self.task.id, step).result
+            except Unavailable:
+                if self.runtime.now() + pause >= until:
+                    raise
+                self.runtime.clock.sleep_until(self.runtime.now() + pause)
+                pause *= 2
+
+    def _results(self, phase: Phase) -> dict[str, bytes]:
+        steps, now = self.store.list_of(self.task.id), self.runtime.now()
+        for step in steps:
+            if needs_extension(step, now, self.retention):
+                self.store.extend(self.task.id, step, step_expiry(now, self.retention))
+        return {step.name: step.result for step in steps if step.phase == phase}

@@ -1,0 +1,154 @@
+"""The stored steps of tasks: what is kept of each, for how long, and what handlers without steps are spared."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime import composition
+from duetime.adapters.dynamodb import schema
+from duetime.adapters.dynamodb.steps import DynamoStepStore
+from duetime.composition import composed
+from duetime.composition.core import CoreServices
+from duetime.domain.errors import Unavailable
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.steps import StepResult
+from duetime.domain.tasks.task_options import Priority, RetryPolicy
+from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.times import DAY, SECOND
+from duetime.environment_variables import Variable
+from duetime.handlers import REGISTRY, Context, Registered, Unretriable
+from tests.functions.api.gateway import Gateway
+from tests.functions.stack import OWNER, Stack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from duetime.domain.tasks.task import Task
+
+RETENTION = 30 * DAY
+STEP = StepResult("run", "charge", 1, 1, 1_000, 20, b'{"id":7}', 9_000)
+
+
+@pytest.fixture
+def stack() -> Iterator[Stack]:
+    """The functions, with owners."""
+    yield Stack.faked({Variable.AUTHENTICATION: "jwt"})
+    composition.use(None)
+
+
+@pytest.fixture
+def gateway() -> Gateway:
+    """The API, called by the owner of the tasks."""
+    return Gateway(authorizer={"jwt": {"claims": {"sub": OWNER}}})
+
+
+def run(stack: Stack, monkeypatch: pytest.MonkeyPatch, handler: Callable[[Context, Any], object]) -> Task:
+    """Have a task attempted once."""
+    monkeypatch.setitem(REGISTRY, "report", Registered({"run": handler}))
+    task = stack.create(TaskSpec("report", retry=RetryPolicy(max_attempts=3, initial_seconds=1)))
+    stack.work(Priority.NORMAL)
+    return stack.get(task)
+
+
+def steps(task: Task) -> list[StepResult]:
+    """The stored steps of a task."""
+    return composed(CoreServices).steps.list_of(task.id)
+
+
+def test_a_step_is_kept_for_longer_than_its_record(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task that fails with its step can be retried for the whole retention; and it goes with an erased task."""
+
+    def fail(context: Context, _payload: object) -> None:
+        context.step("charge", int)
+        raise Unretriable
+
+    task = run(stack, monkeypatch, fail)
+    assert task.expires_at is not None
+    (step,) = steps(task)
+    assert step.expires_at >= task.expires_at + 80 * DAY
+    gateway = Gateway(authorizer={"jwt": {"claims": {"sub": OWNER}}})
+    assert gateway.send("DELETE", f"/v1/tasks/{task.id}").status == 204
+    assert steps(task) == []
+
+
+def test_a_step_that_is_read_again_is_kept_anew(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not at each attempt, but before half of its time has passed."""
+
+    def fail(context: Context, _payload: object) -> None:
+        context.step("charge", int)
+        raise LookupError
+
+    task = run(stack, monkeypatch, fail)
+    (first,) = steps(task)
+    stack.clock.at += 10 * SECOND
+    stack.work(Priority.NORMAL)
+    assert steps(task) == [first]
+    stack.clock.at += 70 * DAY
+    stack.work(Priority.NORMAL)
+    assert steps(task) == [replace(first, expires_at=-(-(stack.clock.now() + RETENTION + 90 * DAY) // SECOND) * SECOND)]
+
+
+def test_the_first_of_two_results_is_kept(stack: Stack) -> None:
+    """A write that is sent again, and one of another attempt, get the stored result."""
+    task = stack.create(TaskSpec("report", delay=DAY))
+    store = composed(CoreServices).steps
+    assert store.keep(task.id, STEP) == STEP
+    assert store.keep(task.id, STEP) == STEP
+    assert store.keep(task.id, replace(STEP, fence=2, result=b"8")) == STEP
+    store.keep(task.id, replace(STEP, name="before", finished_at=500))
+    store.keep(task.id, replace(STEP, phase="rollback"))
+    assert [(each.phase, each.name) for each in store.list_of(task.id)] == [
+        ("run", "before"),
+        ("rollback", "charge"),
+        ("run", "charge"),
+    ]
+    store.extend(task.id, replace(STEP, name="erased"), 10_000)
+    assert len(store.list_of(task.id)) == 3
+
+
+def test_a_result_is_stored_once_the_store_answers_again(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The work is done: the write is repeated while the lease lasts, and then the attempt fails."""
+    keep, away = DynamoStepStore.keep, [3]
+
+    def sleep_until(at: int) -> None:
+        stack.clock.at = at
+
+    def refuse(self: DynamoStepStore, *args: Any) -> StepResult:  # noqa: ANN401 - those of `keep`
+        away[0] -= 1
+        if away[0] >= 0:
+            raise Unavailable("throttled")
+        return keep(self, *args)
+
+    monkeypatch.setattr(DynamoStepStore, "keep", refuse)
+    monkeypatch.setattr(stack.clock, "sleep_until", sleep_until)
+    task = run(stack, monkeypatch, lambda context, _payload: context.step("charge", lambda: 5))
+    assert (task.state, len(steps(task))) == (State.SUCCEEDED, 1)
+    away[0] = 1_000
+    task = run(stack, monkeypatch, lambda context, _payload: context.step("charge", lambda: 5))
+    assert task.error is not None
+    assert (task.state, task.error.type, steps(task)) == (State.WAITING, "Unavailable", [])
+
+
+def test_an_item_has_the_prefix_of_the_tasks_contents(stack: Stack) -> None:
+    """It shares their partition, so that erasing the task's contents erases it."""
+    task = stack.create(TaskSpec("report", delay=DAY))
+    composed(CoreServices).steps.keep(task.id, STEP)
+    key = {schema.PARTITION_KEY: {"S": f"x#{task.id}"}, schema.SORT_KEY: {"S": "step#run#charge"}}
+    item = stack.cloud.dynamodb.get_item(TableName=stack.environ[Variable.TABLE], Key=key)["Item"]
+    assert item["b"] == {"S": '{"id":7}'}
+
+
+def test_a_worker_that_starts_imports_nothing_of_steps() -> None:
+    """Nor does a handler without them."""
+    script = """
+import sys
+import functions.worker.handler
+print([name for name in sys.modules if name.endswith("steps") and "completion" not in name])
+"""
+    told = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)  # noqa: S603 - our own
+    assert told.stdout == "[]\n"
