@@ -164,7 +164,7 @@ DECIDERS: dict[str, Rule] = {
     "services/outcomes/outcome.py:OutcomeWriter._succeed": CONTENT,
     "services/content_retention.py:write_checkpoint": CONTENT,
     "domain/tasks/steps.py:step_expiry": STEP,
-    "services/worker/attempt_steps.py:AttemptSteps.keep": STEP,
+    "services/attempt_steps.py:AttemptSteps.keep": STEP,
     "services/outcomes/outcome.py:skip": RECORD,
     "services/outcomes/outcome.py:OutcomeWriter.write_outcome": RECORD,
     "services/locking.py:LockAdmin.release": LOCK,

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     )
     from duetime_client.summary import Summary, TypeSummary
     from duetime_client.switches import Circuit, StopSwitches, Switch
-    from duetime_client.task import Attempt, Failure, Lease, Progress, TargetReply, Task
+    from duetime_client.task import Attempt, Failure, Lease, Progress, TargetReply, Task, TaskStep
     from duetime_client.task_definitions import PayloadInvalid, ResultInvalid, TaskType
     from duetime_client.task_request_fields import (
         ApprovalTarget,
@@ -148,6 +148,7 @@ __all__ = [
     "TaskFilter",
     "TaskOptions",
     "TaskState",
+    "TaskStep",
     "TaskType",
     "TimeWithoutZone",
     "TimingFields",
@@ -229,6 +230,7 @@ _MODULES = {
     "PayloadInvalid": "task_definitions",
     "ResultInvalid": "task_definitions",
     "TaskState": "literals",
+    "TaskStep": "task",
     "NotFound": "errors",
     "NotJson": "errors",
     "RateLimited": "errors",

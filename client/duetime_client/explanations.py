@@ -40,6 +40,8 @@ class TaskExplanation(ResponseModel):
     total_ms: int
     overdue_ms: int
     gates: Sequence[Gate]
+    steps: Sequence[str] = ()
+    """Names of the steps that its handler has done, which the next attempt does not repeat."""
 
 
 class ScheduleExplanation(ResponseModel):

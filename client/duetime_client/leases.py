@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     import httpx
 
 LEASES = "/v1/leases"
+KEEP: object = object()
+"""Stands for no new checkpoint, since `None` is one."""
 _TRACEBACK_LENGTH = 20_000
 
 
@@ -61,6 +63,7 @@ class LeaseState(BaseModel):
 
 
 LeasedTasks: TypeAlias = list[LeasedTask]
+StepResults: TypeAlias = dict[str, Any]
 
 
 class LeaseOperations(Resource):
@@ -94,14 +97,28 @@ class LeaseOperations(Resource):
         return Request("POST", LEASES, _leases, body=body)
 
     @Operation
-    def renew(self, lease: str, percent: int | None = None, message: str = "") -> Request[LeaseState]:
+    def renew(
+        self, lease: str, percent: int | None = None, message: str = "", *, checkpoint: object = KEEP
+    ) -> Request[LeaseState]:
         """Renew a lease and report progress; the response's `requested_action` may ask for a pause or a cancellation.
 
-        Characters of the message that cannot be encoded are escaped, and a long message is cut.
+        A checkpoint, at most 4 KB of JSON, is kept for the next attempt, however this one ends. Characters of the
+        message that cannot be encoded are escaped, and a long message is cut.
         """
         shown = printable(message, MAX_PROGRESS_MESSAGE_LENGTH)
         body: dict[str, object] = {} if percent is None else {"percent": percent, "message": shown}
-        return _report(lease, "heartbeat", body)
+        return _report(lease, "heartbeat", body if checkpoint is KEEP else {**body, "checkpoint": checkpoint})
+
+    @Operation
+    def list_steps(self, lease: str) -> Request[StepResults]:
+        """The stored results of a leased task's steps by name."""
+        return Request("GET", f"{LEASES}/{segment(lease)}/steps", _steps)
+
+    @Operation
+    def put_step(self, lease: str, step: str, result: object = None, *, duration_ms: int = 0) -> Request[Any]:
+        """Store the result of a step, at most 32 KB of JSON; returns the stored one, which may be another attempt's."""
+        body = {"result": result, "duration_ms": duration_ms}
+        return Request("PUT", f"{LEASES}/{segment(lease)}/steps/{segment(step)}", _step, body=body, repeatable=True)
 
     @Operation
     def complete(self, lease: str, result: object = None) -> Request[LeaseState]:
@@ -168,6 +185,22 @@ def _state(response: httpx.Response) -> LeaseState:
     except ValidationError as error:
         raise unexpected_response(response, "the response's state of a lease is not valid") from error
     return state.model_copy(update={"lasts": _lasts(response, state.expires_at)})
+
+
+def _steps(response: httpx.Response) -> StepResults:
+    match document_of(response):
+        case {"steps": list() as steps}:
+            return {step["name"]: step["result"] for step in steps}
+        case _:
+            raise unexpected_response(response, "no steps in the response")
+
+
+def _step(response: httpx.Response) -> Any:  # noqa: ANN401 - any JSON
+    match document_of(response):
+        case {"result": result}:
+            return result
+        case _:
+            raise unexpected_response(response, "no step in the response")
 
 
 def _leases(response: httpx.Response) -> list[LeasedTask]:

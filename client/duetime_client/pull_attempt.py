@@ -14,9 +14,12 @@ from duetime_client.retries import PASSING
 from duetime_client.run_context import (
     AttemptCancelled,
     AttemptPaused,
+    CheckpointInvalid,
     Context,
+    LeaseLost,
     RunSchedule,
     RunTopology,
+    StepInvalid,
 )
 from duetime_client.task_definitions import PayloadInvalid, ResultNotJson
 from duetime_common.handler_retries import RETRY_ALL, requested_wait
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from duetime_client.client import Client
     from duetime_client.leases import LeasedTask, LeaseState
     from duetime_common.handler_retries import RetryRule
+    from duetime_common.steps import StepKeeper
 
 RENEWALS_PER_LEASE = 3
 """How many times a lease is renewed within its duration."""
@@ -52,6 +56,7 @@ class Unretriable(Exception):
 
 
 _FINAL = {Unretriable.__name__, PayloadInvalid.__name__, ResultNotJson.__name__}
+_FINAL |= {StepInvalid.__name__, CheckpointInvalid.__name__}
 
 
 class Attempt:
@@ -75,6 +80,8 @@ class Attempt:
             schedule=None if task.schedule is None else RunSchedule.of_document(task.schedule),
             topology=None if task.topology is None else RunTopology.of_document(task.topology),
             tags=task.tags,
+            _step_keeper=self._steps,
+            _save=self._save_checkpoint,
         )
         self._client = client
         self._interval = lease_seconds / RENEWALS_PER_LEASE
@@ -184,6 +191,29 @@ class Attempt:
                 self._ended.wait(_SHORTEST_PAUSE)
                 context.heartbeat()
 
+    def _steps(self) -> StepKeeper:
+        from duetime_client.pulled_steps import LeasedSteps  # noqa: PLC0415 - for handlers with steps only
+
+        return LeasedSteps(self._client, self.leased.id, self.context)
+
+    def _save_checkpoint(self, checkpoint: object) -> None:
+        """Store a checkpoint with a heartbeat.
+
+        Raises:
+            LeaseLost: the lease is over.
+        """
+        requested_at = time.monotonic()
+        try:
+            state = self._client.leases.renew(self.leased.id, checkpoint=checkpoint)
+        except (Conflict, NotFound):
+            raise LeaseLost("the lease is over") from None
+        self._renewed(requested_at, state)
+
+    def _renewed(self, requested_at: float, state: LeaseState) -> None:
+        # Measured from the request, because the API cannot have renewed the lease earlier.
+        self.context._until = requested_at + state.lasts.total_seconds()  # noqa: SLF001 - its maker
+        self.context._requested_action = state.requested_action  # noqa: SLF001 - its maker
+
     def _renew(self) -> bool:
         """Renew the lease once; returns whether the API responded, even if only to say that the lease is lost."""
         context = self.context
@@ -201,9 +231,7 @@ class Attempt:
                 context._progress = context._progress or progress  # noqa: SLF001 - its maker
             return False
         else:
-            # Measured from the request, because the API cannot have renewed the lease earlier.
-            context._until = requested_at + state.lasts.total_seconds()  # noqa: SLF001 - its maker
-            context._requested_action = state.requested_action  # noqa: SLF001 - its maker
+            self._renewed(requested_at, state)
         return True
 
     def _report(self, send: Callable[[], LeaseState]) -> str:

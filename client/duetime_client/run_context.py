@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from dataclasses import dataclass, field
 from datetime import datetime
-from threading import Event
-from typing import TYPE_CHECKING, Any, Literal
+from threading import Event, Lock
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+    from duetime_common.steps import StepKeeper, Steps
+
+A = ParamSpec("A")
+_MAKING = Lock()
+"""Held while the steps of an attempt are created, which threads may share."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +81,14 @@ class AttemptCancelled(Exception):
     """Raised by `Context.stop_if_requested` when a cancellation was requested. Do not catch it."""
 
 
+class StepInvalid(ValueError):
+    """A step was called wrongly, or its result cannot be stored. The task fails: a retry would not help."""
+
+
+class CheckpointInvalid(ValueError):
+    """A checkpoint cannot be stored. The task fails: a retry would not help."""
+
+
 @dataclass
 class Context:
     """The context of a running attempt, for its handler. Threads may share it.
@@ -83,7 +98,7 @@ class Context:
         type: the task's type.
         attempt: 1 for the first.
         fence: grows with every attempt; a store can reject writes of an older one.
-        checkpoint: what a paused attempt saved for this one, or `None`.
+        checkpoint: the latest checkpoint of the earlier attempts, or `None`.
         inputs: for a node of a topology, the results of the parents in its `inputs`, by name.
         traceparent: the trace in which the task was created, by W3C Trace Context, or `None`.
         due_at: when the task was due; `None` only in a test context created without it.
@@ -111,6 +126,9 @@ class Context:
     _requested_action: str | None = None
     _progress: tuple[int, str] | None = None
     _wake: Event = field(default_factory=Event)
+    _step_keeper: Callable[[], StepKeeper] | None = None
+    _save: Callable[[Any], None] | None = None
+    _steps: Steps | None = None
 
     @classmethod
     def for_test(  # noqa: PLR0913 - the attributes that a handler may look at
@@ -128,8 +146,18 @@ class Context:
         tags: Mapping[str, str] | None = None,
         requested_action: Literal["pause", "cancel"] | None = None,
         is_lost: bool = False,
+        steps: dict[str, Any] | None = None,
+        checkpoints: list[Any] | None = None,
     ) -> Context:
-        """A context for unit tests that call the handler directly: `resize(Context.for_test(), payload)`."""
+        """A context for unit tests that call the handler directly: `resize(Context.for_test(), payload)`.
+
+        `steps` has the results of the steps that an earlier attempt has done, by name, and gets those of this one;
+        `checkpoints` gets the saved checkpoints.
+        """
+        from duetime_common.steps import MemorySteps  # noqa: PLC0415 - for tests only
+
+        results: dict[str, Any] = {} if steps is None else steps
+        saved: list[Any] = [] if checkpoints is None else checkpoints
         return cls(
             task_id=task_id,
             type=task_type,
@@ -143,6 +171,8 @@ class Context:
             tags=tags or {},
             _until=-math.inf if is_lost else math.inf,
             _requested_action=requested_action,
+            _step_keeper=lambda: MemorySteps(results),
+            _save=saved.append,
         )
 
     @property
@@ -167,6 +197,69 @@ class Context:
     def heartbeat(self) -> None:
         """Renew the lease now instead of at the next regular renewal."""
         self._wake.set()
+
+    @property
+    def idempotency_key(self) -> str:
+        """A key for services that the handler calls: the same in all attempts, and another one inside each step."""
+        from duetime_common.steps import idempotency_key  # noqa: PLC0415 - for handlers that use it only
+
+        return idempotency_key(self.task_id)
+
+    def step(self, name: str, function: Callable[A, Any], /, *args: A.args, **kwargs: A.kwargs) -> Any:  # noqa: ANN401 - any JSON
+        """Call a function once over all attempts of the task: `receipt = context.step("charge", bank.charge, amount)`.
+
+        Its result is stored before this returns, and later attempts return the stored one without calling the
+        function. If the function raises, nothing is stored, and the next attempt calls it again, as after a crash;
+        `context.idempotency_key` is the same then.
+
+        Args:
+            name: name of the step, once per attempt: 1 to 64 letters, digits, `_`, `.` and `-`.
+            function: the function.
+            args: its arguments.
+            kwargs: its keyword arguments.
+
+        Returns:
+            The result as decoded JSON, in the first attempt, too: a dataclass or pydantic model becomes a dict.
+
+        Raises:
+            StepInvalid: the name is invalid or was used in this attempt, or the result is not JSON or too large.
+            LeaseLost: the lease has been lost.
+        """
+        return self._all_steps.call(name, function, args, kwargs)
+
+    @property
+    def steps(self) -> dict[str, Any]:
+        """The stored results of the task's steps by name."""
+        return self._all_steps.results()
+
+    @property
+    def _all_steps(self) -> Steps:
+        if self._steps is None:
+            from duetime_client.pulled_steps import steps_of  # noqa: PLC0415 - for handlers with steps only
+
+            if self._step_keeper is None:
+                raise StepInvalid("this context stores no steps")
+            with _MAKING:
+                self._steps = self._steps or steps_of(self.task_id, self._step_keeper())
+        return self._steps
+
+    def save_checkpoint(self, checkpoint: object) -> None:
+        """Store a checkpoint now, for the next attempt if this one fails, is lost or is paused.
+
+        Args:
+            checkpoint: at most 4 KB of JSON; it replaces the earlier one.
+
+        Raises:
+            CheckpointInvalid: it is not JSON or too large.
+            LeaseLost: the lease has been lost.
+        """
+        from duetime_client.pulled_steps import encoded_checkpoint  # noqa: PLC0415 - for handlers that use it only
+
+        data = encoded_checkpoint(checkpoint)
+        if self.lost:
+            raise LeaseLost("the lease is over")
+        if self._save is not None:
+            self._save(json.loads(data))
 
     def stop_if_requested(self, checkpoint: object = None) -> None:
         """Raise if a stop was requested or the lease is lost; call it where the work can be interrupted.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Literal, Self, TypeAlias, TypeVar
+from typing import Any, Literal, Self, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
@@ -109,6 +109,18 @@ class Attempt(ResponseModel):
     duration_ms: float | None = None
     error: AttemptFailure | None = None
     cost_dollars: float | None = None
+
+
+class TaskStep(ResponseModel):
+    """A step that a handler has done; later attempts get its result and do not repeat it."""
+
+    phase: str
+    name: str
+    attempt: int
+    fence: int
+    finished_at: datetime
+    duration_ms: int
+    result: Any = None
 
 
 class Actor(BaseModel):

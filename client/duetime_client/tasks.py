@@ -12,9 +12,9 @@ from duetime_client.io_operations import Item, Pause, Request
 from duetime_client.pages import pages
 from duetime_client.polling import pause_after
 from duetime_client.resource import AsyncResource, Operation, Stream, SyncResource
-from duetime_client.responses import attempts_of, count_of, nothing, one, polled_task, task_in, task_of
+from duetime_client.responses import attempts_of, count_of, nothing, one, polled_task, several, task_in, task_of
 from duetime_client.session import guard
-from duetime_client.task import TaskHistory
+from duetime_client.task import TaskHistory, TaskStep
 from duetime_client.task_actions import TASKS, TaskActions, path_of
 from duetime_client.task_creation import create_task, create_tasks, creation_headers, wait_query
 from duetime_client.task_request_fields import NewTask, TaskFields, TaskFilter, body_of, query_of
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 P = TypeVar("P")
 Attempts: TypeAlias = list["Attempt"]
+TaskSteps: TypeAlias = list[TaskStep]
 
 
 class TaskOperations(TaskActions, FilterActions):
@@ -111,6 +112,11 @@ class TaskOperations(TaskActions, FilterActions):
     def list_attempts(self, task_id: str) -> Request[Attempts]:
         """The attempts of a task that have ended, oldest first."""
         return Request("GET", f"{path_of(task_id)}/attempts", attempts_of)
+
+    @Operation
+    def list_steps(self, task_id: str) -> Request[TaskSteps]:
+        """The steps that the task's handler has done, in the order in which they ended."""
+        return Request("GET", f"{path_of(task_id)}/steps", several(TaskStep, "steps"))
 
     @Operation
     def list_events(self, task_id: str) -> Request[TaskHistory]:

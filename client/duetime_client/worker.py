@@ -28,7 +28,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from duetime_client.errors import ClientError
 from duetime_client.pull_attempt import Attempt, Unretriable, acknowledge_within, may_pass
-from duetime_client.run_context import AttemptCancelled, AttemptPaused, Context, LeaseLost
+from duetime_client.run_context import (
+    AttemptCancelled,
+    AttemptPaused,
+    CheckpointInvalid,
+    Context,
+    LeaseLost,
+    StepInvalid,
+)
 from duetime_client.stop_signals import stopped_by_signals
 from duetime_client.task_definitions import TaskFunction
 from duetime_client.worker_events import DuplicateHandler, WorkerEvent, WorkerIdle
@@ -45,10 +52,12 @@ if TYPE_CHECKING:
 __all__ = [
     "AttemptCancelled",
     "AttemptPaused",
+    "CheckpointInvalid",
     "Context",
     "DuplicateHandler",
     "LeaseLost",
     "RetryIn",
+    "StepInvalid",
     "Unretriable",
     "Worker",
     "WorkerEvent",

@@ -15,10 +15,10 @@ MAX_PAGE = 100
 MAX_CHECKPOINT_BYTES = 4_096
 """Size of an attempt's checkpoint, in bytes of JSON."""
 MAX_STEPS = 100
-"""Steps of one attempt, as in `context.step`."""
+"""Steps of one phase of a task's handler, as in `context.step`."""
 MAX_STEP_NAME_LENGTH = 64
-MAX_STEP_RESULT_BYTES = 65_536
-"""Size of the result of a step, in bytes of JSON."""
+MAX_STEP_RESULT_BYTES = 32_768
+"""Size of the result of a step, in bytes of JSON. The results of all steps fit into one response."""
 MAX_NODES = 10_000
 """Nodes of one topology, with those of its sub-topologies."""
 MAX_EDGES = 50_000

@@ -111,7 +111,7 @@ class Steps:
         if _is_coroutine_function(function):
             return self._awaited(name, function, args, kwargs)
         with self._once(name):
-            if (stored := self._stored_results().get(name)) is None:
+            if (stored := self._load().get(name)) is None:
                 began = self._begin()
                 with self._inside(name):
                     result = function(*args, **kwargs)
@@ -126,7 +126,7 @@ class Steps:
         self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Any:  # noqa: ANN401 - any JSON
         with self._once(name):
-            if (stored := self._stored_results().get(name)) is None:
+            if (stored := self._load().get(name)) is None:
                 began = self._begin()
                 with self._inside(name):
                     result = await function(*args, **kwargs)
@@ -150,8 +150,9 @@ class Steps:
         with self._lock:
             if name in self._used:
                 raise self._invalid(f"the step {name!r} was used before in this attempt: number it, as {name}-1")
-            if len(self._used) >= MAX_STEPS:
-                raise self._invalid(f"an attempt can have {MAX_STEPS} steps")
+            stored = self._load()
+            if name not in stored and len(stored.keys() | self._used) >= MAX_STEPS:
+                raise self._invalid(f"a task can have {MAX_STEPS} steps")
             self._used.add(name)
         try:
             yield
@@ -159,11 +160,11 @@ class Steps:
             self._used.discard(name)
             raise
 
-    def _stored_results(self) -> dict[str, bytes]:
-        with self._lock:
-            if self._stored is None:
-                self._stored = dict(self._keeper.load())
-            return self._stored
+    def _load(self) -> dict[str, bytes]:
+        """The stored results; loaded once, under the lock."""
+        if self._stored is None:
+            self._stored = dict(self._keeper.load())
+        return self._stored
 
     def _begin(self) -> Millis:
         if (began := self._keeper.begin()) is None:
@@ -188,7 +189,7 @@ class Steps:
                 f"the result of the step {name!r} has {len(data)} bytes; {MAX_STEP_RESULT_BYTES} are allowed"
             )
         stored = self._keeper.keep(name, data, began)
-        self._stored_results()[name] = stored
+        self._load()[name] = stored
         return stored
 
 

@@ -32,10 +32,24 @@ def acquire_leases(request: Request) -> Response:
 def renew_lease(request: Request) -> Response:
     """Renew a lease."""
     # A heartbeat may have an empty body.
-    progress = lease_decoding.lease_progress(request.document()) if request.has_body else None
-    return answer(
-        lease_decoding.lease_state(composed(PullServices).reports.heartbeat(request.owner, _key(request), progress))
-    )
+    reported = lease_decoding.lease_heartbeat(request.document()) if request.has_body else ()
+    reports = composed(PullServices).reports
+    return answer(lease_decoding.lease_state(reports.heartbeat(request.owner, _key(request), *reported)))
+
+
+@route(operations.LIST_STEPS)
+def list_lease_steps(request: Request) -> Response:
+    """Read the stored steps of a leased task."""
+    return answer(lease_decoding.stored_steps(composed(PullServices).reports.steps(request.owner, _key(request))))
+
+
+@route(operations.PUT_STEP)
+def put_lease_step(request: Request) -> Response:
+    """Store a step."""
+    key, name = _key(request), lease_decoding.step_name(request.parameters["step"])
+    result, took = lease_decoding.step_done(request.document())
+    stored = composed(PullServices).reports.store_step(request.owner, key, name, result, took)
+    return answer(lease_decoding.stored_step(name, stored))
 
 
 @route(operations.COMPLETE)

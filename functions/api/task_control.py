@@ -117,6 +117,13 @@ def list_task_attempts(request: Request) -> Response:
     return answer(json_text(history.attempts(task, older, composed(CoreServices).tracebacks.find(task.id))))
 
 
+@route(operations.LIST_STEPS)
+def list_task_steps(request: Request) -> Response:
+    """Read the stored steps of a task."""
+    task = composed(TaskServices).reader.record(request.owner, request.task_id)
+    return answer(json_text(history.steps(composed(CoreServices).steps.list_of(task.id))))
+
+
 @route(operations.LIST_EVENTS)
 def list_task_events(request: Request) -> Response:
     """Read the events of a task."""

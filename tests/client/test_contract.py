@@ -98,6 +98,8 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "tasks.retry_by_filter": (({"error_type": "Boom"},), _BULK),
     "tasks.delete_by_filter": (({"state": "failed", "error_type": "Boom"},), _BULK),
     "leases.renew": (("a", 5, "on"), {}),
+    "leases.renew": (("a", 5, "on"), {"checkpoint": {"row": 17}}),
+    "leases.put_step": (("a", "charge", {"rows": 17}), {"duration_ms": 5}),
     "tasks.report_heartbeat": (_TOLD, {}),
     "tasks.report_progress": (("a", 1, 40, "on"), {}),
     "schedules.update": (_ANYTHING, {"reason": "why", "if_match": '"1"', "task": {"type": "mail"}, **_TIMED}),
@@ -111,6 +113,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
             ),
             *("locks.release", "bulk_operations.get", "calendars.get", "locks.get", "schedules.get", "tasks.get"),
             *("topologies.get", "tasks.list_attempts", "tasks.list_events", "leases.release"),
+            *("tasks.list_steps", "leases.list_steps"),
             *("schedules.list_backfills", "schedules.list_events", "tasks.explain"),
         ),
         (_ANYTHING, {}),
@@ -161,7 +164,7 @@ WITHOUT_COMMAND = {
     **dict.fromkeys(
         (
             *("renewLease", "completeLease", "failLease", "releaseLease"),
-            *("acknowledgeLeasePause", "acknowledgeLeaseCancel"),
+            *("acknowledgeLeasePause", "acknowledgeLeaseCancel", "listLeaseSteps", "putLeaseStep"),
         ),
         _OF_A_LEASE,
     ),

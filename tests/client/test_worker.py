@@ -28,8 +28,9 @@ from duetime.environment_variables import QUEUE_VARIABLES, Variable
 from duetime_client import Client, Forbidden, Task
 from duetime_client.commands.app import app
 from duetime_client.pull_attempt import Attempt, acknowledge_within
-from duetime_client.worker import Context, RetryIn, Unretriable, Worker
+from duetime_client.worker import Context, LeaseLost, RetryIn, Unretriable, Worker
 from duetime_client.worker_events import DuplicateHandler, WorkerEvent, WorkerIdle
+from duetime_common.limits import MAX_CHECKPOINT_BYTES, MAX_STEP_RESULT_BYTES
 from duetime_testing.fakes.task_table import new_table
 from tests.client.api_server import ApiServer, Door
 from tests.fakes.session import FakeSession
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from duetime_client.leases import LeasedTask, LeaseState
 
 TYPE = "pulled"
+AT_ONCE: RetryPolicy = {"max_attempts": 3, "initial_seconds": 0}
 
 
 @pytest.fixture
@@ -415,6 +417,110 @@ def test_what_the_user_asks_reaches_the_handler(client: Client) -> None:
         assert ended(client, cancelled).state == "cancelled"
 
 
+def test_a_step_of_a_pull_worker_runs_once_over_all_attempts(client: Client) -> None:
+    """The next attempt gets its stored result; the keys of the step and of the task stay the same."""
+    running = Running(client)
+    calls: list[str] = []
+
+    def charge(context: Context, amount: int) -> tuple[int, str]:
+        calls.append(context.idempotency_key)
+        return amount, context.idempotency_key
+
+    async def ship(context: Context) -> str:
+        await asyncio.sleep(0)
+        calls.append(context.idempotency_key)
+        return context.idempotency_key
+
+    @running.worker.task(TYPE)
+    async def order(context: Context, _payload: object) -> object:
+        receipt = context.step("charge", charge, context, amount=7)
+        sent = await context.step("ship", ship, context)
+        assert context.steps == {"charge": receipt, "ship": sent}
+        if context.attempt == 1:
+            raise ConnectionError("lost")
+        return [receipt, sent, context.idempotency_key]
+
+    with running:
+        task = ended(client, client.tasks.create(TYPE, retry=AT_ONCE))
+    keys = [f"{task.id}:charge", f"{task.id}:ship"]
+    assert (calls, task.result) == (keys, [[7, keys[0]], keys[1], task.id])
+    steps = client.tasks.list_steps(task.id)
+    assert [(step.phase, step.name, step.attempt, step.result) for step in steps] == [
+        ("run", "charge", 1, [7, keys[0]]),
+        ("run", "ship", 1, keys[1]),
+    ]
+    assert client.tasks.explain(task.id).steps == ["charge", "ship"]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda context: context.step("one", object), "is not JSON"),
+        (lambda context: context.step("one", lambda: "x" * MAX_STEP_RESULT_BYTES), "32770 bytes; 32768 are allowed"),
+        (lambda context: [context.step("one", int) for _ in range(2)], "was used before"),
+        (lambda context: context.save_checkpoint("x" * MAX_CHECKPOINT_BYTES), "4098 bytes; 4096 are allowed"),
+        (lambda context: context.save_checkpoint(object), "the checkpoint is not JSON"),
+    ],
+)
+def test_what_a_pull_worker_cannot_store_fails_the_task_at_once(
+    client: Client, call: Callable[[Context], object], message: str
+) -> None:
+    """A retry would not help."""
+    running = Running(client)
+    running.worker.task(TYPE)(lambda context, _payload: call(context))
+    with running:
+        task = ended(client, client.tasks.create(TYPE, retry=AT_ONCE))
+    assert task.error is not None
+    assert (task.state, task.attempt) == ("failed", 1)
+    assert message in task.error.message
+
+
+def test_a_saved_checkpoint_of_a_pull_worker_survives_a_failure(client: Client) -> None:
+    """The next attempt begins there; `None` is a checkpoint, too."""
+    running = Running(client)
+    seen: list[object] = []
+
+    @running.worker.task(TYPE)
+    def index(context: Context, _payload: object) -> None:
+        seen.append(context.checkpoint)
+        if context.attempt < 3:
+            context.save_checkpoint({"row": 7} if context.attempt == 1 else None)
+            raise ConnectionError("lost")
+
+    with running:
+        task = ended(client, client.tasks.create(TYPE, retry=AT_ONCE))
+    assert (task.state, seen) == ("succeeded", [None, {"row": 7}, None])
+
+
+def test_a_pull_worker_without_its_lease_begins_no_step_and_saves_nothing(client: Client) -> None:
+    """Another worker may have the task."""
+    effects: list[int] = []
+    client.tasks.create(TYPE)
+    (leased,) = client.leases.acquire([TYPE])
+    context = Attempt(client, leased, 30).context
+    client.leases.complete(leased.id)
+    with pytest.raises(LeaseLost):
+        context.save_checkpoint(1)
+    with pytest.raises(LeaseLost):
+        context.step("late", lambda: 1)
+    context._until = 0  # the lease's time has passed
+    with pytest.raises(LeaseLost):
+        context.step("never", effects.append, 1)
+    with pytest.raises(LeaseLost):
+        context.save_checkpoint(1)
+    assert effects == []
+
+
+def test_a_unit_test_of_a_pull_workers_handler_has_steps_in_memory() -> None:
+    """It gives those of an earlier attempt, and sees those of this one; as for saved checkpoints."""
+    steps: dict[str, Any] = {"charge": 7}
+    saved: list[Any] = []
+    context = Context.for_test(steps=steps, checkpoints=saved)
+    assert (context.step("charge", int), context.step("ship", lambda: (1, 2))) == (7, [1, 2])
+    context.save_checkpoint((3,))
+    assert (steps, saved) == ({"charge": 7, "ship": [1, 2]}, [[3]])
+
+
 @pytest.mark.slow
 def test_a_worker_that_loses_its_network_tells_its_handler_and_completes_nothing(
     server: ApiServer, client: Client
@@ -547,9 +653,9 @@ def test_a_worker_acknowledges_a_task_that_may_start_once_before_it_starts(clien
     renewed: list[str] = []
     renewing = client.leases.renew
 
-    def renew(lease: str, percent: int | None = None, message: str = "") -> LeaseState:
+    def renew(lease: str, percent: int | None = None, message: str = "", **more: object) -> LeaseState:
         renewed.append(lease)
-        return renewing(lease, percent, message)
+        return renewing(lease, percent, message, **more)
 
     client.leases.renew = renew
     started_after: dict[str, int] = {}

@@ -152,7 +152,8 @@ BODIES: Mapping[str, Any] = {
         "spans": [{"start": "2026-12-24T12:00:00Z", "end": "2026-12-27T00:00:00Z", "reason": "freeze"}],
         "known_until": "2029-01-01T00:00:00Z",
     },
-    "renewLease": {"percent": 5, "message": "on"},
+    "renewLease": {"percent": 5, "message": "on", "checkpoint": {"at": 17}},
+    "putLeaseStep": {"result": {"at": 17}, "duration_ms": 5},
     "completeLease": {"result": {"x": 1}},
     "failLease": {
         "error": {"type": "Boom", "message": "no such row"},

@@ -180,6 +180,9 @@ def _locks_and_leases(account: Recorder) -> None:
     ids = [lease["id"] for lease in leases]
     account.ask("DELETE", "/v1/locks/db-17")
     account.ask("POST", f"/v1/leases/{ids[1]}/heartbeat", {"percent": 40, "message": "frame 17"})
+    account.ask("PUT", f"/v1/leases/{ids[1]}/steps/fetch", {"result": {"bytes": 17}, "duration_ms": 250})
+    account.ask("GET", f"/v1/leases/{ids[1]}/steps")
+    account.ask("GET", f"/v1/tasks/{next(each['task']['id'] for each in leases if each['id'] == ids[1])}/steps")
     account.ask("POST", f"/v1/leases/{ids[1]}/complete", {"result": {"frames": 42}})
     account.ask("POST", f"/v1/leases/{ids[2]}/fail", {"error": {"type": "NoSpace", "message": "disk full"}})
     account.ask("POST", f"/v1/leases/{ids[3]}/release")

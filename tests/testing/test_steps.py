@@ -208,11 +208,11 @@ def test_every_attempt_gets_the_decoded_json(duetime: Duetime, result: object, d
 REFUSED: dict[str, tuple[Callable[[Context], object], str]] = {
     "object": (lambda context: context.step("one", object), "is not JSON"),
     "nan": (lambda context: context.step("one", float, "nan"), "is not JSON"),
-    "large": (lambda context: context.step("one", lambda: "x" * (MAX_STEP_RESULT_BYTES - 1)), "65537 bytes; 65536"),
+    "large": (lambda context: context.step("one", lambda: "x" * (MAX_STEP_RESULT_BYTES - 1)), "32769 bytes; 32768"),
     "awaitable": (lambda context: context.step("one", lambda: asyncio.sleep(0)), "name the coroutine function"),
     "twice": (lambda context: [context.step("one", int) for _ in range(2)], "was used before in this attempt: number"),
     "nested": (lambda context: context.step("one", lambda: context.step("two", int)), "'two' is inside another step"),
-    "many": (lambda context: [context.step(f"s-{n}", int) for n in range(MAX_STEPS + 1)], "can have 100 steps"),
+    "many": (lambda context: [context.step(f"s-{n}", int) for n in range(MAX_STEPS + 1)], "a task can have 100 steps"),
     "empty name": (lambda context: context.step("", int), "is no name of a step"),
     "long name": (lambda context: context.step("x" * 65, int), "is no name of a step"),
     "slash": (lambda context: context.step("a/b", int), "is no name of a step"),

@@ -13,7 +13,7 @@ from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import say, show_json
 from duetime_client.commands.task_arguments import json_of
 from duetime_client.commands.task_options import Fence, HttpQuery, IfMatch, Reason, TaskId
-from duetime_client.commands.task_views import show_attempts, show_task
+from duetime_client.commands.task_views import show_attempts, show_steps, show_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,6 +82,15 @@ def attempts(call: Call, task_id: TaskId) -> None:
     with call.client() as client:
         found = client.tasks.list_attempts(task_id)
     call.show_all(found, show_attempts)
+
+
+@app.command()
+@examples("duetime tasks steps ID")
+def steps(call: Call, task_id: TaskId) -> None:
+    """Show the steps that a task's handler has done, which later attempts do not repeat; with --json, as one array."""
+    with call.client() as client:
+        found = client.tasks.list_steps(task_id)
+    call.show_all(found, show_steps)
 
 
 @app.command()

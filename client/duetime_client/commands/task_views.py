@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from duetime_client.commands.clock import Clock
-    from duetime_client.task import Attempt, Task, TaskCount
+    from duetime_client.task import Attempt, Task, TaskCount, TaskStep
 
 WIDE = 100
 """Minimum width, in characters, for the additional columns."""
@@ -128,6 +128,19 @@ def show_attempts(attempts: Sequence[Attempt], clock: Clock) -> None:
             console().print(f"\ntraceback of attempt {attempt.attempt}, fence {attempt.fence}", style="bold")
             for line in attempt.error.traceback.splitlines():
                 console().print(printable(line), soft_wrap=True)
+
+
+def show_steps(steps: Sequence[TaskStep], clock: Clock) -> None:
+    """Print steps as a table, in the order in which they ended."""
+    now = clock.now()
+    columns: list[Column[TaskStep]] = [
+        Column("step", lambda each: each.name if each.phase == "run" else f"{each.phase}: {each.name}"),
+        Column("attempt", lambda each: str(each.attempt), right=True),
+        Column("ended", lambda each: timed(each.finished_at, clock, now, units=1)),
+        Column("took", lambda each: _milliseconds(each.duration_ms), right=True),
+        Column("result", lambda each: shown_json(each.result), wraps=True),
+    ]
+    show_table(steps, columns, "no stored steps")
 
 
 def _error_of(attempt: Attempt) -> Text:

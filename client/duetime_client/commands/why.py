@@ -1,5 +1,6 @@
 """`duetime why`: explains why a task waits, where its time went, and why a schedule did not run."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -82,6 +83,8 @@ def show_task(explanation: TaskExplanation, clock: Clock) -> None:
     open_gates = [gate for gate in explanation.gates if gate.state in _SAID]
     for sentence in [gate.text for gate in open_gates] or [explanation.text]:
         say(sentence)
+    if explanation.steps:
+        say(steps_done(explanation.steps))
     now = clock.now()
     columns: list[Column[Gate]] = [
         Column("gate", lambda gate: gate.name.replace("_", " ")),
@@ -95,6 +98,11 @@ def show_task(explanation: TaskExplanation, clock: Clock) -> None:
     table = table_of(explanation.gates, columns)
     table.add_row("total", "", "", length_of(explanation.total_ms), "", "", style="bold")
     console().print(table)
+
+
+def steps_done(names: Sequence[str]) -> str:
+    """The steps that are done, in one sentence."""
+    return f"Steps done: {', '.join(names)}. The next attempt does not repeat them."
 
 
 def _bar(gate: Gate, total_ms: int) -> Text:

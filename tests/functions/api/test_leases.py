@@ -283,6 +283,62 @@ def test_a_paused_attempt_leaves_its_checkpoint_to_the_next(api: Gateway) -> Non
     assert (again["checkpoint"], again["task"]["attempt"]) == ({"row": 7}, 1)
 
 
+def test_a_checkpoint_in_a_heartbeat_is_given_to_the_next_attempt(api: Gateway, clock: StandingClock) -> None:
+    """Also after a heartbeat without one, and if a concurrent heartbeat has set a later end of the lease."""
+    lease = one_lease(api, retry={"max_attempts": 3, "initial_seconds": 0})
+    assert tell(api, lease, "heartbeat", {"checkpoint": {"row": 7}}).status == 200
+    assert tell(api, lease, "heartbeat", {"percent": 5}).status == 200
+    assert tell(api, lease, "fail", {"error": {"type": "Boom"}}).body["state"] == "waiting"
+    clock.at += BACK_AFTER
+    (again,) = leased(api, lease_seconds=60)
+    assert (again["checkpoint"], again["task"]["attempt"]) == ({"row": 7}, 2)
+    clock.at -= 1_000
+    assert tell(api, again, "heartbeat", {"checkpoint": "x" * 4_000}).status == 200
+    assert tell(api, again, "fail", {"error": {"type": "Boom"}}).body["state"] == "waiting"
+    clock.at += BACK_AFTER
+    (last,) = leased(api)
+    assert last["checkpoint"] == "x" * 4_000
+
+
+def test_the_first_stored_result_of_a_step_is_kept(api: Gateway, clock: StandingClock) -> None:
+    """Whichever attempt reports it; an attempt that lost its lease can still report the step that it was in."""
+    lease = one_lease(api, retry={"max_attempts": 3, "initial_seconds": 0})
+    first = _put_step(api, lease, "charge", {"result": {"id": 7}, "duration_ms": 250})
+    assert (first.status, first.body) == (200, {"name": "charge", "result": {"id": 7}})
+    clock.at += 30_000 + BACK_AFTER
+    (again,) = leased(api)
+    assert again["task"]["fence"] == 2
+    assert _put_step(api, again, "charge", {"result": 8}).body["result"] == {"id": 7}
+    assert _put_step(api, lease, "ship").body == {"name": "ship", "result": None}
+    steps = api.send("GET", f"{LEASES}/{again['id']}/steps").body["steps"]
+    assert steps == [first.body, {"name": "ship", "result": None}]
+    told = api.send("GET", f"/v1/tasks/{lease['task']['id']}/steps").body["steps"]
+    assert [(step["name"], step["fence"], step["duration_ms"]) for step in told] == [("charge", 1, 250), ("ship", 1, 0)]
+    assert tell(api, again, "complete", {"result": 1}).status == 200
+    refused = _put_step(api, again, "late")
+    assert (refused.status, refused.problem["code"]) == (409, "fence_mismatch")
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "status"),
+    [
+        ("charge", {"result": "x" * 32_767}, 422),
+        ("charge", {"duration_ms": -1}, 422),
+        ("charge", {"id": 1}, 422),
+        ("x" * 65, {}, 400),
+        (".a", {}, 400),
+    ],
+)
+def test_a_step_that_cannot_be_stored_is_refused(api: Gateway, name: str, body: object, status: int) -> None:
+    """A result that is too large, an unknown field, a name that is none."""
+    assert _put_step(api, one_lease(api), name, body).status == status
+
+
+def _put_step(api: Gateway, lease: dict[str, Any], name: str, body: object = None) -> Answer:
+    """Store a step."""
+    return api.send("PUT", f"{LEASES}/{lease['id']}/steps/{name}", body or {})
+
+
 def test_an_unasked_cancel_by_the_worker_is_refused(api: Gateway) -> None:
     """Only a task's user takes it back."""
     answer = tell(api, one_lease(api), "cancel")

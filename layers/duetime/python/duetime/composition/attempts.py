@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING
 
 from duetime.composition import Part
 from duetime.composition.core import CoreServices
+from duetime.domain.tasks.targets import Phase
 from duetime.services.locking import LockAdmin, LockManager
 from duetime.services.outcomes.completion_steps import DelegatedCompletion, TracebackRecorder
 from duetime.services.outcomes.outcome import OutcomeWriter
 from duetime.services.start_gates import ApprovalGate, HandlerAvailability, StartGates, SwitchGate
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from duetime.adapters.targets.python_handlers import HandlersPackage
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.services.attempt_steps import AttemptSteps
     from duetime.services.outcomes.completion_steps import CompletionSteps
     from duetime.services.pull.claims import PullLocks
     from duetime.services.pull.lease import LeaseService
@@ -136,6 +142,21 @@ class OutcomeServices(Part):
         """Writes outcomes; a worker does the steps after them."""
         return self.writer_with(self.delegated_completion)
 
+    def attempt_steps(self, has_lease: Callable[[], bool], task: Task, phase: Phase) -> AttemptSteps:
+        """What stores the steps of an attempt's phase, repeating a write for the time of a lease."""
+        return self._steps(has_lease, task, phase, self.settings.lease_ms)
+
+    def reported_steps(self, task: Task) -> AttemptSteps:
+        """What stores the steps that a pull worker reports; the worker repeats its request itself."""
+        return self._steps(lambda: True, task, Phase.RUN, 0)
+
+    def _steps(self, has_lease: Callable[[], bool], task: Task, phase: Phase, patience: Millis) -> AttemptSteps:
+        # Few handlers have steps, so the modules are imported only for them.
+        from duetime.services.attempt_steps import AttemptSteps
+
+        store, retention = self.part(CoreServices).steps, self.settings.retention_ms
+        return AttemptSteps(store, has_lease, task, phase, self.runtime, retention, patience)
+
     def writer_with(self, completion: CompletionSteps) -> OutcomeWriter:
         """Writes outcomes; `completion` does the steps after them."""
         core = self.part(CoreServices)
@@ -216,6 +237,7 @@ class PullServices(Part):
                 retention=self.settings.retention_ms,
                 pages=ConsolePages(self.settings.console_url),
             ),
+            attempt_steps=self.part(OutcomeServices).reported_steps,
             runtime=self.runtime,
         )
 

@@ -124,6 +124,7 @@ class TaskServices(Part):
             stores=core.stores,
             task_reader=self.reader,
             topology_repository=core.topology_outlines,
+            steps=core.steps,
             clock=self.runtime.clock,
             lease=self.settings.lease_ms,
         )

@@ -41,13 +41,11 @@ from duetime.services.worker.batch import BatchWorker
 from duetime.services.worker.target_caller import CircuitBreakers, TargetCaller
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from duetime.composition.topologies import TopologyServices
-    from duetime.domain.tasks.targets import Phase
     from duetime.domain.tasks.task import Task
     from duetime.services.job_watcher import JobWatcher
-    from duetime.services.worker.attempt_steps import AttemptSteps
 
 
 class WorkerServices(Part):
@@ -107,7 +105,7 @@ class WorkerServices(Part):
             input_reader=lambda: core.node_inputs,
             switch_rates=self.part(SwitchServices).gate,
             rate_limits=lambda: core.rate_limiter,
-            attempt_steps=self._attempt_steps,
+            attempt_steps=self.part(OutcomeServices).attempt_steps,
             lease=lease,
             runtime=self.runtime,
         )
@@ -121,13 +119,6 @@ class WorkerServices(Part):
             traceback_recorder=self._traceback_recorder,
             runtime=self.runtime,
         )
-
-    def _attempt_steps(self, has_lease: Callable[[], bool], task: Task, phase: Phase) -> AttemptSteps:
-        # Few handlers have steps, so the modules are imported only for them.
-        from duetime.services.worker.attempt_steps import AttemptSteps
-
-        store, settings = self.part(CoreServices).steps, self.settings
-        return AttemptSteps(store, has_lease, task, phase, self.runtime, settings.retention_ms, settings.lease_ms)
 
     @cached_property
     def _traceback_recorder(self) -> TracebackRecorder:
@@ -163,7 +154,7 @@ class WorkerServices(Part):
             retention=self.settings.retention_ms,
             callback_tasks=CallbackTasks(core.stores, core.enqueuer, self.runtime, core.shards, self._callbacks),
             notice_sender=self._notice_sender,
-            attempt_steps=self._attempt_steps,
+            attempt_steps=self.part(OutcomeServices).attempt_steps,
             occurrence_listener=lambda: self.part(OccurrenceServices).overlap_control,
             node_listener=lambda: _topologies(self).node_finished,
         )

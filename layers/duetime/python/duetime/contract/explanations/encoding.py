@@ -52,6 +52,7 @@ def task_explanation(explanation: TaskExplanation) -> TaskExplanationResponse:
         total_ms=explanation.total,
         overdue_ms=explanation.overdue,
         gates=[_gate(gate) for gate in explanation.gates],
+        steps=explanation.steps,
     )
 
 

@@ -169,6 +169,10 @@ class TaskExplanationResponse(TypedDict):
             "it from starting now."
         ),
     ]
+    steps: Annotated[
+        Sequence[str],
+        Field(description="Names of the steps that its handler has done, which the next attempt does not repeat."),
+    ]
 
 
 class ScheduleExplanationResponse(TypedDict):

@@ -14,6 +14,7 @@ from duetime.contract.pull.lease_decoding import TOKEN_PATTERN
 from duetime.contract.tasks.fields import LOCK_KEY_PATTERN, SCHEDULE_NAME_PATTERN
 from duetime.domain.limits import MAX_OWNER_LENGTH
 from duetime.domain.switches import SwitchScope
+from duetime_common.steps import STEP_NAME_PATTERN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,6 +33,7 @@ _IN_PATH: Mapping[str, tuple[str, Schema]] = {
     "backfill_id": ("The backfill's id.", {"type": "string"}),
     "scope": ("The scope of the switch.", {"type": "string", "enum": [scope.value for scope in SwitchScope]}),
     "name": ("The {subject}'s name.", _NAME),
+    "step": ("The step's name.", {"type": "string", "pattern": STEP_NAME_PATTERN, "examples": ["charge"]}),
 }
 _SWITCH_NAME: tuple[str, Schema] = (
     "The type or the owner, with every `/` as `%2F`; `all` for the scope `all`.",

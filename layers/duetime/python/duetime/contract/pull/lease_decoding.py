@@ -14,11 +14,11 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
+from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
 from duetime.contract.http.request_json import compact
-from duetime.contract.http.validation_errors import read_body
+from duetime.contract.http.validation_errors import read_body, words_of
 from duetime.contract.pull import leases
-from duetime.contract.pull.leases import LeaseStatus
+from duetime.contract.pull.leases import LeaseStatus, StoredStep, StoredSteps
 from duetime.contract.tasks.encoding import entry, json_of, json_text
 from duetime.domain.errors import LeaseNotFound
 from duetime.domain.ids import InvalidTaskId, TaskId
@@ -27,6 +27,8 @@ from duetime.domain.limits import (
     MAX_LEASE_SECONDS,
     MAX_LEASE_TOKEN_LENGTH,
     MAX_RESULT_BYTES,
+    MAX_STEP_RESULT_BYTES,
+    MAX_STEPS,
     MAX_TYPE_LENGTH,
     MAX_WORKER_NAME_LENGTH,
     MIN_LEASE_SECONDS,
@@ -37,17 +39,20 @@ from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Progress
 from duetime.domain.times import SECOND, to_iso
 from duetime.domain.tracebacks import redacted
+from duetime_common.steps import STEP_NAME_PATTERN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from duetime.contract.http.request_json import Document
     from duetime.domain.tasks.attempt_results import Ending
     from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
 
 
 TOKEN_PATTERN = f"^[A-Za-z0-9_-]{{1,{MAX_LEASE_TOKEN_LENGTH}}}$"
 _TOKEN = re.compile(TOKEN_PATTERN.strip("^$"))
+_STEP_NAME = re.compile(STEP_NAME_PATTERN)
 _RECEIPT = re.compile(r"[!-~]{1,1500}")
 _VERSION = 1
 _MOST_DIGITS = 12
@@ -107,14 +112,46 @@ def lease_request(document: Document, caller: str) -> LeaseRequest:
     )
 
 
-def lease_progress(document: Document) -> Progress | None:
-    """The progress in a heartbeat; `None` for a heartbeat without progress."""
+def lease_heartbeat(document: Document) -> tuple[Progress | None, bytes | None]:
+    """The progress and the checkpoint in a heartbeat, each `None` without it."""
     body = read_body(leases.LeaseHeartbeat, document)
+    checkpoint = _checkpoint(body)
     if body.percent is None:
         if body.message:
             raise FieldsInvalid([Fault("message", "needs percent", FaultCode.CONFLICT)])
-        return None
-    return Progress(body.percent, body.message)
+        return None, checkpoint
+    return Progress(body.percent, body.message), checkpoint
+
+
+def step_name(text: str) -> str:
+    """Parses the name of a step in a path.
+
+    Raises:
+        ParametersInvalid: the text cannot be a name.
+    """
+    if _STEP_NAME.fullmatch(text) is None:
+        raise ParametersInvalid.of("step", words_of(STEP_NAME_PATTERN) or "is not a name", FaultCode.PATTERN)
+    return text
+
+
+def step_done(document: Document) -> tuple[bytes, Millis]:
+    """The result of a step, and how long it took."""
+    body = read_body(leases.StepDone, document)
+    result = compact(body.result)
+    if len(result) > MAX_STEP_RESULT_BYTES:
+        raise FieldsInvalid([Fault("result", f"is larger than {MAX_STEP_RESULT_BYTES} bytes", FaultCode.TOO_LONG)])
+    return result, body.duration_ms
+
+
+def stored_step(name: str, result: bytes) -> str:
+    """A stored step, as JSON text."""
+    return json_text(StoredStep(name=name, result=json.loads(result)))
+
+
+def stored_steps(steps: Mapping[str, bytes]) -> str:
+    """The stored steps of a leased task, as JSON text."""
+    found = [StoredStep(name=name, result=json.loads(result)) for name, result in steps.items()]
+    return json_text(StoredSteps(steps=found[:MAX_STEPS]))
 
 
 def completion(document: Document) -> Ending:
@@ -139,12 +176,16 @@ def lease_failure(document: Document) -> Ending:
 def lease_pause(document: Document) -> Ending:
     """Decodes a pause, with the checkpoint for the next attempt."""
     body = read_body(leases.LeasePause, document)
+    return Yielded(_checkpoint(body))
+
+
+def _checkpoint(body: leases.LeasePause | leases.LeaseHeartbeat) -> bytes | None:
     if "checkpoint" not in body.model_fields_set:
-        return Yielded(None)
+        return None
     checkpoint = compact(body.checkpoint)
     if len(checkpoint) > MAX_CHECKPOINT_BYTES:
         raise FieldsInvalid([Fault("checkpoint", f"is larger than {MAX_CHECKPOINT_BYTES} bytes", FaultCode.TOO_LONG)])
-    return Yielded(checkpoint)
+    return checkpoint
 
 
 def leases_text(leased: Iterable[tuple[LeaseKey, Task, bytes | None, bytes | None]]) -> str:

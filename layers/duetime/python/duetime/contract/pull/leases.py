@@ -22,6 +22,7 @@ from duetime.domain.limits import (
     MAX_PULLED_TYPES,
     MAX_RESULT_BYTES,
     MAX_RETRY_WAIT_SECONDS,
+    MAX_STEP_RESULT_BYTES,
     MAX_TRACEBACK_LENGTH,
     MAX_WORKER_NAME_LENGTH,
     MIN_LEASE_SECONDS,
@@ -29,6 +30,9 @@ from duetime.domain.limits import (
 from duetime.domain.operating_parameters import MAX_UNACKNOWLEDGED_LEASES
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import RequestedAction
+
+MAX_STEP_MS = 2**31 - 1
+"""Longest duration of a step that can be reported."""
 
 
 class LeaseRequest(Body):
@@ -73,10 +77,42 @@ class LeaseRequest(Body):
 
 
 class LeaseHeartbeat(Body):
-    """A heartbeat, with the progress of the work."""
+    """A heartbeat, with the progress of the work and a checkpoint."""
 
     percent: Annotated[Percent | None, Field(description="Progress of the work in percent.")] = None
     message: ProgressMessage = ""
+    checkpoint: Annotated[
+        Any,
+        Field(
+            description=f"Any JSON of at most {MAX_CHECKPOINT_BYTES} bytes, for the next attempt if this one fails, is "
+            "lost or is paused; without it, an earlier checkpoint is kept."
+        ),
+    ] = None
+
+
+class StepDone(Body):
+    """A step of the work is done."""
+
+    result: Annotated[
+        Any, Field(description=f"Any JSON of at most {MAX_STEP_RESULT_BYTES} bytes.", examples=[{"charge": "ch_17"}])
+    ] = None
+    duration_ms: Annotated[int, Field(ge=0, le=MAX_STEP_MS, description="How long the step took, in milliseconds.")] = 0
+
+
+class StoredStep(TypedDict):
+    """A step whose result is stored."""
+
+    name: Annotated[str, Field(description="Name of the step.")]
+    result: Annotated[
+        Any,
+        Field(description="The stored result; another attempt's, if that stored it first. The work continues with it."),
+    ]
+
+
+class StoredSteps(TypedDict):
+    """The steps that earlier attempts, or this one, have done."""
+
+    steps: Sequence[StoredStep]
 
 
 class LeaseComplete(Body):
@@ -136,7 +172,7 @@ class LeasedResponse(TypedDict):
     expires_at: Annotated[
         Instant, Field(description="When the lease ends unless it is renewed; another worker may get the task then.")
     ]
-    checkpoint: Annotated[Any, Field(description="Checkpoint of an earlier, paused attempt; null if there is none.")]
+    checkpoint: Annotated[Any, Field(description="The latest checkpoint of an earlier attempt; null if there is none.")]
     inputs: Annotated[
         Any,
         Field(description="Results of the parent nodes that a node of a topology asks for; null for any other task."),

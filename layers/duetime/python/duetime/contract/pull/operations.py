@@ -54,8 +54,8 @@ HEARTBEAT = _report(
     "renewLease",
     "heartbeat",
     "Renew a lease",
-    "Extends the lease by its length, but never beyond the task's `timeout_seconds` after the start of the attempt. "
-    "`requested_action` is what the worker should do: pause or cancel.",
+    "Extends the lease by its length, but never beyond the task's `timeout_seconds` after the start of the attempt, "
+    "and saves the checkpoint, if there is one. `requested_action` is what the worker should do: pause or cancel.",
     leases.LeaseHeartbeat,
     (*_OF_A_LEASE, errors.AttemptOverdue, errors.LockLost),
 )
@@ -74,6 +74,25 @@ FAIL = _report(
     "Reports that the work has failed. The task is retried by its retry policy, unless `retriable` is false; "
     "`retry_in_seconds` replaces the policy's wait.",
     leases.LeaseFail,
+)
+LIST_STEPS = Operation(
+    "listLeaseSteps",
+    "GET /v1/leases/{lease_id}/steps",
+    "List the steps of a leased task",
+    Returns(leases.StoredSteps, "The steps that are done."),
+    description="Steps whose results earlier attempts, or this one, have stored: the worker must not repeat them. The "
+    "first attempt of a task, whose `fence` is 1, need not ask.",
+    errors=_OF_A_LEASE,
+)
+PUT_STEP = Operation(
+    "putLeaseStep",
+    "PUT /v1/leases/{lease_id}/steps/{step}",
+    "Store the result of a step",
+    Returns(leases.StoredStep, "The stored step."),
+    description="Stores the result of a step, unless one is stored: then that one is returned. Accepted after the end "
+    "of the lease, too, as long as the task has not ended: the next attempt need not repeat the step.",
+    body=leases.StepDone,
+    errors=_OF_A_LEASE,
 )
 RELEASE = _report(
     "releaseLease",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
@@ -15,13 +17,17 @@ from duetime.contract.tasks.responses import (
     AttemptList,
     AttemptResponse,
     Instant,
+    StepList,
+    StepResponse,
     TaskErrorResponse,
 )
+from duetime.domain.limits import MAX_STEPS
 from duetime.domain.tasks.action_history import ActorType
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.attempt_run import ended_attempts
 from duetime.domain.tasks.costs import dollars_of, worker_time
 from duetime.domain.tasks.states import State
+from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.task_events import EventType, events_of
 from duetime.domain.times import to_iso
 
@@ -30,6 +36,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.attempt_records import AttemptRecord
+    from duetime.domain.tasks.steps import StepResult
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_events import AttemptPart, TaskEvent
     from duetime.domain.tracebacks import AttemptTraceback
@@ -130,6 +137,15 @@ def _actor(by: Attribution, task: Task) -> ActorResponse:
         case ActorType.SYSTEM:
             name = None
     return ActorResponse(kind=by.actor, name=name)
+
+
+def steps(done: Iterable[StepResult]) -> StepList:
+    """The response with the steps of a task."""
+    return StepList(steps=[_step(step) for step in islice(done, len(Phase) * MAX_STEPS)])
+
+
+def _step(step: StepResult) -> StepResponse:
+    return response_of(StepResponse, step, duration_ms=step.took, result=json.loads(step.result))
 
 
 def attempts(task: Task, older: Iterable[AttemptRecord], traceback: AttemptTraceback | None = None) -> AttemptList:

@@ -220,6 +220,14 @@ LIST_ATTEMPTS = Operation(
     description="Attempts that have ended, oldest first. An attempt whose worker was lost is added when the next "
     "attempt starts.",
 )
+LIST_STEPS = Operation(
+    "listTaskSteps",
+    "GET /v1/tasks/{task_id}/steps",
+    "List the steps of a task",
+    Returns(responses.StepList, "The steps that are done, in the order in which they ended."),
+    description="The steps of a Python handler or pull worker (`context.step`) whose results are stored: the next "
+    "attempt does not repeat them. An attempt that has lost its lease may still add the step that it was in.",
+)
 LIST_EVENTS = Operation(
     "listTaskEvents",
     "GET /v1/tasks/{task_id}/events",

@@ -549,6 +549,24 @@ class AttemptResponse(TypedDict):
     ]
 
 
+class StepResponse(TypedDict):
+    """A step that a handler has done."""
+
+    phase: Annotated[str, Field(description="The phase of the handler; names are unique within it.")]
+    name: Annotated[str, Field(description="The name that the handler gave it.")]
+    attempt: Annotated[int, Field(description="Number of the attempt that did it.")]
+    fence: Annotated[int, Field(description="Fence of that attempt.")]
+    finished_at: Annotated[Instant, Field(description="When its function returned.")]
+    duration_ms: Annotated[int, Field(description="How long its function took, in milliseconds.")]
+    result: Annotated[Any, Field(description="What its function returned, which later attempts get.")]
+
+
+class StepList(TypedDict):
+    """The steps of a task that are done, in the order in which they ended."""
+
+    steps: Sequence[StepResponse]
+
+
 class AttemptList(TypedDict):
     """The ended attempts of a task, oldest first."""
 

@@ -67,6 +67,7 @@ class Facts:
         parents: the parents that it waits for in its topology.
         nodes: the open nodes, for a running topology.
         is_enqueued: whether its message was sent; `None` if unknown.
+        steps: names of the steps of `run` that are done.
     """
 
     now: Millis
@@ -80,6 +81,7 @@ class Facts:
     parents: tuple[OtherTask, ...] = ()
     nodes: tuple[OtherTask, ...] = ()
     is_enqueued: bool | None = None
+    steps: tuple[str, ...] = ()
 
 
 _UNITS = ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (SECOND, "s"))

@@ -35,6 +35,7 @@ class TaskExplanation:
             durations of the gates sum to `total`.
         since: its creation or its due time, whichever is earlier.
         until: its end; `as_of` while it has not ended.
+        steps: names of the steps that its handler has done.
     """
 
     task: Task
@@ -43,6 +44,7 @@ class TaskExplanation:
     gates: tuple[Gate, ...]
     since: Millis
     until: Millis
+    steps: tuple[str, ...] = ()
 
     @property
     def total(self) -> Millis:
@@ -61,7 +63,7 @@ def explain(task: Task, facts: Facts) -> TaskExplanation:
     since, until = parts[0].since, parts[-1].until
     if task.finished_at is not None:
         gates = tuple(_passed(part) for part in parts)
-        return TaskExplanation(task, facts.now, _ended_text(task, parts), gates, since, until)
+        return TaskExplanation(task, facts.now, _ended_text(task, parts), gates, since, until, facts.steps)
     closed = closed_gates(task, facts) if task.state in NOT_STARTED else ()
     last = parts[-1]
     present = present_gate(task, facts, closed)
@@ -69,7 +71,7 @@ def explain(task: Task, facts: Facts) -> TaskExplanation:
     ahead = tuple(gate for gate in closed if gate.name is not present.name)
     gates = (*(_passed(part) for part in parts[:-1]), present, *ahead)
     text = f"{_open_text(present, ahead)}{_expiry_text(task)}"
-    return TaskExplanation(task, facts.now, text, gates, since, until)
+    return TaskExplanation(task, facts.now, text, gates, since, until, facts.steps)
 
 
 def _passed(part: Part) -> Gate:

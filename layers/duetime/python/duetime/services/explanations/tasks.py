@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.circuit_breakers import host_of
@@ -15,7 +15,7 @@ from duetime.domain.limits import MAX_EXPLAINED_LINE, MAX_EXPLAINED_TASKS
 from duetime.domain.locks import RESERVED, claims_of
 from duetime.domain.switches import SYSTEM
 from duetime.domain.tasks.states import LEASED, NOT_STARTED, STARTABLE, State
-from duetime.domain.tasks.targets import TopologyTarget
+from duetime.domain.tasks.targets import HandlerTarget, Phase, PullTarget, TopologyTarget
 from duetime.domain.times import minute_of
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock
-    from duetime.ports.stores import Stores
+    from duetime.ports.stores import StepStore, Stores
     from duetime.services.tasks.read import TaskReader
     from duetime.services.topologies.repository import TopologyRepository
 
@@ -44,6 +44,7 @@ class TaskExplainer:
     stores: Stores
     task_reader: TaskReader
     topology_repository: TopologyRepository
+    steps: StepStore
     clock: Clock
     lease: Millis
 
@@ -56,20 +57,25 @@ class TaskExplainer:
         task = self.task_reader.record(owner, task_id)
         older = tuple(self.stores.contents.attempts_of(task.id)) if task.may_have_attempts_outside else ()
         now = self.clock.now()
+        known = Facts(now=now, lease=self.lease, older=older, steps=self._steps(task))
         if task.state in NOT_STARTED:
-            return explain(task, self._of_waiting(task, Facts(now=now, lease=self.lease, older=older)))
+            return explain(task, self._of_waiting(task, known))
         nodes = self._nodes(task) if task.state in LEASED and isinstance(task.target, TopologyTarget) else ()
         is_enqueued = self._is_enqueued(task, now) if task.state is State.ROLLING_BACK else None
-        return explain(task, Facts(now=now, lease=self.lease, older=older, nodes=nodes, is_enqueued=is_enqueued))
+        return explain(task, replace(known, nodes=nodes, is_enqueued=is_enqueued))
+
+    def _steps(self, task: Task) -> tuple[str, ...]:
+        """Names of the steps that the task's handler has done."""
+        if task.fence == 0 or not isinstance(task.target, HandlerTarget | PullTarget):
+            return ()
+        return tuple(step.name for step in self.steps.list_of(task.id) if step.phase == Phase.RUN)
 
     def _of_waiting(self, task: Task, known: Facts) -> Facts:
         """The state of everything that an unstarted task may wait for."""
         switches = self.stores.switches.read(consistent=True).in_force
         stored, earlier_runs = self._schedule(task)
-        return Facts(
-            now=known.now,
-            lease=known.lease,
-            older=known.older,
+        return replace(
+            known,
             switches=switches,
             locks=tuple(self._lock(task, claim, known.now) for claim in (*claims_of(task), *switches.caps(task))),
             circuit=self._circuit(task),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write
@@ -23,11 +23,15 @@ from duetime.domain.tasks.targets import PullTarget
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.times import SECOND
 from duetime.ports.queues import Delivery
+from duetime.services.content_retention import write_checkpoint
 from duetime.services.enqueue import message_for
 from duetime.services.outcomes.duplicate_report import says_the_same
 from duetime.services.pull.claims import RUN_ONLY
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duetime.domain.conditional_writes import WriteResult
     from duetime.domain.tasks.pull_leases import LeaseKey, Pullers
     from duetime.domain.tasks.task import Progress, Task
     from duetime.domain.tasks.task_changes import TaskChanges
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
     from duetime.services.outcomes.completion_steps import TracebackRecorder
     from duetime.services.outcomes.outcome import OutcomeWriter
     from duetime.services.pull.claims import PullLocks
+    from duetime_common.steps import StepKeeper
 
 RELEASED = "a worker: the last one released it"
 """Reason for the wait of a task that its worker has released."""
@@ -57,10 +62,19 @@ class LeaseReports:
     pull_locks: PullLocks
     pullers: Pullers
     traceback_recorder: TracebackRecorder
+    attempt_steps: Callable[[Task], StepKeeper]
     runtime: Runtime
 
-    def heartbeat(self, caller: str, key: LeaseKey, progress: Progress | None) -> Task:
+    def heartbeat(
+        self, caller: str, key: LeaseKey, progress: Progress | None = None, checkpoint: bytes | None = None
+    ) -> Task:
         """Renew a lease, at most until its attempt's timeout. The worker must obey the `requested_action`.
+
+        Args:
+            caller: the caller.
+            key: key of the lease.
+            progress: progress of the work; `None` for none.
+            checkpoint: checkpoint for the next attempt, as JSON text in UTF-8; `None` for none.
 
         Raises:
             AttemptOverdue: the attempt has exceeded its timeout.
@@ -82,11 +96,41 @@ class LeaseReports:
         sets |= late_start(task, task.started_at)
         # A late renewal must not shorten a later one.
         guard = Guard(fence=key.fence, leased_until_before=until)
-        result = self.stores.tasks.apply(Write(task.id, Move.HEARTBEAT, self.runtime.nonce(), guard, sets))
+        result = self._write(task, Write(task.id, Move.HEARTBEAT, self.runtime.nonce(), guard, sets), checkpoint)
         if result.task is None or result.task.fence != key.fence or result.task.state is not State.RUNNING:
             raise FenceMismatch(result.task or task)
         self._keep_away(task, key, until + LEASE_RETURN_MARGIN)
         return result.task
+
+    def _write(self, task: Task, write: Write, checkpoint: bytes | None) -> WriteResult:
+        tasks = self.stores.tasks
+        if checkpoint is None:
+            return tasks.apply(write)
+        result = write_checkpoint((tasks, self.stores.contents), self.runtime, task, checkpoint, write)
+        if isinstance(result, Applied):
+            return result
+        # A concurrent heartbeat may have set a later end of the lease: the checkpoint must not be lost with it.
+        write = replace(write, nonce=self.runtime.nonce(), guard=Guard(fence=task.fence), sets={})
+        return write_checkpoint((tasks, self.stores.contents), self.runtime, task, checkpoint, write)
+
+    def steps(self, caller: str, key: LeaseKey) -> dict[str, bytes]:
+        """The stored results of the steps of a leased task by name."""
+        return dict(self._steps(self._read(caller, key), key).load_run())
+
+    def store_step(self, caller: str, key: LeaseKey, name: str, result: bytes, took: Millis) -> bytes:
+        """Store the result of a step, unless one is stored; returns the stored one.
+
+        Raises:
+            FenceMismatch: the task has ended.
+        """
+        task = self._read(caller, key)
+        if task.is_terminal:
+            raise FenceMismatch(task)
+        return self._steps(task, key).keep(name, result, self.runtime.now() - took)
+
+    def _steps(self, task: Task, key: LeaseKey) -> StepKeeper:
+        # The attempt may not be the present one.
+        return self.attempt_steps(replace(task, fence=key.fence))
 
     def finish(self, caller: str, key: LeaseKey, ending: Ending) -> Task:
         """Record the end of an attempt. An equal repeat changes nothing and gets the same response.

@@ -1,4 +1,4 @@
-"""Results of the steps of a running attempt in a worker function."""
+"""Results of the steps of running attempts."""
 
 from __future__ import annotations
 
