@@ -9,18 +9,10 @@ import traceback
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
+from duetime_client.attempt_errors import AttemptCancelled, AttemptPaused, CheckpointInvalid, LeaseLost, StepInvalid
 from duetime_client.errors import ApiError, ClientError, Conflict, NotFound, RateLimited, Unreachable
 from duetime_client.retries import PASSING
-from duetime_client.run_context import (
-    AttemptCancelled,
-    AttemptPaused,
-    CheckpointInvalid,
-    Context,
-    LeaseLost,
-    RunSchedule,
-    RunTopology,
-    StepInvalid,
-)
+from duetime_client.run_context import Context, RunSchedule, RunTopology
 from duetime_client.task_definitions import PayloadInvalid, ResultNotJson
 from duetime_common.handler_retries import RETRY_ALL, requested_wait
 from duetime_common.limits import MAX_CHECKPOINT_BYTES, MAX_RESULT_BYTES

@@ -10,6 +10,8 @@ from datetime import datetime
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec
 
+from duetime_client.attempt_errors import AttemptCancelled, AttemptPaused, LeaseLost, StepInvalid
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -63,30 +65,6 @@ class RunTopology:
     def of_document(cls, document: Mapping[str, Any]) -> RunTopology:
         """Parse a task's `topology`."""
         return cls(document["id"], document["run"], document["node"])
-
-
-class LeaseLost(Exception):
-    """The lease could not be renewed in time, or was rejected: another worker may have the task. Do not catch it."""
-
-
-class AttemptPaused(Exception):
-    """Raised by `Context.stop_if_requested` when a pause was requested. Do not catch it."""
-
-    def __init__(self, checkpoint: object = None) -> None:
-        super().__init__("a pause was requested")
-        self.checkpoint = checkpoint
-
-
-class AttemptCancelled(Exception):
-    """Raised by `Context.stop_if_requested` when a cancellation was requested. Do not catch it."""
-
-
-class StepInvalid(ValueError):
-    """A step was called wrongly, or its result cannot be stored. The task fails: a retry would not help."""
-
-
-class CheckpointInvalid(ValueError):
-    """A checkpoint cannot be stored. The task fails: a retry would not help."""
 
 
 @dataclass
@@ -235,7 +213,7 @@ class Context:
     @property
     def _all_steps(self) -> Steps:
         if self._steps is None:
-            from duetime_client.pulled_steps import steps_of  # noqa: PLC0415 - for handlers with steps only
+            from duetime_client.handler_values import steps_of  # noqa: PLC0415 - for handlers with steps only
 
             if self._step_keeper is None:
                 raise StepInvalid("this context stores no steps")
@@ -253,7 +231,7 @@ class Context:
             CheckpointInvalid: it is not JSON or too large.
             LeaseLost: the lease has been lost.
         """
-        from duetime_client.pulled_steps import encoded_checkpoint  # noqa: PLC0415 - for handlers that use it only
+        from duetime_client.handler_values import encoded_checkpoint  # noqa: PLC0415 - for handlers that use it only
 
         data = encoded_checkpoint(checkpoint)
         if self.lost:

@@ -26,16 +26,10 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
+from duetime_client.attempt_errors import AttemptCancelled, AttemptPaused, CheckpointInvalid, LeaseLost, StepInvalid
 from duetime_client.errors import ClientError
 from duetime_client.pull_attempt import Attempt, Unretriable, acknowledge_within, may_pass
-from duetime_client.run_context import (
-    AttemptCancelled,
-    AttemptPaused,
-    CheckpointInvalid,
-    Context,
-    LeaseLost,
-    StepInvalid,
-)
+from duetime_client.run_context import Context
 from duetime_client.stop_signals import stopped_by_signals
 from duetime_client.task_definitions import TaskFunction
 from duetime_client.worker_events import DuplicateHandler, WorkerEvent, WorkerIdle

@@ -37,6 +37,7 @@ ID = "01M7YJJ6RJ000VK12BGKK15FQ0"
 LEFT_OUT = {
     *("acquire_leases", "renew_lease", "complete_lease", "fail_lease", "release_lease"),
     *("acknowledge_lease_pause", "acknowledge_lease_cancel", "create_watch_ticket"),
+    *("list_lease_steps", "put_lease_step"),
     *("report_outcome", "report_heartbeat", "report_progress", "get_api_index", "get_open_api_document"),
 }
 """Operations of workers, and of no use to an assistant."""

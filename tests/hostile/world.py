@@ -59,6 +59,7 @@ def furnished(api: Api) -> dict[str, Sequence[str]]:
         "scope": ("type", "owner"),
         "key": (LOCK,),
         "backfill_id": [backfill["id"]],
+        "step": ("charge",),
         "lease_id": _leases(api),
     }
 

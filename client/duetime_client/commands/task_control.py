@@ -76,21 +76,19 @@ def delete(call: SilentCall, task_id: TaskId, *, if_match: IfMatch = None) -> No
 
 
 @app.command()
-@examples("duetime tasks attempts ID")
-def attempts(call: Call, task_id: TaskId) -> None:
+@examples("duetime tasks attempts ID", "duetime tasks attempts ID --steps")
+def attempts(
+    call: Call,
+    task_id: TaskId,
+    *,
+    steps: Annotated[bool, typer.Option("--steps", help="Show the steps that the attempts have done instead.")] = False,
+) -> None:
     """Show the finished attempts of a task: worker, times, outcome and cost; with --json, as one array."""
     with call.client() as client:
-        found = client.tasks.list_attempts(task_id)
-    call.show_all(found, show_attempts)
-
-
-@app.command()
-@examples("duetime tasks steps ID")
-def steps(call: Call, task_id: TaskId) -> None:
-    """Show the steps that a task's handler has done, which later attempts do not repeat; with --json, as one array."""
-    with call.client() as client:
-        found = client.tasks.list_steps(task_id)
-    call.show_all(found, show_steps)
+        if steps:
+            call.show_all(client.tasks.list_steps(task_id), show_steps)
+        else:
+            call.show_all(client.tasks.list_attempts(task_id), show_attempts)
 
 
 @app.command()

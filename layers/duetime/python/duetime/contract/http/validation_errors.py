@@ -22,11 +22,13 @@ from duetime.domain.limits import (
     MAX_LOCK_KEY_LENGTH,
     MAX_NAME_LENGTH,
     MAX_SECRET_NAME_LENGTH,
+    MAX_STEP_NAME_LENGTH,
     MAX_TAG_KEY_LENGTH,
     MAX_TYPE_LENGTH,
     MAX_UNIQUE_KEY_LENGTH,
 )
 from duetime.domain.tasks.arns import AwsService, arn_pattern, cluster_pattern, job_queue_pattern
+from duetime_common.steps import STEP_NAME_PATTERN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -201,6 +203,7 @@ _NAMES = {
     LOCK_KEY_PATTERN: (MAX_LOCK_KEY_LENGTH, ". : -"),
     SCHEDULE_NAME_PATTERN: (MAX_NAME_LENGTH, ". : -"),
     SECRET_NAME_PATTERN: (MAX_SECRET_NAME_LENGTH, ". / -"),
+    STEP_NAME_PATTERN: (MAX_STEP_NAME_LENGTH, ". -"),
 }
 _RESOURCES = {
     AwsService.LAMBDA: "a Lambda function, such as arn:aws:lambda:eu-west-1:123456789012:function:report",

@@ -112,7 +112,7 @@ class StoredStep(TypedDict):
 class StoredSteps(TypedDict):
     """The steps that earlier attempts, or this one, have done."""
 
-    steps: Sequence[StoredStep]
+    steps: Annotated[Sequence[StoredStep], Field(description="The steps.")]
 
 
 class LeaseComplete(Body):

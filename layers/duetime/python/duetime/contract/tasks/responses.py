@@ -564,7 +564,7 @@ class StepResponse(TypedDict):
 class StepList(TypedDict):
     """The steps of a task that are done, in the order in which they ended."""
 
-    steps: Sequence[StepResponse]
+    steps: Annotated[Sequence[StepResponse], Field(description="The steps.")]
 
 
 class AttemptList(TypedDict):

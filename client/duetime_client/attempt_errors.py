@@ -1,0 +1,27 @@
+"""Errors of the handlers of pull workers."""
+
+from __future__ import annotations
+
+
+class LeaseLost(Exception):
+    """The lease could not be renewed in time, or was rejected: another worker may have the task. Do not catch it."""
+
+
+class AttemptPaused(Exception):
+    """Raised by `Context.stop_if_requested` when a pause was requested. Do not catch it."""
+
+    def __init__(self, checkpoint: object = None) -> None:
+        super().__init__("a pause was requested")
+        self.checkpoint = checkpoint
+
+
+class AttemptCancelled(Exception):
+    """Raised by `Context.stop_if_requested` when a cancellation was requested. Do not catch it."""
+
+
+class StepInvalid(ValueError):
+    """A step was called wrongly, or its result cannot be stored. The task fails: a retry would not help."""
+
+
+class CheckpointInvalid(ValueError):
+    """A checkpoint cannot be stored. The task fails: a retry would not help."""
