@@ -284,6 +284,20 @@ def test_a_step_costs_one_unit(metered: tuple[Stack, Meter], monkeypatch: pytest
     assert (meter.requests["Query"], meter.requests["PutItem"]) == (1, 0)
 
 
+def test_a_saved_checkpoint_costs_one_unit(metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small one is in the record."""
+    stack, meter = metered
+
+    def saving(context: Context, _payload: object) -> None:
+        for row in range(3):
+            context.save_checkpoint({"row": row})
+
+    monkeypatch.setitem(REGISTRY, "report", Registered({"run": saving}))
+    create(stack)
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units) == (3 + 3, 1)
+
+
 def test_a_heartbeat_costs_one_unit(metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch) -> None:
     """Lease and progress in one write."""
     stack, meter = metered
