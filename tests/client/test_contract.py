@@ -97,7 +97,6 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "topologies.retry": (("a",), {"nodes": ["a"], "reason": "why"}),
     "tasks.retry_by_filter": (({"error_type": "Boom"},), _BULK),
     "tasks.delete_by_filter": (({"state": "failed", "error_type": "Boom"},), _BULK),
-    "leases.renew": (("a", 5, "on"), {}),
     "leases.renew": (("a", 5, "on"), {"checkpoint": {"row": 17}}),
     "leases.put_step": (("a", "charge", {"rows": 17}), {"duration_ms": 5}),
     "tasks.report_heartbeat": (_TOLD, {}),
