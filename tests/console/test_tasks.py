@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
+from duetime.handlers import RetryIn
 from tests.scenarios.scenario import PLAIN, SECOND
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
 
+    from duetime.handlers import Context
     from tests.console.conftest import Console
     from tests.console.world import World
 
@@ -100,6 +102,30 @@ def test_attempts_are_numbered_over_the_runs_of_a_task(console: Console, failing
     failing.run(5 * SECOND)
     page.reload()
     expect(page.locator(".attempt-name")).to_have_text(["Run 1, attempt 1", "Run 2, attempt 1"])
+
+
+def test_the_steps_of_a_task_are_listed_while_it_waits_for_its_next_attempt(console: Console, world: World) -> None:
+    """Their names stand beside why it waits, and a table has their results; the next attempt's step is added."""
+
+    def order(_phase: str, context: Context, _payload: object) -> None:
+        context.step("charge", lambda: {"receipt": HOSTILE})
+        if context.attempt == 1:
+            raise RetryIn(60)
+        context.step("ship", lambda: "parcel")
+
+    world.do(lambda live: setattr(live, "act", order))
+    task_id = world.create(type=PLAIN)
+    world.run(5 * SECOND)
+    page = console.open(f"/tasks/{task_id}")
+    expect(page.get_by_label("Why")).to_contain_text("Steps done: charge. The next attempt does not repeat them.")
+    rows = page.get_by_role("table", name="Steps").locator("tbody tr")
+    expect(rows).to_have_count(1)
+    rows.get_by_text("Result").click()
+    expect(page.get_by_label("Result of charge")).to_contain_text("<script>")
+    world.run(90 * SECOND)
+    expect(rows).to_have_count(2)
+    expect(rows.nth(1)).to_contain_text("ship")
+    assert "hit" not in page.title()
 
 
 def test_an_action_carries_its_reason_into_the_events(console: Console, world: World) -> None:

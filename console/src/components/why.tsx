@@ -18,6 +18,7 @@ export function Why({ explanation }: { explanation: TaskExplanation }) {
     <section class={`card why ${isOpen ? "open" : ""}`} aria-label="Why">
       <h2>{isOpen ? "Why it waits" : "Where its time went"}</h2>
       <p class="answer">{inZone(explanation.text)}</p>
+      {explanation.steps.length > 0 && <p>Steps done: {explanation.steps.join(", ")}. The next attempt does not repeat them.</p>}
       <ol class="gates">
         {explanation.gates.map((gate, index) => (
           <li key={`${gate.name}-${index}`} class={`gate gate-${gate.state}`}>

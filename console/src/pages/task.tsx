@@ -2,13 +2,14 @@
 import { useEffect } from "preact/hooks";
 import { useLive } from "../api/live";
 import { useResource } from "../api/resource";
-import type { AttemptPage, Task, TaskEventPage, TaskExplanation } from "../api/types";
+import type { AttemptPage, StepPage, Task, TaskEventPage, TaskExplanation } from "../api/types";
 import { Attempts } from "../components/attempts";
 import { Copy, Facts, JsonView, ProblemBox, Relative, StateChip, Time, Took } from "../components/basics";
 import { CreateTask } from "../components/create_task";
 import { Events } from "../components/events";
 import { Lifecycle } from "../components/lifecycle";
 import { Logs } from "../components/logs";
+import { Steps } from "../components/steps";
 import { TaskActions } from "../components/task_actions";
 import { Why } from "../components/why";
 import { dollars } from "../money";
@@ -22,7 +23,9 @@ export function TaskPage({ subject: id }: { subject: string }) {
   const explanation = useResource<TaskExplanation>(`${path}/explain`);
   const attempts = useResource<AttemptPage>(`${path}/attempts`);
   const events = useResource<TaskEventPage>(`${path}/events`);
-  const reload = () => [task, explanation, attempts, events].forEach((each) => void each.reload());
+  // Few tasks have steps.
+  const steps = useResource<StepPage>(explanation.data.value?.steps.length ? `${path}/steps` : null);
+  const reload = () => [task, explanation, attempts, events, steps].forEach((each) => void each.reload());
   useLive(`task:${id}`, ({ version }) => {
     if (version > (task.data.peek()?.version ?? 0)) reload();
   });
@@ -44,6 +47,7 @@ export function TaskPage({ subject: id }: { subject: string }) {
           <About task={read} />
         </div>
         <Attempts task={read} attempts={attempts.data.value?.attempts ?? null} />
+        {steps.data.value && <Steps steps={steps.data.value.steps} />}
         {read.attempt > 0 && <Logs taskId={read.id} createdAt={read.created_at} />}
         <Events events={events.data.value?.events ?? null} />
       </div>

@@ -1,0 +1,42 @@
+/** The steps that a task's handler has done, whose results later attempts get instead of doing them again. */
+import type { Step } from "../api/types";
+import { JsonView, Time, Took } from "./basics";
+
+export function Steps({ steps }: { steps: readonly Step[] }) {
+  return (
+    <section class="card wide">
+      <h2>
+        Steps <span class="muted">done once over all attempts</span>
+      </h2>
+      <table class="cards" aria-label="Steps">
+        <thead>
+          <tr>
+            <th scope="col">Step</th>
+            <th scope="col" class="number">Attempt</th>
+            <th scope="col">Ended</th>
+            <th scope="col" class="number">Took</th>
+            <th scope="col">Result</th>
+          </tr>
+        </thead>
+        <tbody>
+          {steps.map((step) => (
+            <tr key={`${step.phase} ${step.name}`}>
+              <td>
+                {step.name} {step.phase !== "run" && <span class="muted">of {step.phase}</span>}
+              </td>
+              <td class="number">{step.attempt}</td>
+              <td><Time at={step.finished_at} /></td>
+              <td class="number"><Took ms={step.duration_ms} /></td>
+              <td>
+                <details>
+                  <summary>Result</summary>
+                  <JsonView value={step.result} label={`Result of ${step.name}`} />
+                </details>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
