@@ -53,6 +53,8 @@ _ENDED = frozenset({State.FAILED, State.CANCELLED})
 _RETRIABLE = frozenset(
     {
         *("Boom", "Timeout", "WorkerLost"),
+        # Of a step, if the table is away or the lease is over.
+        *("Unavailable", "LeaseLost"),
         *("Panic", "CancelledError", "KeyboardInterrupt", "GeneratorExit", "BaseExceptionGroup"),
     }
 )

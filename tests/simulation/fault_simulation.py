@@ -32,6 +32,7 @@ from tests.simulation.occurrence_watching import OccurrenceWatching
 from tests.simulation.rate_watching import RateWatching
 from tests.simulation.schedule_users import ScheduleUsers
 from tests.simulation.schedule_watching import ScheduleWatching
+from tests.simulation.step_watching import StepWatching
 from tests.simulation.topology_users import TopologyUsers
 from tests.simulation.topology_watching import TopologyWatching
 from tests.simulation.unique_watching import UniqueWatching
@@ -185,6 +186,7 @@ class FaultSimulation(Account):
         self.occurrences = OccurrenceWatching(self)
         self.nodes = NodeWatching(self)
         self.watching = Watching(self)
+        self.steps = StepWatching(self)
         self.crash: Exception | None = None
         self.table.watch = self.reporting(self.watching.written)
         self.users = Users(self)
@@ -598,6 +600,8 @@ class FaultSimulation(Account):
         try:
             if not isinstance(context, Asked):
                 self._lose_again(context.task_id)
+            if phase == "run" and not isinstance(context, Asked):
+                self.steps.do(context)
             result = self._behave(phase, context)
         except GreenletExit:
             raise

@@ -285,4 +285,10 @@ MUTANTS = (
         '        why = f"{class_name(error)}: {message_of(error)}"\n',
         "    except KeyError as refused:\n        why = str(refused)\n",
     ),
+    Mutant(
+        "a later attempt does not read the stored steps",
+        "services/attempt_steps.py",
+        "return {step.name: step.result for step in steps if step.phase == phase}",
+        "return {}",
+    ),
 )

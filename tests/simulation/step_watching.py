@@ -1,0 +1,51 @@
+"""What must hold of the steps of handlers, whatever fails: one value for all attempts, and no work that was done."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING
+
+from duetime.domain.times import SECOND, Millis
+
+if TYPE_CHECKING:
+    from duetime.handlers import Context
+    from tests.simulation.fault_simulation import FaultSimulation
+
+_WITH_STEPS = 0.1
+"""How many of the tasks of handlers have steps."""
+_NAMES = ("charge", "ship", "mail")
+
+
+class StepWatching:
+    """Has handlers do steps, and watches them.
+
+    Attributes:
+        returned: by task and step, the value that was returned first, and when.
+        repeated: how often an attempt got the value of another one.
+    """
+
+    def __init__(self, account: FaultSimulation) -> None:
+        self._account = account
+        self.returned: dict[tuple[str, str], tuple[int, Millis]] = {}
+        self.repeated = 0
+
+    def do(self, context: Context) -> None:
+        """Do the steps of a task's `run`, if it has any; drawn apart, so that older seeds go on as they were."""
+        apart = Random(f"{self._account.seed} {context.task_id} steps")  # noqa: S311 - repeatable
+        if apart.random() >= _WITH_STEPS:
+            return
+        began = self._account.time.now()
+        for name in _NAMES[: apart.randint(1, len(_NAMES))]:
+            value = context.step(name, self._work, context, name, began)
+            first, _ = self.returned.setdefault((context.task_id, name), (value, self._account.time.now()))
+            self._account.watching.check(value == first, f"the step {name} of {context.task_id} has two values")
+            self.repeated += value != context.fence
+
+    def _work(self, context: Context, name: str, began: Millis) -> int:
+        _, returned_at = self.returned.get((context.task_id, name), (0, began))
+        # An attempt that is in a step while another one stores it may do it a second time.
+        self._account.watching.check(returned_at >= began, f"the step {name} of {context.task_id} is done again")
+        key = f"{context.task_id}:{name}"
+        self._account.watching.check(context.idempotency_key == key, f"the step {name} has another key than {key}")
+        self._account.take(Random(f"{key} {context.fence}").choice([0, 100, 2 * SECOND]))  # noqa: S311 - repeatable
+        return context.fence
