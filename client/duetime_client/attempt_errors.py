@@ -19,6 +19,10 @@ class AttemptCancelled(Exception):
     """Raised by `Context.stop_if_requested` when a cancellation was requested. Do not catch it."""
 
 
+class Unavailable(Exception):
+    """The result of a step, or a checkpoint, could not be stored: the API does not answer. The task is retried."""
+
+
 class StepInvalid(ValueError):
     """A step was called wrongly, or its result cannot be stored. The task fails: a retry would not help."""
 

@@ -9,7 +9,14 @@ import traceback
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
-from duetime_client.attempt_errors import AttemptCancelled, AttemptPaused, CheckpointInvalid, LeaseLost, StepInvalid
+from duetime_client.attempt_errors import (
+    AttemptCancelled,
+    AttemptPaused,
+    CheckpointInvalid,
+    LeaseLost,
+    StepInvalid,
+    Unavailable,
+)
 from duetime_client.errors import ApiError, ClientError, Conflict, NotFound, RateLimited, Unreachable
 from duetime_client.retries import PASSING
 from duetime_client.run_context import Context, RunSchedule, RunTopology
@@ -160,7 +167,8 @@ class Attempt:
         if issubclass(type(error), AttemptCancelled):
             return lambda: client.leases.acknowledge_cancel(lease)
         # Compared by name, because handlers of worker functions raise their own package's error.
-        retriable = _FINAL.isdisjoint(names) and rule.allows(error)
+        is_ours = issubclass(type(error), LeaseLost | Unavailable)
+        retriable = is_ours or (_FINAL.isdisjoint(names) and rule.allows(error))
         seconds = requested_wait(error) if retriable else None
         message, raised = _message_of(error), _traceback_of(error)
         return lambda: client.leases.fail(
@@ -193,12 +201,13 @@ class Attempt:
 
         Raises:
             LeaseLost: the lease is over.
+            Unavailable: the API does not answer.
         """
+        from duetime_client.pulled_steps import stored  # noqa: PLC0415 - for handlers that save checkpoints only
+
         requested_at = time.monotonic()
-        try:
+        with stored():
             state = self._client.leases.renew(self.leased.id, checkpoint=checkpoint)
-        except (Conflict, NotFound):
-            raise LeaseLost("the lease is over") from None
         self._renewed(requested_at, state)
 
     def _renewed(self, requested_at: float, state: LeaseState) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from duetime_client.attempt_errors import LeaseLost
-from duetime_client.errors import Conflict, NotFound
+from duetime_client.attempt_errors import LeaseLost, StepInvalid, Unavailable
+from duetime_client.errors import ApiError, Conflict, NotFound, RateLimited, Unreachable
+from duetime_client.retries import PASSING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from duetime_client.client import Client
     from duetime_client.run_context import Context
@@ -33,10 +35,8 @@ class LeasedSteps:
 
     def load_run(self) -> Mapping[str, bytes]:
         """The stored results by step name, including those of this attempt."""
-        try:
+        with stored():
             steps = self._client.leases.list_steps(self._lease)
-        except (Conflict, NotFound):
-            raise LeaseLost("the lease is over") from None
         return {name: json.dumps(result).encode() for name, result in steps.items()}
 
     def begin(self) -> Millis | None:
@@ -45,11 +45,31 @@ class LeasedSteps:
 
     def keep(self, name: str, result: bytes, began: Millis) -> bytes:
         """Store a result, and return the stored one."""
-        try:
-            stored = self._client.leases.put_step(self._lease, name, json.loads(result), duration_ms=_now() - began)
-        except (Conflict, NotFound):
-            raise LeaseLost("the lease is over") from None
-        return json.dumps(stored).encode()
+        with stored():
+            found = self._client.leases.put_step(self._lease, name, json.loads(result), duration_ms=_now() - began)
+        return json.dumps(found).encode()
+
+
+@contextmanager
+def stored() -> Iterator[None]:
+    """Raise errors of handlers in place of those of the API.
+
+    Raises:
+        LeaseLost: the lease is over.
+        Unavailable: the API does not answer, also after the client's own retries.
+        StepInvalid: the API rejects the value.
+    """
+    try:
+        yield
+    except (Conflict, NotFound):
+        raise LeaseLost("the lease is over") from None
+    except ApiError as error:
+        if isinstance(error, RateLimited) or error.status in PASSING:
+            raise Unavailable(str(error)) from error
+        # The API may enforce limits that this client does not know.
+        raise StepInvalid(f"the API rejected it: {error}") from error
+    except Unreachable as error:
+        raise Unavailable(str(error)) from error
 
 
 def _now() -> Millis:

@@ -26,7 +26,14 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
-from duetime_client.attempt_errors import AttemptCancelled, AttemptPaused, CheckpointInvalid, LeaseLost, StepInvalid
+from duetime_client.attempt_errors import (
+    AttemptCancelled,
+    AttemptPaused,
+    CheckpointInvalid,
+    LeaseLost,
+    StepInvalid,
+    Unavailable,
+)
 from duetime_client.errors import ClientError
 from duetime_client.pull_attempt import Attempt, Unretriable, acknowledge_within, may_pass
 from duetime_client.run_context import Context
@@ -52,6 +59,7 @@ __all__ = [
     "LeaseLost",
     "RetryIn",
     "StepInvalid",
+    "Unavailable",
     "Unretriable",
     "Worker",
     "WorkerEvent",

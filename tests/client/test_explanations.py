@@ -97,6 +97,14 @@ def test_the_command_answers_in_words_then_in_a_table(duetime: Run, deployment: 
     assert json.loads(duetime("why", "01M7", "--json").output) == TASK
 
 
+def test_the_command_names_the_steps_that_are_done(duetime: Run, deployment: Deployment) -> None:
+    """So that one knows where the next attempt begins; nothing is said of a task without steps."""
+    deployment.scripted += [Answer(200, {**TASK, "steps": ["charge", "ship"]}), Answer(200, TASK)]
+    sentence = "Steps done: charge, ship. The next attempt does not repeat them."
+    assert sentence in duetime("why", "01M7").stdout
+    assert "Steps" not in duetime("why", "01M7").stdout
+
+
 def test_the_command_explains_a_schedule_at_a_time(duetime: Run, deployment: Deployment) -> None:
     """A time without a zone is the reader's; a task is named with the command that explains it."""
     deployment.scripted.append(Answer(200, SCHEDULE))

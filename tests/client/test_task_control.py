@@ -237,6 +237,28 @@ def test_attempts_are_printed(duetime: Run, deployment: Deployment) -> None:
     assert "no finished attempts" in duetime("tasks", "attempts", task_id).stdout
 
 
+def test_steps_are_printed(duetime: Run, deployment: Deployment) -> None:
+    """As a table, those of other phases with their phase; as the API's JSON for scripts; none is said to be none."""
+    step = {
+        "phase": "run",
+        "name": "charge",
+        "attempt": 1,
+        "fence": 1,
+        "duration_ms": 250,
+        "result": {"id": 7},
+        "finished_at": "2026-11-21T12:00:00Z",
+    }
+    answer = Answer(200, {"steps": [step, {**step, "phase": "rollback", "name": "refund"}]})
+    deployment.scripted += [answer, answer, Answer(200, {"steps": []})]
+    heading, first, second = duetime("tasks", "attempts", "01M7", "--steps").stdout.splitlines()
+    assert deployment.received[0].target == "/stage/v1/tasks/01M7/steps"
+    assert heading.split() == ["step", "attempt", "ended", "took", "result"]
+    assert {"charge", "250", '{"id":'} <= set(first.split())
+    assert "rollback: refund" in second
+    assert json.loads(duetime("tasks", "attempts", "01M7", "--steps", "--json").stdout) == answer.document["steps"]
+    assert "no stored steps" in duetime("tasks", "attempts", "01M7", "--steps").stdout
+
+
 def test_a_sheet_shows_who_works_on_a_task(duetime: Run, deployment: Deployment) -> None:
     """A person sees the lease, that the target has only accepted the work, and what was asked."""
     task_id = json.loads(duetime("tasks", "create", "report", "--json").stdout)["id"]

@@ -25,7 +25,7 @@ from duetime.adapters.aws_clients import Clients
 from duetime.adapters.runtime.process import SystemClock
 from duetime.composition import Platform
 from duetime.environment_variables import QUEUE_VARIABLES, Variable
-from duetime_client import Client, Forbidden, Task
+from duetime_client import Client, Forbidden, Task, Unreachable
 from duetime_client.commands.app import app
 from duetime_client.pull_attempt import Attempt, acknowledge_within
 from duetime_client.worker import Context, LeaseLost, RetryIn, Unretriable, Worker
@@ -509,6 +509,34 @@ def test_a_pull_worker_without_its_lease_begins_no_step_and_saves_nothing(client
     with pytest.raises(LeaseLost):
         context.save_checkpoint(1)
     assert effects == []
+
+
+def test_a_result_that_only_the_api_refuses_fails_the_task_at_once(client: Client) -> None:
+    """It knows limits that a client may not know, here the number of digits."""
+    running = Running(client)
+    running.worker.task(TYPE)(lambda context, _payload: context.step("one", lambda: 10**40))
+    with running:
+        task = ended(client, client.tasks.create(TYPE, retry=AT_ONCE))
+    assert task.error is not None
+    assert (task.state, task.attempt, task.error.type) == ("failed", 1, "StepInvalid")
+
+
+def test_a_pull_worker_whose_step_cannot_be_stored_is_retried_whatever_its_rule(client: Client) -> None:
+    """The API is away: that is no fault of the handler, whose rule retries its own exceptions only."""
+    running = Running(client)
+    away = [Unreachable("https://example.org", "no answer", sent=True)]
+    putting = client.leases.put_step
+
+    def put_step(*given: Any, **more: Any) -> Any:  # noqa: ANN401 - as the client's
+        if away:
+            raise away.pop()
+        return putting(*given, **more)
+
+    client.leases.put_step = put_step
+    running.worker.task(TYPE, retry_on=(OSError,))(lambda context, _payload: context.step("one", lambda: 1))
+    with running:
+        task = ended(client, client.tasks.create(TYPE, retry=AT_ONCE))
+    assert (task.state, task.attempt, task.result) == ("succeeded", 2, 1)
 
 
 def test_a_unit_test_of_a_pull_workers_handler_has_steps_in_memory() -> None:

@@ -21,7 +21,8 @@ from duetime.domain.tasks.task_options import Priority, RetryPolicy
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import DAY, SECOND
 from duetime.environment_variables import Variable
-from duetime.handlers import REGISTRY, Context, Registered, Unretriable
+from duetime.handlers import REGISTRY, Context, LeaseLost, Registered, Unretriable
+from duetime_common.handler_retries import RetryRule
 from tests.functions.api.gateway import Gateway
 from tests.functions.stack import OWNER, Stack
 
@@ -132,6 +133,21 @@ def test_a_result_is_stored_once_the_store_answers_again(stack: Stack, monkeypat
     task = run(stack, monkeypatch, lambda context, _payload: context.step("charge", lambda: 5))
     assert task.error is not None
     assert (task.state, task.error.type, steps(task)) == (State.WAITING, "Unavailable", [])
+
+
+@pytest.mark.parametrize("error", [Unavailable("throttled"), LeaseLost()])
+def test_what_is_no_fault_of_the_handler_is_retried_whatever_its_rule(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """A rule that names the handler's own exceptions does not fail a task for an outage of the table."""
+
+    def order(_context: Context, _payload: object) -> None:
+        raise error
+
+    monkeypatch.setitem(REGISTRY, "report", Registered({"run": order}, retry_rule=RetryRule((OSError,))))
+    task = stack.create(TaskSpec("report", retry=RetryPolicy(max_attempts=3, initial_seconds=1)))
+    stack.work(Priority.NORMAL)
+    assert stack.get(task).state is State.WAITING
 
 
 def test_an_item_has_the_prefix_of_the_tasks_contents(stack: Stack) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from duetime.domain.errors import Unavailable
 from duetime.domain.json_values import ValueRefused
 from duetime.domain.limits import MAX_ERROR_MESSAGE_LENGTH
 from duetime.domain.operating_parameters import HANDLERS_RETRY
@@ -33,6 +34,7 @@ from duetime.handlers import (
     AttemptPaused,
     Context,
     HandlerTimeout,
+    LeaseLost,
     Registered,
     RunSchedule,
     RunTopology,
@@ -171,7 +173,9 @@ def _ended_by(error: BaseException, task: Task, rule: RetryRule) -> Ending:
         return Stopped()
     if issubclass(kind, HandlerTimeout):
         return failure("Timeout", f"the handler was cancelled: it did not end within {task.timeout_seconds} s")
-    retriable = rule.allows(error) and not issubclass(kind, Unretriable)
+    # Steps and checkpoints raise these, whatever the author's rule says of other exceptions.
+    is_ours = issubclass(kind, LeaseLost | Unavailable)
+    retriable = is_ours or (rule.allows(error) and not issubclass(kind, Unretriable))
     failed = failure(class_name(error), message_of(error), retriable=retriable)
     seconds = requested_wait(error)
     retry_in = None if seconds is None else math.ceil(seconds * SECOND)
