@@ -262,7 +262,7 @@ def test_a_retry_costs_two_units_and_a_message(
 
 
 def test_a_step_costs_one_unit(metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its result is one small item; a first attempt reads nothing, and a later one makes one query."""
+    """Its result is one small item. A first attempt queries only the switches, and a later one the steps, too."""
     stack, meter = metered
     stack.environ[Variable.TRACEBACKS] = "log"
 
@@ -275,13 +275,13 @@ def test_a_step_costs_one_unit(metered: tuple[Stack, Meter], monkeypatch: pytest
     monkeypatch.setitem(REGISTRY, "report", Registered({"run": stepping}))
     create(stack)
     assert stack.work(Priority.NORMAL) == []
-    assert (meter.table_units, meter.index_units, meter.requests["Query"]) == (3 + 3, 1, 0)
-    stack.clock.at += 2 * SECOND
+    assert (meter.table_units, meter.index_units, meter.requests["Query"]) == (3 + 3, 1, 1)
+    stack.clock.at += 10 * SECOND
     assert until(lambda: not stack.waiting(Priority.NORMAL)["delayed"])
     meter.reset()
     assert stack.work(Priority.NORMAL) == []
     assert (meter.table_units, meter.index_units) == (2, 0)
-    assert (meter.requests["Query"], meter.requests["PutItem"]) == (1, 0)
+    assert (meter.requests["Query"], meter.requests["PutItem"]) == (2, 0)
 
 
 def test_a_saved_checkpoint_costs_one_unit(metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch) -> None:
