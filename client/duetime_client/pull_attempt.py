@@ -58,6 +58,9 @@ class Attempt:
     """Runs a handler under a lease, renews the lease while it runs, and reports the outcome."""
 
     def __init__(self, client: Client, leased: LeasedTask, lease_seconds: int) -> None:
+        # It needs httpx, which is imported with the first client.
+        from duetime_client.attempt_client import clients_of_lease  # noqa: PLC0415 - see the line above
+
         task = leased.task
         self.leased = leased
         self.context = Context(
@@ -75,6 +78,7 @@ class Attempt:
             schedule=None if task.schedule is None else RunSchedule.of_document(task.schedule),
             topology=None if task.topology is None else RunTopology.of_document(task.topology),
             tags=task.tags,
+            _clients=clients_of_lease(client, leased.id),
         )
         self._client = client
         self._interval = lease_seconds / RENEWALS_PER_LEASE

@@ -7,10 +7,12 @@ import time
 from dataclasses import dataclass, field
 from datetime import datetime
 from threading import Event
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+    from duetime_client.client import AsyncClient, Client
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,13 @@ class AttemptCancelled(Exception):
     """Raised by `Context.stop_if_requested` when a cancellation was requested. Do not catch it."""
 
 
+class ClientMissing(RuntimeError):
+    """A handler uses `context.client`, and its test has not given one."""
+
+    def __init__(self) -> None:
+        super().__init__("this context has no client: create it with Context.for_test(client=...)")
+
+
 @dataclass
 class Context:
     """The context of a running attempt, for its handler. Threads may share it.
@@ -111,6 +120,7 @@ class Context:
     _requested_action: str | None = None
     _progress: tuple[int, str] | None = None
     _wake: Event = field(default_factory=Event)
+    _clients: Callable[[], Any] | None = None
 
     @classmethod
     def for_test(  # noqa: PLR0913 - the attributes that a handler may look at
@@ -128,8 +138,12 @@ class Context:
         tags: Mapping[str, str] | None = None,
         requested_action: Literal["pause", "cancel"] | None = None,
         is_lost: bool = False,
+        client: Client | AsyncClient | None = None,
     ) -> Context:
-        """A context for unit tests that call the handler directly: `resize(Context.for_test(), payload)`."""
+        """A context for unit tests that call the handler directly: `resize(Context.for_test(), payload)`.
+
+        `client` is its `context.client`.
+        """
         return cls(
             task_id=task_id,
             type=task_type,
@@ -143,7 +157,23 @@ class Context:
             tags=tags or {},
             _until=-math.inf if is_lost else math.inf,
             _requested_action=requested_action,
+            _clients=None if client is None else lambda: client,
         )
+
+    @property
+    def client(self) -> Client:
+        """The client of the worker, for this task: the tasks that it creates are its children.
+
+        In a coroutine, it is an `AsyncClient`: annotate the context with `AsyncContext` there. A repeated attempt
+        creates nothing twice.
+
+        Raises:
+            ClientMissing: A test created the context without `client`.
+        """
+        if self._clients is None:
+            raise ClientMissing
+        found: Client = self._clients()
+        return found
 
     @property
     def requested_action(self) -> str | None:
@@ -185,3 +215,13 @@ class Context:
             raise AttemptPaused(checkpoint)
         if self._requested_action == "cancel":
             raise AttemptCancelled
+
+
+class AsyncContext(Context):
+    """The context of a coroutine, whose client is asynchronous: annotate it with this class."""
+
+    @property
+    def client(self) -> AsyncClient:  # type: ignore[override]  # a coroutine has the client that it can await
+        """The asynchronous client."""
+        found: Any = super().client
+        return cast("AsyncClient", found)

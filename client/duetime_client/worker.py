@@ -30,8 +30,8 @@ from duetime_client.errors import ClientError
 from duetime_client.pull_attempt import Attempt, Unretriable, acknowledge_within, may_pass
 from duetime_client.run_context import AttemptCancelled, AttemptPaused, Context, LeaseLost
 from duetime_client.stop_signals import stopped_by_signals
-from duetime_client.task_definitions import TaskFunction
 from duetime_client.worker_events import DuplicateHandler, WorkerEvent, WorkerIdle
+from duetime_client.worker_functions import TaskFunction
 from duetime_common.handler_retries import RetryIn, RetryRule
 
 if TYPE_CHECKING:

@@ -78,6 +78,7 @@ USED = {
         Variable.HTTP_ALLOW,
         Variable.HTTP_SECRETS,
         Variable.TOPOLOGY_MACHINE,
+        Variable.API_FUNCTION,
         Variable.BULK_FUNCTION,
         Variable.TRACEBACKS,
     },

@@ -32,10 +32,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar, overload
 
-from duetime.handlers.context import Accepted, Context, RunSchedule, RunTopology
+from duetime.handlers.context import Accepted, AsyncContext, Context, RunSchedule, RunTopology
 from duetime.handlers.errors import (
     AttemptCancelled,
     AttemptPaused,
+    ClientMissing,
     HandlerIncomplete,
     HandlerTimeout,
     PayloadInvalid,
@@ -50,8 +51,10 @@ __all__ = [
     "PHASES",
     "REGISTRY",
     "Accepted",
+    "AsyncContext",
     "AttemptCancelled",
     "AttemptPaused",
+    "ClientMissing",
     "Context",
     "DuplicateHandler",
     "Handler",
@@ -71,6 +74,7 @@ __all__ = [
 ]
 Handler = Callable[[Context, Any], Any]
 C = TypeVar("C")
+X = TypeVar("X", Context, AsyncContext)
 P = TypeVar("P")
 R = TypeVar("R")
 
@@ -93,7 +97,7 @@ class Registration(Protocol):
     def __call__(self, decorated: type[C], /) -> type[C]: ...  # type: ignore[overload-overlap]  # no class is both
 
     @overload
-    def __call__(self, decorated: Callable[[Context, P], R], /) -> TaskHandler[P, R]: ...
+    def __call__(self, decorated: Callable[[X, P], R], /) -> TaskHandler[P, R]: ...
 
 
 class TypedRegistration(Protocol[P]):
@@ -103,7 +107,7 @@ class TypedRegistration(Protocol[P]):
     def __call__(self, decorated: type[C], /) -> type[C]: ...  # type: ignore[overload-overlap]  # no class is both
 
     @overload
-    def __call__(self, decorated: Callable[[Context, P], R], /) -> TaskHandler[P, R]: ...
+    def __call__(self, decorated: Callable[[X, P], R], /) -> TaskHandler[P, R]: ...
 
 
 @overload

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from duetime.handlers.errors import AttemptCancelled, AttemptPaused
+from duetime.handlers.errors import AttemptCancelled, AttemptPaused, ClientMissing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from duetime_client import AsyncClient, Client
 
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
@@ -84,6 +86,7 @@ class Context:
     schedule: RunSchedule | None = None
     topology: RunTopology | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
+    clients: Callable[[], Any] | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def for_test(  # noqa: PLR0913 - the attributes that a handler may read
@@ -104,10 +107,12 @@ class Context:
         tags: Mapping[str, str] | None = None,
         requested_action: str | None = None,
         report: Callable[[int | None, str], None] = lambda _percent, _message: None,
+        client: Client | AsyncClient | None = None,
     ) -> Context:
         """A context for a unit test that calls the handler itself: `charge(Context.for_test(), payload)`.
 
         `requested_action` is `pause` or `cancel`; `report` is called with each progress (percent and message).
+        `client` is the context's `client`.
         """
         return cls(
             task_id=task_id,
@@ -125,7 +130,23 @@ class Context:
             schedule=schedule,
             topology=topology,
             tags=tags or {},
+            clients=None if client is None else lambda: client,
         )
+
+    @property
+    def client(self) -> Client:
+        """A client of the API for this task: its owner, and the parent of the tasks that the client creates.
+
+        In a coroutine, it is an `AsyncClient`: annotate the context with `AsyncContext` there. A repeated attempt
+        creates nothing twice.
+
+        Raises:
+            ClientMissing: a test created the context without `client`.
+        """
+        if self.clients is None:
+            raise ClientMissing
+        found: Client = self.clients()
+        return found
 
     @property
     def requested_action(self) -> str | None:
@@ -167,3 +188,15 @@ class Context:
     def heartbeat(self) -> None:
         """Renew the lease now. The worker also does so by itself."""
         self.report(None, "")
+
+
+class AsyncContext(Context):
+    """The context of a coroutine, whose client is asynchronous: annotate it with this class."""
+
+    __slots__ = ()
+
+    @property
+    def client(self) -> AsyncClient:  # type: ignore[override]  # a coroutine has the client that it can await
+        """An asynchronous client of the API for this task."""
+        found: Any = super().client
+        return cast("AsyncClient", found)
