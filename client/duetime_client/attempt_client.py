@@ -103,7 +103,7 @@ class AttemptClients:
 
     def __call__(self) -> Client | AsyncClient:
         """The client for the caller: asynchronous in a coroutine."""
-        return self._asynchronous if _is_in_coroutine() else self._blocking
+        return self._asynchronous if is_in_coroutine() else self._blocking
 
     @cached_property
     def _blocking(self) -> Client:
@@ -141,7 +141,7 @@ def clients_of_lease(client: Client, lease: str) -> AttemptClients:
     return AttemptClients(session.url, BlockingTransport(send), PhaseKeys(), runner.sleep, options)
 
 
-def _is_in_coroutine() -> bool:
+def is_in_coroutine() -> bool:
     """Whether the caller runs in an event loop of this thread; without an import of asyncio, none does."""
     asyncio = sys.modules.get("asyncio")
     if asyncio is None:

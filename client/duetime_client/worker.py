@@ -28,7 +28,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from duetime_client.errors import ClientError
 from duetime_client.pull_attempt import Attempt, Unretriable, acknowledge_within, may_pass
-from duetime_client.run_context import AttemptCancelled, AttemptPaused, Context, LeaseLost
+from duetime_client.run_context import (
+    AsyncContext,
+    AttemptCancelled,
+    AttemptPaused,
+    ClientMissing,
+    Context,
+    LeaseLost,
+)
 from duetime_client.stop_signals import stopped_by_signals
 from duetime_client.worker_events import DuplicateHandler, WorkerEvent, WorkerIdle
 from duetime_client.worker_functions import TaskFunction
@@ -43,8 +50,10 @@ if TYPE_CHECKING:
 
 
 __all__ = [
+    "AsyncContext",
     "AttemptCancelled",
     "AttemptPaused",
+    "ClientMissing",
     "Context",
     "DuplicateHandler",
     "LeaseLost",
@@ -56,6 +65,7 @@ __all__ = [
 ]
 P = TypeVar("P")
 R = TypeVar("R")
+X = TypeVar("X", Context, AsyncContext)
 MOST_AT_ONCE = 10
 """The API leases at most this many tasks in one request."""
 _FIRST_PAUSE = 0.5
@@ -70,7 +80,15 @@ _REPORTING = 1.0
 class Registration(Protocol):
     """Registers a function whose payload is plain JSON."""
 
-    def __call__(self, function: Callable[[Context, P], R], /) -> TaskFunction[P, R]:
+    def __call__(self, function: Callable[[X, P], R], /) -> TaskFunction[P, R]:
+        """Register it."""
+        ...
+
+
+class TypedRegistration(Protocol[P]):
+    """Registers a function whose payload is a value of a class."""
+
+    def __call__(self, function: Callable[[X, P], R], /) -> TaskFunction[P, R]:
         """Register it."""
         ...
 
@@ -164,7 +182,7 @@ class Worker:
     @overload
     def task(
         self, task_type: str, *, payload: type[P], retry_on: Classes | None = None, no_retry_on: Classes = ()
-    ) -> Callable[[Callable[[Context, P], R]], TaskFunction[P, R]]: ...
+    ) -> TypedRegistration[P]: ...
 
     def task(
         self,

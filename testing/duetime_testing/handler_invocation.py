@@ -14,6 +14,7 @@ from duetime_common.payload_models import plain
 from duetime_testing.errors import NotJson
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from duetime.handlers import Registered
@@ -29,6 +30,7 @@ class HandlerCall:
         requested_action: the action requested of the attempt: `pause`, `cancel` or `None`.
         progress: all reported progress: percent and message.
         heartbeats: number of heartbeats that the handler sent.
+        clients: returns `context.client`; `None` for none.
     """
 
     task_type: str
@@ -41,6 +43,7 @@ class HandlerCall:
     requested_action: str | None = None
     progress: list[tuple[int, str]] = field(default_factory=list)
     heartbeats: int = 0
+    clients: Callable[[], Any] | None = None
 
     def context(self) -> Context:
         """The context of the handler."""
@@ -55,6 +58,7 @@ class HandlerCall:
             ask=lambda: self.requested_action,
             inputs=self.inputs,
             due_at=self.due_at or self.now,
+            clients=self.clients,
         )
 
     def run(self, registered: Registered, payload: Any, phase: str = "run") -> Any:  # noqa: ANN401 - any JSON

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.handlers import AsyncContext, ClientMissing, Context, handler
-from duetime_client import AsyncClient, Client
+from duetime_client import AsyncClient, Client, InvalidRequest
+from duetime_client.attempt_client import PhaseKeys
 
 if TYPE_CHECKING:
     from duetime_client import Task
@@ -151,6 +152,38 @@ def test_a_topology_that_a_handler_creates_is_a_child(duetime: Duetime) -> None:
     assert child.type == "topology"
     (node,) = duetime.client.tasks.list(parent=child.id)
     assert node.parent_task_id is None
+
+
+def test_a_handler_that_is_performed_has_the_clients_of_the_test(duetime: Duetime) -> None:
+    """`perform` calls a handler without a task, so what it creates has no parent."""
+
+    async def in_coroutine(context: AsyncContext, payload: str) -> str:
+        return (await context.client.tasks.create("part", payload=payload)).id
+
+    duetime.register("plain", lambda context, payload: context.client.tasks.create("part", payload=payload).id)
+    duetime.register("coroutine", in_coroutine)
+    duetime.register("part", lambda _context, _payload: None)
+    created = [duetime.perform(each, "x") for each in ("plain", "coroutine")]
+    assert [duetime.client.tasks.get(each).parent_task_id for each in created] == [None, None]
+
+
+def test_a_failed_creation_gives_its_key_back(duetime: Duetime) -> None:
+    """A handler's own retry of a request whose answer was lost is the same step."""
+
+    def work(context: Context, _payload: object) -> None:
+        with pytest.raises(InvalidRequest):
+            context.client.tasks.create("part", priority="none")  # type: ignore[arg-type]  # refused by the API
+        keys = PhaseKeys()
+        first = keys.take("/v1/tasks", b"{}")
+        assert keys.take("/v1/tasks", b"{}") != first
+        keys.give_back(first)
+        assert keys.take("/v1/tasks", b"{}") == first
+
+    duetime.register("work", work)
+    duetime.register("part", lambda _context, _payload: None)
+    parent = duetime.client.tasks.create("work")
+    duetime.run_until_idle()
+    assert duetime.client.tasks.get(parent.id).state == "succeeded"
 
 
 def test_a_test_gives_the_client() -> None:
