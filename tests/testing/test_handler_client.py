@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.handlers import AsyncContext, ClientMissing, Context, handler
+from duetime.services.topologies import child_tasks
 from duetime_client import AsyncClient, Client, InvalidRequest
 from duetime_client.attempt_client import PhaseKeys
 
@@ -152,6 +153,22 @@ def test_a_topology_that_a_handler_creates_is_a_child(duetime: Duetime) -> None:
     assert child.type == "topology"
     (node,) = duetime.client.tasks.list(parent=child.id)
     assert node.parent_task_id is None
+
+
+def test_a_cancellation_of_children_goes_on_until_all_are_cancelled(
+    duetime: Duetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client repeats the request while there are more, and adds up what was done."""
+    monkeypatch.setattr(child_tasks, "CHILDREN_AT_ONCE", 1)
+    monkeypatch.setattr(child_tasks, "MOST_CHILDREN_CANCELLED", 2)
+    parent = duetime.client.tasks.create("part", delay_seconds=600, allow_unknown_type=True)
+    for _ in range(5):
+        duetime.client.tasks.create("part", delay_seconds=600, allow_unknown_type=True, parent_task_id=parent.id)
+    cancelled = duetime.client.tasks.cancel(parent.id, include_children=True)
+    assert cancelled.children is not None
+    assert (cancelled.state, cancelled.children.cancelled, cancelled.children.has_more) == ("cancelled", 5, False)
+    assert {each.state for each in children_of(duetime, parent)} == {"cancelled"}
+    assert duetime.client.tasks.cancel(parent.id).children is None
 
 
 def test_a_handler_that_is_performed_has_the_clients_of_the_test(duetime: Duetime) -> None:
