@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_type
 
 import pytest
 
@@ -25,6 +25,7 @@ def test_a_handler_creates_tasks(duetime: Duetime) -> None:
     """A task that a handler creates runs, and knows its parent."""
 
     def sign_up(context: Context, payload: dict[str, Any]) -> str:
+        assert_type(context.client, Client)
         return context.client.tasks.create("welcome", payload={"to": payload["user"]}).id
 
     duetime.register("sign-up", sign_up)
@@ -82,6 +83,7 @@ def test_a_coroutine_awaits_its_client(duetime: Duetime) -> None:
     """In a coroutine, the client is asynchronous; a repeated attempt creates nothing twice."""
 
     async def fan_out(context: AsyncContext, _payload: object) -> list[str]:
+        assert_type(context.client, AsyncClient)
         assert isinstance(context.client, AsyncClient)
         found = [(await context.client.tasks.create("part", payload=n)).id for n in range(2)]
         if context.attempt == 1:

@@ -8,12 +8,15 @@ from uuid import uuid4
 
 import pytest
 
+from duetime.domain.times import DAY
 from duetime.environment_variables import Variable
 from duetime.services.topologies import child_tasks
 from tests.functions.api.gateway import Gateway
 from tests.functions.api.world import claimed_by_a_worker
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.clocks import StandingClock
     from tests.fakes.session import FakeSession
 
@@ -226,3 +229,27 @@ def test_only_a_live_lease_of_a_puller_counts(api: Gateway) -> None:
     ann.send("POST", f"/v1/leases/{lease}/complete", {"result": None})
     late = ann.send("POST", "/v1/tasks", LATER, {LEASE: lease})
     assert (late.status, late.problem["code"]) == (409, "fence_mismatch")
+
+
+@pytest.mark.parametrize("authentication", ["none", "iam", "jwt"])
+def test_a_handler_acts_for_its_task(
+    environ: dict[str, str], compose: Callable[[], None], clock: StandingClock, authentication: str
+) -> None:
+    """The worker names task and owner, however others authenticate; the keys last as long as ended tasks."""
+    environ[Variable.AUTHENTICATION] = authentication
+    compose()
+    parent = "01KB8Z4QYJ0000GH3V5TZK7M2P"
+    handler = Gateway({"duetime": {"owner": "123456789012:role/Reports", "task_id": parent}})
+    first = handler.create(LATER, {"Idempotency-Key": "step"})
+    assert first["parent_task_id"] == parent
+    clock.at += 3 * DAY
+    assert handler.create(LATER, {"Idempotency-Key": "step"})["id"] == first["id"]
+    clock.at += 30 * DAY
+    assert handler.create(LATER, {"Idempotency-Key": "step"})["id"] != first["id"]
+
+
+@pytest.mark.parametrize("header", ["duetime", "x-duetime-handler", "authorizer"])
+def test_no_header_makes_a_caller_a_handler(api: Gateway, header: str) -> None:
+    """Only the worker's role may invoke the function with an authorizer of its own."""
+    claim = json.dumps({"owner": "ann", "task_id": "01KB8Z4QYJ0000GH3V5TZK7M2P"})
+    assert api.create(LATER, {header: claim})["parent_task_id"] is None
