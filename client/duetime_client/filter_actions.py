@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping  # noqa: TC003 - pydantic reads the annotations when the class is made
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Unpack
-from uuid import uuid4
 
 from pydantic import Field
 
@@ -14,7 +13,7 @@ from duetime_client.io_operations import Item, Pause, Request
 from duetime_client.problems import document_of
 from duetime_client.resource import Resource, Stream
 from duetime_client.responses import read
-from duetime_client.session import IDEMPOTENCY_KEY
+from duetime_client.session import IDEMPOTENCY_KEY, key_or_random
 from duetime_client.task import ResponseModel
 from duetime_client.task_actions import TASKS
 from duetime_client.task_request_fields import BulkOptions, body_of
@@ -115,7 +114,7 @@ def filter_action_results(
     while True:
         request = {**body, "next_token": token} if token else body
         # A retry with the same key starts no second operation.
-        key = {IDEMPOTENCY_KEY: str(uuid4())}
+        key = {IDEMPOTENCY_KEY: key_or_random(None)}
         result = yield from session.send(
             Request("POST", path, _result_or_operation, body=request, headers=key, repeatable=True)
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -26,11 +26,20 @@ def http_options(url: str, headers: Mapping[str, str], timeout: float | httpx.Ti
     parsed = httpx.URL(url)
     is_local = parsed.host in LOOPBACK
     return {
-        "headers": {"User-Agent": f"duetime-client/{version('duetime-client')}", **sendable(headers)},
+        "headers": {"User-Agent": _user_agent(), **sendable(headers)},
         "timeout": timeout,
         "trust_env": not is_local,
         "verify": _no_certificates() if is_local and parsed.scheme == "http" else _certificates(trust_env=not is_local),
     }
+
+
+@cache
+def _user_agent() -> str:
+    """Name and version; the layers of the worker function have the client's modules without its metadata."""
+    try:
+        return f"duetime-client/{version('duetime-client')}"
+    except PackageNotFoundError:
+        return "duetime-client"
 
 
 @cache

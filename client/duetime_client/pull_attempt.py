@@ -62,6 +62,9 @@ class Attempt:
     """Runs a handler under a lease, renews the lease while it runs, and reports the outcome."""
 
     def __init__(self, client: Client, leased: LeasedTask, lease_seconds: int) -> None:
+        # It needs httpx, which is imported with the first client.
+        from duetime_client.attempt_client import clients_of_lease  # noqa: PLC0415 - see the line above
+
         task = leased.task
         self.leased = leased
         self.context = Context(
@@ -81,6 +84,7 @@ class Attempt:
             tags=task.tags,
             _step_keeper=self._steps,
             _save=self._save_checkpoint,
+            _clients=clients_of_lease(client, leased.id),
         )
         self._client = client
         self._interval = lease_seconds / RENEWALS_PER_LEASE

@@ -8,13 +8,14 @@ import time
 from dataclasses import dataclass, field
 from datetime import datetime
 from threading import Event, Lock
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, cast
 
 from duetime_client.attempt_errors import AttemptCancelled, AttemptPaused, LeaseLost, StepInvalid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from duetime_client.client import AsyncClient, Client
     from duetime_common.steps import StepKeeper, Steps
 
 A = ParamSpec("A")
@@ -67,6 +68,13 @@ class RunTopology:
         return cls(document["id"], document["run"], document["node"])
 
 
+class ClientMissing(RuntimeError):
+    """A handler uses `context.client`, and its test has not given one."""
+
+    def __init__(self) -> None:
+        super().__init__("this context has no client: create it with Context.for_test(client=...)")
+
+
 @dataclass
 class Context:
     """The context of a running attempt, for its handler. Threads may share it.
@@ -107,6 +115,7 @@ class Context:
     _step_keeper: Callable[[], StepKeeper] | None = None
     _save: Callable[[Any], None] | None = None
     _steps: Steps | None = None
+    _clients: Callable[[], Any] | None = None
 
     @classmethod
     def for_test(  # noqa: PLR0913 - the attributes that a handler may look at
@@ -126,10 +135,11 @@ class Context:
         is_lost: bool = False,
         steps: dict[str, Any] | None = None,
         checkpoints: list[Any] | None = None,
+        client: Client | AsyncClient | None = None,
     ) -> Context:
         """A context for unit tests that call the handler directly: `resize(Context.for_test(), payload)`.
 
-        `steps` has the results of the steps that an earlier attempt has done, by name, and gets those of this one;
+        `client` is its `context.client`. `steps` has the results of the steps that an earlier attempt has done, by name, and gets those of this one;
         `checkpoints` gets the saved checkpoints.
         """
         from duetime_common.steps import MemorySteps  # noqa: PLC0415 - for tests only
@@ -151,7 +161,23 @@ class Context:
             _requested_action=requested_action,
             _step_keeper=lambda: MemorySteps(results),
             _save=saved.append,
+            _clients=None if client is None else lambda: client,
         )
+
+    @property
+    def client(self) -> Client:
+        """The client of the worker, for this task: the tasks that it creates are its children.
+
+        In a coroutine, it is an `AsyncClient`: annotate the context with `AsyncContext` there. A repeated attempt
+        creates nothing twice.
+
+        Raises:
+            ClientMissing: A test created the context without `client`.
+        """
+        if self._clients is None:
+            raise ClientMissing
+        found: Client = self._clients()
+        return found
 
     @property
     def requested_action(self) -> str | None:
@@ -256,3 +282,13 @@ class Context:
             raise AttemptPaused(checkpoint)
         if self._requested_action == "cancel":
             raise AttemptCancelled
+
+
+class AsyncContext(Context):
+    """The context of a coroutine, whose client is asynchronous: annotate it with this class."""
+
+    @property
+    def client(self) -> AsyncClient:  # type: ignore[override]  # a coroutine has the client that it can await
+        """The asynchronous client."""
+        found: Any = super().client
+        return cast("AsyncClient", found)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias, Unpack
-from uuid import uuid4
 
 from duetime_client.changes import watch
 from duetime_client.explanations import ScheduleExplanation
@@ -15,7 +14,7 @@ from duetime_client.request_estimates import estimate_query
 from duetime_client.resource import AsyncResource, Operation, Resource, Stream, SyncResource
 from duetime_client.responses import one, read, several, task_of
 from duetime_client.schedule_models import Backfill, Forecast, Occurrence, Schedule, ScheduleHistory, ScheduleRun
-from duetime_client.session import IDEMPOTENCY_KEY, guard, segment
+from duetime_client.session import IDEMPOTENCY_KEY, guard, key_or_random, segment
 from duetime_client.task_creation import trace_headers
 from duetime_client.task_request_fields import body_of, encoded
 
@@ -292,7 +291,7 @@ def _action(
 
 
 def _key(idempotency_key: str | None) -> dict[str, str]:
-    return {IDEMPOTENCY_KEY: idempotency_key or str(uuid4())}
+    return {IDEMPOTENCY_KEY: key_or_random(idempotency_key)}
 
 
 def _query(parameters: Mapping[str, object]) -> Iterator[tuple[str, str]]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 from urllib.parse import quote, urlencode
+from uuid import uuid4
 
 from duetime_client.errors import ClientError, HeaderInvalid, NotJson
 from duetime_client.io_operations import HttpCall, Pause
@@ -26,6 +27,29 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 """Hosts that are this machine, which a proxy named by the environment cannot reach."""
 IDEMPOTENCY_KEY = "Idempotency-Key"
 IDEMPOTENCY_KEY_SECONDS = "Idempotency-Key-Seconds"
+
+
+class RandomKey(str):
+    """An idempotency key that the caller did not choose."""
+
+    __slots__ = ()
+
+
+def key_or_random(idempotency_key: str | None) -> str:
+    """The caller's idempotency key, or a random one."""
+    return idempotency_key or RandomKey(uuid4())
+
+
+class StepKeys(Protocol):
+    """Idempotency keys that depend on the requests: a program that is repeated sends the same ones."""
+
+    def take(self, path: str, body: bytes) -> str:
+        """A key for a request with this path and body."""
+        ...
+
+    def give_back(self, key: str) -> None:
+        """The request with this key has failed: the next one with its path and body has the same key."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +79,7 @@ class Session:
         random_source: Returns a number in [0, 1).
         now: The time.
         page_listeners: Called with each page that a list was read from.
+        step_keys: The idempotency keys of requests whose caller chose none; random by default.
     """
 
     url: str
@@ -62,6 +87,7 @@ class Session:
     random_source: Callable[[], float]
     now: Callable[[], datetime]
     page_listeners: list[Callable[[PageRead], object]] = field(default_factory=list)
+    step_keys: StepKeys | None = None
 
     def send(self, request: Request[T]) -> Steps[T]:
         """Send a request, with retries.
@@ -78,6 +104,8 @@ class Session:
         if request.body is not None and content is None:
             content = _json_of(request.body)
             headers["Content-Type"] = "application/json"
+        if self.step_keys is not None and isinstance(headers.get(IDEMPOTENCY_KEY), RandomKey):
+            headers[IDEMPOTENCY_KEY] = self.step_keys.take(request.path, content or b"")
         repeatable = request.repeatable or request.method == "GET" or IDEMPOTENCY_KEY in headers
         call = HttpCall(request.method, self._address(request.path, request.query), content, headers)
         for attempts in count(1):
@@ -86,6 +114,8 @@ class Session:
                 break
             except ClientError as error:
                 if not self.retries.allows(error, attempts, repeatable=repeatable):
+                    if self.step_keys is not None:
+                        self.step_keys.give_back(headers.get(IDEMPOTENCY_KEY, ""))
                     raise
                 seconds = self.retries.wait_seconds(error, attempts, self.random_source)
             yield Pause(seconds)

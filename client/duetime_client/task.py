@@ -177,6 +177,24 @@ class TargetReply(ResponseModel):
     body: object = None
 
 
+class CancelledChildren(BaseModel):
+    """What a cancellation has done with the children of a task.
+
+    Attributes:
+        cancelled: how many it has cancelled.
+        stopping: how many running ones are asked to stop.
+        running: how many running ones it has left alone, as `force` was not given.
+        has_more: whether it must be repeated to cancel the rest.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    cancelled: int = 0
+    stopping: int = 0
+    running: int = 0
+    has_more: bool = False
+
+
 class Task(ResponseModel):
     """A unit of work with a due time."""
 
@@ -216,6 +234,8 @@ class Task(ResponseModel):
     waiting_for: WaitingFor | None = None
     schedule: Mapping[str, object] | None = None
     topology: Mapping[str, object] | None = None
+    parent_task_id: str | None = None
+    """The task that started it, if any."""
     progress: Progress | None = None
     result: object = None
     error: Failure | None = None
@@ -224,6 +244,8 @@ class Task(ResponseModel):
     """Estimated cost so far; see the reference page about costs."""
     estimate: RequestEstimate | None = None
     """Estimated cost, if requested at its creation."""
+    children: CancelledChildren | None = None
+    """What was done with its children, if a cancellation included them."""
     content_expired: tuple[str, ...] = ()
     """The large fields (`payload`, `result`) that expired before the task; they are `None` here."""
 

@@ -14,6 +14,7 @@ from duetime_common.limits import MAX_PROGRESS_MESSAGE_LENGTH
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from duetime_client.io_operations import Steps
     from duetime_client.task import TargetReply, Task
 
 TASKS = "/v1/tasks"
@@ -53,11 +54,36 @@ class TaskActions(Resource):
 
     @Operation
     def cancel(
-        self, task_id: str, *, force: bool = False, reason: str = "", if_match: str | None = None
-    ) -> Request[Task]:
-        """Cancel a task that has not started; with `force`, also ask a running one to stop."""
-        body: dict[str, object] = {**({"force": True} if force else {}), **(reason_body(reason) or {})}
-        return Request("POST", f"{path_of(task_id)}/cancel", task_of, body=body, headers=guard(if_match))
+        self,
+        task_id: str,
+        *,
+        force: bool = False,
+        include_children: bool = False,
+        reason: str = "",
+        if_match: str | None = None,
+    ) -> Steps[Task]:
+        """Cancel a task that has not started; with `force`, also ask a running one to stop.
+
+        With `include_children`, also cancel the tasks that it started, and those that they started, even if it has
+        ended; `children` of the returned task counts them. Many of them take several requests, which this sends.
+        """
+        flags = {"force": force, "include_children": include_children}
+        body: dict[str, object] = {
+            **{name: True for name, is_set in flags.items() if is_set},
+            **(reason_body(reason) or {}),
+        }
+        path, headers = f"{path_of(task_id)}/cancel", guard(if_match)
+        task = yield from self._session.send(Request("POST", path, task_of, body=body, headers=headers))
+        done = task.children
+        while done is not None and done.has_more:
+            task = yield from self._session.send(Request("POST", path, task_of, body=body))
+            done = task.children and task.children.model_copy(
+                update={
+                    "cancelled": done.cancelled + task.children.cancelled,
+                    "stopping": max(done.stopping, task.children.stopping),
+                }
+            )
+        return task.model_copy(update={"children": done})
 
     @Operation
     def approve(

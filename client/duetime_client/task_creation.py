@@ -5,12 +5,11 @@ from __future__ import annotations
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
-from uuid import uuid4
 
 from duetime_client.io_operations import Request
 from duetime_client.request_estimates import estimate_query
 from duetime_client.responses import batch_results, task_of
-from duetime_client.session import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_SECONDS
+from duetime_client.session import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_SECONDS, RandomKey, key_or_random
 from duetime_client.task_actions import TASKS
 from duetime_client.task_request_fields import body_of
 from duetime_common.limits import MAX_BATCH
@@ -51,14 +50,14 @@ def creation_headers(
 ) -> dict[str, str]:
     """The headers of a creation: the idempotency key, by default random, and its lifetime."""
     life = {} if seconds is None else {IDEMPOTENCY_KEY_SECONDS: str(seconds)}
-    return {IDEMPOTENCY_KEY: idempotency_key or str(uuid4()), **life, **trace_headers(traceparent)}
+    return {IDEMPOTENCY_KEY: key_or_random(idempotency_key), **life, **trace_headers(traceparent)}
 
 
 def create_tasks(
     session: Session, tasks: Iterable[NewTask], idempotency_key: str | None = None, traceparent: str | None = None
 ) -> Steps[Results]:
     """Creates tasks in requests as large as the API accepts; each has its own result, in the given order."""
-    key = idempotency_key or str(uuid4())
+    key, kind = key_or_random(idempotency_key), str if idempotency_key else RandomKey
     remaining = iter(tasks)
     results: Results = []
     while chunk := list(islice(remaining, MAX_BATCH)):
@@ -67,7 +66,7 @@ def create_tasks(
             f"{TASKS}/batch",
             partial(batch_results, expected=len(chunk)),
             body={"tasks": [body_of(task) for task in chunk]},
-            headers={IDEMPOTENCY_KEY: f"{key}-{len(results)}", **trace_headers(traceparent)},
+            headers={IDEMPOTENCY_KEY: kind(f"{key}-{len(results)}"), **trace_headers(traceparent)},
         )
         results.extend((yield from session.send(request)))
     return results

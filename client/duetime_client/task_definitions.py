@@ -1,23 +1,13 @@
-"""Task types with the class of their payload, for callers and for handlers of pull workers."""
+"""Task types with the class of their payload."""
 
 from __future__ import annotations
 
-import inspect
-from functools import update_wrapper
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from duetime_client.errors import ClientError
-from duetime_common.handler_retries import RETRY_ALL
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from duetime_client.run_context import Context
-    from duetime_common.handler_retries import RetryRule
 
 P = TypeVar("P")
 P_contra = TypeVar("P_contra", contravariant=True)
-R_co = TypeVar("R_co", covariant=True)
 
 
 class ResultNotJson(ValueError):
@@ -88,50 +78,3 @@ class TaskType(Generic[P]):
             return from_json(self.payload_model, document)
         except ValueError as error:
             raise PayloadInvalid(f"the payload of {self.task_type!r} is {error}") from None
-
-
-class TaskFunction(TaskType[P], Generic[P, R_co]):
-    """A function registered for a task type; calling it calls the function."""
-
-    def __init__(
-        self,
-        task_type: str,
-        function: Callable[[Context, P], R_co],
-        payload: type[P] | None = None,
-        retry_rule: RetryRule = RETRY_ALL,
-    ) -> None:
-        # First, because it copies the attributes of a function that is such a handler itself.
-        update_wrapper(self, function)
-        super().__init__(task_type, payload)
-        self.function = function
-        self.retry_rule = retry_rule
-
-    def __call__(self, context: Context, payload: P) -> R_co:
-        """Call the function, as in a test."""
-        return self.function(context, payload)
-
-    def run(self, context: Context, document: object) -> object:
-        """Call the function with a payload's JSON; a result of a class is converted to JSON.
-
-        A coroutine runs to its end in its own event loop.
-
-        Raises:
-            PayloadInvalid: The payload is not valid.
-            ResultNotJson: The result cannot be converted to JSON.
-        """
-        result: Any = self.function(context, self.decode(document))
-        if inspect.isawaitable(result):
-            import asyncio  # noqa: PLC0415 - for coroutines only
-
-            with asyncio.Runner() as runner:
-                result = runner.run(_awaited(result))
-        from duetime_common.payload_models import plain  # noqa: PLC0415 - it is small, but read for workers only
-
-        try:
-            return plain(result)
-        except BaseException as error:  # the value may be of the author's own class
-            raise ResultNotJson("the result of the handler is not JSON") from error
-
-
-async def _awaited(work: Any) -> object:  # noqa: ANN401 - an awaitable
-    return await work

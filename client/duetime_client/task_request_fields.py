@@ -183,8 +183,8 @@ class NotifyOn(TypedDict, total=False):
 class TaskOptions(TypedDict, total=False):
     """The fields of a task, except its type, its payload and its due time.
 
-    `allow_unknown_type`, `unique` and `debounce` are for creations only; the first of them accepts a type whose handler
-    is not deployed yet.
+    `allow_unknown_type`, `unique`, `debounce` and `parent_task_id` are for creations only; the first of them accepts a
+    type whose handler is not deployed yet, and the last is the task that starts this one.
     """
 
     priority: Priority | TaskPriority
@@ -203,6 +203,7 @@ class TaskOptions(TypedDict, total=False):
     allow_unknown_type: bool
     unique: UniqueKey | None
     debounce: Debounce | None
+    parent_task_id: str | None
 
 
 class TaskFields(TaskOptions, total=False):
@@ -220,7 +221,9 @@ class NewTask(TaskFields, total=False):
 
 
 class TaskFilter(TypedDict, total=False):
-    """Which tasks to list (those that match all fields), and in which order. `parent` is a topology.
+    """Which tasks to list (those that match all fields), and in which order.
+
+    `parent` is the topology of nodes, `parent_task_id` the task that started them: its children.
 
     Nodes of topologies are listed only with `state`, `parent` or `include_nodes`. Ordered by `finished_at`, the default
     with a range of it, only ended tasks are listed. With `expand`, tasks include their `payload` or `result`, which are
@@ -229,6 +232,7 @@ class TaskFilter(TypedDict, total=False):
 
     state: TaskState | Sequence[TaskState]
     parent: str
+    parent_task_id: str
     schedule: str
     type: str
     name: str

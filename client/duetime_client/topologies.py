@@ -6,7 +6,6 @@ from collections.abc import Mapping  # noqa: TC003 - pydantic reads the annotati
 from datetime import datetime  # noqa: TC003 - pydantic reads the annotations when the class is made
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
-from uuid import uuid4
 
 from pydantic import Field
 
@@ -21,7 +20,7 @@ from duetime_client.pages import pages
 from duetime_client.request_estimates import estimate_query
 from duetime_client.resource import AsyncResource, Operation, Resource, Stream, SyncResource
 from duetime_client.responses import nothing, one, read, task_of
-from duetime_client.session import IDEMPOTENCY_KEY, guard, segment
+from duetime_client.session import IDEMPOTENCY_KEY, guard, key_or_random, segment
 from duetime_client.task import TERMINAL, Failure, ResponseModel
 from duetime_client.task_actions import action
 from duetime_client.task_request_fields import query_of
@@ -143,7 +142,7 @@ class TopologyOperations(Resource):
 
         With `estimate`, the returned task includes the estimated cost with its nodes (`task.estimate`).
         """
-        headers = {IDEMPOTENCY_KEY: idempotency_key or str(uuid4())}
+        headers = {IDEMPOTENCY_KEY: key_or_random(idempotency_key)}
         query = estimate_query(is_wanted=estimate)
         return Request("POST", TOPOLOGIES, task_of, body=dict(body), query=query, headers=headers)
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence  # noqa: TC003 - pydantic reads th
 from datetime import datetime  # noqa: TC003 - pydantic reads the annotations when the class is made
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
-from uuid import uuid4
 
 from pydantic import Field
 
@@ -14,7 +13,7 @@ from duetime_client.io_operations import Request
 from duetime_client.pages import pages
 from duetime_client.resource import AsyncResource, Operation, Resource, Stream, SyncResource
 from duetime_client.responses import one, read, several, task_of
-from duetime_client.session import IDEMPOTENCY_KEY, guard, segment
+from duetime_client.session import IDEMPOTENCY_KEY, guard, key_or_random, segment
 from duetime_client.task import ResponseModel
 from duetime_client.task_request_fields import body_of
 from duetime_client.topologies import TOPOLOGIES
@@ -42,6 +41,7 @@ class RunFields(TypedDict, total=False):
     expires_seconds: int | None
     unique: UniqueKey | None
     debounce: Debounce | None
+    parent_task_id: str | None
 
 
 class DefinitionVersion(ResponseModel):
@@ -144,7 +144,7 @@ class TopologyDefinitionOperations(Resource):
         body = {**body_of(fields), "parameters": dict(parameters or {})}
         if version is not None:
             body["version"] = version
-        headers = {IDEMPOTENCY_KEY: idempotency_key or str(uuid4())}
+        headers = {IDEMPOTENCY_KEY: key_or_random(idempotency_key)}
         return Request("POST", f"{_path_of(name)}/runs", task_of, body=body, headers=headers)
 
 

@@ -36,10 +36,10 @@ from duetime_client.attempt_errors import (
 )
 from duetime_client.errors import ClientError
 from duetime_client.pull_attempt import Attempt, Unretriable, acknowledge_within, may_pass
-from duetime_client.run_context import Context
+from duetime_client.run_context import AsyncContext, ClientMissing, Context
 from duetime_client.stop_signals import stopped_by_signals
-from duetime_client.task_definitions import TaskFunction
 from duetime_client.worker_events import DuplicateHandler, WorkerEvent, WorkerIdle
+from duetime_client.worker_functions import TaskFunction
 from duetime_common.handler_retries import RetryIn, RetryRule
 
 if TYPE_CHECKING:
@@ -51,9 +51,11 @@ if TYPE_CHECKING:
 
 
 __all__ = [
+    "AsyncContext",
     "AttemptCancelled",
     "AttemptPaused",
     "CheckpointInvalid",
+    "ClientMissing",
     "Context",
     "DuplicateHandler",
     "LeaseLost",
@@ -67,6 +69,7 @@ __all__ = [
 ]
 P = TypeVar("P")
 R = TypeVar("R")
+X = TypeVar("X", Context, AsyncContext)
 MOST_AT_ONCE = 10
 """The API leases at most this many tasks in one request."""
 _FIRST_PAUSE = 0.5
@@ -81,7 +84,15 @@ _REPORTING = 1.0
 class Registration(Protocol):
     """Registers a function whose payload is plain JSON."""
 
-    def __call__(self, function: Callable[[Context, P], R], /) -> TaskFunction[P, R]:
+    def __call__(self, function: Callable[[X, P], R], /) -> TaskFunction[P, R]:
+        """Register it."""
+        ...
+
+
+class TypedRegistration(Protocol[P]):
+    """Registers a function whose payload is a value of a class."""
+
+    def __call__(self, function: Callable[[X, P], R], /) -> TaskFunction[P, R]:
         """Register it."""
         ...
 
@@ -175,7 +186,7 @@ class Worker:
     @overload
     def task(
         self, task_type: str, *, payload: type[P], retry_on: Classes | None = None, no_retry_on: Classes = ()
-    ) -> Callable[[Callable[[Context, P], R]], TaskFunction[P, R]]: ...
+    ) -> TypedRegistration[P]: ...
 
     def task(
         self,

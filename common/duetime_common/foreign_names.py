@@ -84,7 +84,6 @@ FIRST_DESIGN: Mapping[str, Meaning] = {
         "lock.wait_seconds",
         text="use `lock.wait_seconds` for the wait; leases are renewed automatically",
     ),
-    "parent_task_id": _PARENTS,
     "control_task_id": _PARENTS,
     "start_time": _DUE,
     "create_info": _TAGS,

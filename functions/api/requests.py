@@ -29,7 +29,7 @@ from duetime.contract.http.request_errors import (
 from duetime.contract.http.routes import reference_to
 from duetime.contract.tasks.actions import EmptyRequest, action_reason, reject_fields
 from duetime.contract.tasks.fields import OWNER_PATTERN, OWNER_RULE
-from duetime.domain.errors import TaskNotFound
+from duetime.domain.errors import LeaseOnlyCreates, TaskNotFound
 from duetime.domain.ids import TRACEPARENT, InvalidTaskId, TaskId, read_traceparent
 from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, MAX_IDEMPOTENCY_KEY_LENGTH, MAX_JSON_DEPTH, MIN_KEY_SECONDS
 from duetime.domain.tasks.action_history import Attribution
@@ -49,6 +49,11 @@ Q = TypeVar("Q", bound="Parameters", default=Any)
 _KEY = re.compile(rf"[!-~]{{1,{MAX_IDEMPOTENCY_KEY_LENGTH}}}")
 _ULIDS = ("task_id", "topology_id", "operation_id")
 """Path parameters that ignore upper and lower case."""
+HANDLER = "duetime"
+"""The authorizer of requests from handlers of the worker function, which invokes this function without the gateway.
+
+It names the task and its owner. Authorizers of requests through the gateway are written by the gateway.
+"""
 OWNER_HEADER = "x-duetime-owner"
 """Header with the owner if nobody is authenticated: on the local stack."""
 LOCAL_OWNER = "local"
@@ -70,6 +75,7 @@ class Request(Generic[Q]):
         version: version required by `If-Match`; `None` for any.
         key: idempotency key.
         key_life: how long the key is stored, in milliseconds.
+        parent: the task whose handler sends the request; `None` for other callers.
     """
 
     event: Mapping[str, Any]
@@ -80,6 +86,7 @@ class Request(Generic[Q]):
     version: int | None
     key: str | None
     key_life: Millis
+    parent: TaskId | None = None
 
     @property
     def name(self) -> str:
@@ -105,7 +112,9 @@ class Request(Generic[Q]):
 
     def attributed(self, reason: str) -> Attribution:
         """The caller and reason of the request."""
-        caller = caller_of(self.event, composed().settings.authentication)
+        caller = self.owner if self.parent is None else f"handler of {self.parent}"
+        if self.parent is None:
+            caller = caller_of(self.event, composed().settings.authentication)
         # The record already has the owner.
         return Attribution(name="" if caller == self.owner else caller, reason=reason)
 
@@ -186,7 +195,7 @@ def read(event: Mapping[str, Any], operation: Operation[Q], parameters: Mapping[
             although the operation has no fields.
     """
     _reject_ignored_conditions(event, operation)
-    owner = "" if operation.is_public else owner_of(event, composed().settings.authentication)
+    sender = sender_of(event, operation)
     query: Any = None
     raw_query = _raw_query(event)
     if operation.query is None:
@@ -194,14 +203,59 @@ def read(event: Mapping[str, Any], operation: Operation[Q], parameters: Mapping[
     else:
         query = read_query(operation.query, raw_query)
     key = _idempotency_key(event) if declared.KEY in operation.headers else None
-    key_life = _key_life(event, key) if declared.KEY_LIFE in operation.headers else IDEMPOTENCY_KEY_LIFE
+    key_life = _key_life(event, key, sender) if declared.KEY_LIFE in operation.headers else _usual_key_life(sender)
+    if key is not None and sender.task_id is not None:
+        # A client's key contains no space: each task has its own keys, which are never those of other requests.
+        key = f"{sender.task_id} {key}"
     version = None
     if declared.IF_MATCH in operation.headers:
         version = version_wanted(header_of(event, declared.IF_MATCH.name))
-    request = Request(event, operation, _with_capitals(parameters), owner, query, version, key, key_life)
+    known = _with_capitals(parameters)
+    request = Request(event, operation, known, sender.owner, query, version, key, key_life, sender.task_id)
     if operation.body is EmptyRequest or (operation.body is None and operation.method != "GET"):
         request.reject_body()
     return request
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Who sends a request, and for whom.
+
+    Attributes:
+        owner: the owner that the request acts for; empty if the operation is public.
+        task_id: the task whose handler sends the request; `None` for other callers.
+    """
+
+    owner: str
+    task_id: TaskId | None = None
+
+
+def sender_of(event: Mapping[str, Any], operation: Operation[Any]) -> Sender:
+    """The sender of a request.
+
+    Raises:
+        RequestError: the caller is unknown or invalid, or may not act for the task that it names.
+    """
+    handler = _authorizer(event).get(HANDLER)
+    if handler is not None:
+        return Sender(handler["owner"], TaskId.parse(handler["task_id"]))
+    if operation.is_public:
+        return Sender("")
+    owner = owner_of(event, composed().settings.authentication)
+    lease = header_of(event, declared.LEASE.name)
+    return Sender(owner) if lease is None else _sender_with_lease(owner, lease, operation)
+
+
+def _sender_with_lease(caller: str, lease: str, operation: Operation[Any]) -> Sender:
+    """The handler of a pull worker, which acts for the task that it runs."""
+    # Few requests have a lease, so the modules are imported only for them.
+    from duetime.composition.attempts import PullServices  # noqa: PLC0415 - see the line above
+    from duetime.contract.pull.lease_decoding import key_of  # noqa: PLC0415 - same
+
+    task = composed(PullServices).reports.leased_task(caller, key_of(lease))
+    if task.owner != caller and declared.LEASE not in operation.headers:
+        raise LeaseOnlyCreates
+    return Sender(task.owner, task.id)
 
 
 def owner_of(event: Mapping[str, Any], authentication: Authentication) -> str:
@@ -214,7 +268,7 @@ def owner_of(event: Mapping[str, Any], authentication: Authentication) -> str:
     """
     if authentication is Authentication.NONE:
         return _named_by_header(event)
-    authorizer = event.get("requestContext", {}).get("authorizer") or {}
+    authorizer = _authorizer(event)
     if authentication is Authentication.IAM:
         owner = _owner_of_arn((authorizer.get("iam") or {}).get("userArn"))
     else:
@@ -294,11 +348,16 @@ def _idempotency_key(event: Mapping[str, Any]) -> str | None:
     return key
 
 
-def _key_life(event: Mapping[str, Any], key: str | None) -> Millis:
+def _usual_key_life(sender: Sender) -> Millis:
+    """How long a key is stored if the request does not say so: those of a task, for as long as it may be retried."""
+    return IDEMPOTENCY_KEY_LIFE if sender.task_id is None else composed().settings.retention_ms
+
+
+def _key_life(event: Mapping[str, Any], key: str | None, sender: Sender) -> Millis:
     name = declared.KEY_LIFE.name
     text = header_of(event, name)
     if text is None:
-        return IDEMPOTENCY_KEY_LIFE
+        return _usual_key_life(sender)
     if key is None:
         raise ParametersInvalid.of(name, f"says nothing without {declared.KEY.name}", FaultCode.CONFLICT)
     most = composed().settings.retention_ms // SECOND
@@ -306,6 +365,10 @@ def _key_life(event: Mapping[str, Any], key: str | None) -> Millis:
         reason = f"should be a whole number of seconds, {MIN_KEY_SECONDS} to {most}"
         raise ParametersInvalid.of(name, reason, FaultCode.OUT_OF_RANGE)
     return int(text) * SECOND
+
+
+def _authorizer(event: Mapping[str, Any]) -> Mapping[str, Any]:
+    return event.get("requestContext", {}).get("authorizer") or {}
 
 
 def _named_by_header(event: Mapping[str, Any]) -> str:

@@ -130,8 +130,13 @@ def with_estimate(response: Response, find: Callable[[TaskWorkloads], RequestWor
     from duetime.contract.cost_estimates import estimate_response  # noqa: PLC0415 - same
 
     workload = find(composed(TaskServices).workloads)
-    estimate = json.dumps(None if workload is None else estimate_response(workload), separators=(",", ":"))
-    return replace(response, text=f'{response.text[:-1]},"estimate":{estimate}}}')
+    return with_field(response, "estimate", None if workload is None else estimate_response(workload))
+
+
+def with_field(response: Response, name: str, value: object) -> Response:
+    """Add a field to a response whose body is a JSON object."""
+    text = json.dumps(value, separators=(",", ":"))
+    return replace(response, text=f'{response.text[:-1]},"{name}":{text}}}')
 
 
 def not_modified(headers: Mapping[str, str]) -> Response:

@@ -8,12 +8,15 @@ from duetime.composition import composed
 from duetime.composition.core import CoreServices
 from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
+from duetime.contract.mapping import response_of
 from duetime.contract.tasks import actions, history, operations
 from duetime.contract.tasks.actions import TaskCancel
 from duetime.contract.tasks.encoding import json_text, target_reply_text
+from duetime.contract.tasks.responses import CancelledChildrenResponse
+from duetime.domain.errors import StateConflict
 from duetime.domain.tasks.states import State
 
-from .responses import Response, answer, no_content, task_response
+from .responses import Response, answer, no_content, task_response, with_field
 from .routing import route
 from .topologies import control_response
 
@@ -52,8 +55,19 @@ def cancel_task(request: Request) -> Response:
     wanted = actions.cancellation(request.document()) if request.has_body else TaskCancel()
     cancel = composed(TaskServices).control.cancel_by_force if wanted.force else composed(TaskServices).updater.cancel
     by = request.attributed(wanted.reason)
-    result = composed(TopologyServices).service.apply_gate(cancel(request.owner, request.task_id, request.version, by))
-    return control_response(result, is_done=result.task.is_terminal)
+    try:
+        task = cancel(request.owner, request.task_id, request.version, by)
+    except StateConflict as refusal:
+        # Its children may be open although it has ended.
+        if not (wanted.include_children and refusal.task.is_terminal):
+            raise
+        task = refusal.task
+    result = composed(TopologyServices).service.apply_gate(task)
+    response = control_response(result, is_done=result.task.is_terminal)
+    if not wanted.include_children:
+        return response
+    children = composed(TopologyServices).child_canceller.cancel(request.owner, task.id, by, force=wanted.force)
+    return with_field(response, "children", response_of(CancelledChildrenResponse, children))
 
 
 @route(operations.RUN)

@@ -48,7 +48,7 @@ def create_task(request: Request[CreationQuery]) -> Response:
     """Create a task; wait for its outcome if requested."""
     document, wait = request.document(), request.query.wait_seconds
     key = _key(request, request.key, document.value)
-    order = Order(task_spec(document), key, traceparent=request.traceparent)
+    order = Order(task_spec(document), key, traceparent=request.traceparent, parent=request.parent)
     creation = composed(TaskServices).creator.create_once(request.owner, order)
     task = creation.value
     if wait:
@@ -71,6 +71,7 @@ def create_task_batch(request: Request[EstimateQuery]) -> Response:
             item.wanted,
             _key(request, request.key and f"{request.key} {index}", item.value),
             traceparent=request.traceparent,
+            parent=request.parent,
         )
         for index, item in enumerate(items)
         if isinstance(item.wanted, TaskSpec)

@@ -109,7 +109,7 @@ def run_definition(request: Request) -> Response:
     key = IdempotencyKey(request.key, body_hash([name, document.value]), request.key_life) if request.key else None
     try:
         creation = composed(TaskServices).creator.create_once(
-            request.owner, Order(spec, key, traceparent=request.traceparent)
+            request.owner, Order(spec, key, traceparent=request.traceparent, parent=request.parent)
         )
     except FieldInvalid as refusal:
         if refusal.field == f"{_OF_A_TASK}name":

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 import duetime_cdk
 from duetime_cdk.environments import LOCAL
 from duetime_cdk.handlers_folder import METADATA, HandlersNotFound, handlers_of
-from duetime_cdk.source_folders import CHECKOUT, COMMON, CONSTRAINTS, CORE, FUNCTIONS, REQUIREMENTS, project_folder
+from duetime_cdk.source_folders import (
+    CHECKOUT,
+    CLIENT,
+    COMMON,
+    CONSTRAINTS,
+    CORE,
+    FUNCTIONS,
+    REQUIREMENTS,
+    project_folder,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,7 +77,7 @@ def template_inputs() -> Iterator[Path]:
     """The input files of the project's template, without its handlers."""
     project = project_folder()
     own = [CHECKOUT / "infra"] if CHECKOUT is not None and is_checkout() else []
-    for folder in (_CONSTRUCTS, FUNCTIONS, CORE, COMMON, *own):
+    for folder in (_CONSTRUCTS, FUNCTIONS, CORE, COMMON, CLIENT, *own):
         yield from _files_of(folder)
     yield from (CONSTRAINTS, REQUIREMENTS)
     yield from (project / name for name in _FILES if (project / name).is_file())

@@ -13,7 +13,6 @@ import pytest
 
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.task_items import ATTRIBUTES, task_of
-from duetime.adapters.targets.python_handlers import HandlerRunner
 from duetime.canary_task import BUILT_IN
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import PullTarget, TopologyTarget
@@ -186,7 +185,9 @@ class VirtualAccount(Account):
 
     def targets(self, machine: Machine, targets: Targets) -> Targets:
         """The targets of a process; the test's own handlers take precedence."""
-        handlers = HandlerRunner(_TestedHandlers(self), targets.handlers.package, lambda: VirtualEventLoop(self.time))
+        handlers = replace(
+            targets.handlers, registry=_TestedHandlers(self), new_event_loop=lambda: VirtualEventLoop(self.time)
+        )
         return ObservedTargets(handlers, targets.http, targets.aws, targets.topologies, machine, self)
 
     def _pick(self, messages: list[Held]) -> list[Held]:

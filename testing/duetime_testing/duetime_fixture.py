@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from duetime.domain.times import DAY, SECOND, Millis, from_datetime, to_datetime
 from duetime.handlers import REGISTRY, registered_as
 from duetime_client import AsyncClient, Client
+from duetime_client.attempt_client import is_in_coroutine
 from duetime_client.live_connection import WebSocketMissing
 from duetime_common.handler_retries import RetryRule
 from duetime_testing.account import VirtualAccount
@@ -262,7 +263,10 @@ class Duetime(Assertions):
 
     def call(self, task_type: str, **facts: Any) -> HandlerCall:  # noqa: ANN401 - the attributes of HandlerCall
         """One call of a handler, for `perform`, with attributes of `HandlerCall`, such as `attempt` and `steps`."""
-        return HandlerCall(task_type, self.now, **facts)
+        return HandlerCall(task_type, self.now, **{"clients": self._client_of_caller, **facts})
+
+    def _client_of_caller(self) -> Client | AsyncClient:
+        return self.async_client if is_in_coroutine() else self.client
 
     # What ran.
 

@@ -15,6 +15,7 @@ from duetime_common.steps import MemorySteps
 from duetime_testing.errors import NotJson
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from duetime.handlers import Registered
@@ -33,6 +34,7 @@ class HandlerCall:
         steps: results of the steps that are done, by name: those given, as if an earlier attempt had stored them, and
             those of this call. Calling again with the same object is the next attempt.
         saved_checkpoint: the last checkpoint that the handler saved; `None` if it saved none.
+        clients: returns `context.client`; `None` for none.
     """
 
     task_type: str
@@ -47,6 +49,7 @@ class HandlerCall:
     heartbeats: int = 0
     steps: dict[str, Any] = field(default_factory=dict)
     saved_checkpoint: Any = None
+    clients: Callable[[], Any] | None = None
 
     def context(self, phase: str = "run") -> Context:
         """The context of the handler."""
@@ -64,6 +67,7 @@ class HandlerCall:
             phase=phase,
             step_keeper=lambda: MemorySteps(self.steps),
             checkpoint_writer=self._save,
+            clients=self.clients,
         )
 
     def run(self, registered: Registered, payload: Any, phase: str = "run") -> Any:  # noqa: ANN401 - any JSON

@@ -312,6 +312,18 @@ def test_cancel_prints_the_cancelled_task(duetime: Run, deployment: Deployment) 
     assert json.loads(duetime("tasks", "cancel", task_id, "--json").stdout)["state"] == "cancelled"
 
 
+def test_children_are_listed_and_cancelled(duetime: Run, deployment: Deployment) -> None:
+    """The options say which parent, and that its children are meant, too; without an id they mean nothing."""
+    duetime("tasks", "create", "report")
+    (task_id,) = deployment.tasks
+    assert duetime("tasks", "list", "--parent-task-id", task_id).exit_code == 0
+    assert deployment.received[-1].query["parent_task_id"] == [task_id]
+    assert duetime("tasks", "cancel", task_id, "--children").exit_code == 0
+    assert deployment.received[-1].document == {"include_children": True}
+    refused = duetime("tasks", "cancel", "--all", "--children", "--yes")
+    assert (refused.exit_code, "goes with an ID" in refused.stderr) == (2, True)
+
+
 def test_a_type_that_is_not_known_yet_can_be_allowed(duetime: Run, deployment: Deployment) -> None:
     """Only where it is asked for, the request says so."""
     assert duetime("tasks", "create", "later", "--allow-unknown-type").exit_code == 0

@@ -22,9 +22,9 @@ from duetime_client import (
     TaskType,
     TimeWithoutZone,
 )
-from duetime_client.task_definitions import TaskFunction
 from duetime_client.typed_tasks import AsyncTypedTasks, NoTaskType, TypedTasks
 from duetime_client.worker import AttemptCancelled, Context, LeaseLost, Worker
+from duetime_client.worker_functions import TaskFunction
 from tests.client.deployment import NOW
 
 if TYPE_CHECKING:

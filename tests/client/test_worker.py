@@ -28,7 +28,15 @@ from duetime.environment_variables import QUEUE_VARIABLES, Variable
 from duetime_client import Client, Forbidden, Task, Unreachable
 from duetime_client.commands.app import app
 from duetime_client.pull_attempt import Attempt, acknowledge_within
-from duetime_client.worker import Context, LeaseLost, RetryIn, Unretriable, Worker
+from duetime_client.worker import (
+    AsyncContext,
+    ClientMissing,
+    Context,
+    LeaseLost,
+    RetryIn,
+    Unretriable,
+    Worker,
+)
 from duetime_client.worker_events import DuplicateHandler, WorkerEvent, WorkerIdle
 from duetime_common.limits import MAX_CHECKPOINT_BYTES, MAX_STEP_RESULT_BYTES
 from duetime_testing.fakes.task_table import new_table
@@ -918,3 +926,36 @@ def test_a_handler_of_the_worker_functions_runs_in_a_pull_worker(
     assert done.result == {"encoded": 7}
     assert never.error is not None
     assert (never.state, never.attempt, never.error.type) == ("failed", 1, "Unretriable")
+
+
+@pytest.mark.parametrize("is_coroutine", [False, True])
+def test_a_worker_starts_tasks_for_the_owner_of_the_task(server: ApiServer, client: Client, is_coroutine: bool) -> None:  # noqa: FBT001 - a parameter of a test
+    """The worker has an identity of its own; its repeated attempt gets the task that the first one has created."""
+    created: list[str] = []
+
+    def start(context: Context, _payload: object) -> None:
+        created.append(context.client.tasks.create("later", delay_seconds=600).id)
+        with pytest.raises(Forbidden, match="can only create"):
+            context.client.tasks.get(created[0])
+        if context.attempt == 1:
+            raise ConnectionError("after the creation")
+
+    async def start_later(context: AsyncContext, _payload: object) -> None:
+        created.append((await context.client.tasks.create("later", delay_seconds=600)).id)
+        if context.attempt == 1:
+            raise ConnectionError("after the creation")
+
+    with Client(server.url, owner="worker") as own:
+        running = Running(own)
+        running.worker.task(TYPE)(start_later if is_coroutine else start)
+        with running:
+            task = ended(client, client.tasks.create(TYPE, retry={"max_attempts": 2, "initial_seconds": 0.01}))
+    assert (task.state, len(created), len(set(created))) == ("succeeded", 2, 1)
+    assert [each.id for each in client.tasks.list(parent_task_id=task.id)] == created[:1]
+
+
+def test_a_test_of_a_function_gives_the_client(client: Client) -> None:
+    """Without one, the error says how."""
+    assert Context.for_test(client=client).client is client
+    with pytest.raises(ClientMissing, match=r"Context\.for_test\(client=\.\.\.\)"):
+        _ = Context.for_test().client

@@ -12,6 +12,7 @@ OUTSIDE_OF_THE_OPTIONS = {
     "type": "the form of a task and that of a schedule have a field for it",
     "payload": "the form of a task and that of a schedule have a field for it",
     "name": "the form of a task has a field for it",
+    "parent_task_id": "a task that a person creates was not started by another task",
     "delay_seconds": "the form of a task has a field for it; a schedule has no use for it",
 }
 """Fields of a request that are not among the options, and why."""

@@ -266,7 +266,7 @@ def test_a_task_is_told_our_field(name: str, meant: str) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("parent_task_id", "depends_on"),
+        ("control_task_id", "depends_on"),
         ("is_recurring", "POST /v1/schedules"),
         ("user_id", "the owner is the authenticated caller"),
     ],

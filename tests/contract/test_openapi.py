@@ -239,7 +239,7 @@ def test_every_tag_says_what_it_is_about() -> None:
     [
         (
             "createTask",
-            {"Idempotency-Key", "Idempotency-Key-Seconds", "traceparent", "X-Duetime-Owner"},
+            {"Idempotency-Key", "Idempotency-Key-Seconds", "traceparent", "X-Duetime-Lease", "X-Duetime-Owner"},
             {"ETag", "Location", "Idempotent-Replayed"},
         ),
         ("getTask", {"If-None-Match", "X-Duetime-Owner"}, {"ETag", "Cache-Control", "Retry-After"}),

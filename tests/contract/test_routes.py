@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from duetime.contract import switches
-from duetime.contract.http.operation import IF_MATCH, IF_NONE_MATCH, KEY, Operation
+from duetime.contract.http.operation import IF_MATCH, IF_NONE_MATCH, KEY, LEASE, Operation
 from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.http.problems import KINDS
 from duetime.contract.http.request_errors import FieldsInvalid, MethodUnsupported, PathNotFound
@@ -83,9 +83,10 @@ def test_what_a_declaration_says_of_itself_fits_together(operation: Operation) -
     assert KEY not in operation.headers or operation.body is not None
     assert operation.accepted is None or operation.accepted.status == (201 if operation.method == "PUT" else 202)
     not_found = [error for error in declared if KINDS[error].status == 404]
-    # What is put need not be there before; what a key stands for may be gone.
+    # What is put need not be there before; what a key stands for may be gone, and a lease may have ended.
     names_something = "{" in operation.path and operation is not switches.PUT
-    assert bool(not_found) == (names_something or operation is schedules.CREATE)
+    names_something |= operation is schedules.CREATE or LEASE in operation.headers
+    assert bool(not_found) == names_something
 
 
 def _allows(operation: Operation, name: str, word: str) -> bool:

@@ -236,3 +236,16 @@ def test_another_attempt_finishes_the_task_of_a_worker_that_was_killed(
     assert (task.state, task.attempt, task.fence) == ("succeeded", 2, 2)
     (start,) = starts(counter, task)
     assert start > killed_at
+
+
+@pytest.mark.parametrize("task_type", ["fan-out", "fan-out.async"])
+def test_a_handler_starts_tasks(client: Client, task_type: str) -> None:
+    """The worker's function invokes the API's; the repeated attempt creates nothing twice."""
+    retry = {"max_attempts": 2, "initial_seconds": 0.01}
+    parent = client.tasks.create(task_type, payload={"parts": 2, "fail_times": 1}, retry=retry)  # type: ignore[arg-type]  # a dict
+    done = client.tasks.wait(parent.id, timeout=120)
+    assert (done.state, done.attempt) == ("succeeded", 2)
+    until(lambda: len(list(client.tasks.list(parent_task_id=parent.id))) == 2)
+    children = list(client.tasks.list(parent_task_id=parent.id))
+    assert sorted(each.id for each in children) == sorted(done.result)  # type: ignore[call-overload]  # a list
+    assert {client.tasks.wait(each.id, timeout=120).state for each in children} == {"succeeded"}

@@ -218,6 +218,24 @@ def test_an_idempotency_key_costs_one_unit(metered: tuple[Stack, Meter]) -> None
     assert (meter.table_units, meter.index_units, meter.read_units) == (1, 0, 1)
 
 
+def test_a_child_costs_its_place_among_the_children_of_its_parent(metered: tuple[Stack, Meter]) -> None:
+    """One unit more than another task; a parent that the request names is read, one whose handler asks is known."""
+    _stack, meter = metered
+    creator = composed(TaskServices).creator
+    parent = creator.create(OWNER, Order(TaskSpec("report", payload=PAYLOAD)))
+    meter.reset()
+    creator.create(OWNER, Order(TaskSpec("report", payload=PAYLOAD), parent=parent.id))
+    assert (meter.table_units, meter.index_units, meter.read_units) == (1, 2, 0)
+    meter.reset()
+    child = TaskSpec("report", payload=PAYLOAD, parent_task_id=parent.id)
+    creator.create(OWNER, Order(child))
+    assert (meter.table_units, meter.index_units, meter.read_units) == (1, 2, 1)
+    specs = (child, replace(child, parent_task_id=None))
+    found = [composed(TaskServices).workloads.of_tasks([spec], has_key=False) for spec in specs]
+    estimated, without = (lines_of(each.parts)[0].quantity for each in found)
+    assert estimated - without == 1
+
+
 def test_a_task_made_of_an_event_costs_what_a_posted_one_does(metered: tuple[Stack, Meter]) -> None:
     """Record and place in the list, and a tenth of a message; a repeat is refused by the record, once or twice."""
     stack, meter = metered

@@ -106,7 +106,7 @@ BODIES: Mapping[str, Any] = {
         "due_at": "2027-01-01T12:00:00Z",
         "reason": "why",
     },
-    "cancelTask": {"force": False, "reason": "why"},
+    "cancelTask": {"force": False, "include_children": False, "reason": "why"},
     "cancelTasksByFilter": {**SWEEP, "force": False},
     "updateTasksByFilter": {**SWEEP, "update": {"priority": "low"}},
     "retryTasksByFilter": {**SWEEP, "filter": {"error_type": "Boom"}},
@@ -189,7 +189,7 @@ _PREVIEWED = (
 )
 MORE_BODIES: Mapping[str, Sequence[Any]] = {
     "createTask": [
-        {"type": "echo", "due_at": "2026-12-01T09:00:00Z"},
+        {"type": "echo", "due_at": "2026-12-01T09:00:00Z", "parent_task_id": None},
         {"type": "echo", "debounce": {"key": "order-3", "seconds": 60, "max_seconds": 600}},
         {
             "type": "topology",
@@ -239,7 +239,7 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
             "type": "nightly",
             "unique": {"key": "nightly", "until": "ended", "on_conflict": "refuse"},
         },
-        {"due_at": "2026-12-01T09:00:00Z"},
+        {"due_at": "2026-12-01T09:00:00Z", "parent_task_id": None},
         {"debounce": {"key": "graph-3", "seconds": 60}},
     ],
     "createTopology": [
@@ -253,7 +253,7 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
             "type": "nightly",
             "unique": {"key": "nightly", "until": "ended", "on_conflict": "refuse"},
         },
-        {"nodes": {"a": {"type": "echo"}}, "due_at": "2026-12-01T09:00:00Z"},
+        {"nodes": {"a": {"type": "echo"}}, "due_at": "2026-12-01T09:00:00Z", "parent_task_id": None},
         {"nodes": {"a": {"type": "echo"}}, "debounce": {"key": "graph-3", "seconds": 60}},
     ],
 }

@@ -78,6 +78,7 @@ USED = {
         Variable.HTTP_ALLOW,
         Variable.HTTP_SECRETS,
         Variable.TOPOLOGY_MACHINE,
+        Variable.API_FUNCTION,
         Variable.BULK_FUNCTION,
         Variable.TRACEBACKS,
     },
@@ -290,9 +291,9 @@ def test_only_the_worker_carries_the_users_handlers(every: Synthesis) -> None:
         assert every.functions()[name]["Environment"]["Variables"][Variable.HANDLER_TYPES.value] == MODULE
 
 
-@pytest.mark.parametrize("function", ["trigger", "worker", "deadletter"])
+@pytest.mark.parametrize("function", ["trigger", "worker", "deadletter", "api"])
 def test_retries_through_a_queue_are_no_runaway_loop(every: Synthesis, function: str) -> None:
-    """Lambda does not stop a function that sends to the queue it is woken by after sixteen hops."""
+    """After sixteen hops, Lambda stops no function that sends to the queue it is woken by, nor the API of handlers."""
     assert every.functions()[function]["RecursiveLoop"] == "Allow"
 
 

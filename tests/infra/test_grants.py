@@ -117,10 +117,13 @@ def test_only_tracing_is_granted_on_everything(every: Synthesis) -> None:
 
 
 def test_only_the_worker_and_the_api_have_calls_made_and_by_the_egress_only(every: Synthesis) -> None:
-    """They may invoke that one function, the trigger itself, and each of them what carries out bulk operations."""
+    """They may invoke that one function, the trigger itself, and each of them what carries out bulk operations.
+
+    Handlers in the worker call the API.
+    """
     may = {
         "api": {"egress", "bulk"},
-        "worker": {"egress", "bulk"},
+        "worker": {"egress", "bulk", "api"},
         "trigger": {"trigger", "bulk"},
         "topology": {"bulk"},
     }

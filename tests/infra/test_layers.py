@@ -114,9 +114,9 @@ def test_each_service_that_is_called_is_named() -> None:
 
 
 def test_tests_and_caches_stay_outside(built: Layers) -> None:
-    """The layer of duetime holds the modules of two packages, bytecode, examples of the document and nothing else."""
+    """The layer of duetime holds the modules of three packages, bytecode, examples of the document and nothing else."""
     root = built.duetime.folder / "python"
-    assert sorted(path.name for path in root.iterdir()) == ["duetime", "duetime_common"]
+    assert sorted(path.name for path in root.iterdir()) == ["duetime", "duetime_client", "duetime_common"]
     assert {path.suffix for path in root.rglob("*") if path.is_file()} <= {".py", ".pyc", ".typed", ".json"}
 
 

@@ -179,6 +179,9 @@ def _locks_and_leases(account: Recorder) -> None:
     leases.sort(key=lambda lease: lease["task"]["lock"] is not None)
     ids = [lease["id"] for lease in leases]
     account.ask("DELETE", "/v1/locks/db-17")
+    # Another worker's caller gets the tasks of all owners; with such a lease it may only create tasks.
+    foreign = {"X-Duetime-Lease": ids[1], "X-Duetime-Owner": "worker"}
+    account.ask("GET", "/v1/tasks", headers=foreign)
     account.ask("POST", f"/v1/leases/{ids[1]}/heartbeat", {"percent": 40, "message": "frame 17"})
     account.ask("PUT", f"/v1/leases/{ids[1]}/steps/fetch", {"result": {"bytes": 17}, "duration_ms": 250})
     account.ask("GET", f"/v1/leases/{ids[1]}/steps")

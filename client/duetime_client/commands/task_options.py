@@ -370,6 +370,7 @@ class ListFilterOptions:
     finished_before: Annotated[str | None, typer.Option(metavar="TIME", help="Only finished before this.")] = None
     schedule: Annotated[str | None, typer.Option(metavar="NAME", help="Only runs of this schedule.")] = None
     parent: Annotated[str | None, typer.Option(metavar="ID", help="Only nodes of this topology.")] = None
+    parent_task_id: Annotated[str | None, typer.Option(metavar="ID", help="Only started by this task.")] = None
     include_nodes: Annotated[bool, typer.Option("--include-nodes", help="Also nodes of topologies.")] = False
     order: Annotated[Order | None, typer.Option(help="Earliest or latest first.")] = None
     order_by: Annotated[

@@ -59,6 +59,11 @@ def show_task(task: Task, clock: Clock, starts: str = "") -> None:
     show_lines((*_identity_lines(task, starts), *_time_lines(task, clock, now), *_run_lines(task)))
     if task.estimate is not None:
         show_estimate(task.estimate)
+    if task.children is not None:
+        done = task.children
+        asked = f"; asked {done.stopping} running to stop" if done.stopping else ""
+        left = f"; left {done.running} running: --force asks them to stop" if done.running else ""
+        console().print(f"cancelled {done.cancelled} of the tasks that it started{asked}{left}")
 
 
 def _identity_lines(task: Task, starts: str) -> Iterator[tuple[str, str | Text | None]]:
@@ -84,6 +89,7 @@ def _time_lines(task: Task, clock: Clock, now: datetime) -> Iterator[tuple[str, 
     yield "job", str(task.job.get("console_url")) if task.job else None
     yield "requested", printable(task.requested_action, "yellow") if task.requested_action else None
     yield "schedule", str(task.schedule.get("name")) if task.schedule else None
+    yield "parent", task.parent_task_id
     yield "waiting for", printable(task.waiting_for.text, "yellow") if task.waiting_for else None
 
 

@@ -199,12 +199,17 @@ def cancel(  # noqa: PLR0913 - arguments, and bundles of options
     force: Annotated[
         bool, typer.Option("--force", help="Also ask a running task to stop, which it does when it can.")
     ] = False,
+    children: Annotated[
+        bool, typer.Option("--children", help="Also cancel the tasks that it started, and those that they started.")
+    ] = False,
     if_match: IfMatch = None,
     state: OfState = None,
     reason: Reason = "",
 ) -> None:
     """Cancel a task that has not started, or all such tasks that match a filter."""
     selection = Selection(filters, bulk, state, reason=reason)
+    if children and task_id is None:
+        raise typer.BadParameter("goes with an ID", param_hint="--children")
     if selection.is_given(task_id) and if_match is not None:
         raise typer.BadParameter("goes with an ID", param_hint="--if-match")
     with call.client() as client:
@@ -217,7 +222,7 @@ def cancel(  # noqa: PLR0913 - arguments, and bundles of options
                 lambda task_filter, options: client.tasks.cancel_by_filter(task_filter, force=force, **options),
             )
             return
-        task = client.tasks.cancel(task_id, force=force, reason=reason, if_match=if_match)
+        task = client.tasks.cancel(task_id, force=force, include_children=children, reason=reason, if_match=if_match)
     call.show(task, show_task)
 
 

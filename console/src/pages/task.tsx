@@ -2,7 +2,7 @@
 import { useEffect } from "preact/hooks";
 import { useLive } from "../api/live";
 import { useResource } from "../api/resource";
-import type { AttemptPage, StepPage, Task, TaskEventPage, TaskExplanation } from "../api/types";
+import type { AttemptPage, StepPage, Task, TaskEventPage, TaskExplanation, TaskPage as ListedTasks } from "../api/types";
 import { Attempts } from "../components/attempts";
 import { Copy, Facts, JsonView, ProblemBox, Relative, StateChip, Time, Took } from "../components/basics";
 import { CreateTask } from "../components/create_task";
@@ -11,11 +11,14 @@ import { Lifecycle } from "../components/lifecycle";
 import { Logs } from "../components/logs";
 import { Steps } from "../components/steps";
 import { TaskActions } from "../components/task_actions";
+import { TaskTable } from "../components/task_table";
 import { Why } from "../components/why";
 import { dollars } from "../money";
 import { href } from "../router";
 import { tagSearch } from "../search";
 import { counted, duration } from "../time";
+
+const SHOWN_CHILDREN = 20;
 
 export function TaskPage({ subject: id }: { subject: string }) {
   const path = `/v1/tasks/${encodeURIComponent(id)}`;
@@ -48,6 +51,7 @@ export function TaskPage({ subject: id }: { subject: string }) {
         </div>
         <Attempts task={read} attempts={attempts.data.value?.attempts ?? null} />
         {steps.data.value && <Steps steps={steps.data.value.steps} />}
+        <Children task={read} />
         {read.attempt > 0 && <Logs taskId={read.id} createdAt={read.created_at} />}
         <Events events={events.data.value?.events ?? null} />
       </div>
@@ -119,6 +123,21 @@ function Contents({ task }: { task: Task }) {
   );
 }
 
+/** The first tasks that a task started. */
+function Children({ task }: { task: Task }) {
+  // Few tasks that have not started are named as a parent.
+  const page = useResource<ListedTasks>(task.attempt > 0 ? `/v1/tasks?parent_task_id=${task.id}&order=asc&limit=${SHOWN_CHILDREN}` : null);
+  const children = page.data.value?.tasks ?? [];
+  if (!children.length) return null;
+  return (
+    <section class="card wide">
+      <h2>Children</h2>
+      <p class="muted">The {page.data.value?.next_token ? `first ${counted(children.length, "task")}` : counted(children.length, "task")} that it started.</p>
+      <TaskTable tasks={children} label="Children" />
+    </section>
+  );
+}
+
 function About({ task }: { task: Task }) {
   const { schedule, topology, lock } = task;
   const tags = Object.entries(task.tags);
@@ -139,6 +158,7 @@ function About({ task }: { task: Task }) {
           ["Time limit", `${task.timeout_seconds} s an attempt`],
           ["Retries", `${counted(task.retry.max_attempts, "attempt")}, waits up to ${task.retry.initial_seconds} s, ×${task.retry.multiplier}, at most ${task.retry.max_seconds} s`],
           ...(schedule ? ([["Schedule", <a href={href(["schedules", schedule.name])}>{schedule.name}</a>]] as const) : []),
+          ...(task.parent_task_id ? ([["Parent", <a href={href(["tasks", task.parent_task_id])}>{task.parent_task_id}</a>]] as const) : []),
           ...(topology ? ([["Topology", <a href={href(["topologies", topology.id], { node: topology.node })}>node {topology.node}</a>]] as const) : []),
           ...(task.target.kind === "topology" ? ([["Topology", <a href={href(["topologies", task.id])}>its graph</a>]] as const) : []),
           ...(lock ? ([["Lock", <a href={href(["locks", lock.key])}>{lock.key}</a>]] as const) : []),

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from example_handlers import ci, echo, sleep
+from example_handlers import ci, echo, fan_out, sleep
 
-__all__ = ["ci", "echo", "sleep"]
+__all__ = ["ci", "echo", "fan_out", "sleep"]

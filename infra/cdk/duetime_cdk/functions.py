@@ -131,7 +131,7 @@ class Functions(Construct):
         self._grant_egress(function)
         self._grant_bulk_start(function)
         function.allow([*READ_MANY, *INSERT_MANY, *DELETE], [self._stores.tables.tasks.table_arn])
-        function.allow(["dynamodb:Query"], self._stores.tables.index_arns)
+        function.allow(["dynamodb:Query"], self._stores.tables.arns_of(*schema.INDEXES))
         function.allow(["sqs:GetQueueAttributes"], self._queue_arns)
         self._grant_leasing(function)
         self._stores.content.grant_access(function)
@@ -195,7 +195,7 @@ class Functions(Construct):
             },
         )
         function.allow([*READ_MANY, *DELETE], [self._stores.tables.tasks.table_arn])
-        function.allow(["dynamodb:Query"], self._stores.tables.index_arns)
+        function.allow(["dynamodb:Query"], self._stores.tables.arns_of(schema.OWNER_INDEX, schema.FAILED_INDEX))
         self._stores.content.grant_access(function)
         self._stores.content.grant_deletion(function)
         # If a start fails, the operation's timer resumes it within two minutes.
@@ -212,6 +212,7 @@ class Functions(Construct):
                 Variable.LEASE_SECONDS: str(settings.lease_seconds),
                 Variable.TRACEBACKS: "keep" if settings.keep_tracebacks else "log",
                 Variable.HANDLERS: self._handlers.package.name,
+                Variable.API_FUNCTION: self.api.function.function_name,
                 Variable.EGRESS_FUNCTION: self.egress.function.function_name,
                 **self._callable,
                 Variable.TOPOLOGY_MACHINE: self.machine.machine.state_machine_arn,
@@ -220,6 +221,8 @@ class Functions(Construct):
         self.machine.grant_start(function)
         function.allow([*READ_MANY, *INSERT_MANY, *DELETE], [self._stores.tables.tasks.table_arn])
         self._grant_egress(function)
+        # For `context.client` of handlers.
+        function.allow(["lambda:InvokeFunction"], [self.api.function.function_arn])
         self._grant_bulk_start(function)
         grant_target_calls(function, settings.aws_targets)
         self._stores.content.grant_access(function)

@@ -35,7 +35,7 @@ PREFLIGHT_LIFE = Duration.hours(1)
 ALLOWED_HEADERS = (
     *("Authorization", "X-Amz-Date", "X-Amz-Security-Token", "X-Amz-Content-Sha256"),
     *("Content-Type", "Content-Encoding", "If-Match", "If-None-Match", "Idempotency-Key", "Idempotency-Key-Seconds"),
-    "traceparent",
+    *("X-Duetime-Lease", "traceparent"),
 )
 """Request headers allowed from other origins."""
 EXPOSED_HEADERS = (

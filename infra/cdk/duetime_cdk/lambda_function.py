@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 _OUTSIDE_LOOPS = frozenset(
     {
-        FunctionName.API,
         FunctionName.EGRESS,
         FunctionName.TOPOLOGY,
         FunctionName.BULK,
@@ -38,7 +37,7 @@ _OUTSIDE_LOOPS = frozenset(
         FunctionName.CONSOLE,
     }
 )
-"""Functions without a queue, for which recursive-loop detection stays on."""
+"""Functions in no chain of tasks that start tasks, for which recursive-loop detection stays on."""
 
 _POLLING = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
 """Actions that Lambda performs on a queue with the function's role (Source: AWS Lambda Developer Guide, using Lambda

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import duetime
+import duetime_client
 import duetime_common
 
 _BUNDLED = Path(__file__).parent / "assets"
@@ -19,6 +20,8 @@ CORE = Path(duetime.__file__).parent
 """The package that all functions import."""
 COMMON = Path(duetime_common.__file__).parent
 """The package that it shares with the client."""
+CLIENT = Path(duetime_client.__file__).parent
+"""The client, which handlers use."""
 REQUIREMENTS = _SOURCES / "pyproject.toml"
 """The file that lists the package's requirements."""
 CONSTRAINTS = _SOURCES / "constraints.txt"

@@ -43,10 +43,9 @@ class Tables(Construct):
                 projection_type=dynamodb.ProjectionType.KEYS_ONLY,
             )
 
-    @property
-    def index_arns(self) -> list[str]:
-        """The ARNs of the indexes, so that grants need no wildcard."""
-        return [f"{self.tasks.table_arn}/index/{index.name}" for index in schema.INDEXES]
+    def arns_of(self, *indexes: schema.Index) -> list[str]:
+        """The ARNs of indexes, so that grants need no wildcard."""
+        return [f"{self.tasks.table_arn}/index/{index.name}" for index in indexes]
 
 
 def _string(name: str) -> dynamodb.Attribute:

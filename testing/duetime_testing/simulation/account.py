@@ -6,6 +6,7 @@ import json
 import random
 from dataclasses import dataclass, field
 from functools import partial
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.tasks.task_options import Priority
@@ -104,9 +105,12 @@ class FakeLambda:
     account: Account
     exceptions: Exceptions = field(default_factory=Exceptions)
 
-    def invoke(self, *, FunctionName: str, InvocationType: str, Payload: bytes) -> dict[str, Any]:
-        """Invoke a function without waiting for it."""
-        assert InvocationType == "Event"
+    def invoke(self, *, FunctionName: str, Payload: bytes, InvocationType: str = "RequestResponse") -> dict[str, Any]:
+        """Invoke a function, and wait for it unless the invocation is asynchronous."""
+        if InvocationType != "Event":
+            end = self.account.wait_for(self.account.invoke(FunctionName, json.loads(Payload)))
+            failed = {"FunctionError": "Unhandled"} if end.failed else {}
+            return {"StatusCode": 200, "Payload": BytesIO(json.dumps(end.answer).encode()), **failed}
         if FunctionName == EGRESS:
             self.account.fetched += [str(call["url"]) for call in json.loads(Payload)["calls"]]
             return {"StatusCode": 202}
@@ -241,6 +245,7 @@ class Account:
             Variable.AWS_TARGETS: self.aws_targets,
             Variable.INTAKE_OWNER: INTAKE_OWNER,
             Variable.INTAKE_REJECTS: rejects,
+            Variable.API_FUNCTION: "api",
             Variable.BULK_FUNCTION: "bulk",
             Variable.SUMMARY_SPREAD: "2",
             Variable.TASK_LISTS: "1",

@@ -17,6 +17,7 @@ from duetime.composition.http_calls import HttpServices
 from duetime.composition.worker import TargetServices
 from duetime_testing.fakes.telemetry import FakeTelemetry
 from duetime_testing.simulation.code_versions import Generation
+from duetime_testing.simulation.event_loop import without_event_loop
 from duetime_testing.simulation.faults import FaultyClient
 from duetime_testing.simulation.simulated_target_calls import InlineAwsRunner, SimulatedCaller
 from duetime_testing.simulation.virtual_time import SeededRandom, running_time
@@ -24,6 +25,7 @@ from duetime_testing.simulation.virtual_time import SeededRandom, running_time
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from duetime.adapters.targets.handler_client import HandlerClients
     from duetime.domain.tasks.allowed_targets import TargetRules
     from duetime.domain.tasks.attempt_results import TargetEnding
     from duetime.domain.times import Millis
@@ -150,6 +152,16 @@ class SimulatedTargets(TargetServices):
         aws = InlineAwsRunner(Resources(self.platform.clients), self.settings.callable_arns)
         return machine.account.targets(machine, replace(super().targets, aws=aws))
 
+    @cached_property
+    def handler_clients(self) -> HandlerClients:
+        """Makes the clients of handlers; requests of coroutines are sent without real threads."""
+        return replace(super().handler_clients, in_thread=_inline)
+
+
+async def _inline(work: Callable[[], R]) -> R:
+    with without_event_loop():
+        return work()
+
 
 @dataclass
 class Clients:
@@ -173,6 +185,12 @@ class Clients:
     def lambdas(self) -> Any:  # noqa: ANN401 - same
         """A client of Lambda."""
         return FaultyClient(self.machine, self.machine.account.lambdas, "lambda")
+
+    def calling_lambdas(self, region: str | None = None) -> Any:  # noqa: ANN401 - same
+        """A client of Lambda that waits; tasks whose targets are functions are not simulated."""
+        if region is not None:
+            return None
+        return FaultyClient(self.machine, self.machine.account.lambdas, "lambda", once=True)
 
     def connections(self, endpoint: str) -> Any:  # noqa: ANN401 - same
         """A client of WebSocket connections."""

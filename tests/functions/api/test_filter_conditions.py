@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 SOON, LATE = "2026-11-21T02:33:07.250Z", "2026-11-21T02:43:07.250Z"
 PAGES = {"expand", "order", "order_by", "limit", "next_token", "count"}
-ALONE = {"ids", "include_nodes", "parent"}
+ALONE = {"ids", "include_nodes", "parent", "parent_task_id"}
 
 
 def counted(api: Gateway, path: str, conditions: dict[str, Any]) -> int:

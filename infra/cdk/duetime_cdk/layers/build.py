@@ -20,7 +20,7 @@ from duetime_cdk.layers.bytecode import write_bytecode
 from duetime_cdk.layers.handler_import import MODULE, handler_types, module_text, reject_invalid_syntax
 from duetime_cdk.layers.install import drop_unused_data, install
 from duetime_cdk.layers.target import Target
-from duetime_cdk.source_folders import COMMON, CONSTRAINTS, CORE, REQUIREMENTS, project_folder
+from duetime_cdk.source_folders import CLIENT, COMMON, CONSTRAINTS, CORE, REQUIREMENTS, project_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -31,8 +31,10 @@ OUTPUT = Path("build", "layers")
 """Where layers are built, in the folder of the project."""
 STALE_AFTER_SECONDS = 3600
 """Seconds until older builds are removed, because another process may still read one."""
-_PACKAGES = (CORE, COMMON)
+_PACKAGES = (CORE, COMMON, CLIENT)
 """The packages of the layer `duetime`."""
+_OF_THE_COMMAND = ("assistant", "commands", "manifests", "project_template", "verification")
+"""Folders of the client that only the command `duetime` needs."""
 _OURS = "duetime-"
 """How the names of our own distributions begin, which no index is asked for."""
 
@@ -90,7 +92,7 @@ def dependencies_layer(target: Target, report: Callable[[str], None] = _silent) 
 
 
 def duetime_layer(target: Target, report: Callable[[str], None] = _silent) -> Layer:
-    """The package itself, and the one that it shares with the client."""
+    """The package itself, the client for handlers, and the package that they share."""
 
     def fill(packages: Path) -> None:
         for package in _PACKAGES:
@@ -190,7 +192,11 @@ def _remove_stale(final: Path, name: str) -> None:
 
 
 def _copy(package: Path, packages: Path) -> None:
-    shutil.copytree(package, packages / package.name, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
+    shutil.copytree(package, packages / package.name, ignore=_left_out(package))
+
+
+def _left_out(package: Path) -> Callable[[str, list[str]], set[str]]:
+    return shutil.ignore_patterns("__pycache__", "*.pyc", *(_OF_THE_COMMAND if package == CLIENT else ()))
 
 
 def _builders() -> Iterable[Path]:

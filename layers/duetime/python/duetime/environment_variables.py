@@ -46,6 +46,8 @@ class Variable(StrEnum):
     """Import name of the module that lists the types with a handler; empty if they are unknown."""
     EGRESS_FUNCTION = "DUETIME_EGRESS_FUNCTION"
     """Name of the function that makes HTTP calls; empty to make them in the calling function."""
+    API_FUNCTION = "DUETIME_API_FUNCTION"
+    """Name of the API function, which `context.client` of handlers invokes; empty in functions without handlers."""
     BULK_FUNCTION = "DUETIME_BULK_FUNCTION"
     """Name of the function that runs bulk operations; empty if only the trigger's timers start them."""
     SIGNING_SECRET = "DUETIME_SIGNING_SECRET"  # noqa: S105 - a variable's name

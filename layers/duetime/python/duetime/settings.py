@@ -128,6 +128,8 @@ class Settings:
     """Import name of the module that lists the types with a handler."""
     egress_function = OptionalText(Variable.EGRESS_FUNCTION)
     """Name of the function that makes HTTP calls."""
+    api_function = OptionalText(Variable.API_FUNCTION)
+    """Name of the API function, for the clients of handlers."""
     bulk_function = OptionalText(Variable.BULK_FUNCTION)
     """Name of the function that runs bulk operations."""
     signing_secret = OptionalText(Variable.SIGNING_SECRET)

@@ -21,6 +21,7 @@ from duetime.services.topologies.state_machine_steps import StateMachineSteps, T
 
 if TYPE_CHECKING:
     from duetime.domain.topologies.graph import Graph
+    from duetime.services.topologies.child_tasks import ChildCanceller
 
 
 class TopologyServices(Part):
@@ -46,6 +47,16 @@ class TopologyServices(Part):
             task_control=self.part(TaskServices).control,
             clock=self.runtime.clock,
             bulk_operations=self.part(BulkServices).operations,
+        )
+
+    @cached_property
+    def child_canceller(self) -> ChildCanceller:
+        """Cancels the tasks that a task started, which may be topologies."""
+        from duetime.services.topologies.child_tasks import ChildCanceller
+
+        tasks = self.part(TaskServices)
+        return ChildCanceller(
+            self.part(CoreServices).stores.tasks, tasks.reader, tasks.control, self.service, self.runtime
         )
 
     @cached_property

@@ -41,10 +41,12 @@ from duetime.services.worker.batch import BatchWorker
 from duetime.services.worker.target_caller import CircuitBreakers, TargetCaller
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from duetime.adapters.targets.handler_client import HandlerClients
     from duetime.composition.topologies import TopologyServices
     from duetime.domain.tasks.task import Task
+    from duetime.ports.targets import Work
     from duetime.services.job_watcher import JobWatcher
 
 
@@ -172,8 +174,21 @@ class TargetServices(Part):
         package = self.part(StartGateServices).handlers_package
         # Imported before its first task, while Lambda gives a starting process more CPU.
         package.why_broken()
-        handlers = HandlerRunner(ChainMap(REGISTRY, dict(BUILT_IN)), package)
+        handlers = HandlerRunner(ChainMap(REGISTRY, dict(BUILT_IN)), package, clients=self._clients_of)
         return Targets(handlers, HttpRunner(self.part(HttpServices).caller), self.aws_runner, topologies)
+
+    def _clients_of(self, work: Work) -> Callable[[], object]:
+        return self.handler_clients.of(work)
+
+    @cached_property
+    def handler_clients(self) -> HandlerClients:
+        """Makes the clients of handlers."""
+        # Most handlers use no client, so the client and httpx are imported only for those that do.
+        from duetime.adapters.targets.egress import LambdaInvocation
+        from duetime.adapters.targets.handler_client import HandlerClients
+
+        invocation = LambdaInvocation(self.platform.clients.calling_lambdas(), self.settings.api_function)
+        return HandlerClients(invocation, self.runtime)
 
     @cached_property
     def aws_runner(self) -> AwsRunner:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 MAP_ITEMS = "the items of a map besides the first"
 NODES = "the nodes of a topology whose graph is in a payload or a definition"
 _KILOBYTE = 1_024
-_UNIQUE, _LOCK, _RATE, _LATE_NOTICE, _PREPARE, _JOB, _APPROVAL, _PULL_EXPIRY = 4, 2, 1, 1, 2, 2, 5, 1
+_UNIQUE, _LOCK, _RATE, _LATE_NOTICE, _PREPARE, _JOB, _APPROVAL, _PULL_EXPIRY, _PARENT = 4, 2, 1, 1, 2, 2, 5, 1, 1
 """Additional write units of a task, by feature."""
 _CALLBACK = 1
 """Additional write units of a callback, which is a task of its own."""
@@ -146,6 +146,7 @@ class TaskWorkloads:
         target, notice = spec.target, spec.notify_on
         found = _UNIQUE * (unique_of(spec.unique, spec.debounce) is not None)
         found += _LOCK * (spec.lock is not None) + _RATE * (spec.rate is not None)
+        found += _PARENT * (spec.parent_task_id is not None)
         found += _LATE_NOTICE * (notice is not None and notice.late_seconds is not None)
         found += _PULL_EXPIRY * (pulled and spec.expires_seconds is not None)
         found += _PREPARE * (isinstance(target, HttpTarget) and Phase.PREPARE in target.phases)

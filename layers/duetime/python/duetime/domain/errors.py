@@ -158,6 +158,13 @@ class TypeNotPulled(RequestError):
         self.task_type = task_type
 
 
+class LeaseOnlyCreates(RequestError):
+    """With the lease of another owner's task, a request can only create tasks."""
+
+    def __init__(self) -> None:
+        super().__init__("the leased task has another owner than this caller: its handler can only create tasks for it")
+
+
 class NotifiedOtherwise(RequestError):
     """The attempt has already ended with another outcome."""
 

@@ -8,6 +8,12 @@ BULK_INLINE = 1_200
 """Milliseconds that a request for many tasks works before it responds; a bulk operation does the rest."""
 BULK_INLINE_NODES = 500
 """A topology with more nodes than this is paused, resumed or cancelled by a bulk operation."""
+CHILDREN_AT_ONCE = 100
+"""Children of a task that are read and cancelled at once."""
+MOST_CHILDREN_CANCELLED = 500
+"""After so many cancelled children, a request responds: it is repeated for more."""
+MOST_CHILDREN_TIME = 10 * SECOND
+"""How long a request that cancels the children of a task looks for more of them."""
 BULK_STEP = 5 * SECOND
 """How long a bulk operation works before it stores its progress and checks whether it was cancelled."""
 BULK_LEASE = 30 * SECOND

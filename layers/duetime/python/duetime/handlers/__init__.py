@@ -33,11 +33,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar, overload
 
-from duetime.handlers.context import Accepted, Context, RunSchedule, RunTopology
+from duetime.handlers.context import Accepted, AsyncContext, Context, RunSchedule, RunTopology
 from duetime.handlers.errors import (
     AttemptCancelled,
     AttemptPaused,
     CheckpointInvalid,
+    ClientMissing,
     HandlerIncomplete,
     HandlerTimeout,
     LeaseLost,
@@ -54,9 +55,11 @@ __all__ = [
     "PHASES",
     "REGISTRY",
     "Accepted",
+    "AsyncContext",
     "AttemptCancelled",
     "AttemptPaused",
     "CheckpointInvalid",
+    "ClientMissing",
     "Context",
     "DuplicateHandler",
     "Handler",
@@ -78,6 +81,7 @@ __all__ = [
 ]
 Handler = Callable[[Context, Any], Any]
 C = TypeVar("C")
+X = TypeVar("X", Context, AsyncContext)
 P = TypeVar("P")
 R = TypeVar("R")
 
@@ -100,7 +104,7 @@ class Registration(Protocol):
     def __call__(self, decorated: type[C], /) -> type[C]: ...  # type: ignore[overload-overlap]  # no class is both
 
     @overload
-    def __call__(self, decorated: Callable[[Context, P], R], /) -> TaskHandler[P, R]: ...
+    def __call__(self, decorated: Callable[[X, P], R], /) -> TaskHandler[P, R]: ...
 
 
 class TypedRegistration(Protocol[P]):
@@ -110,7 +114,7 @@ class TypedRegistration(Protocol[P]):
     def __call__(self, decorated: type[C], /) -> type[C]: ...  # type: ignore[overload-overlap]  # no class is both
 
     @overload
-    def __call__(self, decorated: Callable[[Context, P], R], /) -> TaskHandler[P, R]: ...
+    def __call__(self, decorated: Callable[[X, P], R], /) -> TaskHandler[P, R]: ...
 
 
 @overload

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, ParamSpec, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, cast, overload
 
-from duetime.handlers.errors import AttemptCancelled, AttemptPaused
+from duetime.handlers.errors import AttemptCancelled, AttemptPaused, ClientMissing
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from duetime_client import AsyncClient, Client
     from duetime_common.steps import StepKeeper, Steps
 
 A = ParamSpec("A")
@@ -93,6 +94,7 @@ class Context:
     step_keeper: Callable[[], StepKeeper] | None = None
     checkpoint_writer: Callable[[bytes], bool] | None = None
     _made: dict[str, Steps] = field(default_factory=dict, repr=False, compare=False)
+    clients: Callable[[], Any] | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def for_test(  # noqa: PLR0913 - the attributes that a handler may read
@@ -115,12 +117,13 @@ class Context:
         report: Callable[[int | None, str], None] = lambda _percent, _message: None,
         steps: dict[str, Any] | None = None,
         checkpoints: list[Any] | None = None,
+        client: Client | AsyncClient | None = None,
     ) -> Context:
         """A context for a unit test that calls the handler itself: `charge(Context.for_test(), payload)`.
 
         `requested_action` is `pause` or `cancel`; `report` is called with each progress (percent and message). `steps`
         has the results of the steps that an earlier attempt has done, by name, and gets those of this one;
-        `checkpoints` gets the saved checkpoints.
+        `checkpoints` gets the saved checkpoints. `client` is the context's `client`.
         """
         from duetime_common.steps import MemorySteps  # noqa: PLC0415 - for tests only
 
@@ -149,7 +152,23 @@ class Context:
             tags=tags or {},
             step_keeper=lambda: MemorySteps(results),
             checkpoint_writer=save,
+            clients=None if client is None else lambda: client,
         )
+
+    @property
+    def client(self) -> Client:
+        """A client of the API for this task: its owner, and the parent of the tasks that the client creates.
+
+        In a coroutine, it is an `AsyncClient`: annotate the context with `AsyncContext` there. A repeated attempt
+        creates nothing twice.
+
+        Raises:
+            ClientMissing: a test created the context without `client`.
+        """
+        if self.clients is None:
+            raise ClientMissing
+        found: Client = self.clients()
+        return found
 
     @property
     def requested_action(self) -> str | None:
@@ -255,3 +274,15 @@ class Context:
         from duetime.handlers.steps import save_checkpoint  # noqa: PLC0415 - for handlers that use it only
 
         save_checkpoint(checkpoint, self.phase, self.checkpoint_writer)
+
+
+class AsyncContext(Context):
+    """The context of a coroutine, whose client is asynchronous: annotate it with this class."""
+
+    __slots__ = ()
+
+    @property
+    def client(self) -> AsyncClient:  # type: ignore[override]  # a coroutine has the client that it can await
+        """An asynchronous client of the API for this task."""
+        found: Any = super().client
+        return cast("AsyncClient", found)

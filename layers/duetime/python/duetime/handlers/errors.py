@@ -33,6 +33,13 @@ class TaskTypeMissing(TypeError):
         super().__init__(f'@handler needs the type of the tasks: write @handler("{name}")')
 
 
+class ClientMissing(RuntimeError):
+    """A handler uses `context.client`, and its test has not given one."""
+
+    def __init__(self) -> None:
+        super().__init__("this context has no client: create it with Context.for_test(client=...)")
+
+
 class AttemptPaused(Exception):
     """Raised by `Context.stop_if_requested` when the user asked for a pause."""
 

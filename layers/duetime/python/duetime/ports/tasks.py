@@ -32,6 +32,7 @@ class ListQuery:
         after: last id of the previous page.
         descending: whether the latest due tasks come first.
         failed_only: whether to list only `failed` tasks.
+        children_of: the task that started them, to list only its children.
         limit: maximum number of ids.
         since: tasks whose ids have an earlier time are not read; a descending list ends there.
         with_nodes: whether to list nodes of topologies, too.
@@ -42,6 +43,7 @@ class ListQuery:
     after: TaskId | None = None
     descending: bool = True
     failed_only: bool = False
+    children_of: TaskId | None = None
     limit: int = 100
     since: Millis = 0
     with_nodes: bool = True

@@ -415,6 +415,16 @@ def read_schedule_ref(value: Value) -> ScheduleRef:
     )
 
 
+def task_id(value: TaskId) -> Value:
+    """The stored id of another task."""
+    return {"S": value.text}
+
+
+def read_task_id(value: Value) -> TaskId:
+    """The inverse."""
+    return TaskId.parse(value["S"])
+
+
 def node_ref(value: NodeRef) -> Value:
     """The topology's node that a task runs: the run in hexadecimal, the topology, a note, and last the name."""
     note = (_GIVEN if value.inputs else "") + value.note

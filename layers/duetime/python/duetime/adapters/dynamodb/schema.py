@@ -31,6 +31,8 @@ OWNER_KEY = "g"
 """`owner#n`: partition key of the owner list, written once at creation."""
 FAILED_KEY = "f"
 """`owner#n` while the task is `failed`: partition key of the sparse list of failed tasks."""
+PARENT_KEY = "pt"
+"""Id of the task that started the task: partition key of the sparse list of its children, written once at creation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,8 @@ class Index:
 
 OWNER_INDEX = Index("by-owner", OWNER_KEY)
 FAILED_INDEX = Index("failed-by-owner", FAILED_KEY)
-INDEXES = (OWNER_INDEX, FAILED_INDEX)
+CHILD_INDEX = Index("by-parent", PARENT_KEY)
+INDEXES = (OWNER_INDEX, FAILED_INDEX, CHILD_INDEX)
 
 STATE = "z"
 """State of a task; only records of tasks have it."""

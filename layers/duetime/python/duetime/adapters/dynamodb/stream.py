@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 _FIELDS = (
     *("type", "state", "version", "due_at", "created_at", "priority", "name", "tags", "attempt", "progress", "error"),
-    *("started_at", "started_late", "finished_at", "schedule_ref", "node_ref", "actions", "erased"),
+    *("started_at", "started_late", "finished_at", "schedule_ref", "node_ref", "parent_task_id"),
+    *("actions", "erased"),
 )
 _NEEDED = tuple(ATTRIBUTES[field].name for field in (*_FIELDS, "target"))
 """Without the payload, which may be large and is never sent."""

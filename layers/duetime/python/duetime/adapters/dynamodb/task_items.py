@@ -70,6 +70,7 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("name", "m", field_codecs.name, attribute_values.string),
         Attribute("tags", "T", field_codecs.tags, field_codecs.read_tags),
         Attribute("schedule_ref", "H", field_codecs.schedule_ref, field_codecs.read_schedule_ref),
+        Attribute("parent_task_id", schema.PARENT_KEY, field_codecs.task_id, field_codecs.read_task_id),
         Attribute("node_ref", "G", field_codecs.node_ref, field_codecs.read_node_ref),
         Attribute(
             "topology_schedule_ref",

@@ -240,6 +240,8 @@ class DynamoTaskStore:
 
     def list_ids(self, query: ListQuery) -> list[TaskId]:
         """Ids of an owner's tasks in order of their home times, eventually consistent."""
+        if query.children_of is not None:
+            return self._list_partition(query, query.children_of.text)
         marks = ("#", NODE_MARK) if query.with_nodes else ("#",)
         partitions = [f"{query.owner}{mark}{number}" for mark in marks for number in range(OWNER_SPREAD)]
         lists = self._executor.map(partial(self._list_partition, query), partitions)
@@ -253,6 +255,8 @@ class DynamoTaskStore:
 
     def _list_partition(self, query: ListQuery, partition: str) -> list[TaskId]:
         index = schema.FAILED_INDEX if query.failed_only else schema.OWNER_INDEX
+        if query.children_of is not None:
+            index = schema.CHILD_INDEX
         after = None if query.after is None else query.after.text
         keys = sort_keys(
             self._client, self._table, partition, query.limit, after, descending=query.descending, index=index

@@ -8,7 +8,7 @@ import math
 import sys
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from duetime.domain.errors import Unavailable
 from duetime.domain.json_values import ValueRefused
@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from duetime.ports.targets import HandlerPackage, Work
     from duetime_common.handler_retries import RetryRule
 
+    ClientOfCaller: TypeAlias = Callable[[], Any]
+    """Returns the client of `duetime_client`: the asynchronous one in a coroutine."""
 
 _MAY_OFFER = frozenset({Phase.RUN, Phase.CLEAN, Phase.ROLLBACK})
 """Phases assumed for a handler that cannot be asked now: none is skipped, and each runs once it can."""
@@ -122,11 +124,13 @@ class HandlerRunner:
         registry: handlers by task type.
         package: the user's package, which registers them when imported.
         new_event_loop: creates the event loop of a coroutine; `None` for asyncio's own.
+        clients: makes the clients of a phase, each of them when it is first used; `None` for none.
     """
 
     registry: Mapping[str, Registered]
     package: HandlerPackage
     new_event_loop: NewEventLoop | None = None
+    clients: Callable[[Work], ClientOfCaller] | None = None
 
     def phases(self, task: Task) -> frozenset[Phase]:
         """The phases that the handler offers; only `run`, which will fail, if there is no handler."""
@@ -146,7 +150,7 @@ class HandlerRunner:
         try:
             result = registered.call(
                 work.phase,
-                _context(work),
+                _context(work, self.clients),
                 json.loads(work.payload),
                 seconds=work.seconds,
                 new_event_loop=self.new_event_loop,
@@ -188,7 +192,22 @@ def _deferred(phase: Phase) -> Ending:
     return failure("PhaseDeferred", f"only `run` can be deferred, not `{phase}`", retriable=False)
 
 
-def _context(work: Work) -> Context:
+class _ClientOnFirstUse:
+    """`context.client` of one phase, which most handlers do not use."""
+
+    def __init__(self, clients: Callable[[Work], ClientOfCaller], work: Work) -> None:
+        self._clients = clients
+        self._work = work
+        self._found: ClientOfCaller | None = None
+
+    def __call__(self) -> Any:  # noqa: ANN401 - a client, which is not imported here
+        """The client for the caller."""
+        if self._found is None:
+            self._found = self._clients(self._work)
+        return self._found()
+
+
+def _context(work: Work, clients: Callable[[Work], ClientOfCaller] | None) -> Context:
     def report(percent: int | None, message: str) -> None:
         work.report(None if percent is None else Progress(percent, message))
 
@@ -212,6 +231,7 @@ def _context(work: Work) -> Context:
         phase=work.phase.value,
         step_keeper=work.step_keeper,
         checkpoint_writer=work.save_checkpoint,
+        clients=None if clients is None else _ClientOnFirstUse(clients, work),
     )
 
 

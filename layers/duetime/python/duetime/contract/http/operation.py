@@ -12,7 +12,12 @@ from duetime.contract.http import request_errors
 from duetime.contract.http.etags import IF_MATCH_PATTERN, IF_NONE_MATCH_PATTERN, MAX_CONDITION_LENGTH
 from duetime.domain import errors
 from duetime.domain.bulk import errors as for_bulk
-from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, MAX_IDEMPOTENCY_KEY_LENGTH, MAX_OWNER_LENGTH
+from duetime.domain.limits import (
+    IDEMPOTENCY_KEY_LIFE,
+    MAX_IDEMPOTENCY_KEY_LENGTH,
+    MAX_LEASE_TOKEN_LENGTH,
+    MAX_OWNER_LENGTH,
+)
 from duetime.domain.schedules import errors as for_schedules
 from duetime.domain.times import SECOND
 from duetime.domain.topologies import errors as for_topologies
@@ -55,6 +60,13 @@ KEY_LIFE = Header(
     f"default, {IDEMPOTENCY_KEY_LIFE // SECOND}.",
     {"pattern": "^[0-9]{1,9}$", "example": "604800"},
 )
+LEASE = Header(
+    "X-Duetime-Lease",
+    "The lease under which a pull worker runs a task: the request is made for that task, whose owner owns what it "
+    "creates, and which is its parent. Each task has idempotency keys of its own. A worker that is not the owner can "
+    "only create tasks, batches and topologies with it.",
+    {"maxLength": MAX_LEASE_TOKEN_LENGTH},
+)
 TRACEPARENT = Header(
     "traceparent",
     "The trace of the request, by W3C Trace Context: the task keeps it as its creation context and hands it on to its "
@@ -72,6 +84,9 @@ IF_NONE_MATCH = Header(
     "ETags of the caller's copies, separated by commas: if the resource still has one of them, the response is 304.",
     {"pattern": IF_NONE_MATCH_PATTERN, "maxLength": MAX_CONDITION_LENGTH, "example": '"3"'},
 )
+
+FOR_A_LEASE = (errors.TypeNotPulled, errors.LeaseNotFound, errors.FenceMismatch)
+"""Errors of a request with `LEASE`."""
 
 REPLAYED = "Idempotent-Replayed"
 """Response header: an earlier request with the same idempotency key received the same response."""

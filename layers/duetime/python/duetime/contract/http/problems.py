@@ -126,6 +126,7 @@ class ProblemCode(StrEnum):
     ATTEMPT_OVERDUE = "attempt_overdue"
     TYPE_NOT_PULLED = "type_not_pulled"
     LEASE_NOT_FOUND = "lease_not_found"
+    LEASE_ONLY_CREATES = "lease_only_creates"
     OUTCOME_CONFLICT = "outcome_conflict"
     BODY_TOO_LARGE = "body_too_large"
     MEDIA_TYPE_UNSUPPORTED = "media_type_unsupported"
@@ -232,6 +233,11 @@ KINDS: Mapping[type[Exception], Kind] = {
     errors.AttemptOverdue: Kind(HTTPStatus.CONFLICT, ProblemCode.ATTEMPT_OVERDUE, "The attempt has taken too long"),
     errors.TypeNotPulled: Kind(
         HTTPStatus.FORBIDDEN, ProblemCode.TYPE_NOT_PULLED, "The caller is not allowed to pull this type"
+    ),
+    errors.LeaseOnlyCreates: Kind(
+        HTTPStatus.FORBIDDEN,
+        ProblemCode.LEASE_ONLY_CREATES,
+        "The handler of another owner's task can only create tasks",
     ),
     errors.LeaseNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.LEASE_NOT_FOUND, "There is no such lease"),
     errors.NotifiedOtherwise: Kind(

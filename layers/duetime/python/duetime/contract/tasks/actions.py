@@ -48,6 +48,13 @@ class TaskCancel(TaskAction):
     """Cancels a task; the body can be left out."""
 
     force: Annotated[bool, Field(description="Also ask a running task to stop, which it does when it can.")] = False
+    include_children: Annotated[
+        bool,
+        Field(
+            description="Also cancel the tasks that it started, and those that they started, even if it has ended. One "
+            "request cancels some hundreds: repeat it while the response says that there are more."
+        ),
+    ] = False
 
 
 def _as_signal(schema: dict[str, Any]) -> None:

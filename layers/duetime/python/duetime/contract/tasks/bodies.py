@@ -19,6 +19,7 @@ from duetime.contract.tasks.fields import (
     MaxHolders,
     Moment,
     NotifyWithinSeconds,
+    ParentTaskId,
     RateBurst,
     RateKey,
     RateLimit,
@@ -114,17 +115,18 @@ class Debounce(Body):
 
 
 class TaskUniqueness(Body):
-    """Fields of a creation about other tasks with the same key."""
+    """Fields of a creation about other tasks: those with the same key, and the one that starts it."""
 
     unique: Annotated[Unique | None, Field(description="Makes it the only task of a key; null for none.")] = None
     debounce: Annotated[
         Debounce | None,
         Field(description="Has further creations put it off. Excludes a due time and `unique`; null for none."),
     ] = None
+    parent_task_id: ParentTaskId | None = None
 
 
 def without_uniqueness(schema: dict[str, Any]) -> None:
-    """Parts of schedules and topologies have no unique key; the field is accepted only to reject it with a reason."""
+    """Parts of schedules and topologies have none of them; a field is accepted only to reject it with a reason."""
     for name in TaskUniqueness.model_fields:
         schema["properties"].pop(name)
 

@@ -86,6 +86,7 @@ def entry(task: Task) -> TaskSummary:
         waiting_for=_waiting_for(task),
         schedule=schedule_response(task.schedule_run),
         topology=topology_response(task.node_ref),
+        parent_task_id=None if task.parent_task_id is None else task.parent_task_id.text,
         progress=response_of(TaskProgressResponse, task.progress),
         error=response_of(TaskErrorResponse, task.error),
         lateness_ms=task.lateness,

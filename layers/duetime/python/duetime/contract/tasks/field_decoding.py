@@ -25,6 +25,7 @@ from duetime.contract.tasks.target_bodies import (
     StepFunctionsTarget,
     TopologyTarget,
 )
+from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_PAYLOAD_BYTES
 from duetime.domain.tasks import placeholders, targets, task_options
 from duetime.domain.tasks.arns import AwsService
@@ -70,6 +71,7 @@ def fields_spec(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
         allow_unknown_type=body.allow_unknown_type,
         unique=value_of(task_options.Unique, body.unique),
         debounce=value_of(task_options.Debounce, body.debounce),
+        parent_task_id=None if body.parent_task_id is None else TaskId(body.parent_task_id),
         **plain_fields(body),
     )
 
@@ -121,14 +123,15 @@ def _reject_contradicting_keys(body: TaskCreate, place: Place) -> None:
 
 
 def reject_uniqueness(body: TaskCreate, place: Place, reason: str) -> None:
-    """Rejects a unique key where none is allowed.
+    """Rejects a unique key and a parent where none is allowed.
 
     Raises:
         FieldsInvalid: the body has one.
     """
-    given = [name for name in ("unique", "debounce") if getattr(body, name) is not None]
+    reasons = {"unique": reason, "debounce": reason, "parent_task_id": "is allowed only where a task is created"}
+    given = [name for name in reasons if getattr(body, name) is not None]
     if given:
-        raise FieldsInvalid(Fault(path_of((*place, name)), reason, FaultCode.NOT_ALLOWED) for name in given)
+        raise FieldsInvalid(Fault(path_of((*place, name)), reasons[name], FaultCode.NOT_ALLOWED) for name in given)
 
 
 def payload_bytes(body: TaskFields | TaskPatch, place: Place) -> bytes:

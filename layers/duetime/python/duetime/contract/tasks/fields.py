@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from duetime.contract.http.timestamps import instant_of
+from duetime.domain.ids import InvalidTaskId, TaskId
 from duetime.domain.limits import (
     MAX_ACTION_REASON_LENGTH,
     MAX_DEADLINE_SECONDS,
@@ -212,6 +213,25 @@ ErrorType = Annotated[
 ErrorMessage = Annotated[
     str, Field(description=f"What happened; longer than {MAX_ERROR_MESSAGE_LENGTH} characters, it is cut.")
 ]
+
+
+def _task_id(text: str) -> str:
+    try:
+        return TaskId.parse(text.upper() if text.isascii() else text).text
+    except InvalidTaskId:
+        raise ValueError("should be a task id") from None
+
+
+ParentTaskId = Annotated[
+    str,
+    AfterValidator(_task_id),
+    Field(
+        description="The task that starts it, one of the owner's: lists and cancellations can follow the reference. "
+        "Requests by `context.client` of a handler have it already.",
+        examples=["01KB8Z4QYJ0000GH3V5TZK7M2P"],
+    ),
+]
+"""The id of a task, in capitals."""
 AllowUnknownType = Annotated[
     bool,
     Field(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from duetime.contract.http.operation import IF_MATCH, KEY, KEY_LIFE, TRACEPARENT, Operation, Returns
+from duetime.contract.http.operation import FOR_A_LEASE, IF_MATCH, KEY, KEY_LIFE, LEASE, TRACEPARENT, Operation, Returns
 from duetime.contract.tasks import (
     actions,
     bodies,
@@ -37,8 +37,8 @@ CREATE = Operation(
     kept=KEPT_TASK,
     query=queries.CreationQuery,
     body=bodies.TaskCreate,
-    headers=(KEY, KEY_LIFE, TRACEPARENT),
-    errors=(errors.KeyReused, errors.TaskDeleted, errors.UniqueKeyHeld),
+    headers=(KEY, KEY_LIFE, TRACEPARENT, LEASE),
+    errors=(errors.KeyReused, errors.TaskDeleted, errors.UniqueKeyHeld, *FOR_A_LEASE),
 )
 CREATE_MANY = Operation(
     "createTaskBatch",
@@ -51,7 +51,8 @@ CREATE_MANY = Operation(
     body=bodies.TaskBatchCreate,
     # More levels than any valid batch: a task that is nested too deeply is rejected individually.
     nesting=2 * MAX_JSON_DEPTH,
-    headers=(KEY, KEY_LIFE, TRACEPARENT),
+    headers=(KEY, KEY_LIFE, TRACEPARENT, LEASE),
+    errors=FOR_A_LEASE,
 )
 LIST = Operation(
     "listTasks",
@@ -93,7 +94,8 @@ CANCEL = Operation(
     "Cancel a task",
     TASK.but("The cancelled task."),
     description="Cancels a task that has not started. A running task is a conflict unless `force` is true: then it "
-    "is asked to stop, and stops when it can. Repeating the request changes nothing and returns the same.",
+    "is asked to stop, and stops when it can. Repeating the request changes nothing and returns the same. With "
+    "`include_children`, the tasks that it started are cancelled, too.",
     accepted=TASK.accepted("The running task has been asked to stop."),
     body=actions.TaskCancel,
     headers=(IF_MATCH,),

@@ -289,6 +289,12 @@ class TaskListQuery(ListedQuery):
         WithJsonSchema({"type": "string"}),
         Field(description="Only nodes of this topology, in all of its runs."),
     ] = None
+    parent_task_id: Annotated[
+        TaskId | None,
+        BeforeValidator(_id),
+        WithJsonSchema({"type": "string"}),
+        Field(description="Only tasks that this task started: its children."),
+    ] = None
     include_nodes: Annotated[
         Flag,
         Field(description="Whether to list nodes of topologies, too. They are always listed with `state` or `parent`."),
@@ -306,7 +312,13 @@ class TaskListQuery(ListedQuery):
     @property
     def filter(self) -> TaskFilter:
         """The filter of the conditions."""
-        return replace(super().filter, error_type=self.error_type, schedule=self.schedule, parent=self.parent)
+        return replace(
+            super().filter,
+            error_type=self.error_type,
+            schedule=self.schedule,
+            parent=self.parent,
+            parent_task_id=self.parent_task_id,
+        )
 
     @property
     def with_nodes(self) -> bool:

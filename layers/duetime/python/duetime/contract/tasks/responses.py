@@ -404,6 +404,7 @@ class TaskSummary(_Identity, TaskOptionsResponse):
         TopologyReferenceResponse | None,
         Field(description="The topology that it is a node of; null for a task that is none."),
     ]
+    parent_task_id: Annotated[str | None, Field(description="The task that started it; null if none did.")]
     progress: TaskProgressResponse | None
     error: TaskErrorResponse | None
     lateness_ms: Annotated[
@@ -427,6 +428,15 @@ class TaskSummary(_Identity, TaskOptionsResponse):
     version: Annotated[int, Field(description="Grows with every write; the ETag contains it.")]
 
 
+class CancelledChildrenResponse(TypedDict):
+    """What a cancellation has done with the tasks that a task started."""
+
+    cancelled: Annotated[int, Field(description="How many it has cancelled.")]
+    stopping: Annotated[int, Field(description="How many running ones are asked to stop.")]
+    running: Annotated[int, Field(description="How many running ones it has left alone, as `force` is not set.")]
+    has_more: Annotated[bool, Field(description="Whether the request must be repeated to cancel the rest.")]
+
+
 class TaskResponse(TaskSummary):
     """A task, with its payload and result."""
 
@@ -437,6 +447,10 @@ class TaskResponse(TaskSummary):
         Field(description="Which of `payload` and `result` were large, have expired, and are null for this reason."),
     ]
     estimate: NotRequired[Estimate]
+    children: Annotated[
+        NotRequired[CancelledChildrenResponse],
+        Field(description="What was done with its children: in responses to a cancellation that includes them."),
+    ]
 
 
 class TaskQueryResult(TypedDict):

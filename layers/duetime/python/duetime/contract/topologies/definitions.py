@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any, NotRequired, Self
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 from typing_extensions import TypedDict
 
-from duetime.contract.http.operation import IF_MATCH, KEY, KEY_LIFE, TRACEPARENT, Header, Operation, Returns
+from duetime.contract.http.operation import (
+    FOR_A_LEASE,
+    IF_MATCH,
+    KEY,
+    KEY_LIFE,
+    LEASE,
+    TRACEPARENT,
+    Header,
+    Operation,
+    Returns,
+)
 from duetime.contract.http.query_parameters import Parameters
 from duetime.contract.http.request_errors import MOST_FAULTS, Fault, FaultCode, FieldsInvalid, ParametersInvalid
 from duetime.contract.http.request_json import compact, path_of
@@ -440,6 +450,6 @@ RUN = Operation(
     '"definition": {"name": …, "parameters": {…}}}`.',
     kept=KEPT_TASK,
     body=TopologyRunCreate,
-    headers=(KEY, KEY_LIFE, TRACEPARENT),
-    errors=(errors.KeyReused, errors.UniqueKeyHeld),
+    headers=(KEY, KEY_LIFE, TRACEPARENT, LEASE),
+    errors=(errors.KeyReused, errors.UniqueKeyHeld, *FOR_A_LEASE),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from duetime.contract.http.operation import IF_MATCH, KEY, KEY_LIFE, TRACEPARENT, Operation, Returns
+from duetime.contract.http.operation import FOR_A_LEASE, IF_MATCH, KEY, KEY_LIFE, LEASE, TRACEPARENT, Operation, Returns
 from duetime.contract.tasks.actions import TaskAction
 from duetime.contract.tasks.operations import CHANGED, KEPT_TASK, TASK
 from duetime.contract.tasks.queries import EstimateQuery
@@ -24,8 +24,8 @@ CREATE = Operation(
     query=EstimateQuery,
     body=TopologyCreate,
     nesting=2,
-    headers=(KEY, KEY_LIFE, TRACEPARENT),
-    errors=(errors.KeyReused, errors.UniqueKeyHeld),
+    headers=(KEY, KEY_LIFE, TRACEPARENT, LEASE),
+    errors=(errors.KeyReused, errors.UniqueKeyHeld, *FOR_A_LEASE),
 )
 LIST = Operation(
     "listTopologies",

@@ -86,6 +86,7 @@ class Order:
         origin: the event from which the task is created, by which a repeated delivery is recognized.
         graph: of a topology whose request has fields for it; otherwise it is read from the payload.
         traceparent: the trace of the request.
+        parent: the task whose handler sends the request; `None` for other callers.
     """
 
     spec: TaskSpec
@@ -93,6 +94,12 @@ class Order:
     origin: Origin | None = None
     graph: Graph | None = None
     traceparent: str | None = None
+    parent: TaskId | None = None
+
+    @property
+    def parent_task_id(self) -> TaskId | None:
+        """The task that starts the new one: as the request names it, or the one whose handler sends it."""
+        return self.spec.parent_task_id or self.parent
 
     @property
     def place_of_graph(self) -> str:

@@ -44,6 +44,7 @@ class TaskFilter:
         error_type: of the last failed attempt.
         schedule: name of the schedule that created it.
         parent: the topology of a node.
+        parent_task_id: the task that started it.
         is_topology: whether only topologies match.
         definition: name of the definition that it is a run of.
     """
@@ -55,6 +56,7 @@ class TaskFilter:
     error_type: str | None = None
     schedule: str | None = None
     parent: TaskId | None = None
+    parent_task_id: TaskId | None = None
     due: Range = Range()
     created: Range = Range()
     finished: Range = Range()
@@ -81,6 +83,7 @@ class TaskFilter:
             self.error_type in (None, error_type)
             and self.schedule in (None, schedule)
             and self.parent in (None, parent)
+            and self.parent_task_id in (None, task.parent_task_id)
             and self.definition in (None, task.definition)
         )
 

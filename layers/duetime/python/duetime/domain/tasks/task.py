@@ -54,6 +54,7 @@ class Task(TaskOptions):
         due_at: when its user wants it to run.
         schedule_ref: the occurrence of a schedule that it runs; `None` if it has none.
         node_ref: the node of a topology that it runs; `None` if it is not a node.
+        parent_task_id: the task that started it, if any; not the topology of a node.
         topology_schedule_ref: for a node, the occurrence of a schedule that its topology runs; `None` if there is none.
         next_at: time of its next check: the planned start of its next attempt.
         generation: incremented only when a new check is set; timers, messages and claims carry it.
@@ -103,6 +104,7 @@ class Task(TaskOptions):
     debounce: Debounce | None = None
     schedule_ref: ScheduleRef | None = None
     node_ref: NodeRef | None = None
+    parent_task_id: TaskId | None = None
     topology_schedule_ref: ScheduleRef | None = None
     generation: int = 0
     version: int = 1

@@ -9,6 +9,7 @@ from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.tasks.task_options import TaskOptions
 
 if TYPE_CHECKING:
+    from duetime.domain.ids import TaskId
     from duetime.domain.tasks.targets import Target
     from duetime.domain.tasks.task_options import Debounce, Unique
     from duetime.domain.times import Millis
@@ -29,6 +30,7 @@ class TaskSpec(TaskOptions):
         allow_unknown_type: whether its type may be without a known handler.
         unique: makes it the only task with a key; excludes `debounce`.
         debounce: lets further creations with a key delay it; excludes a due time.
+        parent_task_id: the task that started it, as the request names it.
     """
 
     type: str
@@ -39,6 +41,7 @@ class TaskSpec(TaskOptions):
     allow_unknown_type: bool = False
     unique: Unique | None = None
     debounce: Debounce | None = None
+    parent_task_id: TaskId | None = None
 
     def of_graph(
         self, payload: bytes, notify_within_seconds: int, target: TopologyTarget = _GRAPH_OF_ITS_OWN

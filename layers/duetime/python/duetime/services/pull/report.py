@@ -164,6 +164,13 @@ class LeaseReports:
         """Release a task at once: no attempt is counted, and any worker may lease it."""
         return self.finish(caller, key, Postponed(self.runtime.now(), RELEASED))
 
+    def leased_task(self, caller: str, key: LeaseKey) -> Task:
+        """The task that a worker runs under a lease."""
+        task = self._read(caller, key)
+        if task.fence != key.fence or task.state is not State.RUNNING:
+            raise FenceMismatch(task)
+        return task
+
     def _read(self, caller: str, key: LeaseKey) -> Task:
         self.pullers.check(caller, [key.pull_queue])
         task = self.stores.tasks.read(key.task_id)

@@ -61,6 +61,9 @@ class TaskFinder:
 
     def listed(self, query: ListQuery, wanted: TaskFilter) -> Listed:
         """The candidates of a list: all of an owner's tasks if he has few, or if no kept list helps."""
+        if wanted.parent_task_id is not None and not query.by_end:
+            children = replace(query, children_of=wanted.parent_task_id)
+            return Listed(query, [self._all(children, _bounds(query, wanted))])
         head = self._head(query, wanted)
         if head is None and query.by_end:
             return Listed(query, [self._ended_of_all(query)])

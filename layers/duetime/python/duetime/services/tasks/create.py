@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from duetime.domain.errors import (
+    FaultCode,
     FieldInvalid,
     KeyReused,
     RequestError,
@@ -109,6 +110,7 @@ class TaskCreator:
     def _draft(self, owner: str, order: Order) -> Accepted[Task] | Draft:
         """Do all steps before the record is written; all of creation if the record exists or has a unique key."""
         try:
+            self._check_parent(owner, order.spec.parent_task_id)
             spec = self.rules.resolved(owner, order.spec, order.place_of_graph)
         except FieldInvalid:
             # A repeat gets the same response as the first request, even if the definition has changed.
@@ -197,7 +199,21 @@ class TaskCreator:
         task = new_task(identity.task_id, order.spec, owner, identity.due_at, identity.created_at, payload)
         # A repeat may come long after the first request: the trigger no longer reads its home minute.
         next_at = max(task.next_at, self.runtime.now())
-        return replace(task, next_at=next_at, traceparent=order.traceparent, nonce=self.runtime.nonce())
+        return replace(
+            task,
+            next_at=next_at,
+            traceparent=order.traceparent,
+            parent_task_id=order.parent_task_id,
+            nonce=self.runtime.nonce(),
+        )
+
+    def _check_parent(self, owner: str, parent: TaskId | None) -> None:
+        """Reject the id of a parent that is not an existing task of the owner."""
+        if parent is None:
+            return
+        found = self.stores.tasks.read(parent)
+        if found is None or not found.exists_for(owner):
+            raise FieldInvalid("parent_task_id", "is not the id of an existing task", FaultCode.NOT_ALLOWED)
 
     def _retained(self, task: Task, accepted: Identity) -> Task:
         """An open task, its payload retained for as long as its record, even if the record's writer has crashed."""

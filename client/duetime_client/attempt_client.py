@@ -1,0 +1,153 @@
+"""`context.client`: the clients of a running attempt, whose tasks are children of the attempt's task.
+
+A repeated attempt creates nothing twice: each creation has an idempotency key that does not depend on the attempt. The
+API keeps the keys of each task apart. Without a key of its author, a request has the digest of its path and body, and
+the number of equal requests before it in the same phase.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import sha256
+from itertools import count
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+from duetime_client.client import AsyncClient, Client
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+_DIGEST_LENGTH = 40
+_OF_THE_CONNECTION = frozenset({"accept-encoding", "connection", "content-length", "host", "user-agent"})
+"""Headers that the worker's client sets itself."""
+_OF_THE_CONTENT = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+LEASE_HEADER = "X-Duetime-Lease"
+"""Header with the lease of a pull worker: the request acts for the leased task."""
+
+
+class PhaseKeys:
+    """The idempotency keys of one phase of an attempt."""
+
+    def __init__(self, phase: str = "run") -> None:
+        self._phase = phase
+        self._taken: set[str] = set()
+        self._lock = Lock()
+
+    def take(self, path: str, body: bytes) -> str:
+        """A key for a request with this path and body: the first one that no other such request has."""
+        digest = sha256(b"\0".join((self._phase.encode(), path.encode(), body))).hexdigest()[:_DIGEST_LENGTH]
+        with self._lock:
+            key = next(key for number in count(1) if (key := f"{digest}-{number}") not in self._taken)
+            self._taken.add(key)
+        return key
+
+    def give_back(self, key: str) -> None:
+        """The request with this key has failed: the next one with its path and body has the same key."""
+        with self._lock:
+            self._taken.discard(key)
+
+
+class BlockingTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
+    """Sends the requests of both clients with one function that blocks.
+
+    Args:
+        send: Sends a request.
+        in_thread: Runs a function without blocking the event loop; in a thread by default.
+    """
+
+    def __init__(
+        self,
+        send: Callable[[httpx.Request], httpx.Response],
+        in_thread: Callable[[Callable[[], httpx.Response]], Awaitable[httpx.Response]] | None = None,
+    ) -> None:
+        self._send = send
+        self._in_thread = in_thread
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request of `Client`."""
+        request.read()
+        return self._send(request)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request of `AsyncClient`."""
+        await request.aread()
+        if self._in_thread is not None:
+            return await self._in_thread(lambda: self._send(request))
+        import asyncio  # noqa: PLC0415 - imported for coroutines only
+
+        return await asyncio.to_thread(self._send, request)
+
+
+@dataclass(frozen=True)
+class AttemptClients:
+    """The client of an attempt, and the asynchronous one for its coroutines; each is made when it is first used.
+
+    Attributes:
+        url: The address of the API.
+        transport: Sends the requests of both.
+        keys: The idempotency keys of the attempt.
+        sleep: Waits for the given number of seconds.
+        options: Further arguments of both clients.
+    """
+
+    url: str
+    transport: BlockingTransport
+    keys: PhaseKeys
+    sleep: Callable[[float], object] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __call__(self) -> Client | AsyncClient:
+        """The client for the caller: asynchronous in a coroutine."""
+        return self._asynchronous if is_in_coroutine() else self._blocking
+
+    @cached_property
+    def _blocking(self) -> Client:
+        sleep: dict[str, Any] = {} if self.sleep is None else {"sleep": self.sleep}
+        client = Client(self.url, http_transport=self.transport, **sleep, **self.options)
+        client._runner.session = replace(client._runner.session, step_keys=self.keys)  # noqa: SLF001 - its maker
+        return client
+
+    @cached_property
+    def _asynchronous(self) -> AsyncClient:
+        client = AsyncClient(self.url, http_transport=self.transport, **self.options)
+        client._runner.session = replace(client._runner.session, step_keys=self.keys)  # noqa: SLF001 - its maker
+        return client
+
+
+def clients_of_lease(client: Client, lease: str) -> AttemptClients:
+    """The clients of a pull worker's attempt: they send with the worker's client, and name the lease."""
+    runner = client._runner  # noqa: SLF001 - of this package
+
+    def send(request: httpx.Request) -> httpx.Response:
+        headers = {name: value for name, value in request.headers.items() if name not in _OF_THE_CONNECTION}
+        found = runner.http.request(
+            request.method,
+            request.url,
+            content=request.content,
+            headers={**headers, LEASE_HEADER: lease},
+            timeout=httpx.Timeout(**request.extensions["timeout"]),
+        )
+        # Its content is decompressed already.
+        kept = {name: value for name, value in found.headers.items() if name not in _OF_THE_CONTENT}
+        return httpx.Response(found.status_code, headers=kept, content=found.content, request=request)
+
+    session = runner.session
+    options = {"retries": session.retries, "random_source": session.random_source, "now": session.now}
+    return AttemptClients(session.url, BlockingTransport(send), PhaseKeys(), runner.sleep, options)
+
+
+def is_in_coroutine() -> bool:
+    """Whether the caller runs in an event loop of this thread; without an import of asyncio, none does."""
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None:
+        return False
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

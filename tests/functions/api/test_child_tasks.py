@@ -1,0 +1,255 @@
+"""Tasks that were started by a task: their parent, their list, and their cancellation."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+
+from duetime.domain.times import DAY
+from duetime.environment_variables import Variable
+from duetime.services.topologies import child_tasks
+from tests.functions.api.gateway import Gateway
+from tests.functions.api.world import claimed_by_a_worker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.clocks import StandingClock
+    from tests.fakes.session import FakeSession
+
+PULLED = "pulled"
+LEASE = "X-Duetime-Lease"
+LATER = {"type": "part", "delay_seconds": 600}
+
+
+@pytest.fixture
+def environ(environ: dict[str, str], session: FakeSession) -> dict[str, str]:
+    """The function's environment, with a type that everybody may pull, and one that only Ann may."""
+    sqs = session.client("sqs")
+    urls = {name: sqs.create_queue(QueueName=f"{name}-{uuid4().hex[:8]}")["QueueUrl"] for name in (PULLED, "anns")}
+    pullers = {PULLED: ["*"], "anns": ["ann"]}
+    return {**environ, Variable.PULLED_QUEUES: json.dumps(urls), Variable.PULLERS: json.dumps(pullers)}
+
+
+def as_owner(name: str) -> Gateway:
+    """The gateway with the requests of an owner."""
+    return Gateway(headers={"x-duetime-owner": name})
+
+
+def child_of(api: Gateway, parent: str, **fields: Any) -> str:  # noqa: ANN401 - JSON
+    """Create a task with a parent."""
+    task_id: str = api.create({**LATER, "parent_task_id": parent, **fields})["id"]
+    return task_id
+
+
+def children_of(api: Gateway, parent: str) -> list[str]:
+    """The listed children of a task."""
+    return api.listed(f"parent_task_id={parent}")
+
+
+def state_of(api: Gateway, task_id: str) -> str:
+    """The state of a task."""
+    state: str = api.send("GET", f"/v1/tasks/{task_id}").body["state"]
+    return state
+
+
+def cancelled(api: Gateway, task_id: str, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    """Cancel a task with its children; returns what was done with them."""
+    answer = api.send("POST", f"/v1/tasks/{task_id}/cancel", {"include_children": True, **fields})
+    assert answer.status in {200, 202}, answer.text
+    done: dict[str, Any] = answer.body["children"]
+    return done
+
+
+def done(cancelled: int = 0, stopping: int = 0, running: int = 0, *, has_more: bool = False) -> dict[str, Any]:
+    """What a cancellation answers about children."""
+    return {"cancelled": cancelled, "stopping": stopping, "running": running, "has_more": has_more}
+
+
+def test_a_task_names_its_parent(api: Gateway) -> None:
+    """The parent is shown, and lists exactly its children, page by page; an id may be in lower case."""
+    parent, other = (api.create(LATER)["id"] for _ in range(2))
+    children = [child_of(api, parent.lower(), delay_seconds=600 + number) for number in range(5)]
+    grandchild = child_of(api, children[0])
+    assert api.send("GET", f"/v1/tasks/{children[0]}").body["parent_task_id"] == parent
+    assert children_of(api, parent) == children[::-1]
+    assert children_of(api, children[0]) == [grandchild]
+    assert children_of(api, other) == []
+    page = api.send("GET", "/v1/tasks", query=f"parent_task_id={parent}&limit=3&order=asc").body
+    rest = api.send(
+        "GET", "/v1/tasks", query=f"parent_task_id={parent}&limit=3&order=asc&next_token={page['next_token']}"
+    ).body
+    assert [each["id"] for each in page["tasks"] + rest["tasks"]] == children
+    assert api.listed(f"parent_task_id={parent}&state=cancelled") == []
+
+
+@pytest.mark.parametrize("path", ["/v1/tasks", "/v1/topologies"])
+def test_a_parent_has_to_be_a_task_of_the_owner(api: Gateway, path: str) -> None:
+    """The error names the field, and does not tell whether another owner has such a task."""
+    body: dict[str, Any] = LATER if path == "/v1/tasks" else {"nodes": {"a": {"type": "part"}}}
+    foreign = as_owner("ann").create(LATER)["id"]
+    for parent in (foreign, "01KB8Z4QYJ0000GH3V5TZK7M2P"):
+        answer = api.send("POST", path, {**body, "parent_task_id": parent})
+        assert answer.status == 422, answer.text
+        assert answer.faults == {"parent_task_id": "is not the id of an existing task"}
+    assert api.send("POST", path, {**body, "parent_task_id": "nonsense"}).faults == {
+        "parent_task_id": "should be a task id"
+    }
+    assert as_owner("ann").listed(f"parent_task_id={foreign}") == []
+
+
+def test_each_task_of_a_batch_has_its_own_parent(api: Gateway) -> None:
+    """A task with an invalid parent does not stop the others."""
+    parent = api.create(LATER)["id"]
+    tasks = [{**LATER, "parent_task_id": each} for each in (parent, "01KB8Z4QYJ0000GH3V5TZK7M2P")]
+    results = api.send("POST", "/v1/tasks/batch", {"tasks": tasks}).body["results"]
+    assert [each["status"] for each in results] == [201, 422]
+    assert results[1]["problem"]["errors"][0]["field"] == "tasks[1].parent_task_id"
+    assert children_of(api, parent) == [results[0]["task"]["id"]]
+
+
+def test_a_repeated_creation_does_not_need_its_parent_any_more(api: Gateway) -> None:
+    """The same request gets the same answer, even if the parent has been deleted since."""
+    parent = api.create(LATER)["id"]
+    body, key = {**LATER, "parent_task_id": parent}, {"Idempotency-Key": "k"}
+    first = api.create(body, key)
+    assert api.send("DELETE", f"/v1/tasks/{parent}").status == 204
+    assert api.create(body, key)["id"] == first["id"]
+    assert api.send("POST", "/v1/tasks", body).status == 422
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field"),
+    [
+        ("/v1/schedules", {"name": "n", "cron": "0 9 * * *", "task": {"type": "part"}}, "task"),
+        ("/v1/topologies", {"nodes": {"a": {"type": "part"}}}, "nodes.a"),
+    ],
+)
+def test_a_template_has_no_parent(api: Gateway, path: str, body: dict[str, Any], field: str) -> None:
+    """The task of a schedule and a node are not created by the request."""
+    parent, place = api.create(LATER)["id"], body
+    for part in field.split("."):
+        place = place[part]
+    place["parent_task_id"] = parent
+    answer = api.send("POST", path, body)
+    place.pop("parent_task_id")
+    assert answer.faults == {f"{field}.parent_task_id": "is allowed only where a task is created"}
+
+
+def test_a_cancellation_includes_all_descendants(api: Gateway) -> None:
+    """Children and their children are cancelled, ended ones are passed over, and repeating it changes nothing."""
+    parent = api.create(LATER)["id"]
+    child = child_of(api, parent)
+    ended = child_of(api, parent)
+    api.send("POST", f"/v1/tasks/{ended}/cancel")
+    below = [child_of(api, each) for each in (child, ended)]
+    topology = api.send("POST", "/v1/topologies", {"nodes": {"a": {"type": "part"}}, "parent_task_id": child}).body[
+        "id"
+    ]
+    assert cancelled(api, parent, reason="no more") == done(4)
+    assert {state_of(api, each) for each in (parent, child, *below, topology)} == {"cancelled"}
+    assert cancelled(api, parent) == done()
+    assert "children" not in api.send("POST", f"/v1/tasks/{parent}/cancel").body
+
+
+def test_running_children_stop_only_by_force(api: Gateway, clock: StandingClock) -> None:
+    """As the parent itself; the children of a task that has ended can be cancelled."""
+    parent = api.create(LATER)["id"]
+    child = api.create({"type": "part", "parent_task_id": parent})["id"]
+    claimed_by_a_worker(child, clock)
+    assert cancelled(api, parent) == done(running=1)
+    assert state_of(api, parent) == "cancelled"
+    assert cancelled(api, parent, force=True) == done(stopping=1)
+    assert api.send("GET", f"/v1/tasks/{child}").body["requested_action"] == "cancel"
+
+
+def test_a_running_parent_is_a_conflict_for_its_children_too(api: Gateway, clock: StandingClock) -> None:
+    """Without force nothing is cancelled."""
+    parent = api.create()["id"]
+    child = child_of(api, parent)
+    claimed_by_a_worker(parent, clock)
+    answer = api.send("POST", f"/v1/tasks/{parent}/cancel", {"include_children": True})
+    assert (answer.status, answer.problem["code"], state_of(api, child)) == (409, "state_conflict", "scheduled")
+    assert cancelled(api, parent, force=True) == done(1)
+
+
+def test_many_children_take_several_requests(api: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each cancels some and says that there are more, until all are cancelled."""
+    monkeypatch.setattr(child_tasks, "CHILDREN_AT_ONCE", 2)
+    monkeypatch.setattr(child_tasks, "MOST_CHILDREN_CANCELLED", 3)
+    parent = api.create(LATER)["id"]
+    children = [child_of(api, parent) for _ in range(7)]
+    assert [cancelled(api, parent) for _ in range(3)] == [done(4, has_more=True), done(3, has_more=True), done()]
+    assert {state_of(api, each) for each in children} == {"cancelled"}
+
+
+def leased(api: Gateway, worker: Gateway, task_type: str = PULLED) -> tuple[str, str]:
+    """A task of an owner, and its lease by a worker."""
+    task_id = api.create({"type": task_type})["id"]
+    (lease,) = worker.send("POST", "/v1/leases", {"types": [task_type]}).body["leases"]
+    return task_id, lease["id"]
+
+
+def test_a_worker_creates_tasks_for_the_owner_of_its_lease(api: Gateway) -> None:
+    """Tasks, batches and topologies belong to the owner of the leased task, which is their parent."""
+    worker = as_owner("worker")
+    parent, lease = leased(api, worker)
+    key = {LEASE: lease, "Idempotency-Key": "step"}
+    ids = [worker.create(LATER, key)["id"], worker.create(LATER, {LEASE: lease})["id"]]
+    assert worker.create(LATER, key)["id"] == ids[0]
+    batch = worker.send("POST", "/v1/tasks/batch", {"tasks": [LATER]}, {LEASE: lease})
+    ids.append(batch.body["results"][0]["task"]["id"])
+    ids.append(worker.send("POST", "/v1/topologies", {"nodes": {"a": {"type": "part"}}}, {LEASE: lease}).body["id"])
+    assert sorted(children_of(api, parent)) == sorted(ids)
+    assert worker.listed() == []
+    # The keys of the task are not those of its owner.
+    assert api.create(LATER, {"Idempotency-Key": "step"})["id"] not in ids
+
+
+def test_a_worker_that_is_not_the_owner_only_creates(api: Gateway) -> None:
+    """Any other request with the lease of a foreign task is refused; the owner's own worker may do what he may."""
+    worker = as_owner("worker")
+    parent, lease = leased(api, worker)
+    for method, path in (("GET", f"/v1/tasks/{parent}"), ("GET", "/v1/tasks"), ("POST", f"/v1/tasks/{parent}/cancel")):
+        answer = worker.send(method, path, headers={LEASE: lease})
+        assert (answer.status, answer.problem["code"]) == (403, "lease_only_creates")
+    assert api.send("GET", f"/v1/tasks/{parent}", headers={LEASE: lease}).status == 200
+
+
+def test_only_a_live_lease_of_a_puller_counts(api: Gateway) -> None:
+    """Others may not use it; one that has ended, or does not exist, creates nothing."""
+    ann = as_owner("ann")
+    _, lease = leased(api, ann, "anns")
+    refused = as_owner("bob").send("POST", "/v1/tasks", LATER, {LEASE: lease})
+    assert (refused.status, refused.problem["code"]) == (403, "type_not_pulled")
+    assert ann.send("POST", "/v1/tasks", LATER, {LEASE: "nonsense"}).problem["code"] == "lease_not_found"
+    ann.send("POST", f"/v1/leases/{lease}/complete", {"result": None})
+    late = ann.send("POST", "/v1/tasks", LATER, {LEASE: lease})
+    assert (late.status, late.problem["code"]) == (409, "fence_mismatch")
+
+
+@pytest.mark.parametrize("authentication", ["none", "iam", "jwt"])
+def test_a_handler_acts_for_its_task(
+    environ: dict[str, str], compose: Callable[[], None], clock: StandingClock, authentication: str
+) -> None:
+    """The worker names task and owner, however others authenticate; the keys last as long as ended tasks."""
+    environ[Variable.AUTHENTICATION] = authentication
+    compose()
+    parent = "01KB8Z4QYJ0000GH3V5TZK7M2P"
+    handler = Gateway({"duetime": {"owner": "123456789012:role/Reports", "task_id": parent}})
+    first = handler.create(LATER, {"Idempotency-Key": "step"})
+    assert first["parent_task_id"] == parent
+    clock.at += 3 * DAY
+    assert handler.create(LATER, {"Idempotency-Key": "step"})["id"] == first["id"]
+    clock.at += 30 * DAY
+    assert handler.create(LATER, {"Idempotency-Key": "step"})["id"] != first["id"]
+
+
+@pytest.mark.parametrize("header", ["duetime", "x-duetime-handler", "authorizer"])
+def test_no_header_makes_a_caller_a_handler(api: Gateway, header: str) -> None:
+    """Only the worker's role may invoke the function with an authorizer of its own."""
+    claim = json.dumps({"owner": "ann", "task_id": "01KB8Z4QYJ0000GH3V5TZK7M2P"})
+    assert api.create(LATER, {header: claim})["parent_task_id"] is None

@@ -1,0 +1,220 @@
+"""`context.client` of handlers, in the testing kit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, assert_type
+
+import pytest
+
+from duetime.handlers import AsyncContext, ClientMissing, Context, handler
+from duetime.services.topologies import child_tasks
+from duetime_client import AsyncClient, Client, InvalidRequest
+from duetime_client.attempt_client import PhaseKeys
+
+if TYPE_CHECKING:
+    from duetime_client import Task
+    from duetime_testing import Duetime
+
+
+def children_of(duetime: Duetime, parent: Task) -> list[Task]:
+    """The tasks that a task started, in order."""
+    return list(duetime.client.tasks.list(parent_task_id=parent.id, order="asc"))
+
+
+def test_a_handler_creates_tasks(duetime: Duetime) -> None:
+    """A task that a handler creates runs, and knows its parent."""
+
+    def sign_up(context: Context, payload: dict[str, Any]) -> str:
+        assert_type(context.client, Client)
+        return context.client.tasks.create("welcome", payload={"to": payload["user"]}).id
+
+    duetime.register("sign-up", sign_up)
+    duetime.register("welcome", lambda _context, payload: payload["to"])
+    parent = duetime.client.tasks.create("sign-up", payload={"user": "ada"})
+    duetime.run_until_idle()
+    (child,) = children_of(duetime, parent)
+    assert (child.type, child.state, child.parent_task_id) == ("welcome", "succeeded", parent.id)
+    assert duetime.client.tasks.get(parent.id).result == child.id
+    assert children_of(duetime, child) == []
+
+
+def test_a_repeated_attempt_creates_nothing_twice(duetime: Duetime) -> None:
+    """Equal requests of one attempt create a task each, and those of the next attempts are the same tasks."""
+    found: list[list[str]] = []
+
+    def fan_out(context: Context, _payload: object) -> None:
+        client = context.client
+        several = client.tasks.create_batch([{"type": "part"}, {"type": "part"}])
+        found.append([client.tasks.create("part", payload=n).id for n in (1, 1, 2)] + [each.id for each in several])  # type: ignore[union-attr]
+        if context.attempt < 3:
+            raise ConnectionError("after the creations")
+
+    duetime.register("fan-out", fan_out)
+    duetime.register("part", lambda _context, _payload: None)
+    parent = duetime.client.tasks.create("fan-out")
+    duetime.run_until_idle()
+    assert len(found) == 3
+    assert found[0] == found[1] == found[2]
+    assert len(set(found[0])) == 5
+    assert {each.id for each in children_of(duetime, parent)} == set(found[0])
+
+
+def test_a_key_names_a_step_of_its_task(duetime: Duetime) -> None:
+    """A key of the author stands for one child of each parent, whatever else the attempts do."""
+
+    def order(context: Context, _payload: object) -> str:
+        if context.attempt > 1:
+            context.client.tasks.create("part", payload="another")
+        found = context.client.tasks.create("part", payload="same", idempotency_key="welcome").id
+        if context.attempt == 1:
+            raise ConnectionError("after the creation")
+        return found
+
+    duetime.register("order", order)
+    duetime.register("part", lambda _context, _payload: None)
+    parents = [duetime.client.tasks.create("order") for _ in range(2)]
+    duetime.run_until_idle()
+    results = [duetime.client.tasks.get(each.id).result for each in parents]
+    assert len({*results}) == 2
+    assert [len(children_of(duetime, each)) for each in parents] == [2, 2]
+
+
+def test_a_coroutine_awaits_its_client(duetime: Duetime) -> None:
+    """In a coroutine, the client is asynchronous; a repeated attempt creates nothing twice."""
+
+    async def fan_out(context: AsyncContext, _payload: object) -> list[str]:
+        assert_type(context.client, AsyncClient)
+        assert isinstance(context.client, AsyncClient)
+        found = [(await context.client.tasks.create("part", payload=n)).id for n in range(2)]
+        if context.attempt == 1:
+            raise ConnectionError("after the creations")
+        return found
+
+    duetime.register("fan-out", fan_out)
+    duetime.register("part", lambda _context, _payload: None)
+    parent = duetime.client.tasks.create("fan-out")
+    duetime.run_until_idle()
+    result: Any = duetime.client.tasks.get(parent.id).result
+    assert sorted(result) == [each.id for each in children_of(duetime, parent)]
+
+
+def test_every_phase_of_a_class_has_the_client(duetime: Duetime) -> None:
+    """Equal requests of two phases create two tasks."""
+
+    class Transfer:
+        def prepare(self, context: Context, _payload: object) -> None:
+            context.client.tasks.create("audit")
+
+        def run(self, context: Context, _payload: object) -> None:
+            assert isinstance(context.client, Client)
+            context.client.tasks.create("audit")
+            if context.attempt == 1:
+                raise ConnectionError("after the creation")
+
+    duetime.register("transfer", Transfer)
+    duetime.register("audit", lambda _context, _payload: None)
+    parent = duetime.client.tasks.create("transfer")
+    duetime.run_until_idle()
+    assert len(children_of(duetime, parent)) == 2
+
+
+def test_a_handler_acts_as_the_owner_of_its_task(duetime: Duetime) -> None:
+    """A handler reads, waits for and cancels tasks; the history says whose handler it was."""
+
+    def work(context: Context, _payload: object) -> object:
+        child = context.client.tasks.create("part")
+        later = context.client.tasks.create("part", delay_seconds=600)
+        context.client.tasks.cancel(later.id, reason="not needed")
+        return [context.client.tasks.wait(child.id).result, later.id]
+
+    duetime.register("work", work)
+    duetime.register("part", lambda _context, _payload: 7)
+    parent = duetime.client.tasks.create("work")
+    duetime.run_until_idle()
+    result: Any = duetime.client.tasks.get(parent.id).result
+    assert result[0] == 7
+    events = duetime.client.tasks.list_events(result[1]).events
+    (cancelled,) = [each for each in events if each.type == "cancelled"]
+    assert cancelled.actor is not None
+    assert cancelled.actor.name == f"handler of {parent.id}"
+
+
+def test_a_topology_that_a_handler_creates_is_a_child(duetime: Duetime) -> None:
+    """The topology has the parent; its nodes belong to the topology."""
+
+    def work(context: Context, _payload: object) -> None:
+        context.client.topologies.create({"nodes": {"a": {"type": "part"}}})
+        if context.attempt == 1:
+            raise ConnectionError("after the creation")
+
+    duetime.register("work", work)
+    duetime.register("part", lambda _context, _payload: None)
+    parent = duetime.client.tasks.create("work")
+    duetime.run_until_idle()
+    (child,) = children_of(duetime, parent)
+    assert child.type == "topology"
+    (node,) = duetime.client.tasks.list(parent=child.id)
+    assert node.parent_task_id is None
+
+
+def test_a_cancellation_of_children_goes_on_until_all_are_cancelled(
+    duetime: Duetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client repeats the request while there are more, and adds up what was done."""
+    monkeypatch.setattr(child_tasks, "CHILDREN_AT_ONCE", 1)
+    monkeypatch.setattr(child_tasks, "MOST_CHILDREN_CANCELLED", 2)
+    parent = duetime.client.tasks.create("part", delay_seconds=600, allow_unknown_type=True)
+    for _ in range(5):
+        duetime.client.tasks.create("part", delay_seconds=600, allow_unknown_type=True, parent_task_id=parent.id)
+    cancelled = duetime.client.tasks.cancel(parent.id, include_children=True)
+    assert cancelled.children is not None
+    assert (cancelled.state, cancelled.children.cancelled, cancelled.children.has_more) == ("cancelled", 5, False)
+    assert {each.state for each in children_of(duetime, parent)} == {"cancelled"}
+    assert duetime.client.tasks.cancel(parent.id).children is None
+
+
+def test_a_handler_that_is_performed_has_the_clients_of_the_test(duetime: Duetime) -> None:
+    """`perform` calls a handler without a task, so what it creates has no parent."""
+
+    async def in_coroutine(context: AsyncContext, payload: str) -> str:
+        return (await context.client.tasks.create("part", payload=payload)).id
+
+    duetime.register("plain", lambda context, payload: context.client.tasks.create("part", payload=payload).id)
+    duetime.register("coroutine", in_coroutine)
+    duetime.register("part", lambda _context, _payload: None)
+    created = [duetime.perform(each, "x") for each in ("plain", "coroutine")]
+    assert [duetime.client.tasks.get(each).parent_task_id for each in created] == [None, None]
+
+
+def test_a_failed_creation_gives_its_key_back(duetime: Duetime) -> None:
+    """A handler's own retry of a request whose answer was lost is the same step."""
+
+    def work(context: Context, _payload: object) -> None:
+        with pytest.raises(InvalidRequest):
+            context.client.tasks.create("part", priority="none")  # type: ignore[arg-type]  # refused by the API
+        keys = PhaseKeys()
+        first = keys.take("/v1/tasks", b"{}")
+        assert keys.take("/v1/tasks", b"{}") != first
+        keys.give_back(first)
+        assert keys.take("/v1/tasks", b"{}") == first
+
+    duetime.register("work", work)
+    duetime.register("part", lambda _context, _payload: None)
+    parent = duetime.client.tasks.create("work")
+    duetime.run_until_idle()
+    assert duetime.client.tasks.get(parent.id).state == "succeeded"
+
+
+def test_a_test_gives_the_client() -> None:
+    """A context of a test has the given client; without one, the error says how to give it."""
+
+    @handler("tests.starts-a-task")
+    def starts(context: Context, _payload: object) -> object:
+        return context.client.tasks
+
+    class Stub:
+        tasks = "the tasks"
+
+    assert starts(Context.for_test(client=Stub()), None) == "the tasks"  # type: ignore[arg-type]  # a stub is enough
+    with pytest.raises(ClientMissing, match=r"Context\.for_test\(client=\.\.\.\)"):
+        starts(Context.for_test(), None)
