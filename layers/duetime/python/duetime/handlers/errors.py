@@ -33,6 +33,13 @@ class TaskTypeMissing(TypeError):
         super().__init__(f'@handler needs the type of the tasks: write @handler("{name}")')
 
 
+class OptionInvalid(TypeError, ValueError):
+    """An option that a handler gives its tasks is unknown or has a wrong value."""
+
+    def __init__(self, task_type: str, reasons: str) -> None:
+        super().__init__(f"@handler({task_type!r}): {reasons}")
+
+
 class AttemptPaused(Exception):
     """Raised by `Context.stop_if_requested` when the user asked for a pause."""
 

@@ -14,6 +14,19 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 _GRAPH_OF_ITS_OWN = TopologyTarget()
+DEFAULTED = (
+    "priority",
+    "retry",
+    "timeout_seconds",
+    "notify_within_seconds",
+    "rollback_on_failure",
+    "lock",
+    "rate",
+    "notify_on",
+    "expires_seconds",
+    "unique",
+)
+"""The options that a type can have defaults for: those that describe the work, and not one task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +42,8 @@ class TaskSpec(TaskOptions):
         allow_unknown_type: whether its type may be without a known handler.
         unique: makes it the only task with a key; excludes `debounce`.
         debounce: lets further creations with a key delay it; excludes a due time.
+        explicit: options that were given with the value that they have anyway, so that no default of the type replaces
+            them.
     """
 
     type: str
@@ -39,6 +54,7 @@ class TaskSpec(TaskOptions):
     allow_unknown_type: bool = False
     unique: Unique | None = None
     debounce: Debounce | None = None
+    explicit: frozenset[str] = frozenset()
 
     def of_graph(
         self, payload: bytes, notify_within_seconds: int, target: TopologyTarget = _GRAPH_OF_ITS_OWN
