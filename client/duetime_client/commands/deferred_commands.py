@@ -62,6 +62,7 @@ _SUMMARIES = {
     "schedules": "Create and control schedules: recurring tasks.",
     "import": "Turn files of other schedulers into schedules: a file of them, and a report of what differs.",
     "calendars": "Manage calendars: times at which scheduled tasks may not run, or may.",
+    "types": "See the types of tasks, and set the options of their tasks.",
     "switches": "Stop or limit a type, an owner or all tasks, without a deployment.",
     "topologies": "Run graphs of tasks, and follow their progress.",
     "worker": "Run a pull worker on this machine.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.targets import TopologyTarget
@@ -54,7 +54,7 @@ class TaskSpec(TaskOptions):
     allow_unknown_type: bool = False
     unique: Unique | None = None
     debounce: Debounce | None = None
-    explicit: frozenset[str] = frozenset()
+    explicit: frozenset[str] = field(default_factory=frozenset)
 
     def of_graph(
         self, payload: bytes, notify_within_seconds: int, target: TopologyTarget = _GRAPH_OF_ITS_OWN
