@@ -10,11 +10,13 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, NotRequired, Required, TypedDict
 
+# The package finds these names of its own here, when they are used.
+from duetime_common.option_fields import LockSpec, NotifyOn, RateSpec, RetryPolicy, UniqueKey  # noqa: TC001 - see above
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from duetime_client.literals import TaskPriority, TaskState
-    from duetime_common.option_fields import LockSpec, NotifyOn, RateSpec, RetryPolicy, UniqueKey
 
 
 class Priority(StrEnum):

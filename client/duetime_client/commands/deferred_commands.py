@@ -63,7 +63,7 @@ _SUMMARIES = {
     "import": "Turn files of other schedulers into schedules: a file of them, and a report of what differs.",
     "calendars": "Manage calendars: times at which scheduled tasks may not run, or may.",
     "types": "See the types of tasks, and set the options of their tasks.",
-    "switches": "Stop or limit a type, an owner or all tasks, without a deployment.",
+    "switches": "Stop or limit a type, an owner or all tasks: no deployment is needed.",
     "topologies": "Run graphs of tasks, and follow their progress.",
     "worker": "Run a pull worker on this machine.",
     "archive": "Query the tasks that TTL has removed from the table.",
