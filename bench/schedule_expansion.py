@@ -13,6 +13,7 @@ from duetime.adapters.dynamodb.keys import DynamoKeyStore
 from duetime.adapters.dynamodb.schedules import DynamoCalendarStore, DynamoScheduleStore
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.dynamodb.trigger_cursors import DynamoShardStore
+from duetime.adapters.dynamodb.type_defaults import DynamoTypeDefaultsStore
 from duetime.adapters.runtime.process import SystemRandom
 from duetime.adapters.sqs import SqsQueues
 from duetime.composition.core import read_graph
@@ -31,6 +32,7 @@ from duetime.services.schedules.expander import ScheduleExpander
 from duetime.services.schedules.expansion_planner import ExpansionPlanner
 from duetime.services.schedules.occurrence_tasks import OccurrenceTasks
 from duetime.services.schedules.schedule_writer import RepeatedRequests, ScheduleCreator, ScheduleWriter
+from duetime.services.task_types import TypeDefaults
 from duetime.services.tasks.creation_rules import CreationRules
 from duetime.services.topologies.definitions import TopologyDefinitions
 from duetime_testing.fakes.dynamodb import FakeDynamoDB
@@ -112,10 +114,11 @@ def _expansion() -> Callable[[], object]:
     stores: Any = SimpleNamespace(tasks=tasks, contents=contents, schedules=schedules, calendars=calendars, keys=keys)
     urls = {each: sqs.create_queue(QueueName=each.value)["QueueUrl"] for each in Priority}
     enqueuer = Enqueuer(tasks, SqsQueues(sqs, urls, around), runtime, _LOOK_AHEAD, Precision.NORMAL)
-    rules = CreationRules(TargetRules(), read_graph, lambda: TopologyDefinitions(stores, runtime))
+    shards = Shards(DynamoShardStore(fake, table), around, 16)
+    types = TypeDefaults(DynamoTypeDefaultsStore(fake, table), {}, shards, runtime)
+    rules = CreationRules(TargetRules(), read_graph, lambda: TopologyDefinitions(stores, runtime), types)
     occurrence_tasks = OccurrenceTasks(contents, enqueuer, runtime, rules)
     expander = ScheduleExpander(ExpansionPlanner(stores, occurrence_tasks, runtime, _LOOK_AHEAD), runtime)
-    shards = Shards(DynamoShardStore(fake, table), around, 16)
     scheduling = ScheduleCreator(
         ScheduleWriter(stores, enqueuer, expander, runtime, _LOOK_AHEAD, MINUTE),
         stores,

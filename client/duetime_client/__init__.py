@@ -65,19 +65,17 @@ if TYPE_CHECKING:
         HttpContent,
         HttpResponseOptions,
         HttpTarget,
-        LockSpec,
         NewTask,
-        NotifyOn,
         Priority,
         PullTarget,
-        RateSpec,
-        RetryPolicy,
         TaskFields,
         TaskFilter,
         TaskOptions,
         TimeWithoutZone,
     )
+    from duetime_client.task_types import TypeInfo
     from duetime_client.topology_files import TopologyInvalid, read_topology, validate_topology
+    from duetime_common.option_fields import LockSpec, NotifyOn, RateSpec, RetryPolicy
 
 __all__ = [
     "AddressInvalid",
@@ -153,6 +151,7 @@ __all__ = [
     "TimeWithoutZone",
     "TimingFields",
     "TopologyInvalid",
+    "TypeInfo",
     "TypeSummary",
     "Unauthenticated",
     "UnexpectedResponse",
@@ -237,6 +236,7 @@ _MODULES = {
     "TimeWithoutZone": "task_request_fields",
     "TimingFields": "schedule_models",
     "TopologyInvalid": "topology_files",
+    "TypeInfo": "task_types",
     "TypeSummary": "summary",
     "UnexpectedResponse": "errors",
     "Unreachable": "errors",

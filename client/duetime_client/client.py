@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from duetime_client.session import PageRead
     from duetime_client.summary import AsyncSummaryResource, SummaryResource
     from duetime_client.switches import AsyncSwitches, Switches
+    from duetime_client.task_types import AsyncTypes, Types
     from duetime_client.tasks import AsyncTasks, Tasks
     from duetime_client.topologies import AsyncTopologies, Topologies
     from duetime_client.topology_definitions import AsyncTopologyDefinitions, TopologyDefinitions
@@ -147,6 +148,13 @@ class Client:
         from duetime_client.leases import Leases
 
         return Leases(self._runner)
+
+    @cached_property
+    def types(self) -> Types:
+        """Types of tasks, and the options that their tasks have by default."""
+        from duetime_client.task_types import Types
+
+        return Types(self._runner)
 
     @cached_property
     def switches(self) -> Switches:
@@ -294,6 +302,13 @@ class AsyncClient:
         from duetime_client.leases import AsyncLeases
 
         return AsyncLeases(self._runner)
+
+    @cached_property
+    def types(self) -> AsyncTypes:
+        """Types of tasks, and the options that their tasks have by default."""
+        from duetime_client.task_types import AsyncTypes
+
+        return AsyncTypes(self._runner)
 
     @cached_property
     def switches(self) -> AsyncSwitches:

@@ -139,8 +139,8 @@ class Context:
     ) -> Context:
         """A context for unit tests that call the handler directly: `resize(Context.for_test(), payload)`.
 
-        `client` is its `context.client`. `steps` has the results of the steps that an earlier attempt has done, by name, and gets those of this one;
-        `checkpoints` gets the saved checkpoints.
+        `client` is its `context.client`. `steps` has the results of the steps that an earlier attempt has done, by
+        name, and gets those of this one; `checkpoints` gets the saved checkpoints.
         """
         from duetime_common.steps import MemorySteps  # noqa: PLC0415 - for tests only
 

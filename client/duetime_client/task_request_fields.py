@@ -10,6 +10,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, NotRequired, Required, TypedDict
 
+# The package finds these names of its own here, when they are used.
+from duetime_common.option_fields import LockSpec, NotifyOn, RateSpec, RetryPolicy, UniqueKey  # noqa: TC001 - see above
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -22,16 +25,6 @@ class Priority(StrEnum):
     HIGH = "high"
     NORMAL = "normal"
     LOW = "low"
-
-
-class RetryPolicy(TypedDict, total=False):
-    """How often a failed task is retried, and with which pauses."""
-
-    max_attempts: int
-    initial_seconds: float
-    multiplier: float
-    max_seconds: float
-    max_duration_seconds: int | None
 
 
 class HttpContent(TypedDict, total=False):
@@ -79,35 +72,6 @@ class HttpTarget(TypedDict):
     success: NotRequired[Sequence[int] | None]
     auth: NotRequired[HttpAuth | None]
     response: NotRequired[HttpResponseOptions | None]
-
-
-class LockSpec(TypedDict):
-    """A named resource that at most `max_holders` tasks hold, in all phases (`task`) or only in `run`."""
-
-    key: str
-    max_holders: NotRequired[int]
-    scope: NotRequired[Literal["task", "run"]]
-    wait_seconds: NotRequired[int | None]
-
-
-class RateSpec(TypedDict):
-    """Rate limit for attempts of all tasks with the same key: `limit` in `per_seconds`, and `burst` more at once."""
-
-    key: str
-    limit: int
-    per_seconds: NotRequired[int]
-    burst: NotRequired[int]
-
-
-class UniqueKey(TypedDict):
-    """Makes a task the only one with its key until it starts or has ended.
-
-    `on_conflict` decides what happens if another task holds the key.
-    """
-
-    key: str
-    until: NotRequired[Literal["started", "ended"]]
-    on_conflict: NotRequired[Literal["keep", "replace", "refuse"]]
 
 
 class Debounce(TypedDict):
@@ -167,17 +131,6 @@ class ApprovalTarget(TypedDict):
 
 
 Target = HttpTarget | PullTarget | TopologyTarget | ApprovalTarget | AwsTarget
-
-
-class NotifyOn(TypedDict, total=False):
-    """Where to send notices of a final failure or a late start.
-
-    `to` is a URL, or the ARN of an SNS topic or of an event bus.
-    """
-
-    to: str
-    failed: bool
-    late_seconds: int | None
 
 
 class TaskOptions(TypedDict, total=False):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Unpack, overload
 
 from duetime_client.changes import MINE, watch
 from duetime_client.errors import WaitTimeout
@@ -175,11 +175,17 @@ class TaskOperations(TaskActions, FilterActions):
 class Tasks(TaskOperations, SyncResource):
     """`client.tasks` of `Client`."""
 
-    def of(self, definition: TaskDefinition[P]) -> TypedTasks[P]:
+    @overload
+    def of(self, definition: TaskDefinition[P]) -> TypedTasks[P]: ...
+
+    @overload
+    def of(self, definition: type[Any]) -> TypedTasks[Any]: ...
+
+    def of(self, definition: TaskDefinition[Any] | type[Any]) -> TypedTasks[Any]:
         """The tasks of one type: `client.tasks.of(charge).create(Charge(id=7))`.
 
         Args:
-            definition: a `TaskType`, or the registered function of a handler.
+            definition: a `TaskType`, or the registered function or class of a handler.
         """
         return TypedTasks(self._runner, definition)
 
@@ -187,10 +193,16 @@ class Tasks(TaskOperations, SyncResource):
 class AsyncTasks(TaskOperations, AsyncResource):
     """`client.tasks` of `AsyncClient`."""
 
-    def of(self, definition: TaskDefinition[P]) -> AsyncTypedTasks[P]:
+    @overload
+    def of(self, definition: TaskDefinition[P]) -> AsyncTypedTasks[P]: ...
+
+    @overload
+    def of(self, definition: type[Any]) -> AsyncTypedTasks[Any]: ...
+
+    def of(self, definition: TaskDefinition[Any] | type[Any]) -> AsyncTypedTasks[Any]:
         """The tasks of one type: `await client.tasks.of(charge).create(Charge(id=7))`.
 
         Args:
-            definition: a `TaskType`, or the registered function of a handler.
+            definition: a `TaskType`, or the registered function or class of a handler.
         """
         return AsyncTypedTasks(self._runner, definition)

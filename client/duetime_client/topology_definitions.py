@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     from duetime_client.io_operations import Items
     from duetime_client.literals import TaskPriority
     from duetime_client.task import Task
-    from duetime_client.task_request_fields import Debounce, NotifyOn, Priority, UniqueKey
+    from duetime_client.task_request_fields import (
+        Debounce,
+        Priority,
+    )
+    from duetime_common.option_fields import NotifyOn, UniqueKey
 
 DEFINITIONS = f"{TOPOLOGIES}/definitions"
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 from duetime_client.errors import ClientError
 from duetime_client.resource import AsyncResource, Operation, Resource, SyncResource
 from duetime_client.task_creation import create_task, create_tasks, creation_headers
+from duetime_common.handler_retries import HANDLER_DEFINITION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,25 +23,27 @@ P = TypeVar("P")
 
 
 class NoTaskType(ClientError, TypeError):
-    """`tasks.of` was given something without a task type, such as the class of a handler or the name of a type."""
+    """`tasks.of` was given something without a task type, such as a class that is no handler, or a type's name."""
 
     def __init__(self, definition: object) -> None:
         name, instead = repr(definition), f"TaskType({definition!r})"
         if not isinstance(definition, str):
             # Not `repr`, which may have the values of a payload.
             name, instead = getattr(definition, "__name__", type(definition).__name__), "TaskType(type, PayloadClass)"
-        super().__init__(f"{name} has no task type: write tasks.of({instead}), or give the function of a handler")
+        super().__init__(f"{name} has no task type: write tasks.of({instead}), or give a handler")
 
 
 class TypedTaskOperations(Resource, Generic[P]):
     """Creates tasks of one type. A payload is checked before it is sent."""
 
-    def __init__(self, runner: Any, definition: TaskDefinition[P]) -> None:  # noqa: ANN401 - see `Resource`
+    def __init__(self, runner: Any, definition: TaskDefinition[P] | type) -> None:  # noqa: ANN401 - see `Resource`
         super().__init__(runner)
-        # At run time, whatever type checkers say: a handler's class looks like its function.
-        if not (hasattr(definition, "task_type") and hasattr(definition, "encode")):
+        # Of a class, but not of one that it inherits from.
+        found: Any = vars(definition).get(HANDLER_DEFINITION) if isinstance(definition, type) else definition
+        # At run time, whatever type checkers say: a class that is no handler looks like one.
+        if not (hasattr(found, "task_type") and hasattr(found, "encode")):
             raise NoTaskType(definition)
-        self._definition = definition
+        self._definition: TaskDefinition[P] = found
 
     @Operation
     def create(

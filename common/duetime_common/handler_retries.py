@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from duetime_common.limits import MAX_RETRY_WAIT_SECONDS
 
 Classes = tuple[type[BaseException], ...]
+HANDLER_DEFINITION = "_duetime_definition"
+"""Attribute of a handler's class with its task type, by which the client creates tasks for it."""
 
 
 class RetryIn(Exception):

@@ -52,6 +52,16 @@ def to_json(model: type[M], value: M) -> Any:  # noqa: ANN401 - any JSON
     return document
 
 
+def schema_of(model: type) -> str | None:
+    """The JSON Schema of a class as JSON text; `None` if it has none, as with a field of an arbitrary class."""
+    from pydantic.errors import PydanticInvalidForJsonSchema  # noqa: PLC0415 - as above
+
+    try:
+        return json.dumps(_adapter(model).json_schema(), ensure_ascii=False)
+    except PydanticInvalidForJsonSchema:
+        return None
+
+
 def plain(value: object) -> object:
     """A pydantic model or a dataclass as JSON; any other value unchanged.
 

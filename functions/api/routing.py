@@ -28,6 +28,7 @@ _HANDLED_IN: Mapping[str, Sequence[str]] = {
     "bulk-operations": ("bulk_operations",),
     "locks": ("locks",),
     "leases": ("leases",),
+    "types": ("task_types",),
     "switches": ("switches",),
     "schedules": ("schedules", "explanations"),
     "calendars": ("calendars",),

@@ -58,7 +58,8 @@ def create_task(request: Request[CreationQuery]) -> Response:
     response = task_response(composed(TaskServices).reader.with_contents(task), status, headers)
     if not request.query.estimate:
         return response
-    return with_estimate(response, lambda workloads: workloads.of_tasks([order.spec], has_key=key is not None))
+    spec = composed(TaskServices).creator.rules.types.completed(request.owner, order.spec)
+    return with_estimate(response, lambda workloads: workloads.of_tasks([spec], has_key=key is not None))
 
 
 @route(operations.CREATE_MANY)
@@ -85,7 +86,8 @@ def create_task_batch(request: Request[EstimateQuery]) -> Response:
     if not request.query.estimate:
         return response
     accepted = [each.wanted for each, end in zip(items, ends, strict=True) if isinstance(end, Accepted)]
-    specs = [spec for spec in accepted if isinstance(spec, TaskSpec)]
+    types = composed(TaskServices).creator.rules.types
+    specs = [types.completed(request.owner, spec) for spec in accepted if isinstance(spec, TaskSpec)]
     return with_estimate(response, lambda workloads: workloads.of_tasks(specs, has_key=request.key is not None))
 
 

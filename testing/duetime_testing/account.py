@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import ChainMap
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +18,11 @@ from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import PullTarget, TopologyTarget
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.tasks.task_options import Priority
+from duetime.domain.tasks.type_defaults import HandlerDescription
 from duetime.domain.times import SECOND
 from duetime.environment_variables import QUEUE_VARIABLES, Variable
 from duetime.handlers import REGISTRY, Registered
+from duetime.handlers.options import description
 from duetime_testing.executions import Executions, ObservedTargets
 from duetime_testing.faults import Faults
 from duetime_testing.http_endpoints import HttpEndpoints
@@ -183,6 +185,11 @@ class VirtualAccount(Account):
             return None
         return [*ChainMap(self.handlers, REGISTRY, dict(BUILT_IN))]
 
+    def handler_descriptions(self, known: Mapping[str, HandlerDescription]) -> Mapping[str, HandlerDescription]:
+        """The handlers that are registered at the time of a look."""
+        del known
+        return _Descriptions(self)
+
     def targets(self, machine: Machine, targets: Targets) -> Targets:
         """The targets of a process; the test's own handlers take precedence."""
         handlers = replace(
@@ -217,6 +224,27 @@ class _HandledTypes(Collection[str]):
         return len(self._account.handled_types() or ())
 
 
+class _Descriptions(Mapping[str, HandlerDescription]):
+    """What the API knows about an account's handlers; a deployment takes it from its handlers package."""
+
+    def __init__(self, account: VirtualAccount) -> None:
+        self._account = account
+
+    def __getitem__(self, task_type: str) -> HandlerDescription:
+        """The description of a handler."""
+        self._account.handled_types()
+        return HandlerDescription(**description(ChainMap(self._account.handlers, REGISTRY)[task_type]))
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the types."""
+        self._account.handled_types()
+        return iter(ChainMap(self._account.handlers, REGISTRY))
+
+    def __len__(self) -> int:
+        """The number of types."""
+        return len([*self])
+
+
 class _TestedHandlers(ChainMap[str, Registered]):
     """The handlers of an account; those of its test take precedence."""
 
@@ -227,7 +255,8 @@ class _TestedHandlers(ChainMap[str, Registered]):
     def __getitem__(self, task_type: str) -> Registered:
         """The handler of a type."""
         registered = super().__getitem__(task_type)
-        return _TestedHandler(registered.phases, registered.payload_model, registered.retry_rule, self._account)
+        given = {each.name: getattr(registered, each.name) for each in fields(Registered)}
+        return _TestedHandler(**given, account=self._account)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,11 @@ from enum import StrEnum
 from functools import cached_property
 from importlib import import_module
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 from duetime.domain.times import DAY, SECOND, Millis, from_datetime, to_datetime
 from duetime.handlers import REGISTRY, registered_as
+from duetime.handlers.options import checked_options
 from duetime_client import AsyncClient, Client
 from duetime_client.attempt_client import is_in_coroutine
 from duetime_client.live_connection import WebSocketMissing
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from duetime_common.handler_retries import Classes
+    from duetime_common.option_fields import TypeOptions
     from duetime_testing.executions import Execution
     from duetime_testing.faults import Faults
     from duetime_testing.http_endpoints import HttpEndpoints
@@ -222,12 +224,14 @@ class Duetime(Assertions):
         payload: type | None = None,
         retry_on: Classes | None = None,
         no_retry_on: Classes = (),
+        **options: Unpack[TypeOptions],
     ) -> None:
         """Register a function or a class as the handler of a task type, for this test only.
 
         The keywords are those of `duetime.handlers.handler`; without them, those of a decorated handler apply.
         """
-        self._account.handlers[task_type] = registered_as(task_type, handler, payload, RetryRule(retry_on, no_retry_on))
+        rule, defaults = RetryRule(retry_on, no_retry_on), checked_options(task_type, options)
+        self._account.handlers[task_type] = registered_as(task_type, handler, payload, rule, defaults)
 
     def pull(self, task_type: str) -> None:
         """Declare a pulled type; the test leases its tasks with `client.leases.acquire`."""

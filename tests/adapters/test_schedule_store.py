@@ -83,6 +83,7 @@ FULL = StoredSchedule(
             "report",
             b"",
             priority=Priority.LOW,
+            explicit=frozenset({"lock", "unique"}),
             target=HttpTarget(
                 "https://example.org/x",
                 frozenset({Phase.CLEAN}),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import expect
 
+from duetime.environment_variables import Variable
 from tests.console.test_task_options import OUTSIDE_OF_THE_OPTIONS, places
 from tests.scenarios.scenario import PLAIN
 
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
 
     from tests.console.conftest import Console
     from tests.console.world import World
+    from tests.scenarios.live import Live
 
 pytestmark = pytest.mark.slow
 
@@ -170,3 +174,41 @@ def test_a_task_is_the_only_one_of_a_key(console: Console, world: World) -> None
     page.wait_for_url("**#/tasks/*")
     task = world.ask("GET", f"/v1/tasks/{page.url.rpartition('/')[2]}")
     assert task["unique"] == {"key": "customer-17", "until": "started", "on_conflict": "refuse"}
+
+
+def test_a_known_type_shows_its_payload_and_its_defaults(
+    console: Console, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The type is suggested, the payload begins as a template of its schema, and what was written stays."""
+    schema = {
+        "properties": {"to": {"type": "string"}, "copies": {"type": "integer", "default": 1}},
+        "required": ["to"],
+        "type": "object",
+    }
+    types = ModuleType("types_of_a_form")
+    types.TYPES = (PLAIN,)  # type: ignore[attr-defined]  # as it is written when the layers are built
+    form = {"phases": ["run"], "defaults": {"timeout_seconds": 30}, "payload_schema": json.dumps(schema)}
+    types.HANDLERS = {PLAIN: form}  # type: ignore[attr-defined]  # same
+    monkeypatch.setitem(sys.modules, types.__name__, types)
+
+    def know(live: Live) -> None:
+        live.environ[Variable.HANDLER_TYPES] = types.__name__
+        live.generation += 1
+
+    world.do(know)
+    page = console.open("/tasks")
+    page.get_by_role("button", name="New task").click()
+    expect(page.locator(f"datalist option[value='{PLAIN}']")).to_be_attached()
+    page.get_by_label("Type", exact=True).fill(PLAIN)
+    expect(page.get_by_text("Payload of the handler: to (string), copies (integer, optional)")).to_be_visible()
+    expect(page.get_by_text("timeout_seconds: 30")).to_be_visible()
+    payload = page.get_by_label("Payload", exact=True)
+    expect(payload).to_have_value(json.dumps({"to": "", "copies": 1}, indent=2))
+    console.check_accessibility(page)
+    payload.fill('{"to": "ada"}')
+    page.get_by_label("Type", exact=True).fill(f"{PLAIN}x")
+    page.get_by_label("Type", exact=True).fill(PLAIN)
+    expect(payload).to_have_value('{"to": "ada"}')
+    page.get_by_role("button", name="Create", exact=True).click()
+    page.wait_for_url("**#/tasks/*")
+    assert world.ask("GET", f"/v1/tasks/{page.url.rpartition('/')[2]}")["timeout_seconds"] == 30

@@ -126,6 +126,18 @@ BODIES: Mapping[str, Any] = {
     },
     "pauseSchedulesByTag": {"filter": {"tags": {"a": "b"}}, "reason": "why"},
     "resumeSchedulesByTag": {"filter": {"tags": {"c": "d"}}, "reason": "why"},
+    "putType": {
+        "priority": "low",
+        "retry": {"max_attempts": 3},
+        "timeout_seconds": 30,
+        "notify_within_seconds": 60,
+        "rollback_on_failure": False,
+        "lock": {"key": "db"},
+        "rate": {"key": "smtp", "limit": 10},
+        "notify_on": {"to": "https://example.org/alerts", "failed": True},
+        "expires_seconds": 600,
+        "unique": {"key": "one"},
+    },
     "putSwitch": {
         "stopped": False,
         "max_concurrent": 3,

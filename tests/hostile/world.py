@@ -42,6 +42,7 @@ def furnished(api: Api) -> dict[str, Sequence[str]]:
     """Make a few things of every kind; their ids by the names of parameters."""
     for name in NAMES:
         _made(api, "PUT", f"/v1/calendars/{name}", BODIES["putCalendar"])
+        _made(api, "PUT", f"/v1/types/{name}", BODIES["putType"])
         definition = {**BODIES["putTopologyDefinition"], "name": name}
         _made(api, "PUT", f"/v1/topologies/definitions/{name}", definition)
         _made(api, "POST", "/v1/schedules", {**SCHEDULE, "name": name})

@@ -203,12 +203,14 @@ def types_in(layer: Layer | None) -> str:
 def test_the_types_of_the_handlers_are_written_down(package: Path) -> None:
     """Importing the package tells them; the module that lists them imports nothing, for the cloud's Python as well."""
     (package / "__init__.py").write_text("from own_handlers import jobs\n")
-    lines = "from duetime.handlers import handler\n\n\nhandler('b')(print)\nhandler('a')(print)\nprint('hello')\n"
+    registered = "handler('b', timeout_seconds=30)(print)\nhandler('a')(print)\n"
+    lines = f"from duetime.handlers import handler\n\n\n{registered}print('hello')\n"
     (package / "jobs.py").write_text(lines)
     for target in (Target.of_this_machine(), CLOUD):
         text = types_in(build.types_layer(target, package))
         assert "TYPES = ('a', 'b')" in text
         assert "import" not in text
+        assert "'defaults': {'timeout_seconds': 30}" in text
 
 
 def test_a_package_that_cannot_be_imported_is_not_deployed(package: Path) -> None:

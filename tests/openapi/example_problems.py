@@ -26,6 +26,7 @@ RARE: Sequence[Exception] = (
     errors.OperatorRequired(),
     errors.SummaryOff(),
     errors.SwitchesFull(100),
+    errors.TypesFull(100),
     errors.TaskArchived(TaskId.parse("01M7XZ8CGJ0013P2ZBN3YDT3DX"), 30 * DAY),
     errors.TaskDeleted(TaskId.parse("01M7XZ8CGJ0013P2ZBN3YDT3DX")),
     errors.TargetSilent("the endpoint did not answer within 5 s"),

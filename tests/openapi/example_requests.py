@@ -40,6 +40,7 @@ def ask_for_everything(account: Recorder) -> None:
     _dead_letters(account)
     _locks_and_leases(account)
     _switches(account)
+    _types(account)
     _schedules(account)
     _topologies(account)
     _service(account)
@@ -204,6 +205,15 @@ def _switches(account: Recorder) -> None:
     account.ask("GET", reports)
     account.ask("DELETE", reports)
     account.ask("DELETE", reports)
+
+
+def _types(account: Recorder) -> None:
+    resize = "/v1/types/resize"
+    account.ask("PUT", resize, {"timeout_seconds": 300, "retry": {"max_attempts": 3}, "lock": {"key": "gpu"}})
+    account.ask("GET", "/v1/types")
+    account.ask("GET", resize)
+    account.ask("DELETE", resize)
+    account.ask("DELETE", resize)
 
 
 def _schedules(account: Recorder) -> None:

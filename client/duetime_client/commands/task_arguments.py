@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 
     from duetime_client.commands.clock import Clock
     from duetime_client.commands.task_options import DueOptions, FilterOptions, TaskOptions, UniqueOptions
-    from duetime_client.task_request_fields import (
-        NotifyOn,
-        TaskFilter,
-    )
+    from duetime_client.task_request_fields import TaskFilter
+    from duetime_common.option_fields import NotifyOn
 
 _GRAPH = ("nodes", "on_failure", "timeout_seconds", "outputs")
 """Fields of a topology that belong to its graph; the others are those of any task."""

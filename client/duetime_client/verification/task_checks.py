@@ -15,10 +15,15 @@ from duetime_client.verification.verification_plan import LEAD_SECONDS, PROBE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime_client.task_request_fields import HttpTarget, LockSpec, NewTask, RetryPolicy, TaskFields
+    from duetime_client.task_request_fields import (
+        HttpTarget,
+        NewTask,
+        TaskFields,
+    )
     from duetime_client.verification.findings import Finding
     from duetime_client.verification.session import Session
     from duetime_client.verification.verification_plan import Plan
+    from duetime_common.option_fields import LockSpec, RetryPolicy
 
 _CONCURRENT_REQUESTS = 5
 

@@ -50,4 +50,6 @@ export type CalendarPage = Schemas["CalendarPage"];
 export type FilterActionResult = Schemas["FilterActionResult"];
 export type BulkOperation = Schemas["BulkOperation"];
 export type BulkOperationList = Schemas["BulkOperationList"];
+export type TaskTypeInfo = Schemas["TaskType"];
+export type TypePage = Schemas["TaskTypePage"];
 export type WatchTicket = Schemas["WatchTicket"];

@@ -7,6 +7,7 @@ import { href, navigate } from "../router";
 import { useSending } from "./action";
 import { Field, ProblemBox } from "./basics";
 import { Dialog } from "./dialog";
+import { knownType, payloadOf, TypeField, useTypes } from "./type_field";
 import { initialOptions, optionBody, TaskOptionFields, optionWords, type OptionValues } from "./task_options";
 
 function callOf(body: TaskCreate, options: string[] | null, key: string): Call {
@@ -46,6 +47,9 @@ export function CreateTaskForm({ close, created, from }: CreateTaskProps) {
   const before = JSON.stringify(from?.payload ?? null, null, 2);
   const values = useSignal<Values>({ type: from?.type ?? "", payload: before, delay: "0", name: from?.name ?? "" });
   const options = useSignal(initialOptions(from));
+  const types = useTypes();
+  /** The payload that was filled in for a type. */
+  const suggested = useSignal("");
   /** The request as JSON, once it is edited as such. */
   const json = useSignal<string | null>(null);
   const fault = useSignal("");
@@ -56,6 +60,14 @@ export function CreateTaskForm({ close, created, from }: CreateTaskProps) {
   const set = (change: Partial<Values>) => {
     values.value = { ...values.value, ...change };
     edited();
+  };
+
+  /** Sets the type, and the payload to begin with unless one was written. */
+  const choose = (type: string) => {
+    const start = payloadOf(knownType(types.value, type));
+    const isOwn = ![before, suggested.value].includes(values.value.payload) || from !== undefined;
+    if (start !== null && !isOwn) suggested.value = start;
+    set(start === null || isOwn ? { type } : { type, payload: start });
   };
 
   const read = (): { call: Call; fault: string } => {
@@ -87,9 +99,7 @@ export function CreateTaskForm({ close, created, from }: CreateTaskProps) {
       <form onSubmit={(event) => void submit(event)}>
         {json.value === null ? (
           <>
-            <Field label="Type" hint="The name of its handler, or of a kind of work.">
-              <input required value={values.value.type} onInput={(event) => set({ type: event.currentTarget.value })} autofocus />
-            </Field>
+            <TypeField types={types.value} value={values.value.type} changed={choose} />
             <Field label="Payload" hint="Any JSON.">
               <textarea rows={5} spellcheck={false} value={values.value.payload} onInput={(event) => set({ payload: event.currentTarget.value })} />
             </Field>

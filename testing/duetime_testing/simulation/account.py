@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from duetime.adapters.targets.http_messages import Call as HttpCall
     from duetime.adapters.targets.http_messages import HttpResponse
     from duetime.domain.tasks.allowed_targets import TargetRules
+    from duetime.domain.tasks.type_defaults import HandlerDescription
     from duetime_testing.simulation.faults import Call
     from duetime_testing.simulation.virtual_time import Strand
 
@@ -340,6 +341,10 @@ class Account:
     def target_rules(self, rules: TargetRules) -> TargetRules:
         """The targets that the settings allow."""
         return rules
+
+    def handler_descriptions(self, known: Mapping[str, HandlerDescription]) -> Mapping[str, HandlerDescription]:
+        """The handlers that the deployment knows."""
+        return known
 
     def is_tick_needed(self) -> bool:
         """Whether the trigger's next invocation may have an effect."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from duetime.adapters.targets.handler_client import HandlerClients
     from duetime.domain.tasks.allowed_targets import TargetRules
     from duetime.domain.tasks.attempt_results import TargetEnding
+    from duetime.domain.tasks.type_defaults import HandlerDescription
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Job
     from duetime.ports.targets import Work
@@ -139,6 +140,13 @@ class SimulatedCore(CoreServices):
         machine = self.platform.process
         assert isinstance(machine, Machine)
         return machine.account.target_rules(super().target_rules)
+
+    @cached_property
+    def handler_descriptions(self) -> Mapping[str, HandlerDescription]:
+        """The handlers of the simulated deployment."""
+        machine = self.platform.process
+        assert isinstance(machine, Machine)
+        return machine.account.handler_descriptions(super().handler_descriptions)
 
 
 class SimulatedTargets(TargetServices):

@@ -17,7 +17,7 @@ from runpy import run_path
 from typing import TYPE_CHECKING
 
 from duetime_cdk.layers.bytecode import write_bytecode
-from duetime_cdk.layers.handler_import import MODULE, handler_types, module_text, reject_invalid_syntax
+from duetime_cdk.layers.handler_import import MODULE, described_handlers, module_text, reject_invalid_syntax
 from duetime_cdk.layers.install import drop_unused_data, install
 from duetime_cdk.layers.target import Target
 from duetime_cdk.source_folders import CLIENT, COMMON, CONSTRAINTS, CORE, REQUIREMENTS, project_folder
@@ -126,10 +126,10 @@ def types_layer(target: Target, package: Path, report: Callable[[str], None] = _
     here = handlers_layer(Target.of_this_machine(), package, report)
 
     def fill(packages: Path) -> None:
-        types = handler_types(
+        handlers = described_handlers(
             package.name, [here.folder / "python", *(each.parent for each in _PACKAGES)], package.parent
         )
-        (packages / f"{MODULE}.py").write_text(module_text(types))
+        (packages / f"{MODULE}.py").write_text(module_text(handlers))
 
     return _layer("types", target, _digest(here.fingerprint, *map(_digest_of_files, _PACKAGES)), fill, report)
 

@@ -13,12 +13,12 @@ import sys
 import tempfile
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from duetime_cdk.errors import NotDeployable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 MODULE = "duetime_handler_types"
 """Import name of the module that lists the types."""
@@ -26,7 +26,9 @@ _IMPORT = """
 import importlib, json, pathlib, sys
 importlib.import_module(sys.argv[1])
 from duetime.handlers import REGISTRY
-pathlib.Path(sys.argv[2]).write_text(json.dumps(sorted(REGISTRY)))
+from duetime.handlers.options import description
+described = {name: description(REGISTRY[name]) for name in sorted(REGISTRY)}
+pathlib.Path(sys.argv[2]).write_text(json.dumps(described))
 """
 _REGION = "us-east-1"
 """Region for AWS clients that a package creates during the import; in Lambda the function's region is set."""
@@ -74,8 +76,8 @@ def reject_invalid_syntax(package: Path) -> None:
             raise HandlersUnimportable(package.name, "".join(traceback.format_exception_only(error))) from None
 
 
-def handler_types(package: str, folders: Sequence[Path], source: Path | None = None) -> tuple[str, ...]:
-    """Import a package in a separate process, and return the task types that have a handler.
+def described_handlers(package: str, folders: Sequence[Path], source: Path | None = None) -> Mapping[str, Any]:
+    """Import a package in a separate process, and describe its handlers by task type.
 
     Args:
         package: its import name.
@@ -95,10 +97,12 @@ def handler_types(package: str, folders: Sequence[Path], source: Path | None = N
         if ended.returncode or not answer.exists():
             output = ended.stderr if source is None else ended.stderr.replace(str(folders[0]), str(source))
             raise HandlersUnimportable(package, output)
-        return tuple(json.loads(answer.read_text()))
+        described: Mapping[str, Any] = json.loads(answer.read_text())
+        return described
 
 
-def module_text(types: Sequence[str]) -> str:
-    """The source of the module that lists the types."""
+def module_text(handlers: Mapping[str, Any]) -> str:
+    """The source of the module that lists the types, and describes their handlers."""
     docstring = '"""The task types that have a handler, written when the layers were built."""'
-    return f"{docstring}\n\nTYPES = {tuple(types)!r}\n"
+    lines = "".join(f"    {name!r}: {form!r},\n" for name, form in handlers.items())
+    return f"{docstring}\n\nTYPES = {tuple(handlers)!r}\nHANDLERS = {{\n{lines}}}\n"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb.stores import DynamoStores
 from duetime.adapters.sqs import SqsQueues, readable
-from duetime.adapters.targets.python_handlers import known_types
+from duetime.adapters.targets.python_handlers import handler_descriptions, known_types
 from duetime.canary_task import BUILT_IN
 from duetime.composition import Part
 from duetime.domain.tasks.allowed_targets import TargetRules
@@ -19,12 +19,14 @@ from duetime.services.enqueue import Enqueuer, Shards
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from duetime.domain.tasks.type_defaults import HandlerDescription
     from duetime.domain.topologies.graph import Graph
     from duetime.ports.queues import Delivery
     from duetime.ports.stores import StepStore, TracebackStore
     from duetime.services.bulk.manage import BulkOperations
     from duetime.services.long_poll_limit import LongPolls
     from duetime.services.rate_limiter import RateLimiter
+    from duetime.services.task_types import TypeAdmin, TypeDefaults
     from duetime.services.tasks.creation_rules import CreationRules
     from duetime.services.tasks.read import TaskReader
     from duetime.services.topologies.definitions import TopologyDefinitions
@@ -98,7 +100,26 @@ class CoreServices(Part):
         """Rules for accepting tasks."""
         from duetime.services.tasks.creation_rules import CreationRules
 
-        return CreationRules(self.target_rules, read_graph, lambda: self.topology_definitions)
+        return CreationRules(self.target_rules, read_graph, lambda: self.topology_definitions, self.type_defaults)
+
+    @cached_property
+    def handler_descriptions(self) -> Mapping[str, HandlerDescription]:
+        """The handlers of the deployment, by type; empty if they are unknown."""
+        return handler_descriptions(self.settings.handler_types)
+
+    @cached_property
+    def type_defaults(self) -> TypeDefaults:
+        """Gives tasks the defaults of their types."""
+        from duetime.services.task_types import TypeDefaults
+
+        return TypeDefaults(self.stores.type_defaults, self.handler_descriptions, self.shards, self.runtime)
+
+    @cached_property
+    def type_admin(self) -> TypeAdmin:
+        """Lists types, and sets their defaults."""
+        from duetime.services.task_types import TypeAdmin
+
+        return TypeAdmin(self.type_defaults, self.target_rules, BUILT_IN.keys(), self.runtime)
 
     @cached_property
     def task_reader(self) -> TaskReader:

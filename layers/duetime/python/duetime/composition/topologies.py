@@ -146,7 +146,9 @@ class TopologyServices(Part):
     @cached_property
     def _node_tasks(self) -> NodeTasks:
         core = self.part(CoreServices)
-        return NodeTasks(self.definitions, core.stores, core.enqueuer, self.runtime, core.target_rules)
+        return NodeTasks(
+            self.definitions, core.stores, core.enqueuer, self.runtime, core.target_rules, core.type_defaults
+        )
 
 
 def read_stored_graph(payload: bytes) -> Graph:

@@ -78,6 +78,21 @@ class TaskArchived(TaskNotFound):
         self.args = (f"there is no task {task_id}; tasks that ended more than {days} days ago are archived: {query}",)
 
 
+class TypeNotFound(RequestError):
+    """The type has no handler, no pull workers and no defaults of the caller."""
+
+    def __init__(self, task_type: str) -> None:
+        super().__init__(f"the type {task_type!r} has no handler, no pull workers and no defaults of yours")
+        self.type = task_type
+
+
+class TypesFull(RequestError):
+    """The maximum number of types with defaults of one owner is reached."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"{most} types have defaults already; delete those of one first")
+
+
 class SubscriptionsFull(RequestError):
     """A connection, or its owner, has reached the maximum number of subscriptions."""
 

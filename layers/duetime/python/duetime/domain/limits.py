@@ -229,6 +229,8 @@ MAX_SWITCHES = 100
 """Switches that operators can set, and switches that owners can set for themselves, apart from that of all tasks. Each
 kind is stored in one item that every worker reads."""
 MAX_SWITCH_REASON_LENGTH = 128
+MAX_TYPES_WITH_DEFAULTS = 100
+"""Types to which an owner can give defaults; they are stored in one item that creations of tasks read."""
 MAX_HOST_LENGTH = 253
 """Characters of a host's name (Source: RFC 1035, 2.3.4, as text)."""
 MAX_LEASES = 10

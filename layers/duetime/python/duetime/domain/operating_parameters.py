@@ -96,6 +96,10 @@ SWITCHES_LIFE = 5 * SECOND
 """How long a process caches the switches."""
 SWITCHES_TRUST = 60 * SECOND
 """How long a process uses cached switches if it cannot read them: an idle process may have read them hours ago."""
+TYPE_DEFAULTS_LIFE = 5 * SECOND
+"""How long a process caches the defaults that an owner gives to types."""
+TYPE_DEFAULTS_TRUST = 60 * SECOND
+"""How long a process uses cached defaults of types if it cannot read them."""
 SHORTEST_STOP = 30 * SECOND
 """Shortest time until a task that is stopped by a switch is checked again."""
 LONGEST_STOP = 85 * SECOND

@@ -14,6 +14,11 @@ that class, and a task with another payload fails:
     async def charge(context: Context, payload: Charge) -> Receipt:
         return Receipt(await bank.charge(payload.amount, idempotency_key=context.task_id))
 
+Options that all tasks of the type should have are given with the handler; a creation overrides them:
+
+    @handler("mail.send", retry={"max_attempts": 3}, timeout_seconds=30, rate={"key": "smtp", "limit": 10})
+    def send_mail(context: Context, payload: object) -> None: ...
+
 A class may offer more phases than `run`, each given the same context and payload:
 
     @handler("transfer")
@@ -31,7 +36,7 @@ is not repeated by later attempts: `context.step("charge", bank.charge, amount)`
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Unpack, overload
 
 from duetime.handlers.context import Accepted, AsyncContext, Context, RunSchedule, RunTopology
 from duetime.handlers.errors import (
@@ -42,14 +47,19 @@ from duetime.handlers.errors import (
     HandlerIncomplete,
     HandlerTimeout,
     LeaseLost,
+    OptionInvalid,
     PayloadInvalid,
     StepInvalid,
     TaskTypeMissing,
     Unretriable,
 )
+from duetime.handlers.options import checked_options
 from duetime.handlers.process_locks import process_lock
 from duetime.handlers.task_handlers import PHASES, Registered, TaskHandler, registered_as
-from duetime_common.handler_retries import Classes, RetryIn, RetryRule
+from duetime_common.handler_retries import HANDLER_DEFINITION, Classes, RetryIn, RetryRule
+
+if TYPE_CHECKING:
+    from duetime_common.option_fields import TypeOptions
 
 __all__ = [
     "PHASES",
@@ -66,6 +76,7 @@ __all__ = [
     "HandlerIncomplete",
     "HandlerTimeout",
     "LeaseLost",
+    "OptionInvalid",
     "PayloadInvalid",
     "Registered",
     "RetryIn",
@@ -123,6 +134,7 @@ def handler(
     *,
     retry_on: Classes | None = None,
     no_retry_on: Classes = (),
+    **options: Unpack[TypeOptions],
 ) -> Registration: ...
 
 
@@ -133,6 +145,7 @@ def handler(
     payload: type[P],
     retry_on: Classes | None = None,
     no_retry_on: Classes = (),
+    **options: Unpack[TypeOptions],
 ) -> TypedRegistration[P]: ...
 
 
@@ -142,6 +155,7 @@ def handler(
     payload: type | None = None,
     retry_on: Classes | None = None,
     no_retry_on: Classes = (),
+    **options: Unpack[TypeOptions],
 ) -> Any:
     """Register the decorated function or class as the handler of a task type.
 
@@ -156,10 +170,14 @@ def handler(
         payload: The class of the payload: a pydantic model or a dataclass. A task with another payload fails at once.
         retry_on: Only these exceptions, and `RetryIn`, are retried; the others fail the task at once.
         no_retry_on: These exceptions fail the task at once, even if `retry_on` includes them.
+        options: Options that tasks of the type have unless their creation gives them: `priority`, `retry`,
+            `timeout_seconds`, `notify_within_seconds`, `rollback_on_failure`, `lock`, `rate`, `notify_on`,
+            `expires_seconds` and `unique`, with the values of a creation.
 
     Raises:
         DuplicateHandler: the type has a handler already.
         HandlerIncomplete: a class has no method `run`.
+        OptionInvalid: an option has a wrong value.
         TaskTypeMissing: it is used without a type: `@handler` or `@handler()`.
         TypeError: a keyword has a wrong value.
     """
@@ -167,14 +185,20 @@ def handler(
     if not isinstance(task_type, str) or not task_type:
         raise TaskTypeMissing(task_type)
     rule = RetryRule(retry_on, no_retry_on)
+    defaults = checked_options(task_type, options)
 
     def register(decorated: Callable[..., Any]) -> object:
-        registered = registered_as(task_type, decorated, payload, rule)
+        registered = registered_as(task_type, decorated, payload, rule, defaults)
         if task_type in REGISTRY:
             raise DuplicateHandler(task_type)
         REGISTRY[task_type] = registered
-        if isinstance(decorated, type):
-            return decorated
-        return TaskHandler(task_type, decorated, registered.payload_model, registered.retry_rule)
+        is_class = isinstance(decorated, type)
+        of_run = registered.phases["run"] if is_class else decorated
+        definition = TaskHandler(task_type, of_run, registered.payload_model, registered.retry_rule, registered.options)
+        if not is_class:
+            return definition
+        # `client.tasks.of` finds it.
+        setattr(decorated, HANDLER_DEFINITION, definition)
+        return decorated
 
     return register

@@ -40,6 +40,13 @@ class ClientMissing(RuntimeError):
         super().__init__("this context has no client: create it with Context.for_test(client=...)")
 
 
+class OptionInvalid(TypeError, ValueError):
+    """An option that a handler gives its tasks is unknown or has a wrong value."""
+
+    def __init__(self, task_type: str, reasons: str) -> None:
+        super().__init__(f"@handler({task_type!r}): {reasons}")
+
+
 class AttemptPaused(Exception):
     """Raised by `Context.stop_if_requested` when the user asked for a pause."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -40,6 +40,7 @@ class TaskHandler(Generic[P, R_co]):
         function: Callable[[Context, P], R_co],
         payload_model: type[P] | None = None,
         retry_rule: RetryRule = RETRY_ALL,
+        options: Mapping[str, Any] | None = None,
     ) -> None:
         # First, because it copies the attributes of a function that is such a handler itself.
         update_wrapper(self, function)
@@ -47,6 +48,7 @@ class TaskHandler(Generic[P, R_co]):
         self.function = function
         self.payload_model = payload_model
         self.retry_rule = retry_rule
+        self.options: Mapping[str, Any] = options or {}
 
     def __call__(self, context: Context, payload: P) -> R_co:
         """Call the function, as in a test."""
@@ -76,11 +78,13 @@ class Registered:
         phases: callables by phase name.
         payload_model: class of the payload; `None` for plain JSON.
         retry_rule: which of its exceptions are retried.
+        options: defaults of the options of its tasks, as JSON.
     """
 
     phases: Mapping[str, Handler]
     payload_model: type | None = None
     retry_rule: RetryRule = RETRY_ALL
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def call(
         self,
@@ -124,6 +128,7 @@ def registered_as(
     decorated: Callable[..., Any],
     payload_model: type | None = None,
     retry_rule: RetryRule = RETRY_ALL,
+    options: Mapping[str, Any] | None = None,
 ) -> Registered:
     """Turn a decorated function or class into a registered handler.
 
@@ -146,7 +151,8 @@ def registered_as(
     else:
         phases = {"run": decorated}
     rule = earlier.retry_rule if retry_rule == RETRY_ALL else retry_rule
-    registered = Registered(phases, payload_model or earlier.payload_model, rule)
+    model, defaults = payload_model or earlier.payload_model, {**earlier.options, **(options or {})}
+    registered = Registered(phases, model, rule, defaults)
     if isinstance(decorated, type):
         setattr(decorated, _REGISTERED, registered)
     return registered

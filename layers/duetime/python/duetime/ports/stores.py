@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.content import Expiry
     from duetime.domain.tasks.steps import StepResult
+    from duetime.domain.tasks.type_defaults import OwnerTypes
     from duetime.domain.times import Millis
     from duetime.domain.tracebacks import AttemptTraceback
     from duetime.ports.tasks import ContentStore, KeyStore, TaskListStore, TaskStore, UniqueKeyStore
@@ -97,6 +98,11 @@ class Stores(Protocol):
     @property
     def switches(self) -> SwitchStore:
         """Switches."""
+        ...
+
+    @property
+    def type_defaults(self) -> TypeDefaultsStore:
+        """Defaults of task types."""
         ...
 
     @property
@@ -213,6 +219,24 @@ class RateStore(Protocol):
 
         Raises:
             Unavailable: the store throttles or fails after its own retries.
+        """
+        ...
+
+
+class TypeDefaultsStore(Protocol):
+    """Defaults that owners give to the types of their tasks."""
+
+    def read(self, owner: str, *, consistent: bool) -> OwnerTypes:
+        """Read all defaults of an owner; there are none while nothing is stored."""
+        ...
+
+    def save(self, owner: str, types: OwnerTypes, nonce: str) -> bool:
+        """Store all defaults of an owner, if they still have the version that was read.
+
+        Safe to resend: a rejection by an item with the save's own nonce is a success.
+
+        Returns:
+            Whether they are stored.
         """
         ...
 
@@ -509,6 +533,10 @@ class ShardStore(Protocol):
         Returns:
             All announced numbers.
         """
+        ...
+
+    def announce_type_defaults(self) -> None:
+        """Announce that an owner gives defaults to a type; the number of shards must have been announced."""
         ...
 
 

@@ -19,7 +19,7 @@ from duetime.domain.dispatch.enqueue_plan import (
     late_timer,
 )
 from duetime.domain.errors import Unavailable
-from duetime.domain.operating_parameters import SHARDS_KNOWN
+from duetime.domain.operating_parameters import SHARDS_KNOWN, TYPE_DEFAULTS_LIFE, TYPE_DEFAULTS_TRUST
 from duetime.domain.tasks.states import LEGAL, STARTABLE, Move, State
 from duetime.ports.queues import Outgoing
 
@@ -78,6 +78,34 @@ class Shards:
         if history is None or not self._read_at <= now < self._read_at + SHARDS_KNOWN:
             history = self.announced()
         return history.at(instant)
+
+    def may_have_type_defaults(self) -> bool:
+        """Whether any owner gives defaults to a type, as of `TYPE_DEFAULTS_LIFE` ago at most.
+
+        Raises:
+            Unavailable: the store did not answer, and it was not known a minute ago.
+        """
+        now, history = self.clock.now(), self._history
+        if history is None:
+            return self.announced().has_type_defaults
+        if not history.has_type_defaults and now - self._read_at >= TYPE_DEFAULTS_LIFE:
+            try:
+                return self.announced().has_type_defaults
+            except Unavailable:
+                if now - self._read_at >= TYPE_DEFAULTS_TRUST:
+                    raise
+        return history.has_type_defaults
+
+    def announce_type_defaults(self) -> None:
+        """Let all processes read defaults of types from now on.
+
+        Raises:
+            Unavailable: the store did not answer.
+        """
+        history = self.announced()
+        if not history.has_type_defaults:
+            self.store.announce_type_defaults()
+            self._history = replace(history, has_type_defaults=True)
 
     def announced(self) -> ShardHistory:
         """All announced numbers, including this process's own; read again each time.

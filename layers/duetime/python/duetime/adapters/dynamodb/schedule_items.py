@@ -272,7 +272,9 @@ _TEMPLATE_FIELDS = ("type", "target", *TASK_OPTIONS)
 """Fields of `TaskSpec` that are stored like the task's field of the same name."""
 _HANDLER = "handler"
 """On a template: the handler target was requested explicitly and does not follow from the type."""
-_TEMPLATE_ATTRIBUTES = {_HANDLER} | {ATTRIBUTES[field].name for field in _TEMPLATE_FIELDS}
+_EXPLICIT = "explicit"
+"""On a template: options that were given with their built-in defaults, so that no default of the type replaces them."""
+_TEMPLATE_ATTRIBUTES = {_HANDLER, _EXPLICIT} | {ATTRIBUTES[field].name for field in _TEMPLATE_FIELDS}
 _LISTS = ("calendars", "extra_dates", "excluded_dates")
 _PLAIN = ("on_excluded", "spread_seconds", "jitter_seconds", "start_at", "end_at", "remaining_runs", "overlap")
 _RULES = ("catch_up_seconds", "catch_up_mode", "pause_on_failure", "expect_success_by", "expect_every_seconds")
@@ -331,6 +333,8 @@ def template_form(task: TaskSpec, later_options: tuple[tuple[str, Any], ...]) ->
             form[ATTRIBUTES[field].name] = stored
     if isinstance(task.target, HandlerTarget):
         form[_HANDLER] = {"BOOL": True}
+    if task.explicit:
+        form[_EXPLICIT] = attribute_values.text(" ".join(sorted(task.explicit)))
     return {"M": form}
 
 
@@ -343,6 +347,8 @@ def _template(form: StoredItem) -> TaskSpec:
     given = decoded(form, _TEMPLATE_FIELDS)
     if _HANDLER in form:
         given["target"] = HandlerTarget()
+    if _EXPLICIT in form:
+        given["explicit"] = frozenset(attribute_values.string(form[_EXPLICIT]).split())
     return TaskSpec(payload=b"", **given)
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from duetime.adapters.dynamodb.topology_definitions import DynamoDefinitionStore
     from duetime.adapters.dynamodb.topology_run_state import DynamoTopologyStore
     from duetime.adapters.dynamodb.trigger_cursors import DynamoCursorStore, DynamoShardStore
+    from duetime.adapters.dynamodb.type_defaults import DynamoTypeDefaultsStore
     from duetime.ports.runtime import Runtime
     from duetime.settings import Settings
 
@@ -137,6 +138,13 @@ class DynamoStores:
         from duetime.adapters.dynamodb.switches import DynamoSwitchStore
 
         return DynamoSwitchStore(self._client, self._table)
+
+    @cached_property
+    def type_defaults(self) -> DynamoTypeDefaultsStore:
+        """Defaults of task types."""
+        from duetime.adapters.dynamodb.type_defaults import DynamoTypeDefaultsStore
+
+        return DynamoTypeDefaultsStore(self._client, self._table)
 
     @cached_property
     def circuit_breakers(self) -> DynamoCircuitStore:

@@ -168,7 +168,7 @@ def _open(minutes: dict[str, Any]) -> dict[int, dict[int, str]]:
     }
 
 
-_HISTORY = "b"
+_HISTORY, _TYPE_DEFAULTS = "b", "y"
 _KEY: Item = {
     schema.PARTITION_KEY: attribute_values.text(f"{schema.CURSOR_PREFIX}shards"),
     schema.SORT_KEY: attribute_values.text("shards"),
@@ -189,7 +189,7 @@ class DynamoShardStore:
         if "Item" not in answer:
             return ShardHistory()
         steps = json.loads(attribute_values.string(answer["Item"][_HISTORY]))
-        return ShardHistory(tuple(Growth(shards, at) for shards, at in steps))
+        return ShardHistory(tuple(Growth(shards, at) for shards, at in steps), _TYPE_DEFAULTS in answer["Item"])
 
     def announce(self, shards: int, now: Millis) -> ShardHistory:
         """Announce that tasks may be in this number of shards from now on."""
@@ -197,6 +197,18 @@ class DynamoShardStore:
             if self._save(grown, before):
                 return grown
         return before
+
+    def announce_type_defaults(self) -> None:
+        """Announce that an owner gives defaults to a type; the number of shards must have been announced."""
+        with translated():
+            self._client.update_item(
+                TableName=self._table,
+                Key=_KEY,
+                ConditionExpression="attribute_exists(#h)",
+                UpdateExpression="SET #t = :true",
+                ExpressionAttributeNames={"#h": _HISTORY, "#t": _TYPE_DEFAULTS},
+                ExpressionAttributeValues={":true": {"BOOL": True}},
+            )
 
     def _save(self, history: ShardHistory, before: ShardHistory) -> bool:
         unchanged = "#h = :before" if before.steps else "attribute_not_exists(#h)"

@@ -25,6 +25,7 @@ from duetime.domain.tasks.attempt_results import (
 )
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.task import Progress
+from duetime.domain.tasks.type_defaults import HandlerDescription
 from duetime.domain.times import SECOND, to_datetime
 from duetime.domain.tracebacks import class_name, message_of, traceback_of
 from duetime.handlers import (
@@ -69,6 +70,15 @@ def known_types(module: str) -> frozenset[str] | None:
         return frozenset(importlib.import_module(module).TYPES)
     except ImportError:
         return None
+
+
+def handler_descriptions(module: str) -> Mapping[str, HandlerDescription]:
+    """The handlers of the types in that module."""
+    try:
+        forms = getattr(importlib.import_module(module), "HANDLERS", {}) if module else {}
+    except ImportError:
+        return {}
+    return {name: HandlerDescription(**form) for name, form in forms.items()}
 
 
 class HandlersPackage:

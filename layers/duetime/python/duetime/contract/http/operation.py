@@ -114,6 +114,7 @@ _NOT_FOUND: Mapping[str, tuple[type[Exception], ...]] = {
     "/leases/{lease_id}": (errors.LeaseNotFound,),
     "/locks/{key}": (errors.LockNotFound,),
     "/schedules/{name}": (for_schedules.ScheduleNotFound,),
+    "/types/{name}": (errors.TypeNotFound,),
     "/calendars/{name}": (for_schedules.CalendarNotFound,),
     "/{backfill_id}": (for_schedules.BackfillNotFound,),
 }

@@ -106,6 +106,8 @@ class ProblemCode(StrEnum):
     OPERATOR_REQUIRED = "operator_required"
     SWITCH_NOT_FOUND = "switch_not_found"
     SWITCHES_FULL = "switches_full"
+    TYPE_NOT_FOUND = "type_not_found"
+    TYPES_FULL = "types_full"
     SUBSCRIPTIONS_FULL = "subscriptions_full"
     BULK_OPERATION_NOT_FOUND = "bulk_operation_not_found"
     STATE_CONFLICT = "state_conflict"
@@ -170,6 +172,8 @@ KINDS: Mapping[type[Exception], Kind] = {
     errors.OperatorRequired: Kind(HTTPStatus.FORBIDDEN, ProblemCode.OPERATOR_REQUIRED, "Only an operator can do this"),
     errors.SwitchNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.SWITCH_NOT_FOUND, "There is no such switch"),
     errors.SwitchesFull: Kind(HTTPStatus.CONFLICT, ProblemCode.SWITCHES_FULL, "There are too many switches"),
+    errors.TypeNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.TYPE_NOT_FOUND, "There is no such type"),
+    errors.TypesFull: Kind(HTTPStatus.CONFLICT, ProblemCode.TYPES_FULL, "There are too many types with defaults"),
     errors.SubscriptionsFull: Kind(
         HTTPStatus.CONFLICT, ProblemCode.SUBSCRIPTIONS_FULL, "There are too many subscriptions"
     ),

@@ -33,6 +33,7 @@ DECLARED_IN: Mapping[str, Sequence[str]] = {
     "bulk-operations": (_BULK,),
     "locks": ("duetime.contract.locks",),
     "leases": ("duetime.contract.pull.operations",),
+    "types": ("duetime.contract.task_types",),
     "switches": ("duetime.contract.switches",),
     "schedules": (_SCHEDULES, _EXPLANATIONS),
     "calendars": (_SCHEDULES,),

@@ -24,6 +24,7 @@ NAMES: Mapping[str, str] = {
     "SchedulePatch": "ScheduleUpdate",
     "TopologyDefinitionFields": "TopologyDefinitionPut",
     "TaskPatch": "TaskUpdate",
+    "TypeDefaultsPut": "TaskTypePut",
     "TaskQueryBody": "TaskQuery",
     # Parts of requests.
     "ApprovalTarget": "ApprovalTargetInput",
@@ -55,6 +56,9 @@ NAMES: Mapping[str, str] = {
     "TopologyNode": "TopologyNodeInput",
     "TopologyTarget": "TopologyTargetInput",
     "Unique": "UniqueKeyInput",
+    # Responses whose plain names say too little.
+    "TypePage": "TaskTypePage",
+    "TypeResponse": "TaskType",
     # Parts of responses.
     "DebounceResponse": "TaskDebounce",
     "DefinitionDiff": "TopologyDefinitionDiff",

@@ -234,6 +234,8 @@ def template_of(task: TaskTemplate) -> TaskSpec:
 
 
 _PAYLOAD, _TASK, _TOPOLOGY = "payload", "task", "topology"
+_NULLABLE = ("retry", "lock", "rate", "notify_on", "expires_seconds")
+"""Options that a task can have a default of its type for, and that can be null."""
 _BY_GRAPH = ("notify_within_seconds",)
 """Fields of a task that the graph of a topology determines, unless they are set."""
 
@@ -282,7 +284,9 @@ class TaskPatch:
         Raises:
             FieldsInvalid: some fields are invalid.
         """
-        fields = merged(template_fields(before), self.patch, opaque=(_PAYLOAD,))
+        # Null switches off what may be a default of the type; where an option cannot be null, it removes the option.
+        opaque = (_PAYLOAD, *(name for name in _NULLABLE if self.patch.get(name, name) is None))
+        fields = merged(template_fields(before), self.patch, opaque)
         if self.patch.keys() & {_PAYLOAD, "target"} and fields.get("target", {}).get("kind") == _TOPOLOGY:
             fields = {name: value for name, value in fields.items() if name not in _BY_GRAPH or name in self.patch}
         after = template_of(validated(TaskTemplate, fields, (_TASK,)))

@@ -33,6 +33,7 @@ from duetime.domain.schedules.revisions import spread_offset
 from duetime.domain.schedules.schedule_history import ScheduleAction
 from duetime.domain.schedules.timing_description import describe_timing
 from duetime.domain.tasks.action_history import ActorType
+from duetime.domain.tasks.task_spec import DEFAULTED, TaskSpec
 from duetime.domain.times import SECOND, to_iso
 
 if TYPE_CHECKING:
@@ -47,10 +48,10 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.schedule_history import ScheduleActionRecord
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.task import Task
-    from duetime.domain.tasks.task_spec import TaskSpec
 
 UPCOMING = 5
 """Number of future occurrences in a schedule's response."""
+_BUILT_IN = TaskSpec("")
 _OF_BACKFILLS = frozenset({ScheduleAction.BACKFILL_REQUESTED, ScheduleAction.BACKFILL_CANCELLED})
 
 
@@ -136,8 +137,13 @@ def occurrence_response(
 
 
 def template_fields(task: TaskSpec) -> dict[str, Any]:
-    """The task of a schedule in the form of a request; fields without a value are omitted."""
+    """The task of a schedule in the form of the request for it: options that it did not give are omitted."""
     fields = {"type": task.type, **request_fields(task.target, task)}
+    for name in DEFAULTED:
+        if name in task.explicit:
+            fields.setdefault(name, None)
+        elif getattr(task, name) == getattr(_BUILT_IN, name):
+            fields.pop(name, None)
     if task.payload:
         fields["payload"] = json.loads(task.payload)
     return fields

@@ -248,7 +248,11 @@ class _NullAsDefault(Body):
     def _without_nulls(cls, value: object) -> object:
         if not isinstance(value, dict) or None not in value.values():
             return value
-        return {name: each for name, each in value.items() if each is not None or name not in cls.NULLABLE}
+        given = {name: each for name, each in value.items() if each is not None or name not in cls.NULLABLE}
+        if "retry" in cls.model_fields and value.get("retry", given) is None:
+            # Given, unlike an omitted one, which would be the default of the type.
+            given["retry"] = {}
+        return given
 
 
 _PLACEHOLDERS = ", ".join(f"`{PREFIX}{name}>`" for name in PLACEHOLDERS)

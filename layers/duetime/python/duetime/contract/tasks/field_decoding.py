@@ -39,7 +39,7 @@ from duetime.domain.tasks.http_requests import (
     ResponseOptions,
 )
 from duetime.domain.tasks.task_options import DEFAULT_RETRY, RetryPolicy
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.task_spec import DEFAULTED, TaskSpec
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
 Place = tuple[str | int, ...]
 ROOT: Place = ()
+_BUILT_IN = TaskSpec("")
 _MADE = {"retry", "lock", "rate", "notify_on"}
 _KEPT_AS_IT_IS = tuple(name for name in task_options.TASK_OPTIONS if name not in _MADE)
 
@@ -63,7 +64,7 @@ def fields_spec(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
     """
     _reject_contradictions(body, place)
     _reject_contradicting_keys(body, place)
-    return TaskSpec(
+    spec = TaskSpec(
         type=body.type,
         payload=payload_bytes(body, place),
         due_at=body.due_at,
@@ -74,6 +75,14 @@ def fields_spec(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
         parent_task_id=None if body.parent_task_id is None else TaskId(body.parent_task_id),
         **plain_fields(body),
     )
+    explicit = _explicit(body, spec)
+    return replace(spec, explicit=explicit) if explicit else spec
+
+
+def _explicit(body: TaskCreate, spec: TaskSpec) -> frozenset[str]:
+    """The given options that have the value that they have anyway."""
+    given = body.model_fields_set.intersection(DEFAULTED)
+    return frozenset(name for name in given if getattr(spec, name) == getattr(_BUILT_IN, name))
 
 
 def plain_fields(body: TaskFields) -> dict[str, Any]:

@@ -227,9 +227,12 @@ class ShardHistory:
 
     Attributes:
         steps: in order; each number is larger than the one before.
+        has_type_defaults: whether any owner ever gave defaults to a type. It is known here, in an item that creations
+            of tasks read anyway, so that they read no defaults where there are none.
     """
 
     steps: tuple[Growth, ...] = ()
+    has_type_defaults: bool = False
 
     @property
     def number(self) -> int:
@@ -238,7 +241,7 @@ class ShardHistory:
 
     def grown(self, shards: int, now: Millis) -> ShardHistory:
         """A copy with a number of shards, unless it is not larger than an earlier one."""
-        return self if shards <= self.number else ShardHistory((*self.steps, Growth(shards, now)))
+        return self if shards <= self.number else replace(self, steps=(*self.steps, Growth(shards, now)))
 
     def since(self, group: int) -> Millis:
         """Since when a group of shards may contain tasks. The group must have been announced."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.targets import TopologyTarget
@@ -15,6 +15,19 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 _GRAPH_OF_ITS_OWN = TopologyTarget()
+DEFAULTED = (
+    "priority",
+    "retry",
+    "timeout_seconds",
+    "notify_within_seconds",
+    "rollback_on_failure",
+    "lock",
+    "rate",
+    "notify_on",
+    "expires_seconds",
+    "unique",
+)
+"""The options that a type can have defaults for: those that describe the work, and not one task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +44,8 @@ class TaskSpec(TaskOptions):
         unique: makes it the only task with a key; excludes `debounce`.
         debounce: lets further creations with a key delay it; excludes a due time.
         parent_task_id: the task that started it, as the request names it.
+        explicit: options that were given with the value that they have anyway, so that no default of the type replaces
+            them.
     """
 
     type: str
@@ -42,6 +57,7 @@ class TaskSpec(TaskOptions):
     unique: Unique | None = None
     debounce: Debounce | None = None
     parent_task_id: TaskId | None = None
+    explicit: frozenset[str] = field(default_factory=frozenset)
 
     def of_graph(
         self, payload: bytes, notify_within_seconds: int, target: TopologyTarget = _GRAPH_OF_ITS_OWN

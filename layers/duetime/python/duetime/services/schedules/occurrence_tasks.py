@@ -78,7 +78,9 @@ class OccurrenceTasks:
         _within_task(lambda spec: self.rules.accept(self.rules.resolved(owner, spec)), task)
 
     def task_of(self, stored: StoredSchedule) -> TaskSpec:
-        """The specification of the schedule's tasks; a definition without a version means its latest one now.
+        """The specification of the schedule's tasks, with the present defaults of their type.
+
+        A definition without a version means its latest one now.
 
         Raises:
             ContentExpired: its payload is stored outside the schedule and has expired.
@@ -86,7 +88,8 @@ class OccurrenceTasks:
         """
         task = replace(stored.spec.task, payload=self.contents.fetch(stored.uid, stored.payload))
         try:
-            return self.rules.resolved(stored.owner, task)
+            # Occurrences have no unique key: the schedule's `overlap` decides.
+            return replace(self.rules.resolved(stored.owner, task), unique=None)
         except FieldInvalid as refusal:
             raise refusal.inside("task") from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -287,6 +288,9 @@ class BatchCreator:
                 return refusal
 
         creator.shards.prepare()
+        with suppress(Unavailable):
+            # Read once before parallel calls need them; each of them reports a failure by itself.
+            creator.rules.types.look(owner)
         drafts = executor.map(draft, orders)
         written = self._insert([each.task for each in drafts if isinstance(each, Draft)], refusals)
         ends = executor.map(finish, drafts)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.topologies.graph import Graph
     from duetime.ports.topologies import NewGraphReader
+    from duetime.services.task_types import TypeDefaults
 
 
 PAYLOAD = "payload"
@@ -62,23 +63,29 @@ class CreationRules:
         targets: targets that the settings allow.
         read_graph: parses a topology's payload.
         definitions: creates runs of topology definitions.
+        types: gives tasks the defaults of their types.
     """
 
     targets: TargetRules
     read_graph: NewGraphReader
     definitions: Callable[[], DefinitionReader]
+    types: TypeDefaults
 
     def resolved(self, owner: str, spec: TaskSpec, place: str = f"{PAYLOAD}.") -> TaskSpec:
-        """Add the graphs of definitions to a task that names one, or whose nodes do.
+        """Add the defaults of its type to a task, and the graphs of definitions if it names one, or its nodes do.
 
         Args:
-            owner: owner of the definitions.
+            owner: owner of the task and of the definitions.
             spec: the task.
             place: location of its graph in the request.
 
         Raises:
             FieldInvalid: a definition or version does not exist, or its parameters do not fit.
+            Unavailable: the store did not answer.
         """
+        return self._with_definitions(owner, self.types.completed(owner, spec), place)
+
+    def _with_definitions(self, owner: str, spec: TaskSpec, place: str = f"{PAYLOAD}.") -> TaskSpec:
         if definition_of(spec.target) is not None:
             return self.definitions().resolved(owner, spec)
         if not isinstance(spec.target, TopologyTarget) or not names_definitions(spec.payload):
@@ -103,14 +110,14 @@ class CreationRules:
             return wanted
         if target == task.target:
             return wanted
-        spec = self.resolved(task.owner, TaskSpec(task.type, target=target))
+        spec = self._with_definitions(task.owner, TaskSpec(task.type, target=target))
         return replace(wanted, payload=spec.payload, fields={**wanted.fields, "target": spec.target or target})
 
     def _with_graphs(self, owner: str, target: Target | None, wanted: TaskChange) -> TaskChange:
         """A change of a graph, including the graphs of definitions that its nodes name."""
         if wanted.payload is None:
             return wanted
-        spec = self.resolved(owner, TaskSpec("", wanted.payload, target=target))
+        spec = self._with_definitions(owner, TaskSpec("", wanted.payload, target=target))
         return replace(wanted, payload=spec.payload)
 
     def accept(self, spec: TaskSpec, graph: Graph | None = None) -> Target:

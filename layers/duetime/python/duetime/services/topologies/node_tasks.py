@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.allowed_targets import TargetRules
     from duetime.domain.tasks.targets import Target
     from duetime.domain.tasks.task import Task
+    from duetime.domain.topologies.graph import Node
     from duetime.domain.topologies.inputs import Reference
     from duetime.domain.topologies.maps import NodeMap
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
+    from duetime.services.task_types import TypeDefaults
     from duetime.services.topologies.repository import TopologyRepository
 
 
@@ -40,6 +42,7 @@ class NodeTasks:
     Attributes:
         definitions: reads whole graphs, with the templates of their nodes' tasks.
         rules: targets that the settings allow.
+        types: gives tasks the defaults of their types.
     """
 
     definitions: TopologyRepository
@@ -47,6 +50,7 @@ class NodeTasks:
     enqueuer: Enqueuer
     runtime: Runtime
     rules: TargetRules
+    types: TypeDefaults
 
     def make(self, topology_run: TopologyRun) -> None:
         """Create the tasks of all nodes of this run that wait for others; `start` creates the rest.
@@ -71,6 +75,7 @@ class NodeTasks:
             FieldInvalid: the settings no longer allow a node's target.
         """
         keys = self._keys(topology_run, waits=False)
+        self.types.look(topology_run.task.owner)
         if not topology_run.starts_nodes:
             self._make_all(topology_run, keys, self.rules.target_of)
             return (), topology_run
@@ -101,6 +106,8 @@ class NodeTasks:
         return [key for key in creation_order(graph, again) if starts_at_once(graph.by_key[key]) is not waits]
 
     def _make_all(self, topology_run: TopologyRun, keys: Sequence[str], target: Callable[[TaskSpec], Target]) -> None:
+        # Once, before parallel calls need it.
+        self.types.look(topology_run.task.owner)
         tasks = self.runtime.executor.map(partial(self._blocked, topology_run, target), keys)
         inserted = self.stores.tasks.insert(tasks)
         present = {task.id for task in (*inserted.written, *inserted.existing)}
@@ -116,7 +123,7 @@ class NodeTasks:
     def _blocked(self, topology_run: TopologyRun, target: Callable[[TaskSpec], Target], key: str) -> Task:
         """The task of a node that waits for others; a large payload is already stored outside the record."""
         node, begun = topology_run.graph.by_key[key], topology_run.run_state.begun_at
-        spec = replace(node.spec, target=target(node.spec)) if node.map is None else _map_spec(node.spec, node.map)
+        spec = _map_spec(node.spec, node.map) if node.map is not None else self._spec(topology_run, node, target)
         task_id = topology_run.run_state.task_id(key)
         content = self.stores.contents.keep(task_id, PAYLOAD, spec.payload)
         task = new_task(task_id, spec, topology_run.task.owner, begun, begun, content)
@@ -130,6 +137,11 @@ class NodeTasks:
             traceparent=topology_run.task.traceparent,
             nonce=self.runtime.nonce(),
         )
+
+    def _spec(self, topology_run: TopologyRun, node: Node, target: Callable[[TaskSpec], Target]) -> TaskSpec:
+        """The task of a node that is not a map, with the defaults of its type; nodes have no unique key."""
+        spec = replace(self.types.completed(topology_run.task.owner, node.spec), unique=None)
+        return replace(spec, target=target(spec))
 
 
 def _map_spec(item: TaskSpec, node_map: NodeMap) -> TaskSpec:

@@ -1,0 +1,70 @@
+"""Options of tasks as typed dictionaries, in the form of the API's requests."""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired, TypedDict
+
+
+class RetryPolicy(TypedDict, total=False):
+    """How often a failed task is retried, and with which pauses."""
+
+    max_attempts: int
+    initial_seconds: float
+    multiplier: float
+    max_seconds: float
+    max_duration_seconds: int | None
+
+
+class LockSpec(TypedDict):
+    """A named resource that at most `max_holders` tasks hold, in all phases (`task`) or only in `run`."""
+
+    key: str
+    max_holders: NotRequired[int]
+    scope: NotRequired[Literal["task", "run"]]
+    wait_seconds: NotRequired[int | None]
+
+
+class RateSpec(TypedDict):
+    """Rate limit for attempts of all tasks with the same key: `limit` in `per_seconds`, and `burst` more at once."""
+
+    key: str
+    limit: int
+    per_seconds: NotRequired[int]
+    burst: NotRequired[int]
+
+
+class UniqueKey(TypedDict):
+    """Makes a task the only one with its key until it starts or has ended.
+
+    `on_conflict` decides what happens if another task holds the key.
+    """
+
+    key: str
+    until: NotRequired[Literal["started", "ended"]]
+    on_conflict: NotRequired[Literal["keep", "replace", "refuse"]]
+
+
+class NotifyOn(TypedDict, total=False):
+    """Where to send notices of a final failure or a late start.
+
+    `to` is a URL, or the ARN of an SNS topic or of an event bus.
+    """
+
+    to: str
+    failed: bool
+    late_seconds: int | None
+
+
+class TypeOptions(TypedDict, total=False):
+    """The options that a type can have defaults for; `None` switches a default of the handler off."""
+
+    priority: Literal["high", "normal", "low"] | None
+    retry: RetryPolicy | None
+    timeout_seconds: int | None
+    notify_within_seconds: int | None
+    rollback_on_failure: bool | None
+    lock: LockSpec | None
+    rate: RateSpec | None
+    notify_on: NotifyOn | None
+    expires_seconds: int | None
+    unique: UniqueKey | None

@@ -1,0 +1,207 @@
+"""Types of tasks over REST: bodies, queries, responses and operations."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
+
+from duetime.contract.http.operation import Operation, Returns
+from duetime.contract.http.query_parameters import Parameters
+from duetime.contract.http.request_errors import FaultCode, ParametersInvalid
+from duetime.contract.http.request_model import Body
+from duetime.contract.http.validation_errors import read_body, validated, words_of
+from duetime.contract.tasks.bodies import Lock, NotifyOn, Rate, Retry, Unique
+from duetime.contract.tasks.encoding import instant
+from duetime.contract.tasks.fields import (
+    TYPE_PATTERN,
+    ExpiresSeconds,
+    NotifyWithinSeconds,
+    RollbackOnFailure,
+    TaskPriority,
+    TimeoutSeconds,
+)
+from duetime.contract.tasks.queries import PageSize
+from duetime.contract.tasks.responses import Instant
+from duetime.domain import errors
+from duetime.domain.errors import TypeNotFound
+from duetime.domain.limits import MAX_PAGE, MAX_TYPES_WITH_DEFAULTS
+from duetime.domain.operating_parameters import TYPE_DEFAULTS_LIFE
+from duetime.domain.times import SECOND
+
+if TYPE_CHECKING:
+    from duetime.contract.http.request_json import Document
+    from duetime.domain.tasks.type_defaults import TypeStatus
+
+_TYPE = re.compile(TYPE_PATTERN.removesuffix("$"))
+_KEPT_ESCAPE = "%25"
+"""The gateway decodes everything in a path except this (Source: observed in `rawPath` of HTTP APIs)."""
+
+
+class TypeDefaultsPut(Body):
+    """The defaults of a type: options that its tasks have unless their creation gives them.
+
+    An omitted option is the handler's default. Null switches the handler's default off.
+    """
+
+    priority: TaskPriority | None = None
+    retry: Annotated[Retry | None, Field(description="How often a failed task is retried, and with which pauses.")] = (
+        None
+    )
+    timeout_seconds: TimeoutSeconds | None = None
+    notify_within_seconds: NotifyWithinSeconds | None = None
+    rollback_on_failure: RollbackOnFailure | None = None
+    lock: Annotated[Lock | None, Field(description="The lock that a task needs while it runs.")] = None
+    rate: Annotated[Rate | None, Field(description="How often attempts of tasks with the same key can start.")] = None
+    notify_on: Annotated[NotifyOn | None, Field(description="Notices about a failure or a late start.")] = None
+    expires_seconds: ExpiresSeconds | None = None
+    unique: Annotated[
+        Unique | None,
+        Field(
+            description="Makes a task the only one of a key. Does not apply to occurrences of schedules, nodes of "
+            "topologies, and creations with `debounce`."
+        ),
+    ] = None
+
+
+class TypeListQuery(Parameters):
+    """Parameters of `GET /v1/types`."""
+
+    limit: Annotated[PageSize, Field(description="Maximum number of types on a page.")] = MAX_PAGE
+    next_token: Annotated[str | None, Field(description="`next_token` of the previous page.")] = None
+
+
+class TypeResponse(TypedDict):
+    """A type of tasks: who runs them, and which options they have unless their creation gives them."""
+
+    type: str
+    has_handler: Annotated[
+        bool | None, Field(description="Whether it has a Python handler; null if the handlers are not known.")
+    ]
+    is_pulled: Annotated[bool, Field(description="Whether pull workers lease its tasks.")]
+    phases: Annotated[Sequence[str], Field(description="Phases that its handler offers; empty if it is not known.")]
+    payload_schema: Annotated[
+        Mapping[str, Any] | None,
+        Field(description="JSON Schema of the payload that its handler takes; null for any JSON, or if not known."),
+    ]
+    defaults: Annotated[Mapping[str, Any], Field(description="The options that its tasks have by default.")]
+    sources: Annotated[
+        Mapping[str, Literal["handler", "owner"]],
+        Field(description="Where each default comes from: the `handler`, or the `owner`, who set it with a PUT."),
+    ]
+    updated_at: Annotated[Instant | None, Field(description="When the owner set its defaults; null for never.")]
+    updated_by: Annotated[str | None, Field(description="Who did.")]
+
+
+class TypePage(TypedDict):
+    """A page of types."""
+
+    types: Annotated[Sequence[TypeResponse], Field(description="The types, by name.")]
+    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]
+
+
+def type_name(text: str) -> str:
+    """Parses the type in a path.
+
+    Raises:
+        TypeNotFound: the text cannot be a type.
+    """
+    name = text.replace(_KEPT_ESCAPE, "%")
+    if _TYPE.fullmatch(name) is None:
+        raise TypeNotFound(name)
+    return name
+
+
+def new_type_name(text: str) -> str:
+    """Parses the type in the path of a PUT.
+
+    Raises:
+        ParametersInvalid: the text cannot be a type.
+    """
+    try:
+        return type_name(text)
+    except TypeNotFound:
+        reason = words_of(TYPE_PATTERN) or "is not a type"
+        raise ParametersInvalid.of("name", reason, FaultCode.PATTERN) from None
+
+
+def defaults_of(document: Document) -> Mapping[str, Any]:
+    """Decodes the defaults of a type.
+
+    Raises:
+        FieldsInvalid: some fields are invalid.
+    """
+    return _given(read_body(TypeDefaultsPut, document))
+
+
+def defaults_of_value(value: object) -> Mapping[str, Any]:
+    """Decodes the defaults that a handler gives its type.
+
+    Raises:
+        FieldsInvalid: some fields are invalid.
+    """
+    return _given(validated(TypeDefaultsPut, value))
+
+
+def _given(body: TypeDefaultsPut) -> Mapping[str, Any]:
+    return body.model_dump(mode="json", include=body.model_fields_set)
+
+
+def type_response(status: TypeStatus) -> TypeResponse:
+    """The response for a type."""
+    handler, own = status.handler, status.own
+    schema = None if handler is None else handler.payload_schema
+    return TypeResponse(
+        type=status.type,
+        has_handler=status.has_handler,
+        is_pulled=status.is_pulled,
+        phases=[] if handler is None else list(handler.phases),
+        payload_schema=None if schema is None else json.loads(schema),
+        defaults=status.defaults,
+        sources=status.sources,  # type: ignore[typeddict-item]  # one of the two
+        updated_at=None if own is None else instant(own.updated_at),
+        updated_by=None if own is None else own.updated_by,
+    )
+
+
+LIST = Operation(
+    "listTypes",
+    "GET /v1/types",
+    "List types of tasks",
+    Returns(TypePage, "A page of types."),
+    description="Types with a Python handler, with pull workers, or with defaults of the caller. Ordered by name.",
+    query=TypeListQuery,
+)
+READ = Operation(
+    "getType",
+    "GET /v1/types/{name}",
+    "Get a type of tasks",
+    Returns(TypeResponse, "The type."),
+    description="Its defaults, the phases of its handler, and the JSON Schema of its payload.",
+    has_open_path=True,
+)
+PUT = Operation(
+    "putType",
+    "PUT /v1/types/{name}",
+    "Set the defaults of a type",
+    Returns(TypeResponse, "The type."),
+    description="For the caller's own tasks, including those of schedules and topologies. They replace defaults that "
+    "the caller set before, and take precedence over those of a handler; what a creation gives takes precedence over "
+    f"both. New tasks have them after at most {TYPE_DEFAULTS_LIFE // SECOND} seconds; existing tasks do not change. At "
+    f"most {MAX_TYPES_WITH_DEFAULTS} types of a caller have defaults.",
+    body=TypeDefaultsPut,
+    errors=(errors.TypesFull,),
+    has_open_path=True,
+)
+DELETE = Operation(
+    "deleteType",
+    "DELETE /v1/types/{name}",
+    "Delete the defaults of a type",
+    Returns(TypeResponse, "The type as it was."),
+    description="Those that the caller set; defaults of a handler apply again.",
+    has_open_path=True,
+)

@@ -1,0 +1,117 @@
+"""How often defaults of types are read, and what holds if they cannot be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.domain.dispatch.cursors import ShardHistory
+from duetime.domain.errors import Unavailable
+from duetime.domain.operating_parameters import TYPE_DEFAULTS_LIFE, TYPE_DEFAULTS_TRUST
+from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import OwnDefaults, OwnerTypes
+from duetime.services.enqueue import Shards
+from duetime.services.task_types import TypeDefaults
+from tests.clocks import NOW
+
+if TYPE_CHECKING:
+    from typing import Any
+
+OWN = OwnerTypes({"mail": OwnDefaults({"timeout_seconds": 30})}, 1)
+SPEC = TaskSpec("mail")
+
+
+class World:
+    """A clock, a store of defaults and a store of shards, which count their reads."""
+
+    def __init__(self, *, is_used: bool) -> None:
+        self.at = NOW
+        self.reads = {"defaults": 0, "shards": 0}
+        self.is_down = False
+        self.is_used = is_used
+        runtime: Any = self
+        clock: Any = self
+        store: Any = self
+        self.types = TypeDefaults(store, {}, Shards(_ShardStore(self), clock, 1), runtime)
+
+    def now(self) -> int:
+        """The time."""
+        return self.at
+
+    def count(self, what: str) -> None:
+        """Count a read."""
+        self.reads[what] += 1
+        if self.is_down:
+            raise Unavailable("down")
+
+    def read(self, _owner: str, *, consistent: bool) -> OwnerTypes:
+        """Read the defaults of an owner."""
+        assert not consistent
+        self.count("defaults")
+        return OWN
+
+
+class _ShardStore:
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def read(self) -> ShardHistory:
+        self._world.count("shards")
+        return ShardHistory(has_type_defaults=self._world.is_used).grown(1, 0)
+
+    def announce(self, _shards: int, _now: int) -> ShardHistory:
+        raise AssertionError
+
+    def announce_type_defaults(self) -> None:
+        raise AssertionError
+
+
+def test_without_any_defaults_none_are_read() -> None:
+    """Creations look every five seconds at an item that they need anyway, and notice the first defaults."""
+    world = World(is_used=False)
+    for _ in range(100):
+        assert world.types.completed("ann", SPEC) == SPEC
+    assert world.reads == {"defaults": 0, "shards": 1}
+    world.is_used = True
+    world.at += TYPE_DEFAULTS_LIFE
+    assert world.types.completed("ann", SPEC).timeout_seconds == 30
+    assert world.reads == {"defaults": 1, "shards": 2}
+
+
+def test_defaults_are_read_every_five_seconds() -> None:
+    """Once for each owner, however many tasks are created."""
+    world = World(is_used=True)
+    for _ in range(100):
+        assert world.types.completed("ann", SPEC).timeout_seconds == 30
+    assert world.reads == {"defaults": 1, "shards": 1}
+    world.types.completed("bob", SPEC)
+    world.at += TYPE_DEFAULTS_LIFE
+    world.types.completed("ann", SPEC)
+    assert world.reads == {"defaults": 3, "shards": 1}
+
+
+def test_known_defaults_hold_for_a_minute_while_the_store_is_down() -> None:
+    """After that, and where they were never read, nothing is created."""
+    world = World(is_used=True)
+    world.types.completed("ann", SPEC)
+    world.is_down = True
+    world.at += TYPE_DEFAULTS_LIFE
+    assert world.types.completed("ann", SPEC).timeout_seconds == 30
+    with pytest.raises(Unavailable):
+        world.types.completed("bob", SPEC)
+    world.at = NOW + TYPE_DEFAULTS_TRUST
+    with pytest.raises(Unavailable):
+        world.types.completed("ann", SPEC)
+
+
+def test_an_unused_feature_does_not_stop_creations_at_once() -> None:
+    """That there were no defaults holds for a minute, too."""
+    world = World(is_used=False)
+    world.types.completed("ann", SPEC)
+    world.is_down = True
+    world.at += TYPE_DEFAULTS_LIFE
+    assert world.types.completed("ann", SPEC) == SPEC
+    world.at = NOW + TYPE_DEFAULTS_TRUST
+    with pytest.raises(Unavailable):
+        world.types.completed("ann", SPEC)
