@@ -88,6 +88,7 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("lease_worker", "h", attribute_values.text, attribute_values.string),
         Attribute("lease_expires_at", "l", attribute_values.number, attribute_values.integer),
         Attribute("unacknowledged", "ua", attribute_values.number, attribute_values.integer),
+        Attribute("lease_nonce", "ln", attribute_values.text, attribute_values.string),
         Attribute("deferred_fence", "w", attribute_values.number, attribute_values.integer),
         Attribute("job", "jb", attribute_values.text, attribute_values.string),
         Attribute("requested_action", "A", field_codecs.requested_action, field_codecs.read_requested_action),

@@ -1,7 +1,7 @@
 """Decodes the requests of pull workers, and encodes leases as responses, with their ids.
 
-The id of a lease is opaque to workers and valid for one lease. It grants nothing: its caller must be allowed to pull
-its type, and the fence is checked. A truncated or changed id does not exist.
+The id of a lease is opaque to workers and valid for one lease. It contains the nonce of its claim, so it cannot be made
+up, and its caller must be allowed to pull its type. A truncated or changed id does not exist.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _MOST_DIGITS = 12
 
 def token_of(key: LeaseKey) -> str:
     """The id of a lease."""
-    fields = [_VERSION, key.task_id.text, key.fence, key.pull_queue, key.length // SECOND, key.receipt]
+    fields = [_VERSION, key.task_id.text, key.fence, key.nonce, key.pull_queue, key.length // SECOND, key.receipt]
     text = json.dumps(fields, separators=(",", ":"))
     return base64.urlsafe_b64encode(text.encode()).rstrip(b"=").decode()
 
@@ -73,10 +73,10 @@ def key_of(token: str) -> LeaseKey:
         LeaseNotFound: the id is invalid.
     """
     match _decoded(token):
-        case [1, str(task_id), int(fence), str(pull_queue), int(seconds), str(receipt)]:
+        case [1, str(task_id), int(fence), str(nonce), str(pull_queue), int(seconds), str(receipt)]:
             fits = 0 < fence < 10**_MOST_DIGITS and MIN_LEASE_SECONDS <= seconds <= MAX_LEASE_SECONDS
             if fits and len(pull_queue) <= MAX_TYPE_LENGTH and _RECEIPT.fullmatch(receipt):
-                return LeaseKey(_task_id(task_id), int(fence), pull_queue, seconds * SECOND, receipt)
+                return LeaseKey(_task_id(task_id), int(fence), nonce, pull_queue, seconds * SECOND, receipt)
     raise LeaseNotFound
 
 

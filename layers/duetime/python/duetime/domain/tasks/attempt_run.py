@@ -98,7 +98,9 @@ class Claimant:
         start = max(self.now, message.due)
         guard = Guard(generation=message.generation, due_by=start, acknowledged=True)
         write = self._lease_service(message.task_id, Move.CLAIM, nonce, start, guard)
-        return replace(write, sets={**write.sets, "unacknowledged": 1}) if self.awaits_acknowledgement else write
+        if not self.awaits_acknowledgement:
+            return write
+        return replace(write, sets={**write.sets, "unacknowledged": 1, "lease_nonce": nonce})
 
     def claim_unacknowledged(self, task: Task, nonce: str) -> Write:
         """The write that takes over an ended lease that its client never acknowledged.
@@ -116,6 +118,7 @@ class Claimant:
         sets: TaskChanges = {
             **write.sets,
             "unacknowledged": unacknowledged + 1 if self.awaits_acknowledgement else None,
+            "lease_nonce": nonce if self.awaits_acknowledgement else None,
             "waits": waits_with(task, UNACKNOWLEDGED, task.run_at or self.now),
         }
         if task.started_at == task.run_at and not is_attempt:

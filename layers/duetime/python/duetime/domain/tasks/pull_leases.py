@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
 ANYONE = "*"
@@ -42,9 +43,11 @@ class Pullers:
 class LeaseKey:
     """Key of a lease that its worker sends: an attempt, and the delivery that led to it.
 
-    It grants nothing by itself: the caller must be allowed to pull the type, and the fence is checked.
+    It is not sufficient: the caller must be allowed to pull the type, too.
 
     Attributes:
+        fence: of the attempt.
+        nonce: of the claim, known only to the worker that got the lease.
         pull_queue: the pulled type.
         length: duration of the lease, in milliseconds; each heartbeat renews it for the same time.
         receipt: receipt handle of the message, to change its visibility and delete it.
@@ -52,9 +55,14 @@ class LeaseKey:
 
     task_id: TaskId
     fence: int
+    nonce: str
     pull_queue: str
     length: Millis
     receipt: str
+
+    def is_of(self, task: Task) -> bool:
+        """Whether a lease with this fence was handed out under this key, unless a later one has replaced it."""
+        return task.fence != self.fence or task.lease_nonce == self.nonce
 
 
 @dataclass(frozen=True, slots=True)

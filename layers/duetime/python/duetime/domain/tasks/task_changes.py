@@ -49,6 +49,7 @@ class TaskChanges(TypedDict, total=False):
     lease_worker: str | None
     lease_expires_at: Millis | None
     unacknowledged: int | None
+    lease_nonce: str | None
     deferred_fence: int | None
     job: str | None
     requested_action: RequestedAction | None

@@ -137,7 +137,14 @@ class LeaseClaims:
         if not_begun := self._not_begun(task):
             return not_begun
         task_telemetry.count_start(self.runtime.telemetry, task, now)
-        key = LeaseKey(task.id, task.fence, delivery.message.pull_queue, wanted.length, delivery.receipt)
+        key = LeaseKey(
+            task_id=task.id,
+            fence=task.fence,
+            nonce=task.lease_nonce or "",
+            pull_queue=delivery.message.pull_queue,
+            length=wanted.length,
+            receipt=delivery.receipt,
+        )
         return Leased(key, replace(task, payload=payload), checkpoint, inputs)
 
     def _not_begun(self, task: Task) -> DeleteMessage | RedeliverMessage | None:

@@ -176,6 +176,8 @@ class LeaseReports:
         task = self.stores.tasks.read(key.task_id)
         if task is None or task.type != key.pull_queue or not isinstance(task.target, PullTarget):
             raise LeaseNotFound
+        if not key.is_of(task):
+            raise LeaseNotFound
         return task
 
     def _repeated(self, task: Task, key: LeaseKey, ending: Ending) -> Task:
