@@ -24,9 +24,9 @@ from duetime_cdk.environments import (
     Pollers,
     UnknownEnvironment,
     UnknownSetting,
-    UnsafeEnvironment,
 )
-from duetime_cdk.errors import NotDeployable
+from duetime_cdk.errors import NotDeployable, UnsafeEnvironment
+from duetime_cdk.handlers_environment import HandlersEnvironment, Vpc
 from duetime_cdk.handlers_folder import HandlersNotFound
 from duetime_cdk.layers.handler_import import HandlersUnimportable
 from duetime_cdk.layers.target import Target
@@ -46,6 +46,7 @@ __all__ = [
     "Environment",
     "FunctionName",
     "FunctionSize",
+    "HandlersEnvironment",
     "HandlersNotFound",
     "HandlersUnimportable",
     "HttpSecret",
@@ -57,6 +58,7 @@ __all__ = [
     "UnknownEnvironment",
     "UnknownSetting",
     "UnsafeEnvironment",
+    "Vpc",
 ]
 
 

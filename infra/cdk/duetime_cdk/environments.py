@@ -25,7 +25,8 @@ from duetime.domain.tasks.arns import is_role, service_of
 from duetime.domain.tasks.costs import WORKER_GIGABYTES
 from duetime.domain.tasks.task_options import Priority
 from duetime.settings import Authentication
-from duetime_cdk.errors import NotDeployable
+from duetime_cdk.errors import NotDeployable, UnsafeEnvironment
+from duetime_cdk.handlers_environment import HandlersEnvironment
 from duetime_cdk.layers.target import Target
 
 if TYPE_CHECKING:
@@ -78,10 +79,6 @@ SQS event source mappings")."""
 LEAST_POLLERS, MOST_READY_POLLERS, MOST_POLLERS = 2, 200, 2_000
 """Limits for one queue: the smallest and the largest `minimum`, and the largest `maximum` (Source: AWS Lambda API
 Reference, "ProvisionedPollerConfig")."""
-
-
-class UnsafeEnvironment(NotDeployable, ValueError):
-    """The settings of an environment would leave it open, or contradict each other."""
 
 
 class FunctionName(StrEnum):
@@ -245,6 +242,9 @@ class Environment:
     handlers_imported: bool = True
     """Whether the package is imported before it is deployed. If so, a package that fails to import is rejected, and so
     are tasks of types without a handler. `False` for a package that can only be imported in Lambda."""
+    handlers_environment: HandlersEnvironment = field(default_factory=HandlersEnvironment)
+    """Environment variables, secrets, VPC, memory, layers and policies of the function that runs your handlers; see
+    below."""
     http_allow: tuple[str, ...] = ()
     """Non-public hosts that HTTP targets may reach."""
     http_secrets: Mapping[str, HttpSecret] = field(default_factory=dict)
@@ -335,6 +335,11 @@ class Environment:
         }
         return [name for name in FunctionName if not without.get(name)]
 
+    def size_of(self, name: FunctionName) -> FunctionSize:
+        """Memory and timeout of a function."""
+        size, own = self.sizes[name], self.handlers_environment.memory_mb
+        return replace(size, memory_mb=own) if own is not None and name is FunctionName.WORKER else size
+
     @property
     def recounts_summary(self) -> bool:
         """Whether older tasks are recounted by reading the table."""
@@ -374,6 +379,7 @@ class Environment:
                 f"environment {self.name!r}: `archive_days` must be 0 (no archive) to {MAX_ARCHIVE_DAYS},"
                 f" not {self.archive_days}"
             )
+        self._check_worker()
         self._check_pollers()
         self._check_identities()
         self._check_targets()
@@ -391,6 +397,16 @@ class Environment:
                     f"environment {self.name!r}: at most {MAX_METRIC_VALUES} owners and types, without spaces, can have"
                     " metrics of their own"
                 )
+
+    def _check_worker(self) -> None:
+        """Check the function that runs handlers."""
+        self.handlers_environment.check(f"environment {self.name!r}")
+        timeout = self.sizes[FunctionName.WORKER].timeout_seconds
+        if timeout != WORKER_FUNCTION_SECONDS:
+            raise UnsafeEnvironment(
+                f"environment {self.name!r}: the worker's timeout is {WORKER_FUNCTION_SECONDS} s, not {timeout}: tasks"
+                " may run for so long, and Lambda bills what is used. Limit a task by its `timeout_seconds`"
+            )
 
     def _check_pollers(self) -> None:
         for priority, pollers in self.provisioned_pollers.items():

@@ -47,6 +47,7 @@ from duetime.handlers.errors import (
     Unretriable,
 )
 from duetime.handlers.process_locks import process_lock
+from duetime.handlers.secrets import SecretMissing, SecretUnavailable, secret
 from duetime.handlers.task_handlers import PHASES, Registered, TaskHandler, registered_as
 from duetime_common.handler_retries import Classes, RetryIn, RetryRule
 
@@ -68,6 +69,8 @@ __all__ = [
     "RetryIn",
     "RunSchedule",
     "RunTopology",
+    "SecretMissing",
+    "SecretUnavailable",
     "StepInvalid",
     "TaskHandler",
     "TaskTypeMissing",
@@ -75,6 +78,7 @@ __all__ = [
     "handler",
     "process_lock",
     "registered_as",
+    "secret",
 ]
 Handler = Callable[[Context, Any], Any]
 C = TypeVar("C")
