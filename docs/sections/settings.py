@@ -7,7 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from docs.sections.markdown import bullets, code, documented, table
-from duetime_cdk import environments, handlers_environment
+from duetime_cdk import environments, handlers_environment, stack
 from duetime_cdk.environments import SIZES, Environment
 from duetime_cdk.handlers_environment import HandlersEnvironment
 from duetime_cdk.layers.target import Target
@@ -35,6 +35,12 @@ def handlers_environment_list() -> str:
     return bullets(
         [(code(field.name), _shown(_default(field)), meanings[field.name]) for field in fields(HandlersEnvironment)]
     )
+
+
+def stack_list() -> str:
+    """Each attribute of the stack."""
+    meanings = documented(stack, "DuetimeStack")
+    return bullets([(code(name), "", meaning) for name, meaning in meanings.items()])
 
 
 def difference_table() -> str:

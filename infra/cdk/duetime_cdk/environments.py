@@ -42,6 +42,8 @@ concurrency)."""
 _TARGETS = re.compile(r"arn:aws(-[a-z]+)*:[a-z]+:[a-z0-9*?-]+:[0-9]{12}:[A-Za-z0-9_./:$*?-]+")
 _OWNER = re.compile(OWNER_PATTERN)
 _SECRET_ARN = re.compile(r"arn:aws(-[a-z]+)*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9/_+=.@-]+-\w{6}")
+_DOMAIN = re.compile(r"([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}")
+_CERTIFICATE = re.compile(r"arn:aws(-[a-z]+)*:acm:[a-z0-9-]+:[0-9]{12}:certificate/[a-f0-9-]+")
 _ORIGIN = re.compile(r"(https://[a-z0-9]([a-z0-9.-]*[a-z0-9])?|http://(localhost|127\.0\.0\.1))(:[0-9]{1,5})?")
 
 
@@ -230,6 +232,11 @@ class Environment:
     sign_in_origins: tuple[str, ...] = ()
     """Additional origins of the identity provider from which the console requests tokens, such as
     `https://example.auth.eu-west-1.amazoncognito.com`."""
+    domain_name: str = ""
+    """Own domain of the API and the console, such as `tasks.example.org`; needs `certificate_arn`, and an alias in DNS
+    to the output `ApiDomainTarget`. Empty: the API has AWS's address only."""
+    certificate_arn: str = ""
+    """ARN of that domain's certificate in AWS Certificate Manager, in the stack's Region."""
     requests_per_second: int = 500
     """Steady rate of API requests; callers above it get 429."""
     request_burst: int = 1000
@@ -435,10 +442,27 @@ class Environment:
                     f"environment {self.name!r}: {origin!r} is not an origin such as"
                     " https://console.example.org; http is allowed for http://localhost and http://127.0.0.1 only"
                 )
+        self._check_domain()
         if any(not name or set(name) & set(" \t\n#") for name in self.operators):
             raise UnsafeEnvironment(f"environment {self.name!r}: an operator's identity has neither spaces nor `#`")
         if self.intake_owner and _OWNER.fullmatch(self.intake_owner) is None:
             raise UnsafeEnvironment(f"environment {self.name!r}: {self.intake_owner!r} cannot own tasks")
+
+    def _check_domain(self) -> None:
+        """Check the API's own domain."""
+        if bool(self.domain_name) != bool(self.certificate_arn):
+            raise UnsafeEnvironment(f"environment {self.name!r}: `domain_name` and `certificate_arn` need each other")
+        if self.domain_name and _DOMAIN.fullmatch(self.domain_name) is None:
+            raise UnsafeEnvironment(
+                f"environment {self.name!r}: {self.domain_name!r} is not a domain such as tasks.example.org"
+            )
+        if self.domain_name and not (
+            "${Token[" in self.certificate_arn or _CERTIFICATE.fullmatch(self.certificate_arn)
+        ):
+            raise UnsafeEnvironment(
+                f"environment {self.name!r}: {self.certificate_arn!r} is not the ARN of a certificate in AWS"
+                " Certificate Manager"
+            )
 
     def _check_targets(self) -> None:
         """Check the pulled types and the targets."""
