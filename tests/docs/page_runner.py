@@ -92,6 +92,7 @@ NEEDS_A_STACK: Mapping[str, str] = {
     "local": "starts the embedded AWS",
     "logs": "reads CloudWatch, or the logs of a local stack",
     "archive": "reads S3",
+    "template": "needs the CDK's command",
     "verify": "measures a deployment for minutes",
     "watch": "needs a WebSocket",
 }

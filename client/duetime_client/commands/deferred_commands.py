@@ -70,6 +70,7 @@ _SUMMARIES = {
     "context": "Name deployments, and choose the one that commands use.",
     "init": "Make a project: handlers with tests, settings, a CDK app, a CI workflow.",
     "deploy": "Deploy the project of this folder with the AWS CDK: show what changes, and ask.",
+    "template": "Write the stack of this project as a template for Terraform, SAM and other tools.",
     "why": "Explain why a task waits or where its time went; with --schedule, why a schedule ran or did not, last or"
     " --at.",
     "logs": "Print what tasks have logged and printed, from CloudWatch Logs.",
@@ -88,6 +89,7 @@ _NAMED_OTHERWISE = {
 _FUNCTIONS = {
     "deploy": "deploy",
     "init": "init",
+    "template": "template",
     "why": "why",
     "logs": "show_logs",
     "summary": "summary",

@@ -17,6 +17,7 @@ from duetime_cdk.source_folders import DEFINITION_RESOURCES
 
 if TYPE_CHECKING:
     from duetime_cdk.environments import Environment
+    from duetime_cdk.layer_versions import LayerVersions
 
 SECONDS = 90
 """Timeout: three requests to the API function, each of 29 seconds at most."""
@@ -25,7 +26,9 @@ SECONDS = 90
 class DefinitionFunction(Construct):
     """CloudFormation invokes it; it may invoke the API function, for any owner, and nothing else."""
 
-    def __init__(self, scope: Construct, id_: str, *, environment: Environment, api: lambda_.Function) -> None:
+    def __init__(
+        self, scope: Construct, id_: str, *, environment: Environment, layers: LayerVersions, api: lambda_.Function
+    ) -> None:
         super().__init__(scope, id_)
         log_group = logs.LogGroup(
             self,
@@ -40,7 +43,9 @@ class DefinitionFunction(Construct):
             self,
             "Function",
             description=f"duetime {environment.name}: schedules and topology definitions of CloudFormation stacks",
-            runtime=lambda_.Runtime(f"python{environment.target.python}", lambda_.RuntimeFamily.PYTHON),
+            runtime=layers.runtime,
+            architecture=layers.architecture,
+            layers=layers.own,
             code=lambda_.Code.from_asset(str(DEFINITION_RESOURCES), exclude=["__pycache__"]),
             handler="handler.handler",
             timeout=Duration.seconds(SECONDS),

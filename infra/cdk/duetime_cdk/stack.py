@@ -135,7 +135,7 @@ class DuetimeStack(Stack):
         content = Content(self, "Content", environment=environment)
         queues = Queues(self, "Queues", environment=environment)
         JobEvents(self, "JobEvents", environment=environment, queues=queues)
-        versions = LayerVersions(self, "Layers", target=environment.target, layers=layers)
+        versions = self._layers = LayerVersions(self, "Layers", target=environment.target, layers=layers)
         signing = Signing(self, "Signing", environment=environment)
         intake = Intake(self, "Intake", environment=environment) if environment.intake_owner else None
         archive = ArchiveBucket(self, "Archive", environment=environment) if environment.archive_days else None
@@ -211,6 +211,7 @@ class DuetimeStack(Stack):
                 self,
                 "Definitions",
                 environment=self.duetime_environment,
+                layers=self._layers,
                 api=self.functions[FunctionName.API],
             )
         return self._definition_function.function
