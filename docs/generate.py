@@ -38,6 +38,8 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "prices": prices.price_table,
     "default-bill": prices.default_bill,
     "settings": settings.setting_list,
+    "handlers": settings.handlers_environment_list,
+    "stack": settings.stack_list,
     "differences": settings.difference_table,
     "sizes": settings.size_table,
     "calls": api.calls,

@@ -7,8 +7,9 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from docs.sections.markdown import bullets, code, documented, table
-from duetime_cdk import environments
+from duetime_cdk import environments, handlers_environment, stack
 from duetime_cdk.environments import SIZES, Environment
+from duetime_cdk.handlers_environment import HandlersEnvironment
 from duetime_cdk.layers.target import Target
 from infra.environments import ENVIRONMENTS
 
@@ -26,6 +27,20 @@ def setting_list() -> str:
         for field in fields(Environment)
     ]
     return bullets(rows)
+
+
+def handlers_environment_list() -> str:
+    """Each field of the environment of handlers."""
+    meanings = documented(handlers_environment, "HandlersEnvironment")
+    return bullets(
+        [(code(field.name), _shown(_default(field)), meanings[field.name]) for field in fields(HandlersEnvironment)]
+    )
+
+
+def stack_list() -> str:
+    """Each attribute of the stack."""
+    meanings = documented(stack, "DuetimeStack")
+    return bullets([(code(name), "", meaning) for name, meaning in meanings.items()])
 
 
 def difference_table() -> str:
@@ -67,6 +82,8 @@ def _shown(value: object) -> str:
             return ", ".join(f"{getattr(key, 'value', key)} {_plain(each)}" for key, each in value.items()) or "none"
         case tuple():
             return ", ".join(code(each) for each in value) or "none"
-        case str():
-            return code(value) if value else "none"
+        case str() if value:
+            return code(value)
+    if value in (None, "", HandlersEnvironment()):
+        return "none"
     return str(value)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 from duetime.domain.times import DAY, SECOND, Millis, from_datetime, to_datetime
 from duetime.handlers import REGISTRY, registered_as
 from duetime.handlers.options import checked_options
+from duetime.handlers.secrets import FOR_TESTS
 from duetime_client import AsyncClient, Client
 from duetime_client.attempt_client import is_in_coroutine
 from duetime_client.live_connection import WebSocketMissing
@@ -26,7 +27,7 @@ from duetime_testing.simulation.event_loop import without_event_loop
 from duetime_testing.simulation.virtual_time import running_time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from duetime_common.handler_retries import Classes
     from duetime_common.option_fields import TypeOptions
@@ -65,12 +66,21 @@ class Duetime(Assertions):
         handlers_package: package that registers handlers on import, as in a deployment.
     """
 
-    def __init__(self, *, start: datetime = START, mode: Mode | str = Mode.VIRTUAL, handlers_package: str = "") -> None:
+    def __init__(
+        self,
+        *,
+        start: datetime = START,
+        mode: Mode | str = Mode.VIRTUAL,
+        handlers_package: str = "",
+        secrets: Mapping[str, str] | None = None,
+    ) -> None:
         self._thread = get_ident()
         self._handlers_package = handlers_package
         self._mode = Mode(mode)
         self._is_fresh = True
         self._account = self._new_account(from_datetime(start))
+        self._earlier_secrets = dict(FOR_TESTS)
+        self.secrets.update(secrets or {})
 
     def _new_account(self, start: Millis) -> VirtualAccount:
         account = VirtualAccount(start, self._handlers_package)
@@ -82,6 +92,8 @@ class Duetime(Assertions):
         if "client" in self.__dict__:
             self.client.close()
         self._account.close()
+        self.secrets.clear()
+        self.secrets.update(self._earlier_secrets)
 
     @cached_property
     def client(self) -> Client:
@@ -236,6 +248,11 @@ class Duetime(Assertions):
     def pull(self, task_type: str) -> None:
         """Declare a pulled type; the test leases its tasks with `client.leases.acquire`."""
         self._account.declare_pulled(task_type)
+
+    @property
+    def secrets(self) -> dict[str, str]:
+        """Values of the handlers' secrets by name, which a test may change."""
+        return FOR_TESTS
 
     @property
     def http(self) -> HttpEndpoints:

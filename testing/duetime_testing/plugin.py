@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 # The kit is not imported here, so that only tests that use it pay for the import.
 
 _MARKER = (
-    "duetime(mode='virtual', start='2026-01-05T09:00:00+00:00'): how the fixture `duetime` begins:"
-    " the modes are virtual, inline and record"
+    "duetime(mode='virtual', start='2026-01-05T09:00:00+00:00', secrets={'stripe': 'test'}): how the fixture `duetime`"
+    " begins: the modes are virtual, inline and record"
 )
 
 

@@ -32,6 +32,7 @@ WITHOUT = {
         "init",
         "deploy",
     ),
+    "template",
     *("dev", "local up", "local demo", "local secret"),
 }
 """Commands that print a sentence, lines of another format or a report."""

@@ -65,7 +65,7 @@ IMPORTED_BY_SETTINGS: Mapping[str, object] = {
     "PROD": PROD,
     "LOCAL_STACK": LOCAL_STACK,
 }
-"""What `infra/environments.py` imports, for the settings that pages show."""
+"""What settings import, for those that pages show."""
 START = datetime(2026, 11, 21, 8, tzinfo=UTC)
 """About when the outputs were recorded that pages show."""
 NOT_RUN: Mapping[str, str] = {
@@ -92,6 +92,7 @@ NEEDS_A_STACK: Mapping[str, str] = {
     "local": "starts the embedded AWS",
     "logs": "reads CloudWatch, or the logs of a local stack",
     "archive": "reads S3",
+    "template": "needs the CDK's command",
     "verify": "measures a deployment for minutes",
     "watch": "needs a WebSocket",
 }

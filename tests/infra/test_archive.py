@@ -9,7 +9,7 @@ import pytest
 from duetime.adapters.dynamodb import schema
 from duetime.contract.archive.columns import COLUMNS
 from duetime.contract.tasks.responses import TaskResponse
-from duetime_cdk.environments import UnsafeEnvironment
+from duetime_cdk.errors import UnsafeEnvironment
 from infra.environments import environment_named
 from tests import grants
 from tests.infra.policies import policies

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.environment_variables import Variable
-from duetime_cdk.environments import UnsafeEnvironment
+from duetime_cdk.errors import UnsafeEnvironment
 from duetime_cdk.job_events import wildcard_of
 from infra.environments import environment_named
 from tests.infra.synthesis import Synthesis, add_stack, as_list, new_app, referred

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.metrics import METRICS
-from duetime_cdk.environments import UnsafeEnvironment
+from duetime_cdk.errors import UnsafeEnvironment
 from duetime_cdk.metric_expressions import Expression
 from duetime_cdk.metric_sources import own
 from duetime_cdk.panels import sections

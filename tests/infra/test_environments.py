@@ -8,7 +8,8 @@ import pytest
 
 from duetime.domain.tasks.task_options import Priority
 from duetime_cdk import environments
-from duetime_cdk.environments import Environment, FunctionName, Pollers, UnknownEnvironment, UnsafeEnvironment
+from duetime_cdk.environments import Environment, FunctionName, Pollers, UnknownEnvironment
+from duetime_cdk.errors import UnsafeEnvironment
 from infra import ROOT
 from infra.environments import ENVIRONMENTS, environment_named
 from tests.infra.synthesis import Synthesis, add_stack, new_app

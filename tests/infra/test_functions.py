@@ -19,7 +19,8 @@ from duetime.composition.topologies import TopologyServices
 from duetime.composition.trigger import TriggerServices
 from duetime.composition.worker import WorkerServices
 from duetime.environment_variables import Variable
-from duetime_cdk.environments import FunctionName, UnsafeEnvironment
+from duetime_cdk.environments import FunctionName
+from duetime_cdk.errors import UnsafeEnvironment
 from duetime_cdk.layers.handler_import import MODULE
 from infra import ROOT
 from infra.environments import environment_named

@@ -9,7 +9,7 @@ import pytest
 from duetime.contract.http.operations import OPERATIONS
 from duetime.environment_variables import Variable
 from duetime.settings import Authentication
-from duetime_cdk.environments import UnsafeEnvironment
+from duetime_cdk.errors import UnsafeEnvironment
 from duetime_cdk.http_api import access_log_format
 from infra.environments import environment_named
 from tests.infra.synthesis import Properties, Synthesis

@@ -110,7 +110,8 @@ def test_each_service_that_is_called_is_named() -> None:
         calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
         made = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr in {"client", "jobs"}]
         called |= {str(arg.value) for call in made for arg in call.args if isinstance(arg, ast.Constant)} & services
-    assert called | {"sts"} == AWS_SERVICES
+    # Roles, and what handlers read their secrets with.
+    assert called | {"sts", "ssm"} == AWS_SERVICES
 
 
 def test_tests_and_caches_stay_outside(built: Layers) -> None:

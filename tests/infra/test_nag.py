@@ -9,6 +9,7 @@ from duetime.settings import Authentication
 from infra.environments import environment_named
 from tests.infra.conftest import CLOUD
 from tests.infra.synthesis import add_stack, new_app
+from tests.infra.test_handlers_environment import FULL
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,6 +45,7 @@ def checked(folder: Path) -> App:
                 pulled_types={"pulled": ("*",)},
                 intake_owner="123456789012:role/Events",
                 archive_days=30,
+                handlers_environment=FULL,
             ),
             id="everything",
         ),

@@ -20,9 +20,7 @@ from duetime_client.task import Task
 if TYPE_CHECKING:
     from duetime_client.task_request_fields import DeadLetterFilter
 
-app = CommandGroup(
-    help="List tasks that failed after all retries, run them again, or delete them.", no_args_is_help=True
-)
+app = CommandGroup(help="List, retry or delete tasks that failed after all retries.", no_args_is_help=True)
 OfError = Annotated[
     str | None, typer.Option("--error-type", metavar="TYPE", help="Tasks that failed with an error of this type.")
 ]

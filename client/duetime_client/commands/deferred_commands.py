@@ -56,21 +56,22 @@ class DeferredCommand:
 _PACKAGE = "duetime_client.commands"
 _SUMMARIES = {
     "tasks": "Create, follow, update and cancel tasks.",
-    "dead-letters": "List tasks that failed after all retries, run them again, or delete them.",
+    "dead-letters": "List, retry or delete tasks that failed after all retries.",
     "bulk": "Follow and stop bulk operations: changes of many tasks by a filter.",
     "locks": "See which tasks hold locks or wait for them; release a lock by force.",
     "schedules": "Create and control schedules: recurring tasks.",
     "import": "Turn files of other schedulers into schedules: a file of them, and a report of what differs.",
     "calendars": "Manage calendars: times at which scheduled tasks may not run, or may.",
     "types": "See the types of tasks, and set the options of their tasks.",
-    "switches": "Stop or limit a type, an owner or all tasks: no deployment is needed.",
+    "switches": "Stop or limit a type, an owner or all tasks.",
     "topologies": "Run graphs of tasks, and follow their progress.",
     "worker": "Run a pull worker on this machine.",
     "archive": "Query the tasks that TTL has removed from the table.",
     "cost": "Estimate what tasks will cost; add up what they have cost.",
     "context": "Name deployments, and choose the one that commands use.",
     "init": "Make a project: handlers with tests, settings, a CDK app, a CI workflow.",
-    "deploy": "Deploy the project of this folder with the AWS CDK: show what changes, and ask.",
+    "deploy": "Deploy this project with the CDK: show what changes, and ask.",
+    "template": "Write the stack as a template for Terraform, SAM and others.",
     "why": "Explain why a task waits or where its time went; with --schedule, why a schedule ran or did not, last or"
     " --at.",
     "logs": "Print what tasks have logged and printed, from CloudWatch Logs.",
@@ -89,6 +90,7 @@ _NAMED_OTHERWISE = {
 _FUNCTIONS = {
     "deploy": "deploy",
     "init": "init",
+    "template": "template",
     "why": "why",
     "logs": "show_logs",
     "summary": "summary",

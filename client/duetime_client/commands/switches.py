@@ -16,7 +16,7 @@ from duetime_client.commands.output_streams import console, printable
 from duetime_client.commands.tables import Column, show_table
 from duetime_client.switches import ALL, Circuit, StopSwitches, Switch
 
-app = CommandGroup(help="Stop or limit a type, an owner or all tasks: no deployment is needed.", no_args_is_help=True)
+app = CommandGroup(help="Stop or limit a type, an owner or all tasks.", no_args_is_help=True)
 
 
 class ScopeName(StrEnum):

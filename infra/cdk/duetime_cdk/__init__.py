@@ -5,6 +5,7 @@ Only the names in `__all__` are public; other modules may change in any version.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.enqueue_plan import Precision
@@ -24,14 +25,15 @@ from duetime_cdk.environments import (
     Pollers,
     UnknownEnvironment,
     UnknownSetting,
-    UnsafeEnvironment,
 )
-from duetime_cdk.errors import NotDeployable
+from duetime_cdk.errors import NotDeployable, UnsafeEnvironment
+from duetime_cdk.handlers_environment import HandlersEnvironment, Vpc
 from duetime_cdk.handlers_folder import HandlersNotFound
 from duetime_cdk.layers.handler_import import HandlersUnimportable
 from duetime_cdk.layers.target import Target
 
 if TYPE_CHECKING:
+    from duetime_cdk.definitions import DefinitionInvalid, Schedule, TopologyDefinition
     from duetime_cdk.stack import DuetimeStack
 
 __all__ = [
@@ -42,10 +44,12 @@ __all__ = [
     "SIZES",
     "STAGING",
     "Authentication",
+    "DefinitionInvalid",
     "DuetimeStack",
     "Environment",
     "FunctionName",
     "FunctionSize",
+    "HandlersEnvironment",
     "HandlersNotFound",
     "HandlersUnimportable",
     "HttpSecret",
@@ -53,17 +57,26 @@ __all__ = [
     "Pollers",
     "Precision",
     "Priority",
+    "Schedule",
     "Target",
+    "TopologyDefinition",
     "UnknownEnvironment",
     "UnknownSetting",
     "UnsafeEnvironment",
+    "Vpc",
 ]
 
 
-def __getattr__(name: str) -> object:
-    """Import the stack on first access, because the construct library starts a Node process."""
-    if name != "DuetimeStack":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from duetime_cdk.stack import DuetimeStack  # noqa: PLC0415 - see above
+_OF_MODULES = {
+    "DuetimeStack": "duetime_cdk.stack",
+    "DefinitionInvalid": "duetime_cdk.definitions",
+    "Schedule": "duetime_cdk.definitions",
+    "TopologyDefinition": "duetime_cdk.definitions",
+}
 
-    return DuetimeStack
+
+def __getattr__(name: str) -> object:
+    """Import the constructs on first access, because the construct library starts a Node process."""
+    if name not in _OF_MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_OF_MODULES[name]), name)

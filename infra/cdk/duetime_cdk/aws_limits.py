@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from aws_cdk import CfnResource, Stack, Token
@@ -32,6 +33,7 @@ RESOURCES = 500
 quotas")."""
 _REFERENCE_BYTES = 150
 """Assumed size of a name or address that is only known at deployment; none of our queue URLs and ARNs is longer."""
+_NONE: Mapping[str, str] = MappingProxyType({})
 _REFERENCE = re.compile(r"\$\{Token\[[^\]]*\]\}")
 
 
@@ -40,9 +42,14 @@ class LimitExceeded(NotDeployable, ValueError):
 
 
 def split_variables(
-    function: str, variables: Mapping[Variable, str]
+    function: str, variables: Mapping[Variable, str], own: Mapping[str, str] = _NONE
 ) -> tuple[dict[Variable, str], dict[Variable, str]]:
     """Split a function's variables into its environment and a module in a layer.
+
+    Args:
+        function: the name of the function.
+        variables: its variables.
+        own: the user's variables, which stay in its environment.
 
     Raises:
         LimitExceeded: those that cannot be moved are too large.
@@ -50,23 +57,25 @@ def split_variables(
     kept, moved = dict(variables), dict[Variable, str]()
     tables = [each for each in TABLES & kept.keys() if kept[each] and not Token.is_unresolved(kept[each])]
     for table in sorted(tables, key=lambda each: (-len(kept[each]), each)):
-        if variables_size(kept) <= VARIABLES_BYTES:
+        if variables_size(kept, own) <= VARIABLES_BYTES:
             break
         moved[table] = kept.pop(table)
         kept[Variable.SETTINGS_MODULE] = SETTINGS_MODULE
-    size = variables_size(kept)
+    size = variables_size(kept, own)
     if size > VARIABLES_BYTES:
-        largest = sorted(kept, key=lambda each: (-len(kept[each]), each))[:3]
+        every = {**{each.value: value for each, value in kept.items()}, **own}
+        largest = sorted(every, key=lambda each: (-len(every[each]), each))[:3]
         raise LimitExceeded(
             f"the environment variables of the function {function!r} would have {size} bytes; AWS Lambda takes"
-            f" {VARIABLES_BYTES}. The largest are {', '.join(f'{each} ({len(kept[each])})' for each in largest)}"
+            f" {VARIABLES_BYTES}. The largest are {', '.join(f'{each} ({len(every[each])})' for each in largest)}"
         )
     return kept, moved
 
 
-def variables_size(variables: Mapping[Variable, str]) -> int:
+def variables_size(variables: Mapping[Variable, str], own: Mapping[str, str] = _NONE) -> int:
     """Size in bytes of variables as Lambda counts them (as JSON), with unresolved names at their maximum."""
-    return sum(len(json.dumps(each.value)) + _size(value) + 2 for each, value in variables.items()) + 2
+    every = [*((each.value, value) for each, value in variables.items()), *own.items()]
+    return sum(len(json.dumps(name)) + _size(value) + 2 for name, value in every) + 2
 
 
 def check_limits(stack: Stack) -> None:

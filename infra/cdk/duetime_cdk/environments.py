@@ -25,7 +25,8 @@ from duetime.domain.tasks.arns import is_role, service_of
 from duetime.domain.tasks.costs import WORKER_GIGABYTES
 from duetime.domain.tasks.task_options import Priority
 from duetime.settings import Authentication
-from duetime_cdk.errors import NotDeployable
+from duetime_cdk.errors import NotDeployable, UnsafeEnvironment
+from duetime_cdk.handlers_environment import HandlersEnvironment
 from duetime_cdk.layers.target import Target
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ concurrency)."""
 _TARGETS = re.compile(r"arn:aws(-[a-z]+)*:[a-z]+:[a-z0-9*?-]+:[0-9]{12}:[A-Za-z0-9_./:$*?-]+")
 _OWNER = re.compile(OWNER_PATTERN)
 _SECRET_ARN = re.compile(r"arn:aws(-[a-z]+)*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9/_+=.@-]+-\w{6}")
+_DOMAIN = re.compile(r"([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}")
+_CERTIFICATE = re.compile(r"arn:aws(-[a-z]+)*:acm:[a-z0-9-]+:[0-9]{12}:certificate/[a-f0-9-]+")
 _ORIGIN = re.compile(r"(https://[a-z0-9]([a-z0-9.-]*[a-z0-9])?|http://(localhost|127\.0\.0\.1))(:[0-9]{1,5})?")
 
 
@@ -78,10 +81,6 @@ SQS event source mappings")."""
 LEAST_POLLERS, MOST_READY_POLLERS, MOST_POLLERS = 2, 200, 2_000
 """Limits for one queue: the smallest and the largest `minimum`, and the largest `maximum` (Source: AWS Lambda API
 Reference, "ProvisionedPollerConfig")."""
-
-
-class UnsafeEnvironment(NotDeployable, ValueError):
-    """The settings of an environment would leave it open, or contradict each other."""
 
 
 class FunctionName(StrEnum):
@@ -233,6 +232,11 @@ class Environment:
     sign_in_origins: tuple[str, ...] = ()
     """Additional origins of the identity provider from which the console requests tokens, such as
     `https://example.auth.eu-west-1.amazoncognito.com`."""
+    domain_name: str = ""
+    """Own domain of the API and the console, such as `tasks.example.org`; needs `certificate_arn`, and an alias in DNS
+    to the output `ApiDomainTarget`. Empty: the API has AWS's address only."""
+    certificate_arn: str = ""
+    """ARN of that domain's certificate in AWS Certificate Manager, in the stack's Region."""
     requests_per_second: int = 500
     """Steady rate of API requests; callers above it get 429."""
     request_burst: int = 1000
@@ -245,6 +249,9 @@ class Environment:
     handlers_imported: bool = True
     """Whether the package is imported before it is deployed. If so, a package that fails to import is rejected, and so
     are tasks of types without a handler. `False` for a package that can only be imported in Lambda."""
+    handlers_environment: HandlersEnvironment = field(default_factory=HandlersEnvironment)
+    """Environment variables, secrets, VPC, memory, layers and policies of the function that runs your handlers; see
+    below."""
     http_allow: tuple[str, ...] = ()
     """Non-public hosts that HTTP targets may reach."""
     http_secrets: Mapping[str, HttpSecret] = field(default_factory=dict)
@@ -335,6 +342,11 @@ class Environment:
         }
         return [name for name in FunctionName if not without.get(name)]
 
+    def size_of(self, name: FunctionName) -> FunctionSize:
+        """Memory and timeout of a function."""
+        size, own = self.sizes[name], self.handlers_environment.memory_mb
+        return replace(size, memory_mb=own) if own is not None and name is FunctionName.WORKER else size
+
     @property
     def recounts_summary(self) -> bool:
         """Whether older tasks are recounted by reading the table."""
@@ -374,6 +386,7 @@ class Environment:
                 f"environment {self.name!r}: `archive_days` must be 0 (no archive) to {MAX_ARCHIVE_DAYS},"
                 f" not {self.archive_days}"
             )
+        self._check_worker()
         self._check_pollers()
         self._check_identities()
         self._check_targets()
@@ -391,6 +404,16 @@ class Environment:
                     f"environment {self.name!r}: at most {MAX_METRIC_VALUES} owners and types, without spaces, can have"
                     " metrics of their own"
                 )
+
+    def _check_worker(self) -> None:
+        """Check the function that runs handlers."""
+        self.handlers_environment.check(f"environment {self.name!r}")
+        timeout = self.sizes[FunctionName.WORKER].timeout_seconds
+        if timeout != WORKER_FUNCTION_SECONDS:
+            raise UnsafeEnvironment(
+                f"environment {self.name!r}: the worker's timeout is {WORKER_FUNCTION_SECONDS} s, not {timeout}: tasks"
+                " may run for so long, and Lambda bills what is used. Limit a task by its `timeout_seconds`"
+            )
 
     def _check_pollers(self) -> None:
         for priority, pollers in self.provisioned_pollers.items():
@@ -419,10 +442,27 @@ class Environment:
                     f"environment {self.name!r}: {origin!r} is not an origin such as"
                     " https://console.example.org; http is allowed for http://localhost and http://127.0.0.1 only"
                 )
+        self._check_domain()
         if any(not name or set(name) & set(" \t\n#") for name in self.operators):
             raise UnsafeEnvironment(f"environment {self.name!r}: an operator's identity has neither spaces nor `#`")
         if self.intake_owner and _OWNER.fullmatch(self.intake_owner) is None:
             raise UnsafeEnvironment(f"environment {self.name!r}: {self.intake_owner!r} cannot own tasks")
+
+    def _check_domain(self) -> None:
+        """Check the API's own domain."""
+        if bool(self.domain_name) != bool(self.certificate_arn):
+            raise UnsafeEnvironment(f"environment {self.name!r}: `domain_name` and `certificate_arn` need each other")
+        if self.domain_name and _DOMAIN.fullmatch(self.domain_name) is None:
+            raise UnsafeEnvironment(
+                f"environment {self.name!r}: {self.domain_name!r} is not a domain such as tasks.example.org"
+            )
+        if self.domain_name and not (
+            "${Token[" in self.certificate_arn or _CERTIFICATE.fullmatch(self.certificate_arn)
+        ):
+            raise UnsafeEnvironment(
+                f"environment {self.name!r}: {self.certificate_arn!r} is not the ARN of a certificate in AWS"
+                " Certificate Manager"
+            )
 
     def _check_targets(self) -> None:
         """Check the pulled types and the targets."""

@@ -14,6 +14,7 @@ from duetime.adapters.dynamodb import schema
 from duetime.environment_variables import QUEUE_VARIABLES, Variable
 from duetime_cdk.archive import ArchiveStream
 from duetime_cdk.environments import LOCAL, FunctionName
+from duetime_cdk.handlers_function import equip
 from duetime_cdk.lambda_function import LambdaFunction
 from duetime_cdk.table_stream import TableStream
 from duetime_cdk.target_grants import grant_target_calls
@@ -228,6 +229,7 @@ class Functions(Construct):
         self._stores.content.grant_access(function)
         for statement in self._handlers.grants:
             function.role.add_to_policy(iam.PolicyStatement.from_json(statement))
+        equip(function, settings.handlers_environment)
         self._invoke_by_queues(function)
         return function
 

@@ -11,6 +11,7 @@ from aws_cdk import aws_apigateway as access_log
 from aws_cdk import aws_apigatewayv2 as apigateway
 from aws_cdk import aws_apigatewayv2_authorizers as authorizers
 from aws_cdk import aws_apigatewayv2_integrations as integrations
+from aws_cdk import aws_certificatemanager as acm
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
@@ -102,6 +103,10 @@ class HttpApi(Construct):
             retention=logs.RetentionDays[environment.log_retention],
             removal_policy=removal_of(environment),
         )
+        self.domain = _domain(self, environment)
+        """The API's own domain, if the settings name one."""
+        self.url = f"https://{environment.domain_name}" if self.domain else self.api.api_endpoint
+        """The address for clients."""
         self.stage = apigateway.HttpStage(
             self,
             "Stage",
@@ -112,6 +117,7 @@ class HttpApi(Construct):
                 rate_limit=environment.requests_per_second, burst_limit=environment.request_burst
             ),
             access_log_settings=_AccessLog(log_group, environment.authentication),
+            domain_mapping=apigateway.DomainMappingOptions(domain_name=self.domain) if self.domain else None,
         )
         Validations.of(self.stage).acknowledge(
             Acknowledgment(
@@ -129,7 +135,7 @@ class HttpApi(Construct):
         integration = integrations.HttpLambdaIntegration("Console", function)
         for path in CONSOLE:
             self._open(path, READING, integration)
-        return f"{self.api.api_endpoint}/console/index.html"
+        return f"{self.url}/console/index.html"
 
     def _open(
         self, path: str, methods: Sequence[apigateway.HttpMethod], integration: integrations.HttpLambdaIntegration
@@ -159,6 +165,13 @@ class _AccessLog:
     @property
     def format(self) -> access_log.AccessLogFormat:
         return access_log.AccessLogFormat.custom(access_log_format(self._authentication))
+
+
+def _domain(scope: Construct, environment: Environment) -> apigateway.DomainName | None:
+    if not environment.domain_name:
+        return None
+    certificate = acm.Certificate.from_certificate_arn(scope, "Certificate", environment.certificate_arn)
+    return apigateway.DomainName(scope, "Domain", domain_name=environment.domain_name, certificate=certificate)
 
 
 def _cors(origins: Sequence[str]) -> apigateway.CorsPreflightOptions:

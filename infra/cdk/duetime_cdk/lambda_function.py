@@ -64,11 +64,14 @@ class LambdaFunction(Construct):
         super().__init__(scope, name.capitalize())
         self.log_group = log_group = _log_group(self, environment)
         self._name, self._layers = name, layers
+        size = environment.size_of(name)
         self.variables: dict[Variable, str] = {
             **_observability(name, environment, Stack.of(self).stack_name),
             **variables,
         }
         """Environment variables, set by `complete`."""
+        self.own_variables: Mapping[str, str] = {}
+        """The user's environment variables, set by `complete`."""
         self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
         log_group.grant_write(self.role)
         self.function = lambda_.Function(
@@ -80,8 +83,8 @@ class LambdaFunction(Construct):
             code=_code(name),
             handler=f"{name}.handler.handler",
             layers=[*_tracing_layers(self, environment), *_layers(name, layers)],
-            memory_size=environment.sizes[name].memory_mb,
-            timeout=Duration.seconds(environment.sizes[name].timeout_seconds),
+            memory_size=size.memory_mb,
+            timeout=Duration.seconds(size.timeout_seconds),
             reserved_concurrent_executions=environment.reserved.get(name),
             role=self.role,
             log_group=log_group,
@@ -102,12 +105,12 @@ class LambdaFunction(Construct):
         Raises:
             LimitExceeded: they are too large even without the tables.
         """
-        kept, moved = split_variables(self._name, self.variables)
+        kept, moved = split_variables(self._name, self.variables, self.own_variables)
         if moved:
             layer = settings_layer({variable.value: value for variable, value in moved.items()})
             self.function.add_layers(self._layers.settings(self._name, layer))
-        for variable, value in kept.items():
-            self.function.add_environment(variable.value, value)
+        for name, value in [*self.own_variables.items(), *((each.value, value) for each, value in kept.items())]:
+            self.function.add_environment(name, value)
 
     def _acknowledge_findings(self) -> None:
         """Suppress cdk-nag rules that do not apply, with reasons."""

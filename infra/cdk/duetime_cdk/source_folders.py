@@ -16,6 +16,8 @@ _PROJECT_FILE = "cdk.json"
 
 FUNCTIONS = _SOURCES / "functions"
 """The folders of the functions."""
+DEFINITION_RESOURCES = Path(__file__).parent / "definition_resources"
+"""The folder of the function behind `Schedule` and `TopologyDefinition`."""
 CORE = Path(duetime.__file__).parent
 """The package that all functions import."""
 COMMON = Path(duetime_common.__file__).parent

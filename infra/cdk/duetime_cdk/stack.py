@@ -6,6 +6,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from aws_cdk import Annotations, CfnOutput, Stack, Tags
+from aws_cdk import aws_events as events
+from aws_cdk import aws_iam as iam
 
 from duetime.environment_variables import Variable
 from duetime_cdk.alarms import Alarms
@@ -13,7 +15,8 @@ from duetime_cdk.archive import ArchiveBucket
 from duetime_cdk.archive_catalog import ArchiveCatalog
 from duetime_cdk.aws_limits import check_limits
 from duetime_cdk.dashboard import Dashboard, MetricNames
-from duetime_cdk.environments import DEV, LOCAL, with_settings
+from duetime_cdk.definition_function import DefinitionFunction
+from duetime_cdk.environments import DEV, LOCAL, FunctionName, with_settings
 from duetime_cdk.event_intake import Intake
 from duetime_cdk.functions import Functions, Stores
 from duetime_cdk.handlers_folder import METADATA, handlers_of
@@ -34,14 +37,60 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from aws_cdk import Environment as AccountAndRegion
+    from aws_cdk import aws_apigatewayv2 as apigateway
+    from aws_cdk import aws_dynamodb as dynamodb
+    from aws_cdk import aws_lambda as lambda_
+    from aws_cdk import aws_s3 as s3
+    from aws_cdk import aws_sns as sns
+    from aws_cdk import aws_sqs as sqs
+    from aws_cdk import aws_stepfunctions as sfn
     from constructs import Construct
 
+    from duetime.domain.tasks.task_options import Priority
     from duetime_cdk.environments import Environment
     from duetime_cdk.layers.build import Layers
 
 
 class DuetimeStack(Stack):
-    """All of duetime in one account and region."""
+    """All of duetime in one account and region.
+
+    Its attributes are constructs, to grant, watch and extend in your app.
+    """
+
+    duetime_environment: Environment
+    """The settings."""
+    api: apigateway.HttpApi
+    """The REST API."""
+    api_url: str
+    """Its address, for `DUETIME_URL` of a client: your own domain if there is one."""
+    api_domain: apigateway.DomainName | None
+    """The API's own domain; `None` without `domain_name`. A DNS alias leads to its `regional_domain_name`."""
+    table: dynamodb.Table
+    """The table of tasks."""
+    bucket: s3.Bucket
+    """Large payloads and results."""
+    archive_bucket: s3.Bucket | None
+    """The archive of ended tasks; `None` without `archive_days`."""
+    queues: Mapping[Priority, sqs.Queue]
+    """The queues of due tasks."""
+    pulled_queues: Mapping[str, sqs.Queue]
+    """The queue of each pulled type."""
+    dead_letters: sqs.Queue
+    """Messages that the workers could not process."""
+    intake_queue: sqs.Queue | None
+    """Events that become tasks; `None` without `intake_owner`."""
+    functions: Mapping[FunctionName, lambda_.Function]
+    """All functions."""
+    worker: lambda_.Function
+    """The function that runs your handlers: `bucket.grant_read(stack.worker)`."""
+    worker_role: iam.Role
+    """Its role, which no other function has."""
+    topologies: sfn.StateMachine
+    """The state machine that runs topologies."""
+    event_bus: events.IEventBus | None
+    """The bus that receives events; `None` without the setting `event_bus`."""
+    alarm_topic: sns.Topic
+    """Receives the alarms: `stack.alarm_topic.add_subscription(…)`."""
 
     def __init__(
         self,
@@ -72,6 +121,8 @@ class DuetimeStack(Stack):
         named = {"handlers_folder": str(handlers), "handlers_package": ""} if handlers else {}
         environment = with_settings(environment, {**named, **(settings or {})})
         own = handlers_of(environment)
+        self.duetime_environment = environment
+        self._definition_function: DefinitionFunction | None = None
         super().__init__(scope, id_, env=env, description=f"duetime, a distributed task scheduler ({environment.name})")
         # For the local stack, which reloads handlers; not part of the template.
         self.node.add_metadata(METADATA, str(own.package))
@@ -84,7 +135,7 @@ class DuetimeStack(Stack):
         content = Content(self, "Content", environment=environment)
         queues = Queues(self, "Queues", environment=environment)
         JobEvents(self, "JobEvents", environment=environment, queues=queues)
-        versions = LayerVersions(self, "Layers", target=environment.target, layers=layers)
+        versions = self._layers = LayerVersions(self, "Layers", target=environment.target, layers=layers)
         signing = Signing(self, "Signing", environment=environment)
         intake = Intake(self, "Intake", environment=environment) if environment.intake_owner else None
         archive = ArchiveBucket(self, "Archive", environment=environment) if environment.archive_days else None
@@ -112,9 +163,11 @@ class DuetimeStack(Stack):
         check_limits(self)
         # Printed before every deploy.
         Annotations.of(self).add_info(_needs(environment))
+        self._publish(http, stores, functions, alarms)
         self._say(
             {
-                "ApiUrl": http.api.api_endpoint,
+                "ApiUrl": http.url,
+                **({"ApiDomainTarget": http.domain.regional_domain_name} if http.domain else {}),
                 "ApiId": http.api.api_id,
                 "LiveUrl": live.url,
                 "TableName": tables.tasks.table_name,
@@ -133,6 +186,40 @@ class DuetimeStack(Stack):
                 },
             }
         )
+
+    def _publish(self, http: HttpApi, stores: Stores, functions: Functions, alarms: Alarms) -> None:
+        """Set the attributes for the user's app."""
+        self.api, self.api_url, self.api_domain = http.api, http.url, http.domain
+        self.table, self.bucket = stores.tables.tasks, stores.content.bucket
+        self.queues, self.pulled_queues = stores.queues.of_priority, stores.queues.pulled
+        self.dead_letters = stores.queues.dead_letters
+        self.intake_queue = stores.intake.queue if stores.intake else None
+        self.archive_bucket = stores.archive.bucket if stores.archive else None
+        self.functions = {name: each.function for name, each in functions.by_name}
+        self.worker = functions.worker.function
+        self.worker_role = functions.worker.role
+        self.topologies = functions.machine.machine
+        self.alarm_topic = alarms.topic
+        bus = self.duetime_environment.event_bus
+        self.event_bus = events.EventBus.from_event_bus_name(self, "EventBus", bus) if bus else None
+
+    @property
+    def definition_resources(self) -> lambda_.Function:
+        """The function behind `Schedule` and `TopologyDefinition`, added with the first of them."""
+        if self._definition_function is None:
+            self._definition_function = DefinitionFunction(
+                self,
+                "Definitions",
+                environment=self.duetime_environment,
+                layers=self._layers,
+                api=self.functions[FunctionName.API],
+            )
+        return self._definition_function.function
+
+    def grant_requests(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Let a role or function of your app send signed requests to the API (`authentication` is `iam`)."""
+        arn = self.api.arn_for_execute_api()
+        return iam.Grant.add_to_principal(grantee=grantee, actions=["execute-api:Invoke"], resource_arns=[arn])
 
     def _say(self, outputs: dict[str, str]) -> None:
         for name, value in outputs.items():

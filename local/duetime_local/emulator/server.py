@@ -23,6 +23,7 @@ from duetime_local.emulator.errors import EmulatorFailed, EmulatorNotInstalled
 from duetime_local.emulator.installation import interpreter
 from duetime_local.emulator.location import free_port, roomy_memory, usable_port
 from duetime_local.emulator.source_paths import PACKAGE_FILE
+from duetime_local.local_secrets import local_secrets
 from duetime_local.supervised_process import guarded
 
 if TYPE_CHECKING:
@@ -202,6 +203,7 @@ def _environment(port: int, folder: Path, data_dir: Path | None) -> dict[str, st
         # API.
         "LAMBDA_ACCOUNT_CONCURRENCY": "128",
     }
+    environ |= local_secrets()
     if data_dir is not None:
         environ |= {
             "PERSIST_STATE": "1",

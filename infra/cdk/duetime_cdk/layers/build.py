@@ -16,6 +16,7 @@ from pathlib import Path
 from runpy import run_path
 from typing import TYPE_CHECKING
 
+from duetime.aws_services import AWS_SERVICES
 from duetime_cdk.layers.bytecode import write_bytecode
 from duetime_cdk.layers.handler_import import MODULE, described_handlers, module_text, reject_invalid_syntax
 from duetime_cdk.layers.install import drop_unused_data, install
@@ -88,7 +89,9 @@ def dependencies_layer(target: Target, report: Callable[[str], None] = _silent) 
         install(requirements, CONSTRAINTS, target, packages)
         drop_unused_data(packages)
 
-    return _layer("dependencies", target, _digest(*requirements, CONSTRAINTS.read_text()), fill, report)
+    return _layer(
+        "dependencies", target, _digest(*requirements, CONSTRAINTS.read_text(), *sorted(AWS_SERVICES)), fill, report
+    )
 
 
 def duetime_layer(target: Target, report: Callable[[str], None] = _silent) -> Layer:

@@ -5,9 +5,12 @@ from __future__ import annotations
 AWS_SERVICES = frozenset(
     {
         *("apigatewaymanagementapi", "dynamodb", "events", "lambda"),
-        *("s3", "secretsmanager", "sns", "sqs", "stepfunctions", "sts"),
+        *("s3", "secretsmanager", "sns", "sqs", "ssm", "stepfunctions", "sts"),
         # Services that run the jobs of tasks.
         *("batch", "codebuild", "ecs", "glue"),
     }
 )
-"""The dependency layer contains the API models of these services only (`sts` is for roles)."""
+"""The dependency layer contains the API models of these services only.
+
+`sts` is for roles, `ssm` for the secrets of handlers.
+"""

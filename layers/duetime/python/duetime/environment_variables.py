@@ -44,6 +44,8 @@ class Variable(StrEnum):
     """Import name of the user's package of Python handlers; empty for none."""
     HANDLER_TYPES = "DUETIME_HANDLER_TYPES"
     """Import name of the module that lists the types with a handler; empty if they are unknown."""
+    HANDLER_SECRETS = "DUETIME_HANDLER_SECRETS"
+    """JSON object: where each secret of the handlers is, by its name: in Secrets Manager, or `ssm:` and a parameter."""
     EGRESS_FUNCTION = "DUETIME_EGRESS_FUNCTION"
     """Name of the function that makes HTTP calls; empty to make them in the calling function."""
     API_FUNCTION = "DUETIME_API_FUNCTION"
@@ -123,6 +125,7 @@ TABLES = frozenset(
         Variable.AWS_TARGETS,
         Variable.HTTP_ALLOW,
         Variable.HTTP_SECRETS,
+        Variable.HANDLER_SECRETS,
         Variable.OPERATORS,
         Variable.METRIC_OWNERS,
         Variable.METRIC_TYPES,

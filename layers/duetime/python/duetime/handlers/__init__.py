@@ -55,6 +55,7 @@ from duetime.handlers.errors import (
 )
 from duetime.handlers.options import checked_options
 from duetime.handlers.process_locks import process_lock
+from duetime.handlers.secrets import SecretMissing, SecretUnavailable, secret
 from duetime.handlers.task_handlers import PHASES, Registered, TaskHandler, registered_as
 from duetime_common.handler_retries import HANDLER_DEFINITION, Classes, RetryIn, RetryRule
 
@@ -82,6 +83,8 @@ __all__ = [
     "RetryIn",
     "RunSchedule",
     "RunTopology",
+    "SecretMissing",
+    "SecretUnavailable",
     "StepInvalid",
     "TaskHandler",
     "TaskTypeMissing",
@@ -89,6 +92,7 @@ __all__ = [
     "handler",
     "process_lock",
     "registered_as",
+    "secret",
 ]
 Handler = Callable[[Context, Any], Any]
 C = TypeVar("C")

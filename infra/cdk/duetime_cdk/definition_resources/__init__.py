@@ -1,0 +1,1 @@
+"""The function behind `Schedule` and `TopologyDefinition`: a custom resource of CloudFormation."""

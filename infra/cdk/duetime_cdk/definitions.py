@@ -1,0 +1,189 @@
+"""Schedules and topology definitions as constructs of your CDK app: created, updated and deleted with its stack."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from aws_cdk import CustomResource, RemovalPolicy, Stack, Token
+from constructs import Construct
+from pydantic_core import to_jsonable_python
+
+from duetime.contract.http.request_errors import FaultyRequest
+from duetime.contract.http.request_json import read
+from duetime.contract.schedules.bodies import TIMINGS, ScheduleFields
+from duetime.contract.schedules.decoding import schedule_spec
+from duetime.contract.tasks.fields import OWNER_PATTERN
+from duetime.contract.topologies.definitions import definition_content, new_definition_name
+from duetime.domain.errors import FieldInvalid
+from duetime.settings import Authentication
+from duetime_cdk.definition_resources.handler import DEFINITION, SCHEDULE
+from duetime_cdk.errors import NotDeployable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from duetime_cdk.stack import DuetimeStack
+
+_OWNER = re.compile(OWNER_PATTERN)
+_COUNTED_DOWN = "remaining_runs"
+DEFAULTS: Mapping[str, Any] = {
+    name: to_jsonable_python(field.get_default(call_default_factory=True))
+    for name, field in ScheduleFields.model_fields.items()
+    if name not in {*TIMINGS, _COUNTED_DOWN, "task", "name"}
+}
+"""The API's defaults for fields that an updated schedule leaves out."""
+
+
+class DefinitionInvalid(NotDeployable, ValueError):
+    """The API would reject a schedule or a topology definition."""
+
+    def __init__(self, path: str, why: str) -> None:
+        super().__init__(f"{path}: {why}")
+
+
+class Schedule(Construct):
+    """A schedule that CloudFormation creates, updates and deletes with your stack.
+
+    `Schedule(self, "Nightly", stack=scheduler, name="nightly", cron="30 1 * * *", task={"type": "report"})`
+    """
+
+    def __init__(  # noqa: PLR0913 - what users write by name
+        self,
+        scope: Construct,
+        id_: str,
+        *,
+        stack: DuetimeStack,
+        name: str,
+        task: Mapping[str, Any],
+        owner: str = "",
+        adopt: bool = False,
+        removal_policy: RemovalPolicy = RemovalPolicy.DESTROY,
+        **fields: Any,  # noqa: ANN401 - the fields of the API
+    ) -> None:
+        """Define the schedule.
+
+        Args:
+            scope: a construct of your app.
+            id_: its id in that scope.
+            stack: the deployment that runs the schedule.
+            name: its name; another name is another schedule.
+            task: the task that each occurrence creates, with the fields of the API.
+            owner: whose it is: an identity in the form of owners, such as `123456789012:role/Billing`; by default that
+            of the stack's definitions.
+            adopt: whether to take over a schedule of that name that exists already; else that is an error.
+            removal_policy: `RETAIN` keeps the schedule when it is removed from your app.
+            **fields: the other fields of the API: a timing such as `cron`, `timezone`, `overlap` and so on.
+
+        Raises:
+            DefinitionInvalid: the API would reject it.
+        """
+        super().__init__(scope, id_)
+        body = {**fields, "task": dict(task)}
+        _validate(self, body, lambda text: schedule_spec(read(text)), {"name": name})
+        properties = {"Kind": SCHEDULE, "Name": name, "Owner": owner, "Defaults": json.dumps(DEFAULTS)}
+        _resource(self, stack, body, properties, adopt=adopt, removal_policy=removal_policy)
+
+
+class TopologyDefinition(Construct):
+    """A topology definition that CloudFormation creates, gives new versions and deletes with your stack."""
+
+    def __init__(  # noqa: PLR0913 - what users write by name
+        self,
+        scope: Construct,
+        id_: str,
+        *,
+        stack: DuetimeStack,
+        name: str,
+        nodes: Mapping[str, Any],
+        owner: str = "",
+        adopt: bool = False,
+        removal_policy: RemovalPolicy = RemovalPolicy.DESTROY,
+        **fields: Any,  # noqa: ANN401 - the fields of the API
+    ) -> None:
+        """Define the definition.
+
+        Args:
+            scope: a construct of your app.
+            id_: its id in that scope.
+            stack: the deployment that runs it.
+            name: its name; another name is another definition.
+            nodes: its nodes, with the fields of the API.
+            owner: whose it is, as for a schedule.
+            adopt: whether to take over a definition of that name that exists already; else that is an error.
+            removal_policy: `RETAIN` keeps the definition when it is removed from your app.
+            **fields: the other fields of the API, such as `parameters`.
+
+        Raises:
+            DefinitionInvalid: the API would reject it.
+        """
+        super().__init__(scope, id_)
+        body = {**fields, "nodes": dict(nodes)}
+        _validate(self, body, lambda text: definition_content(read(text), new_definition_name(name)), {})
+        properties = {"Kind": DEFINITION, "Name": name, "Owner": owner}
+        _resource(self, stack, body, properties, adopt=adopt, removal_policy=removal_policy)
+
+
+def _resource(
+    scope: Construct,
+    stack: DuetimeStack,
+    body: Mapping[str, Any],
+    properties: Mapping[str, str],
+    *,
+    adopt: bool,
+    removal_policy: RemovalPolicy,
+) -> None:
+    owner = properties["Owner"] or _default_owner(stack)
+    if not Token.is_unresolved(owner) and _OWNER.fullmatch(owner) is None:
+        raise DefinitionInvalid(scope.node.path, f"{owner!r} cannot own tasks")
+    # CloudFormation turns numbers into strings: the body is one.
+    own = {"Owner": owner, "Body": Stack.of(scope).to_json_string(body), **({"Adopt": "true"} if adopt else {})}
+    CustomResource(
+        scope,
+        "Resource",
+        service_token=stack.definition_resources.function_arn,
+        resource_type=f"Custom::Duetime{properties['Kind'].capitalize()}",
+        properties={**properties, **own},
+        removal_policy=removal_policy,
+    )
+
+
+def _default_owner(stack: DuetimeStack) -> str:
+    match stack.duetime_environment.authentication:
+        case Authentication.IAM:
+            return f"{stack.account}:role/{stack.stack_name}-definitions"
+        case Authentication.JWT:
+            return f"{stack.stack_name}-definitions"
+        case Authentication.NONE:
+            return "local"
+
+
+def _validate(
+    scope: Construct, body: Mapping[str, Any], decode: Callable[[str], object], more: Mapping[str, str]
+) -> None:
+    """Validate a body as the API does, except values that are known at deployment only."""
+    whole = {**body, **more}
+    try:
+        decode(json.dumps(whole))
+    except FieldInvalid as fault:
+        if not _is_unknown(whole, fault.field):
+            raise DefinitionInvalid(scope.node.path, f"{fault.field} {fault.reason}") from None
+    except FaultyRequest as error:
+        known = [each for each in error.faults if not _is_unknown(whole, each.field)]
+        if known:
+            raise DefinitionInvalid(
+                scope.node.path, "; ".join(f"{each.field} {each.reason}" for each in known)
+            ) from None
+
+
+def _is_unknown(value: Any, path: str) -> bool:  # noqa: ANN401 - any JSON
+    """Whether the field at a path, such as `task.target.arn`, is a token of the CDK."""
+    for part in re.findall(r"[^.\[\]]+", path):
+        if isinstance(value, dict) and part in value:
+            value = value[part]
+        elif isinstance(value, list) and part.isdigit() and int(part) < len(value):
+            value = value[int(part)]
+        else:
+            return False
+    return bool(Token.is_unresolved(value))

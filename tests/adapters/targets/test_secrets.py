@@ -1,0 +1,92 @@
+"""Secrets of handlers: where a value comes from, and when it is read again."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import boto3
+import pytest
+from aws_lambda_powertools.utilities import parameters
+from moto import mock_aws
+
+from duetime.environment_variables import Variable
+from duetime.handlers import SecretMissing, SecretUnavailable, secret
+from duetime.handlers.secrets import FOR_TESTS, variable_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SOURCES = {"stripe": "prod/stripe", "mail": "ssm:/shop/mail-key", "gone": "prod/gone", "binary": "prod/binary"}
+
+
+@pytest.fixture
+def deployed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A worker function with secrets, in an account that has most of them."""
+    for name, value in {
+        "AWS_DEFAULT_REGION": "eu-west-1",
+        "AWS_ACCESS_KEY_ID": "x",
+        "AWS_SECRET_ACCESS_KEY": "x",
+    }.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv(Variable.HANDLERS, "shop")
+    monkeypatch.setenv(Variable.HANDLER_SECRETS, json.dumps(SOURCES))
+    with mock_aws():
+        monkeypatch.setattr(parameters.base, "DEFAULT_PROVIDERS", {})
+        boto3.client("secretsmanager").create_secret(Name="prod/stripe", SecretString="sk_1")
+        boto3.client("secretsmanager").create_secret(Name="prod/binary", SecretBinary=b"key")
+        boto3.client("ssm").put_parameter(Name="/shop/mail-key", Value="mail_1", Type="SecureString")
+        yield
+
+
+@pytest.mark.usefixtures("deployed")
+def test_secrets_and_parameters_are_read_by_their_names_in_the_settings() -> None:
+    """A secret's text, the text of a binary one, and a parameter that is decrypted."""
+    assert [secret(name) for name in ("stripe", "binary", "mail")] == ["sk_1", "key", "mail_1"]
+
+
+@pytest.mark.usefixtures("deployed")
+def test_a_secret_is_read_once_and_again_when_asked_for() -> None:
+    """A rotated value is seen with `fresh=True`, and by the calls after that."""
+    assert (secret("stripe"), secret("mail")) == ("sk_1", "mail_1")
+    boto3.client("secretsmanager").put_secret_value(SecretId="prod/stripe", SecretString="sk_2")
+    boto3.client("ssm").put_parameter(Name="/shop/mail-key", Value="mail_2", Type="SecureString", Overwrite=True)
+    assert (secret("stripe"), secret("mail")) == ("sk_1", "mail_1")
+    assert (secret("stripe", fresh=True), secret("mail", fresh=True)) == ("sk_2", "mail_2")
+    assert (secret("stripe"), secret("mail")) == ("sk_2", "mail_2")
+
+
+@pytest.mark.usefixtures("deployed")
+def test_a_secret_that_is_not_in_the_settings_is_refused_with_their_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error shows what to write; a variable on this machine does not stand in for it in a deployed function."""
+    monkeypatch.setenv(variable_of("crm"), "here")
+    with pytest.raises(SecretMissing, match=r"`handlers_environment`, such as HandlersEnvironment\(secrets=\{'crm'"):
+        secret("crm")
+
+
+@pytest.mark.usefixtures("deployed")
+def test_a_secret_that_aws_does_not_return_is_an_error_that_names_it() -> None:
+    """It is retried as any error of a handler: the secret may be created meanwhile."""
+    with pytest.raises(SecretUnavailable, match=r"'gone' \(prod/gone in the setting"):
+        secret("gone")
+
+
+@pytest.mark.usefixtures("deployed")
+def test_the_local_stack_gives_values_of_declared_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is read from AWS then."""
+    monkeypatch.setenv("DUETIME_SECRET_GONE", "of this machine")
+    assert secret("gone") == "of this machine"
+
+
+def test_a_process_outside_aws_has_its_secrets_in_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pull worker's container, or a unit test: the name is in capitals, other characters are underscores."""
+    monkeypatch.delenv(Variable.HANDLERS, raising=False)
+    monkeypatch.setenv("DUETIME_SECRET_SHOP_MAIL_KEY", "m")
+    assert secret("shop/mail-key") == "m"
+    with pytest.raises(SecretMissing, match="set the environment variable DUETIME_SECRET_STRIPE"):
+        secret("stripe")
+
+
+def test_no_test_leaves_secrets_behind() -> None:
+    """They would hide that another test has none."""
+    assert FOR_TESTS == {}

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime_local import local_secrets
+from duetime_local.local_secrets import FILE, LocalSecretsInvalid
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a project."""
+    monkeypatch.setattr(local_secrets, "project_folder", lambda: tmp_path)
+    return tmp_path
+
+
+def test_secrets_are_those_of_the_file_and_of_the_shell(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A variable of the shell comes before the file; others of its variables are not passed on."""
+    (project / FILE).write_text('{"stripe": "file", "shop/mail-key": "m"}')
+    monkeypatch.setenv("DUETIME_SECRET_STRIPE", "shell")
+    monkeypatch.setenv("DUETIME_URL", "x")
+    assert local_secrets.local_secrets() == {"DUETIME_SECRET_STRIPE": "shell", "DUETIME_SECRET_SHOP_MAIL_KEY": "m"}
+
+
+@pytest.mark.usefixtures("project")
+def test_a_project_needs_no_file_of_secrets() -> None:
+    """Most projects have none."""
+    assert local_secrets.local_secrets() == {}
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"a": 1}'])
+def test_another_file_is_refused_by_its_name(project: Path, text: str) -> None:
+    """Neither broken JSON nor other values are passed over."""
+    (project / FILE).write_text(text)
+    with pytest.raises(LocalSecretsInvalid, match=FILE):
+        local_secrets.local_secrets()
