@@ -329,6 +329,9 @@ class Corpus:
         """A request that nobody has hurt, so often for what exists."""
         path = re.sub(r"\{(\w+)\}", lambda parameter: self._named(parameter[1], existing), operation.path)
         body = self._chance.choice((BODIES.get(operation.id, {}), *MORE_BODIES.get(operation.id, ())))
+        if operation.method == "PUT" and "name" in body:
+            # A definition may repeat its name, and no other.
+            body = {**body, "name": path.rpartition("/")[2]}
         raw = json.dumps(body) if operation.method in {"POST", "PUT", "PATCH"} else None
         return Hostile(operation.method, path, QUERIES_OF.get(operation.id, ""), {}, raw)
 

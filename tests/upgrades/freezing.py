@@ -175,6 +175,16 @@ def stopped(life: Life) -> None:
     assert life.api.send("PUT", "/v1/switches/all/all", {"stopped": True}).status == 200
 
 
+def defaulted(life: Life) -> None:
+    """Defaults of a type, a task that has them, a child of it, and a schedule that overrides one."""
+    options = {"priority": "low", "retry": {"max_attempts": 2}, "lock": {"key": "db-17"}}
+    assert life.api.send("PUT", "/v1/types/report", options).status == 200
+    parent = life.create(delay_seconds=60)
+    life.create(delay_seconds=60, parent_task_id=parent)
+    schedule = {"name": "overriding", "cron": "0 * * * *", "task": {"type": "report", "priority": "normal"}}
+    assert life.api.send("POST", "/v1/schedules", schedule).status == 201
+
+
 def broken(life: Life) -> None:
     """The circuit of a host that failed."""
     circuit = Circuit(OWNER, "example.org").opened("Http503", life.stack.clock.at)
@@ -282,6 +292,7 @@ SCENES: tuple[Callable[[Life], None], ...] = (
     locked,
     switched,
     stopped,
+    defaulted,
     broken,
     recurring,
     backfilled,

@@ -455,7 +455,7 @@ def test_a_lease_id_leads_to_tasks_of_its_type_only(api: Gateway) -> None:
     )
     for body in bodies:
         task = ann.create(body)
-        answer = tell(api, _token(1, task["id"], 1, TYPE, 30, "r"), "complete", {"result": 1})
+        answer = tell(api, _token(1, task["id"], 1, "nonce", TYPE, 30, "r"), "complete", {"result": 1})
         assert (answer.status, answer.problem["code"]) == (404, "lease_not_found")
         assert task_of(ann, task["id"])["state"] == "scheduled"
 
@@ -463,18 +463,32 @@ def test_a_lease_id_leads_to_tasks_of_its_type_only(api: Gateway) -> None:
 def test_a_wrong_fence_is_refused(api: Gateway) -> None:
     """An id with a fence that no attempt has yet, or that is over, ends nothing."""
     lease = one_lease(api)
-    version, task_id, fence, pull_queue, seconds, receipt = _fields(lease["id"])
-    forged = _token(version, task_id, fence + 1, pull_queue, seconds, receipt)
+    version, task_id, fence, nonce, pull_queue, seconds, receipt = _fields(lease["id"])
+    forged = _token(version, task_id, fence + 1, nonce, pull_queue, seconds, receipt)
     answer = tell(api, forged, "complete", {"result": 1})
     assert (answer.status, answer.problem["code"]) == (409, "fence_mismatch")
     assert task_of(api, task_id)["state"] == "running"
 
 
+@pytest.mark.parametrize("nonce", ["", "abcdefghijkl"])
+@pytest.mark.parametrize("what", ["heartbeat", "complete", "fail", "release", "cancel", "pause"])
+def test_a_lease_that_was_made_up_does_not_exist(api: Gateway, what: str, nonce: str) -> None:
+    """Task, type and fence can be guessed; the nonce of the claim cannot. The worker that has the lease goes on."""
+    lease = one_lease(api)
+    version, task_id, fence, _nonce, pull_queue, seconds, receipt = _fields(lease["id"])
+    forged = _token(version, task_id, fence, nonce, pull_queue, seconds, receipt)
+    body = {"complete": {"result": 1}, "fail": {"error": {"type": "Boom", "message": ""}}}.get(what, {})
+    answer = tell(api, forged, what, body)
+    assert (answer.status, answer.problem["code"]) == (404, "lease_not_found")
+    assert task_of(api, task_id)["state"] == "running"
+    assert tell(api, lease["id"], "complete", {"result": 2}).body["state"] == "succeeded"
+
+
 def test_a_lease_whose_receipt_was_altered_does_no_harm(api: Gateway) -> None:
     """The outcome is taken by the fence; the message is let go when it comes back."""
     lease = one_lease(api)
-    version, task_id, fence, pull_queue, seconds, _receipt = _fields(lease["id"])
-    forged = _token(version, task_id, fence, pull_queue, seconds, "x" * 300)
+    version, task_id, fence, nonce, pull_queue, seconds, _receipt = _fields(lease["id"])
+    forged = _token(version, task_id, fence, nonce, pull_queue, seconds, "x" * 300)
     assert tell(api, forged, "heartbeat", {}).status == 200
     assert tell(api, forged, "complete", {"result": 1}).status == 200
 
