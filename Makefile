@@ -28,7 +28,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup console run demo check format test tests test-slow test-deployed test-lowest flaky docs docs-site docs-serve docs-tools screenshots console-figures openapi openapi-tools simulate pairs mutants files-entered fuzz fuzz-deployed kill load bench workflows wheels lock clean distclean
+.PHONY: help setup console run demo check format test tests test-slow test-deployed test-lowest flaky docs docs-site docs-serve docs-tools screenshots console-figures openapi openapi-tools simulate pairs mutants files-entered fuzz fuzz-deployed kill load bench workflows wheels release lock clean distclean
 
 help: ## list all targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -147,6 +147,9 @@ wheels: setup ## build the distributions that projects install into dist/
 	@rm -rf dist
 	@for each in $(FOLDERS); do $(BIN)/uv build --quiet --wheel --out-dir dist $$each || exit 1; done
 	@ls dist/*.whl
+
+release: setup ## build and check a release without publishing it (RELEASE=1 tags it; ALL=1 needs every Python; PYTHONS='3.11 3.14')
+	@$(BIN)/python -m infra.release $(if $(RELEASE),--tag) $(if $(ALL),--all) $(if $(PYTHONS),--pythons '$(PYTHONS)')
 
 lock: $(VENV)/.uv ## update the pinned versions in constraints.txt (UPGRADE=1: newer ones)
 	@printf -- '-e %s\n' $(DISTRIBUTIONS) | $(BIN)/uv pip compile - --universal --python-version 3.11 \

@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 import re
 import sys
+from enum import StrEnum
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
@@ -17,11 +18,18 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 TEMPLATE = "project_template"
+PIPELINES = "pipeline_templates"
 _SUFFIX = ".template"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*([._-][A-Za-z0-9]+)*")
 _TAKEN = frozenset({"app", "aws_cdk", "duetime", "duetime_cdk", "duetime_client", "duetime_testing", "handlers"})
 _TAKEN_TOO = frozenset({"settings", "test", "tests"})
 _HARMLESS = frozenset({".git", ".gitkeep"})
+
+
+class Pipeline(StrEnum):
+    """Where a pipeline deploys the project."""
+
+    GITHUB = "github"
 
 
 class ProjectRejected(ClientError, ValueError):
@@ -45,8 +53,12 @@ def package_name(project: str) -> str:
     return name
 
 
-def project_files(project: str) -> Mapping[PurePosixPath, str]:
+def project_files(project: str, pipeline: Pipeline | None = None) -> Mapping[PurePosixPath, str]:
     """The files of a new project by their paths in its folder.
+
+    Args:
+        project: its name.
+        pipeline: adds a workflow that deploys it, and the roles for that.
 
     Raises:
         ProjectRejected: the name is not valid.
@@ -56,20 +68,22 @@ def project_files(project: str) -> Mapping[PurePosixPath, str]:
         "@PROJECT@": project,
         "@VERSION@": version("duetime-client"),
     }
-    template = files("duetime_client").joinpath(TEMPLATE)
+    templates = files("duetime_client")
+    folders = [templates.joinpath(TEMPLATE), *([templates.joinpath(PIPELINES, pipeline)] if pipeline else [])]
     return {
         PurePosixPath(_filled(path, words)): _filled(file.read_text(encoding="utf-8"), words)
-        for path, file in sorted(_walk(template, ""), key=lambda found: found[0])
+        for folder in folders
+        for path, file in sorted(_walk(folder, ""), key=lambda found: found[0])
     }
 
 
-def create_project(folder: Path) -> list[Path]:
+def create_project(folder: Path, pipeline: Pipeline | None = None) -> list[Path]:
     """Create a project in a folder, named after it; returns its files.
 
     Raises:
         ProjectRejected: the name is not valid, or the folder is in use.
     """
-    contents = project_files(folder.resolve().name)
+    contents = project_files(folder.resolve().name, pipeline)
     if folder.exists() and not folder.is_dir():
         raise ProjectRejected(f"{folder} is a file")
     present = sorted(path.name for path in folder.iterdir() if path.name not in _HARMLESS) if folder.exists() else []

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import tomllib
 import zipfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,33 +17,19 @@ import pytest
 import duetime_cdk
 from duetime_cdk import DEV
 from duetime_cdk.source_folders import CONSTRAINTS, FUNCTIONS, REQUIREMENTS, node_package, project_folder
-from duetime_client.new_project import TEMPLATE
+from duetime_client.new_project import PIPELINES, TEMPLATE
 from duetime_local.emulator.location import free_port
 from infra import ROOT
+from infra.release import PACKAGES, project_of
 from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-DISTRIBUTIONS = {
-    ".": "duetime",
-    "client": "duetime_client",
-    "common": "duetime_common",
-    "testing": "duetime_testing",
-    "infra/cdk": "duetime_cdk",
-    "local": "duetime_local",
-}
-"""The folders that wheels are built from, and the package of each."""
-
-
-def declared(folder: str) -> dict[str, Any]:
-    """The `pyproject.toml` of a distribution."""
-    return tomllib.loads((ROOT / folder / "pyproject.toml").read_text(encoding="utf-8"))
-
 
 def test_all_have_one_version_and_require_each_other_at_it() -> None:
     """What is deployed, tested and called is one commit's code."""
-    projects = {folder: declared(folder)["project"] for folder in DISTRIBUTIONS}
+    projects = {folder: project_of(folder)["project"] for folder in PACKAGES}
     (version,) = {project["version"] for project in projects.values()}
     for folder in (".", "client", "testing", "infra/cdk", "local"):
         ours = [each for each in projects[folder]["dependencies"] if each.startswith("duetime")]
@@ -54,7 +39,7 @@ def test_all_have_one_version_and_require_each_other_at_it() -> None:
 
 def test_the_client_names_the_oldest_versions_that_it_works_with() -> None:
     """It shares its environment with its user's programs: no bound from above, and each from below is tested."""
-    project = declared("client")["project"]
+    project = project_of("client")["project"]
     listed = [
         *project["dependencies"],
         *(each for extra in project["optional-dependencies"].values() for each in extra),
@@ -67,14 +52,14 @@ def test_the_makefile_knows_all_distributions() -> None:
     """It builds a wheel of each, and pins what each of them needs."""
     lines = (ROOT / "Makefile").read_text(encoding="utf-8").splitlines()
     listed = {name: value for name, _, value in (line.partition(" := ") for line in lines)}
-    assert listed["FOLDERS"].split() == list(DISTRIBUTIONS)
-    assert [re.sub(r"\[.*\]", "", each.strip("'")) for each in listed["DISTRIBUTIONS"].split()] == list(DISTRIBUTIONS)
-    assert listed["NAMES"].split() == [declared(folder)["project"]["name"] for folder in DISTRIBUTIONS]
+    assert listed["FOLDERS"].split() == list(PACKAGES)
+    assert [re.sub(r"\[.*\]", "", each.strip("'")) for each in listed["DISTRIBUTIONS"].split()] == list(PACKAGES)
+    assert listed["NAMES"].split() == [project_of(folder)["project"]["name"] for folder in PACKAGES]
 
 
 def test_the_wheel_of_the_constructs_has_what_a_deployment_uploads() -> None:
     """Each file that the constructs read outside of their package is put where the wheel's module looks for it."""
-    included = declared("infra/cdk")["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    included = project_of("infra/cdk")["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
     found = {(ROOT / "infra/cdk" / source).resolve(): target for source, target in included.items()}
     assert found == {
         path.resolve(): f"duetime_cdk/assets/{path.name}" for path in (CONSTRAINTS, FUNCTIONS, REQUIREMENTS)
@@ -83,8 +68,8 @@ def test_the_wheel_of_the_constructs_has_what_a_deployment_uploads() -> None:
 
 def test_a_wheel_installs_its_own_package_only() -> None:
     """No wheel has a top-level package, such as `functions`, that a project may have, too; no command is broken."""
-    for folder, package in DISTRIBUTIONS.items():
-        settings = declared(folder)
+    for folder, package in PACKAGES.items():
+        settings = project_of(folder)
         wheel = settings["tool"]["hatch"]["build"]["targets"]["wheel"]
         assert [Path(path).name for path in wheel["packages"]] == [package]
         assert all(target.startswith(f"{package}/") for target in wheel.get("force-include", {}).values())
@@ -121,10 +106,10 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An environment in which the wheels are installed, and nothing of this checkout."""
     folder = tmp_path_factory.mktemp("wheels")
     uv = Path(sys.executable).with_name("uv")
-    for source in DISTRIBUTIONS:
+    for source in PACKAGES:
         _run([str(uv), "build", "--quiet", "--wheel", "--out-dir", str(folder / "dist"), str(ROOT / source)], folder)
     wheels = [str(path) for path in (folder / "dist").glob("*.whl")]
-    assert len(wheels) == len(DISTRIBUTIONS)
+    assert len(wheels) == len(PACKAGES)
     python = folder / "venv" / "bin" / "python"
     _run([str(uv), "venv", "--quiet", "--python", sys.executable, str(folder / "venv")], folder)
     install = [str(uv), "pip", "install", "--quiet", "--python", str(python), "--constraints", str(ROOT / CONSTRAINTS)]
@@ -249,9 +234,10 @@ def test_wheels_have_the_console_and_no_bytecode(installed: Path) -> None:
 
 @pytest.mark.slow
 def test_the_wheel_of_the_client_has_the_template(installed: Path) -> None:
-    """All of its files, those whose names begin with a dot included."""
+    """All of its files, those whose names begin with a dot included, and those of pipelines."""
     (wheel,) = (installed.parents[2] / "dist").glob("duetime_client-*.whl")
-    source = ROOT / "client" / "duetime_client" / TEMPLATE
-    files = {path.relative_to(ROOT / "client").as_posix() for path in source.rglob("*") if path.is_file()}
-    assert len(files) >= 13
+    folders = [ROOT / "client" / "duetime_client" / name for name in (TEMPLATE, PIPELINES)]
+    found = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    files = {path.relative_to(ROOT / "client").as_posix() for path in found}
+    assert len(files) >= 15
     assert files <= set(zipfile.ZipFile(wheel).namelist())

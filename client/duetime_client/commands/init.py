@@ -8,18 +8,22 @@ import typer
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.messages import show_error
 from duetime_client.commands.output_streams import say
-from duetime_client.new_project import ProjectRejected, create_project
+from duetime_client.new_project import Pipeline, ProjectRejected, create_project
 
 
-@examples("duetime init my-project")
+@examples("duetime init my-project", "duetime init my-project --ci github")
 def init(
     folder: Annotated[
         Path, typer.Argument(metavar="FOLDER", help="Folder of the project; its name is that of the project.")
     ],
+    *,
+    pipeline: Annotated[
+        Pipeline | None, typer.Option("--ci", help="Add a workflow that deploys it, and the roles for that.")
+    ] = None,
 ) -> None:
     """Make a project: handlers with tests, settings, a CDK app, a CI workflow."""
     try:
-        written = create_project(folder)
+        written = create_project(folder, pipeline)
     except ProjectRejected as error:
         show_error(error)
         raise typer.Exit(2) from None

@@ -1,0 +1,186 @@
+"""The workflows of this repository and of new projects: they parse, and every command in them exists."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from cfnlint import decode  # type: ignore[import-untyped]
+from cfnlint.api import lint_all  # type: ignore[import-untyped]
+from typer.testing import CliRunner
+
+from duetime_client.commands.app import app
+from duetime_client.new_project import Pipeline, create_project, project_files
+from infra import ROOT
+from tests.docs.test_commands import check
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+FOLDER = ".github/workflows"
+ROLES = PurePosixPath("deploy/github-roles.yaml")
+PROJECT = project_files("web-shop", Pipeline.GITHUB)
+OWN = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / FOLDER).glob("*.yml")}
+WORKFLOWS = OWN | {f"project/{path.name}": text for path, text in PROJECT.items() if str(path.parent) == FOLDER}
+ISSUES = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
+
+
+def jobs_of(text: str) -> dict[str, Any]:
+    """The jobs of a workflow."""
+    jobs: dict[str, Any] = yaml.safe_load(text)["jobs"]
+    return jobs
+
+
+def commands_of(text: str) -> Iterator[list[str]]:
+    """The command lines of all steps, as words, without `uv run` before them."""
+    for job in jobs_of(text).values():
+        for line in (line for step in job["steps"] for line in step.get("run", "").splitlines()):
+            words = shlex.split(re.sub(r"\$\{\{[^}]*\}\}", "dev", line))
+            yield words[2:] if words[:2] == ["uv", "run"] else words
+
+
+def test_there_are_workflows() -> None:
+    """Those that test, synthesize and release; and those of projects."""
+    assert sorted(WORKFLOWS) == ["project/ci.yml", "project/deploy.yml", "release.yml", "synth.yml", "test.yml"]
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_jobs_are_complete(name: str) -> None:
+    """Each has a machine and steps, waits for jobs that exist, and uses actions at a version."""
+    jobs = jobs_of(WORKFLOWS[name])
+    for job in jobs.values():
+        needs = job.get("needs", [])
+        assert set([needs] if isinstance(needs, str) else needs) <= set(jobs)
+        assert job["runs-on"] == "ubuntu-latest"
+        assert all(("run" in step) != ("uses" in step) for step in job["steps"])
+        used = [step["uses"] for step in job["steps"] if "uses" in step]
+        assert all(re.fullmatch(r"[\w./-]+@(v\d+|release/v\d+)", each) for each in used)
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_no_workflow_may_do_more_than_it_needs(name: str) -> None:
+    """The default is to read; only single jobs write, and none reads a stored secret."""
+    workflow = yaml.safe_load(WORKFLOWS[name])
+    assert workflow["permissions"].items() <= {"contents": "read", "id-token": "write"}.items()
+    assert "secrets." not in WORKFLOWS[name]
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_every_command_exists(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Targets of `make`, `duetime` with its options, and tools that the project installs."""
+    monkeypatch.setenv("DUETIME_URL", "https://api.example.org")
+    monkeypatch.chdir(tmp_path)
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    dev = tomllib.loads(PROJECT[PurePosixPath("pyproject.toml")])["dependency-groups"]["dev"]
+    for program, *arguments in commands_of(WORKFLOWS[name]):
+        if program == "make":
+            assert arguments[0] in targets
+        elif program == "duetime":
+            check(arguments, whole=True)
+        elif name.startswith("project/"):
+            assert program in {"uv", "npm", "npx", "pytest"} or program in dev
+        else:
+            assert program in {"npx", "test", "gh", ".venv/bin/uv"}
+
+
+def test_a_wrong_command_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The check of commands can fail."""
+    wrong = {"project/deploy.yml": PROJECT[PurePosixPath(FOLDER, "deploy.yml")].replace("--yes", "--sure")}
+    monkeypatch.setattr(f"{__name__}.WORKFLOWS", wrong)
+    with pytest.raises(Exception, match="--sure"):
+        test_every_command_exists("project/deploy.yml", tmp_path, monkeypatch)
+
+
+def test_prod_is_deployed_after_dev_and_an_approval() -> None:
+    """Its environment on GitHub asks for the approval; the difference is there by then."""
+    jobs = jobs_of(WORKFLOWS["project/deploy.yml"])
+    assert jobs["prod"]["environment"] == "prod"
+    assert set(jobs["prod"]["needs"]) == {"diff", "dev"}
+    assert "environment" not in jobs["diff"]
+
+
+def test_only_one_job_of_a_release_has_an_identity() -> None:
+    """It runs no code of the checkout: it uploads what another job has built and checked."""
+    jobs = jobs_of(WORKFLOWS["release.yml"])
+    assert [name for name, job in jobs.items() if "id-token" in job.get("permissions", {})] == ["publish"]
+    assert [step["uses"].partition("@")[0] for step in jobs["publish"]["steps"]] == [
+        "actions/download-artifact",
+        "pypa/gh-action-pypi-publish",
+    ]
+
+
+def test_the_roles_are_a_valid_template() -> None:
+    """CloudFormation's schemas accept it; remarks (I) are no errors."""
+    assert [found for found in lint_all(PROJECT[ROLES]) if not found.rule.id.startswith("I")] == []
+
+
+def test_the_roles_may_do_what_the_commands_need_and_no_more() -> None:
+    """The role that shows differences reads; the other one deploys by the roles of the CDK only."""
+    template, _ = decode.decode_str(PROJECT[ROLES])
+    allowed = {
+        name: {action for statement in _statements(template, name) for action in _listed(statement["Action"])}
+        for name in ("DiffRole", "DeployRole")
+    }
+    assert allowed["DiffRole"] == {"sts:AssumeRole"}
+    assert allowed["DeployRole"] == {
+        "cloudformation:DeleteChangeSet",
+        "cloudformation:DescribeChangeSet",
+        "cloudformation:DescribeStacks",
+        "execute-api:Invoke",
+        "lambda:GetFunctionConfiguration",
+        "logs:FilterLogEvents",
+        "sts:AssumeRole",
+    }
+    (diff,) = _statements(template, "DiffRole")
+    assert "-lookup-role-" in diff["Resource"]["Fn::Sub"]
+
+
+def test_the_roles_trust_one_repository_only() -> None:
+    """Its environment, or its branch; compared as a whole, without wildcards."""
+    template, _ = decode.decode_str(PROJECT[ROLES])
+    for name, subject in (
+        ("DiffRole", "repo:${Repository}:ref:refs/heads/${Branch}"),
+        ("DeployRole", "repo:${Repository}:environment:${Environment}"),
+    ):
+        (statement,) = template["Resources"][name]["Properties"]["AssumeRolePolicyDocument"]["Statement"]
+        compared = statement["Condition"]["StringEquals"]
+        assert compared["token.actions.githubusercontent.com:sub"] == {"Fn::Sub": subject}
+        assert compared["token.actions.githubusercontent.com:aud"] == "sts.amazonaws.com"
+
+
+def test_a_project_has_a_pipeline_only_if_it_is_asked_for(tmp_path: Path) -> None:
+    """`duetime init --ci github` adds two files to those that every project has."""
+    create_project(tmp_path / "plain")
+    done = CliRunner().invoke(app, ["init", str(tmp_path / "piped"), "--ci", "github"])
+    assert done.exit_code == 0, done.output
+    plain, piped = (
+        {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+        for folder in (tmp_path / "plain", tmp_path / "piped")
+    )
+    assert {path for path in piped - plain if "/plain/" not in path} >= {str(ROLES), f"{FOLDER}/deploy.yml"}
+    assert str(ROLES) not in plain
+    assert "@PROJECT@" not in (tmp_path / "piped" / ROLES).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", ISSUES, ids=lambda path: path.name)
+def test_the_forms_of_issues_are_complete(path: Path) -> None:
+    """Each field has an id of its own and a label."""
+    form = yaml.safe_load(path.read_text(encoding="utf-8"))
+    fields = [each for each in form.get("body", []) if each["type"] != "markdown"]
+    assert len({each["id"] for each in fields}) == len(fields)
+    assert all(each["attributes"]["label"] for each in fields)
+
+
+def _statements(template: Any, role: str) -> list[dict[str, Any]]:  # noqa: ANN401 - YAML of CloudFormation
+    policies = template["Resources"][role]["Properties"]["Policies"]
+    return [statement for policy in policies for statement in policy["PolicyDocument"]["Statement"]]
+
+
+def _listed(value: str | list[str]) -> list[str]:
+    return [value] if isinstance(value, str) else value
