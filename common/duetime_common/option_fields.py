@@ -45,7 +45,7 @@ class UniqueKey(TypedDict):
 
 
 class NotifyOn(TypedDict, total=False):
-    """Where to send notices of a final failure or a late start.
+    """Where to send notices of a final failure, a late start or a long run.
 
     `to` is a URL, or the ARN of an SNS topic or of an event bus.
     """
@@ -53,6 +53,7 @@ class NotifyOn(TypedDict, total=False):
     to: str
     failed: bool
     late_seconds: int | None
+    running_seconds: int | None
 
 
 class TypeOptions(TypedDict, total=False):

@@ -104,7 +104,7 @@ FULL = StoredSchedule(
             lock=LockSpec("db-17", 2, wait_seconds=30),
             rate=Rate("crm", 50, 2, 10),
             callback_url="https://example.org/y",
-            notify_on=NotifyOn("https://example.org/z", failed=True, late_seconds=600),
+            notify_on=NotifyOn("https://example.org/z", failed=True, late_seconds=600, running_seconds=900),
             expires_seconds=600,
             name="nice",
             tags={"team": "dba"},

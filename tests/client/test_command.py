@@ -370,6 +370,7 @@ def test_a_refused_field_has_a_line_of_its_own(duetime: Run, deployment: Deploym
         ("target.auth.secret", "target.auth.secret (--http-auth)"),
         ("target.arn", "target.arn (--arn)"),
         ("notify_on.late_seconds", "notify_on.late_seconds (--notify-late)"),
+        ("notify_on.running_seconds", "notify_on.running_seconds (--notify-running)"),
         ("payload", "payload (--payload)"),
         ("cron", "cron"),
         ("", ""),

@@ -29,7 +29,7 @@ OPTIONS = {
     "lock": ("--lock", "db-17"),
     "rate": ("--rate-key", "crm", "--rate-limit", "50"),
     "callback_url": ("--callback-url", "https://example.org/ended"),
-    "notify_on": ("--notify-to", "https://example.org/alerts", "--notify-late", "300"),
+    "notify_on": ("--notify-to", "https://example.org/alerts", "--notify-late", "300", "--notify-running", "900"),
     "expires_seconds": ("--expires", "600"),
     "name": ("--name", "monthly"),
     "tags": ("--tag", "team=dba"),

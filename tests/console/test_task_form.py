@@ -48,6 +48,7 @@ FILLED: dict[str, Any] = {
     "callback_url": "https://example.org/ended",
     "notify_on.to": "https://example.org/alerts",
     "notify_on.late_seconds": "120",
+    "notify_on.running_seconds": "900",
     "notify_on.failed": False,
     "tags": "team=dba\nenv=prod",
 }
@@ -98,7 +99,12 @@ def test_a_task_has_what_was_typed_into_its_options(console: Console, world: Wor
     assert task["rate"] == {"key": "crm", "limit": 50, "per_seconds": 2, "burst": 10}
     assert task["retry"].pop("max_duration_seconds") == 3600
     assert task["retry"] == {"max_attempts": 7, "initial_seconds": 2.5, "multiplier": 3.0, "max_seconds": 60.0}
-    assert task["notify_on"] == {"to": "https://example.org/alerts", "failed": False, "late_seconds": 120}
+    assert task["notify_on"] == {
+        "to": "https://example.org/alerts",
+        "failed": False,
+        "late_seconds": 120,
+        "running_seconds": 900,
+    }
     assert (task["rollback_on_failure"], task["callback_url"]) == (True, "https://example.org/ended")
     assert task["target"]["url"] == "https://endpoint.example.org/work"
     about = page.locator("section", has=page.get_by_role("heading", name="About"))

@@ -30,7 +30,7 @@ from duetime.contract.tasks.decoding import task_spec
 from duetime.contract.tasks.queries import TaskQuery
 from duetime.contract.topologies.bodies import TopologyCreate, TopologyNode
 from duetime.contract.topologies.decoding import graph_of
-from duetime.domain.dispatch.enqueue_plan import LateTimer, enqueue_plan, late_timer
+from duetime.domain.dispatch.enqueue_plan import LateTimer, enqueue_plan, late_timer, long_run_timer
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_ATTEMPTS, MAX_RESULT_BYTES
 from duetime.domain.locks import HandOver, Lock, Waiter, claims_of
@@ -54,7 +54,7 @@ from duetime.domain.tasks.attempt_records import LOCK_WAIT_EXPIRED, RETRY_DURATI
 from duetime.domain.tasks.attempt_results import Expired, Failed, Postponed, Succeeded
 from duetime.domain.tasks.attempt_run import checked_by, expired, lock_wait, waits_with
 from duetime.domain.tasks.creation import Identity, debounced_due, due_of, new_id, new_task
-from duetime.domain.tasks.notices import lateness_notice
+from duetime.domain.tasks.notices import lateness_notice, timed_notice
 from duetime.domain.tasks.poll_interval import SHORTEST, poll_interval
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import TopologyTarget
@@ -300,6 +300,19 @@ def _is_told_late(seconds: int) -> None:
     assert lateness_notice(waiting, late, late) is not None
 
 
+def _is_told_long(seconds: int) -> None:
+    """Its attempt is long so long after its start, not before; the timer is in a minute that is still to be read."""
+    waiting = task(notify_on={"to": "https://example.org", "running_seconds": seconds})
+    running = replace(waiting, state=State.RUNNING, run_at=NOW, fence=1, started_at=NOW)
+    long = NOW + seconds * SECOND
+    timer = long_run_timer(running, NOW, LOOK_AHEAD)
+    assert timer is not None
+    assert (timer.late_at, long < timer.at <= long + LOOK_AHEAD + 2 * MINUTE) == (long, True)
+    assert timed_notice(running, long, long - 1) is None
+    assert timed_notice(running, long, long) is not None
+    assert timed_notice(replace(running, state=State.SUCCEEDED), long, long) is None
+
+
 def _waits_for_an_approval(seconds: int) -> None:
     """It waits so long after it is due, and no longer; one that was due before it was created has its whole time."""
     waiting = task(delay_seconds=3600, target={"kind": "approval", "timeout_seconds": seconds})
@@ -505,6 +518,7 @@ ROWS: dict[str, Callable[[int], None]] = {
     "task.rate.per_seconds": lambda seconds: _task_starts("per_seconds", seconds),
     "task.rate.burst": lambda starts: _task_starts("burst", starts),
     "task.notify_on.late_seconds": _is_told_late,
+    "task.notify_on.running_seconds": _is_told_long,
     "task.target.approval.timeout_seconds": _waits_for_an_approval,
     "task.target.http.success": _succeeds,
     "task.target.http.response.max_bytes": _keeps,

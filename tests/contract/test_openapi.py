@@ -315,7 +315,7 @@ def test_bodies_are_refused_as_described() -> None:
         "notify_within_seconds": 7,
         "rollback_on_failure": True,
         "callback_url": "https://example.org/ended",
-        "notify_on": {"to": "https://example.org/alerts", "failed": True, "late_seconds": 300},
+        "notify_on": {"to": "https://example.org/alerts", "failed": True, "late_seconds": 300, "running_seconds": 600},
         "name": "n",
         "tags": {"a": "b"},
     }

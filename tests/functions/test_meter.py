@@ -490,6 +490,22 @@ def test_a_late_start_to_be_told_costs_one_timer(metered: tuple[Stack, Meter]) -
     assert (meter.table_units, meter.index_units) == (3 + 1, 1)
 
 
+def test_a_long_run_to_be_told_costs_nothing_in_a_worker_and_one_timer_elsewhere(
+    metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker watches its attempts anyway; of a deferred one, the trigger has to find that it runs long."""
+    stack, meter = metered
+    long = NotifyOn("https://example.org/alerts", running_seconds=300)
+    create(stack, notify_on=long)
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units) == (3, 1)
+    meter.reset()
+    monkeypatch.setitem(REGISTRY, "report", Registered({"run": lambda context, _payload: context.defer()}))
+    create(stack, notify_on=long)
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units) == (2 + 2 + 1, 1)
+
+
 @pytest.mark.parametrize(("expires_seconds", "state", "index_units"), [(600, State.SUCCEEDED, 1), (1, State.FAILED, 2)])
 def test_an_expiry_costs_nothing(
     metered: tuple[Stack, Meter], expires_seconds: int, state: State, index_units: int

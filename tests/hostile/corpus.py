@@ -46,7 +46,7 @@ TASK: Mapping[str, Any] = {
         "response": {"keep": "all", "max_bytes": 9, "when_larger": "truncate"},
     },
     "callback_url": "http://127.0.0.1:9/y",
-    "notify_on": {"to": "http://127.0.0.1:9/z", "failed": True, "late_seconds": 300},
+    "notify_on": {"to": "http://127.0.0.1:9/z", "failed": True, "late_seconds": 300, "running_seconds": 600},
     "expires_seconds": 600,
     "unique": {"key": "customer-17", "until": "ended", "on_conflict": "keep"},
     "allow_unknown_type": False,

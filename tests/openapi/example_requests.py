@@ -68,7 +68,7 @@ def _create(account: Recorder) -> None:
     account.ask("POST", f"{tasks}/batch", {"tasks": batch})
     http = {"kind": "http", "url": URL, "phases": ["prepare"], "queries": ["progress"]}
     account.create(kind="transfer", target=http, payload={"rows": 17}, callback_url=CALLBACK_URL)
-    notify_on = {"to": NOTICE_URL, "failed": True, "late_seconds": 300}
+    notify_on = {"to": NOTICE_URL, "failed": True, "late_seconds": 300, "running_seconds": 600}
     account.ask("POST", tasks, {"type": PLAIN, "delay_seconds": 60, "notify_on": notify_on})
     unique = {"type": PLAIN, "delay_seconds": 60, "unique": {"key": "customer-17"}}
     account.ask("POST", tasks, unique)

@@ -60,7 +60,7 @@ def scheduled(life: Life) -> None:
         rate={"key": "crm", "limit": 10, "per_seconds": 60},
         expires_seconds=86_400,
         unique={"key": "one"},
-        notify_on={"failed": True, "late_seconds": 60, "to": "https://example.org/notices"},
+        notify_on={"failed": True, "late_seconds": 60, "running_seconds": 900, "to": "https://example.org/notices"},
     )
     life.create(debounce={"key": "other", "seconds": 30, "max_seconds": 90})
 

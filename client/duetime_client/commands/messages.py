@@ -40,6 +40,7 @@ _OPTIONS = {
     "expires_seconds": "--expires",
     "notify_within_seconds": "--notify-within",
     "notify_on.late_seconds": "--notify-late",
+    "notify_on.running_seconds": "--notify-running",
     "notify_on": "--notify-to",
     "lock.max_holders": "--lock-max-holders",
     "lock.wait_seconds": "--lock-wait",

@@ -122,15 +122,17 @@ def graph_fields(options: TaskOptions) -> TaskFields:
 
 def notify_fields(options: TaskOptions) -> TaskFields:
     """The notices sent to an address; failures are included unless an option excludes them."""
-    address, late, failed = options.notify_to, options.notify_late, options.notify_failed
+    address, failed = options.notify_to, options.notify_failed
+    times = given(late_seconds=options.notify_late, running_seconds=options.notify_running)
     if address is None:
-        if late is not None or failed is not None:
-            raise typer.BadParameter("needs --notify-to", param_hint="--notify-late, --notify-failed")
+        if times or failed is not None:
+            hint = "--notify-late, --notify-running, --notify-failed"
+            raise typer.BadParameter("needs --notify-to", param_hint=hint)
         return {}
     if not address:
         return {"notify_on": None}
     notice: NotifyOn = {"to": address, "failed": failed is not False}
-    return {"notify_on": notice if late is None else {**notice, "late_seconds": late}}
+    return {"notify_on": cast("NotifyOn", {**notice, **times})}
 
 
 def attempt_fields(options: TaskOptions) -> TaskFields:

@@ -232,6 +232,10 @@ class TaskOptions:
         int | None,
         _notices(metavar="SECONDS", min=60, help="Notify if it starts this late, or not at all. Needs --notify-to."),
     ] = None
+    notify_running: Annotated[
+        int | None,
+        _notices(metavar="SECONDS", min=1, help="Notify if an attempt runs longer than this. Needs --notify-to."),
+    ] = None
     max_attempts: Annotated[int | None, _attempts(metavar="N", help="Maximum number of attempts.")] = None
     timeout: Annotated[int | None, _attempts(metavar="SECONDS", help="Time limit of one attempt.")] = None
     notify_within: Annotated[

@@ -59,7 +59,7 @@ RETRY_DEFAULTS: Mapping[str, Any] = {
     "max_seconds": 300,
     "max_duration_seconds": None,
 }
-NOTIFY_ON_DEFAULTS: Mapping[str, Any] = {"failed": False, "late_seconds": None}
+NOTIFY_ON_DEFAULTS: Mapping[str, Any] = {"failed": False, "late_seconds": None, "running_seconds": None}
 LOCK_DEFAULTS: Mapping[str, Any] = {"max_holders": 1, "scope": "task", "wait_seconds": None}
 RATE_DEFAULTS: Mapping[str, Any] = {"per_seconds": 1, "burst": 0}
 _BODY = "body"

@@ -47,6 +47,7 @@ const NOTICES: readonly TaskOption[] = [
   { path: "callback_url", label: "Callback URL", kind: "text", option: "--callback-url", hint: "The outcome is posted to it, signed." },
   { path: "notify_on.to", label: "Notices go to", kind: "text", option: "--notify-to", hint: "A URL, an SNS topic or an event bus." },
   { path: "notify_on.late_seconds", label: "Notice of a start this late", kind: "number", option: "--notify-late", hint: "Seconds; empty: none." },
+  { path: "notify_on.running_seconds", label: "Notice of an attempt this long", kind: "number", option: "--notify-running", hint: "Seconds; empty: none." },
   { path: "tags", label: "Tags", kind: "tags", option: "--tag", hint: "One per line, such as team=dba." },
   { path: "notify_on.failed", label: "Notice when it has failed for good", kind: "check", option: "--notify-failed" },
 ];

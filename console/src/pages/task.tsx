@@ -175,8 +175,8 @@ function About({ task }: { task: Task }) {
   );
 }
 
-function notices({ to, failed, late_seconds: late }: NonNullable<Task["notify_on"]>) {
-  const of = [failed && "a failure for good", late !== null && `a start ${duration(late * 1000)} late`].filter(Boolean).join(" and ");
+function notices({ to, failed, late_seconds: late, running_seconds: running }: NonNullable<Task["notify_on"]>) {
+  const of = [failed && "a failure for good", late !== null && `a start ${duration(late * 1000)} late`, running !== null && `an attempt of more than ${duration(running * 1000)}`].filter(Boolean).join(" and ");
   return (
     <>
       of {of} to <code>{to}</code>

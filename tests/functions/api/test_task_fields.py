@@ -52,7 +52,7 @@ FULL: dict[str, Any] = {
     "lock": {"key": "db-17", "max_holders": 2, "scope": "run", "wait_seconds": 30},
     "rate": {"key": "crm", "limit": 50, "per_seconds": 2, "burst": 10},
     "callback_url": "https://example.org/ended",
-    "notify_on": {"to": "https://example.org/alerts", "failed": True, "late_seconds": 600},
+    "notify_on": {"to": "https://example.org/alerts", "failed": True, "late_seconds": 600, "running_seconds": 900},
     "expires_seconds": 600,
     "unique": {"key": "customer-17", "until": "started", "on_conflict": "refuse"},
     "name": "monthly",

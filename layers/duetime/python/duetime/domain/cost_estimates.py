@@ -16,7 +16,7 @@ from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.forecast import planned_times
 from duetime.domain.schedules.occurrences import count_between
 from duetime.domain.tasks.aws_jobs import is_job
-from duetime.domain.tasks.targets import ApprovalTarget, HttpTarget, Phase, PullTarget, TopologyTarget
+from duetime.domain.tasks.targets import ApprovalTarget, HttpTarget, Phase, PullTarget, TopologyTarget, outlives_workers
 from duetime.domain.tasks.task_options import unique_of
 from duetime.domain.times import HOUR, SECOND
 from duetime.domain.topologies.graph import Graph
@@ -147,7 +147,9 @@ class TaskWorkloads:
         found = _UNIQUE * (unique_of(spec.unique, spec.debounce) is not None)
         found += _LOCK * (spec.lock is not None) + _RATE * (spec.rate is not None)
         found += _PARENT * (spec.parent_task_id is not None)
-        found += _LATE_NOTICE * (notice is not None and notice.late_seconds is not None)
+        if notice is not None:
+            is_checked = notice.running_seconds is not None and (pulled or outlives_workers(target))
+            found += _LATE_NOTICE * ((notice.late_seconds is not None) + is_checked)
         found += _PULL_EXPIRY * (pulled and spec.expires_seconds is not None)
         found += _PREPARE * (isinstance(target, HttpTarget) and Phase.PREPARE in target.phases)
         found += _JOB * (target is not None and is_job(target)) + _APPROVAL * isinstance(target, ApprovalTarget)

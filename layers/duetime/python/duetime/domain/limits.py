@@ -264,6 +264,8 @@ MIN_LATE_SECONDS = 60
 """Shortest time after the due time at which a late start can be reported: the trigger checks once a minute."""
 MAX_LATE_SECONDS = 604_800
 """Longest time after the due time at which a late start can be reported."""
+MAX_RUNNING_SECONDS = 2_592_000
+"""Longest time after the start of an attempt at which its long run can be reported."""
 MAX_EXPIRES_SECONDS = 2_592_000
 """Longest time limit for the start of a task's first attempt, after the due time."""
 MAX_RETRY_DURATION_SECONDS = 2_592_000

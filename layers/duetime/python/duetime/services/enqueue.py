@@ -17,6 +17,7 @@ from duetime.domain.dispatch.enqueue_plan import (
     is_check_kept,
     is_direct,
     late_timer,
+    long_run_timer,
 )
 from duetime.domain.errors import Unavailable
 from duetime.domain.operating_parameters import SHARDS_KNOWN, TYPE_DEFAULTS_LIFE, TYPE_DEFAULTS_TRUST
@@ -275,6 +276,11 @@ class Enqueuer:
 
     def _watch_lateness(self, task: Task) -> None:
         if (timer := late_timer(task, self.runtime.now(), self.look_ahead)) is not None:
+            self.tasks.add_late_timer(timer)
+
+    def watch_long_run(self, task: Task) -> None:
+        """Set a check for a long run of an attempt that continues outside of the worker functions."""
+        if (timer := long_run_timer(task, self.runtime.now(), self.look_ahead)) is not None:
             self.tasks.add_late_timer(timer)
 
     def remind(self, task: Task, at: Millis) -> None:

@@ -88,6 +88,23 @@ class TextCodec:
         return self._kind(**{name: read(text) for (name, (_, read)), text in parts})
 
 
+class _NotifyOnCodec:
+    """`NotifyOn` as a text: flag, seconds of lateness and address; a long run, if wanted, follows the lateness."""
+
+    _RUN = "+"
+
+    def encode(self, value: NotifyOn) -> Value:
+        """The text as an attribute value."""
+        run = "" if value.running_seconds is None else f"{self._RUN}{value.running_seconds}"
+        return {"S": f"{_FLAG[0](value.failed)} {_OR_ZERO[0](value.late_seconds)}{run} {value.to}"}
+
+    def decode(self, value: Value) -> NotifyOn:
+        """Decode the value."""
+        failed, times, to = str(value["S"]).split(" ", 2)
+        late, _, run = times.partition(self._RUN)
+        return NotifyOn(to, _FLAG[1](failed), _OR_ZERO[1](late), int(run) if run else None)
+
+
 RETRY = TextCodec(
     RetryPolicy,
     max_attempts=_INTEGER,
@@ -98,7 +115,7 @@ RETRY = TextCodec(
 )
 LOCK = TextCodec(LockSpec, max_holders=_INTEGER, scope=(str, LockScope), wait_seconds=_OR_ZERO, key=_TEXT)
 RATE = TextCodec(Rate, limit=_INTEGER, per_seconds=_INTEGER, burst=_INTEGER, key=_TEXT)
-NOTIFY_ON = TextCodec(NotifyOn, failed=_FLAG, late_seconds=_OR_ZERO, to=_TEXT)
+NOTIFY_ON = _NotifyOnCodec()
 UNIQUE = TextCodec(Unique, until=(str, Until), on_conflict=(str, OnConflict), key=_TEXT)
 DEBOUNCE = TextCodec(Debounce, seconds=_INTEGER, max_seconds=_OR_ZERO, key=_TEXT)
 PROGRESS = TextCodec(Progress, percent=_INTEGER, message=_TEXT)

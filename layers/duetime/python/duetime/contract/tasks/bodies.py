@@ -58,6 +58,7 @@ from duetime.domain.limits import (
     MAX_PAYLOAD_BYTES,
     MAX_RETRY_MULTIPLIER,
     MAX_RETRY_WAIT_SECONDS,
+    MAX_RUNNING_SECONDS,
     MAX_UNIQUE_KEY_LENGTH,
     MAX_URL_LENGTH,
     MIN_LATE_SECONDS,
@@ -160,6 +161,15 @@ LateSeconds = Annotated[
         description="How many seconds after its due time a notice is sent if the task has not started; null for never.",
     ),
 ]
+RunningSeconds = Annotated[
+    int,
+    Field(
+        ge=1,
+        le=MAX_RUNNING_SECONDS,
+        description="How many seconds after the start of an attempt a notice is sent if it has not ended; null for "
+        "never.",
+    ),
+]
 
 
 _RETRY = RetryPolicy()
@@ -225,16 +235,20 @@ class Rate(Body):
 
 
 class NotifyOn(Body):
-    """Notices about a final failure (`failed`) or a late start (`late_seconds`); one of the two is required."""
+    """Notices about a final failure (`failed`), a late start (`late_seconds`) or a long run (`running_seconds`).
+
+    At least one of the three is required.
+    """
 
     to: NoticeAddress
     failed: NotifiesFailure = False
     late_seconds: LateSeconds | None = None
+    running_seconds: RunningSeconds | None = None
 
     @model_validator(mode="after")
     def _wants_something(self) -> Self:
-        if not self.failed and self.late_seconds is None:
-            raise ValueError("needs `failed` or `late_seconds`, or no notice is ever sent")
+        if not self.failed and self.late_seconds is None and self.running_seconds is None:
+            raise ValueError("needs `failed`, `late_seconds` or `running_seconds`, or no notice is ever sent")
         return self
 
 
@@ -276,7 +290,7 @@ class TaskLabels(_NullAsDefault):
         CallbackUrl | None, Field(description="URL that the outcome is posted to; null for none.")
     ] = None
     notify_on: Annotated[
-        NotifyOn | None, Field(description="Notices about a failure or a late start; null for none.")
+        NotifyOn | None, Field(description="Notices about a failure, a late start or a long run; null for none.")
     ] = None
     name: Annotated[
         TaskName | None,
@@ -405,6 +419,9 @@ class NotifyOnPatch(Body):
     failed: Annotated[NotifiesFailure | None, Field(description="Whether a final failure is notified.")] = None
     late_seconds: Annotated[
         LateSeconds | None, Field(description="After how many seconds a late start is reported; null for never.")
+    ] = None
+    running_seconds: Annotated[
+        RunningSeconds | None, Field(description="After how many seconds a long run is reported; null for never.")
     ] = None
 
 

@@ -238,12 +238,15 @@ class DebounceResponse(TypedDict):
 
 
 class NotifyOnResponse(TypedDict):
-    """Notices about a final failure, or a late start."""
+    """Notices about a final failure, a late start or a long run."""
 
     to: Annotated[str, Field(description="Where notices are sent: a URL, or an ARN.")]
     failed: bool
     late_seconds: Annotated[
         int | None, Field(description="After how many seconds a late start is reported; null for never.")
+    ]
+    running_seconds: Annotated[
+        int | None, Field(description="After how many seconds a long run is reported; null for never.")
     ]
 
 

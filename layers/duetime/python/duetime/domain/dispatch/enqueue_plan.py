@@ -124,7 +124,7 @@ class ScheduleTimer:
 
 @dataclass(frozen=True, slots=True)
 class LateTimer:
-    """A timer in the minute of `at` for checking whether a task has started by `late_at`.
+    """A timer in the minute of `at` for checking whether a task has started, or an attempt has ended, by `late_at`.
 
     Attributes:
         at: the start of its minute, which is read after `late_at`.
@@ -138,7 +138,7 @@ class LateTimer:
     is_reported: bool = False
 
     def message(self) -> Message:
-        """The message that makes a worker report the late start, on a queue in which the task itself does not wait."""
+        """The message that makes a worker send the notice, on a queue in which the task itself does not wait."""
         return Message(self.task_id, 0, self.at, Priority.HIGH, self.owner, late_at=self.late_at)
 
 
@@ -147,6 +147,13 @@ def late_timer(task: Task, now: Millis, look_ahead: Millis) -> LateTimer | None:
     if task.late_at is None or task.started_at is not None or task.state is State.BLOCKED:
         return None
     return LateTimer(task.id, task.owner, task.late_at, first_unread(max(task.late_at, now), look_ahead))
+
+
+def long_run_timer(task: Task, now: Millis, look_ahead: Millis) -> LateTimer | None:
+    """The timer for the check whether an attempt runs long; `None` without such a notice, or if it was sent already."""
+    if task.long_at is None or task.long_at <= now:
+        return None
+    return LateTimer(task.id, task.owner, task.long_at, first_unread(task.long_at, look_ahead))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Notices to a task's creator, without code of their own: the task failed for good, or is late."""
+"""Notices to a task's creator, without code of their own: the task failed for good, is late, or runs long."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from duetime.domain.operating_parameters import (
 from duetime.domain.tasks.action_history import Action
 from duetime.domain.tasks.arns import AwsService, service_of
 from duetime.domain.tasks.creation import Origin
-from duetime.domain.tasks.states import GOING_ON, State
+from duetime.domain.tasks.states import GOING_ON, LEASED, State
 from duetime.domain.tasks.targets import CallbackTarget
 from duetime.domain.tasks.task_options import RetryPolicy
 from duetime.domain.tasks.task_spec import TaskSpec
@@ -41,10 +41,12 @@ class NoticeKind(StrEnum):
     Attributes:
         FAILED: the task has failed for good: no attempts are left.
         LATE: the task has not started by the requested time.
+        LONG: an attempt has not ended within the requested time.
     """
 
     FAILED = "task.failed"
     LATE = "task.late"
+    LONG = "task.running_long"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,24 @@ def lateness_notice(task: Task, late_at: Millis, now: Millis) -> Notice | None:
     if not (has_waited or has_started_late):
         return None
     return Notice(NoticeKind.LATE, f"{task.id}-{late_at}-late", late_at)
+
+
+def long_run_notice(task: Task, long_at: Millis) -> Notice:
+    """The notice of an attempt that has not ended by `long_at`; an attempt has one, whoever sends it."""
+    return Notice(NoticeKind.LONG, f"{task.id}-{task.fence}-running", long_at)
+
+
+def timed_notice(task: Task, at: Millis, now: Millis) -> Notice | None:
+    """The notice that a check at a stored time finds due: of a late start, or of an attempt that runs long.
+
+    Args:
+        task: the present record.
+        at: the stored time; if the times of the task have changed since, another check is responsible.
+        now: the time.
+    """
+    if task.long_at == at and now >= at and task.state in LEASED and not task.erased:
+        return long_run_notice(task, at)
+    return lateness_notice(task, at, now)
 
 
 CALLBACK_TYPE = "duetime.callback"

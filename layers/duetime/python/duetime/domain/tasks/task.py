@@ -157,6 +157,13 @@ class Task(TaskOptions):
         return max(self.due_at, self.created_at) + self.notify_on.late_seconds * SECOND
 
     @property
+    def long_at(self) -> Millis | None:
+        """When its present attempt is reported as a long run; `None` if no report was requested, or none has begun."""
+        if self.notify_on is None or self.notify_on.running_seconds is None or self.run_at is None:
+            return None
+        return self.run_at + self.notify_on.running_seconds * SECOND
+
+    @property
     def start_by(self) -> Millis | None:
         """The last instant at which its first attempt may start; `None` if there is none, or none yet.
 

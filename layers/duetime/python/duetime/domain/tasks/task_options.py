@@ -180,11 +180,13 @@ class NotifyOn:
         to: an HTTP URL, or the ARN of an SNS topic or of an event bus.
         failed: whether its final failure is notified.
         late_seconds: how long after its due time a notice is sent if it has not started; `None` for never.
+        running_seconds: how long after its start a notice is sent of an attempt that has not ended; `None` for never.
     """
 
     to: str
     failed: bool = False
     late_seconds: int | None = None
+    running_seconds: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

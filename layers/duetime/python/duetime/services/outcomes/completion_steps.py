@@ -13,7 +13,7 @@ from duetime.domain.operating_parameters import NODE_MARGIN, NOTICE_PAUSE, NOTIC
 from duetime.domain.tasks.attempt_results import Failed, NotSent
 from duetime.domain.tasks.content import after_record, unless_referenced
 from duetime.domain.tasks.creation import new_task
-from duetime.domain.tasks.notices import callback_spec, failure_notice, lateness_notice, outcome_origin
+from duetime.domain.tasks.notices import callback_spec, failure_notice, long_run_notice, outcome_origin, timed_notice
 from duetime.domain.tasks.placeholders import filled_payload
 from duetime.domain.tasks.states import Move
 from duetime.domain.tasks.targets import (
@@ -307,14 +307,14 @@ class NoticeSender:
 
 @dataclass(frozen=True, slots=True)
 class LateNotices:
-    """Sends one notice for each task that has not started in time, after the trigger has found it."""
+    """Sends one notice for each task that has not started, or attempt that has not ended, in time."""
 
     tasks: TaskStore
     sender: NoticeSender
     runtime: Runtime
 
     def send(self, message: Message, late_at: Millis) -> None:
-        """Send a notice for a task that is still late and has had none.
+        """Send a notice, after the trigger has found it due, for a task that is still late and has had none.
 
         A notice that is given up remains unsent: the recovery scans of its timer's minute check the task again.
 
@@ -322,7 +322,7 @@ class LateNotices:
             Unavailable: the table did not answer.
         """
         task = self.tasks.read(message.task_id)
-        if task is None or (notice := lateness_notice(task, late_at, self.runtime.now())) is None:
+        if task is None or (notice := timed_notice(task, late_at, self.runtime.now())) is None:
             return
         timer = LateTimer(task.id, task.owner, late_at, message.due)
         if self.tasks.is_notified(timer):
@@ -330,6 +330,10 @@ class LateNotices:
         failed = self.sender.send(task, notice)
         if failed is None or not failed.retriable:
             self.tasks.mark_notified(timer)
+
+    def send_long_run(self, task: Task, long_at: Millis) -> None:
+        """Send the notice of an attempt that runs in this process, and has not ended by `long_at`."""
+        self.sender.send(task, long_run_notice(task, long_at))
 
 
 @dataclass(frozen=True, slots=True)

@@ -254,6 +254,7 @@ class OutcomeWriter:
         deadline = deferred_until(task, run.started_at)
         for at in reminders(task, deadline, now, self.enqueuer.look_ahead):
             self.enqueuer.remind(task, at)
+        self.enqueuer.watch_long_run(task)
         sets: TaskChanges = {"lease_expires_at": deadline, "deferred_fence": task.fence}
         sets |= late_start(task, task.started_at)
         if is_job(task.target):

@@ -136,6 +136,7 @@ class LeaseClaims:
             return self._ended(end)
         if not_begun := self._not_begun(task):
             return not_begun
+        self.outcome_writer.enqueuer.watch_long_run(task)
         task_telemetry.count_start(self.runtime.telemetry, task, now)
         key = LeaseKey(
             task_id=task.id,

@@ -49,7 +49,7 @@ from duetime.domain.operating_parameters import (
     RECOVERY_SCAN_DELAYS,
     TICK_BUDGET,
 )
-from duetime.domain.tasks.notices import lateness_notice
+from duetime.domain.tasks.notices import timed_notice
 from duetime.domain.times import DAY, Millis, start_of
 from duetime.ports.queues import Outgoing
 from duetime.services.enqueue import message_for
@@ -130,13 +130,13 @@ class DueMessages:
         return frozenset(refused)
 
     def _check_lateness(self, timers: Sequence[LateTimer]) -> bool:
-        """Let a worker send notices for late tasks; most tasks are not late, and need no message."""
+        """Let a worker send notices for late tasks and long runs; most tasks are neither, and need no message."""
         now = self.runtime.now()
         tasks = self.tasks.read_many(sorted({timer.task_id for timer in timers}))
         late = [
             timer
             for timer in timers
-            if (task := tasks.get(timer.task_id)) is not None and lateness_notice(task, timer.late_at, now)
+            if (task := tasks.get(timer.task_id)) is not None and timed_notice(task, timer.late_at, now)
         ]
         return not late or not self.queues.send([Outgoing(timer.message(), 0) for timer in late])
 

@@ -72,7 +72,7 @@ class AttemptRunner:
 
     Attributes:
         handler_availability: decides whether a task's handler can be called now.
-        late_notices: sends notices of late tasks.
+        late_notices: sends notices of late tasks and long runs.
     """
 
     stores: Stores

@@ -139,6 +139,7 @@ class DeliveryState:
             outcome have their own timeout.
         had_turn: whether its rate granted it a start time, and it has started.
         ended: whether the target has returned; its end is being recorded.
+        reported_long: whether the notice of a long run was sent for this attempt.
         requested_action: the user's request to the attempt, as of the last heartbeat.
         progress: progress last reported by the target, written with the next heartbeat.
         renew_at: when its lease must be renewed.
@@ -154,6 +155,7 @@ class DeliveryState:
     started_at: Millis | None = None
     had_turn: bool = False
     ended: bool = False
+    reported_long: bool = False
     requested_action: RequestedAction | None = None
     progress: Progress | None = None
     renew_at: Millis = 0
@@ -166,6 +168,14 @@ class DeliveryState:
     def arrival(self) -> Arrival:
         """How the message arrived."""
         return Arrival(self.delivery.sent_at, self.received_at)
+
+    def long_at(self) -> Millis | None:
+        """When its attempt is reported as a long run, if it is running and was not reported."""
+        task, started = self.task, self.started_at
+        if task is None or task.notify_on is None or task.notify_on.running_seconds is None:
+            return None
+        is_running = started is not None and not (self.ended or self.reported_long or task.is_terminal)
+        return started + task.notify_on.running_seconds * SECOND if started is not None and is_running else None
 
     def overdue_at(self) -> Millis | None:
         """When its target must have ended, if it is running."""

@@ -99,6 +99,7 @@ class _Batch:
             worker.runtime.executor.wait(open_jobs, worker.runtime.now() + _CHECK_INTERVAL)
             self._run_in_background("give back", self.visibility.give_back)
             self._renew_leases()
+            self._report_long_runs()
             self._check_overdue()
             self._check_unrenewed_leases()
             if self.ends_process_at is not None and self._must_end(jobs):
@@ -133,6 +134,15 @@ class _Batch:
             self._run_in_background("stay invisible", self.visibility.extend)
         for delivery_state in due:
             self._run_in_background(id(delivery_state), partial(self._heartbeat, delivery_state))
+
+    def _report_long_runs(self) -> None:
+        """Send the notices of attempts that have not ended in the time that their creators expect."""
+        for delivery_state in self.delivery_states:
+            task, long_at = delivery_state.task, delivery_state.long_at()
+            if task is not None and long_at is not None and self.worker.runtime.now() >= long_at:
+                delivery_state.reported_long = True
+                send = partial(self.worker.attempt_runner.late_notices.send_long_run, task, long_at)
+                self._run_in_background(("long run", id(delivery_state)), send)
 
     def _heartbeat(self, delivery_state: DeliveryState) -> None:
         """Renew one lease, and write the progress reported since."""

@@ -1,0 +1,114 @@
+"""Notices of attempts that run longer than `running_seconds`: once each, whoever runs the attempt."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.domain.tasks.states import State
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
+from tests.scenarios.tasks import Tasks
+from tests.scenarios.test_pull_workers import Pulled
+from tests.simulation.endpoints import NOTICE_URL
+
+if TYPE_CHECKING:
+    from duetime.domain.times import Millis
+
+LONG = {"running_seconds": 120, "to": NOTICE_URL}
+
+
+def _told_at(tasks: Tasks) -> Millis:
+    """Run until there is a notice; when that was."""
+    assert tasks.run_until(lambda: tasks.notices, within=20 * MINUTE)
+    return tasks.now
+
+
+def test_a_long_attempt_in_a_worker_is_told_once_while_it_runs() -> None:
+    """Within two seconds, by the thread that watches it; its success is not told."""
+    with Tasks() as tasks:
+        tasks.last(300)
+        task = tasks.create(timeout_seconds=600, notify_on=LONG)
+        told = _told_at(tasks)
+        (started,) = tasks.effect_times(task)
+        assert 0 <= told - (started + 120 * SECOND) <= 2 * SECOND
+        assert tasks.state(task) is State.RUNNING
+        assert tasks.run_until(lambda: tasks.state(task) is State.SUCCEEDED)
+        tasks.run(HOUR)
+        assert tasks.notices == [(f"{task}-1-running", "task.running_long")]
+
+
+def test_an_attempt_that_ends_in_time_tells_nothing() -> None:
+    """Nor does a task that waits for long: only attempts count."""
+    with Tasks() as tasks:
+        tasks.last(100)
+        tasks.create(lock={"key": "db"}, notify_on=LONG, timeout_seconds=600)
+        waiting = tasks.create(lock={"key": "db"}, notify_on=LONG, timeout_seconds=600)
+        assert tasks.run_until(lambda: tasks.state(waiting) is State.SUCCEEDED)
+        tasks.run(HOUR)
+        assert tasks.notices == []
+
+
+def test_each_attempt_is_told_by_an_id_of_its_own() -> None:
+    """A second attempt that runs long is another event."""
+    with Tasks() as tasks:
+
+        def behave(_phase: str, _context: Any) -> str:  # noqa: ANN401 - of the scenario
+            tasks.take(150 * SECOND)
+            raise ValueError("no")
+
+        tasks.target = behave
+        task = tasks.create(timeout_seconds=600, notify_on=LONG, retry={"max_attempts": 2})
+        assert tasks.run_until(lambda: tasks.record(task).finished_at, within=HOUR)
+        assert tasks.notices == [(f"{task}-{fence}-running", "task.running_long") for fence in (1, 2)]
+
+
+def test_a_receiver_that_hangs_disturbs_no_attempt() -> None:
+    """Its lease is renewed meanwhile, and it succeeds at its first attempt."""
+    with Tasks() as tasks:
+        tasks.last(300)
+
+        def hang() -> int:
+            tasks.take(60 * SECOND)
+            return 200
+
+        tasks.answer_notice = hang
+        task = tasks.create(timeout_seconds=600, notify_on=LONG)
+        assert tasks.run_until(lambda: tasks.record(task).finished_at, within=HOUR)
+        assert (tasks.state(task), tasks.record(task).attempt) == (State.SUCCEEDED, 1)
+
+
+def test_a_long_attempt_of_a_pull_worker_is_told() -> None:
+    """Within about two minutes, found by the trigger; not if the worker has reported before."""
+    with Pulled() as tasks:
+        quick = tasks.create_pulled(notify_on=LONG)
+        assert tasks.tell(tasks.lease_one(lasts=300), "complete", {"result": 1}).status == 200
+        slow = tasks.create_pulled(timeout_seconds=1800, notify_on=LONG)
+        lease = tasks.lease_one(lasts=900)
+        leased = tasks.now
+        assert 120 * SECOND - 100 <= _told_at(tasks) - leased <= 120 * SECOND + 3 * MINUTE
+        assert tasks.tell(lease, "complete", {"result": 1}).status == 200
+        tasks.run(2 * HOUR)
+        assert tasks.notices == [(f"{slow}-1-running", "task.running_long")]
+        assert tasks.state(quick) is State.SUCCEEDED
+
+
+def test_a_long_wait_for_a_target_that_has_accepted_is_told() -> None:
+    """The attempt goes on until the target notifies of its end."""
+    with Tasks() as tasks:
+        tasks.target = lambda _phase, context: context.defer()
+        task = tasks.create(kind=PLAIN, notify_within_seconds=3600, notify_on=LONG)
+        assert tasks.run_until(lambda: tasks.record(task).awaiting_notification)
+        began = tasks.record(task).run_at or 0
+        assert 120 * SECOND <= _told_at(tasks) - began <= 120 * SECOND + 3 * MINUTE
+        assert tasks.do(task, "notify", {"fence": 1, "outcome": "succeeded", "result": 1}).status == 200
+        tasks.run(2 * HOUR)
+        assert tasks.notices == [(f"{task}-1-running", "task.running_long")]
+
+
+@pytest.mark.parametrize("seconds", [0, -1, 2_592_001, True, "60"])
+def test_a_time_that_no_attempt_has_is_refused(seconds: object) -> None:
+    """By its field."""
+    with Tasks() as tasks:
+        reply = tasks.ask("POST", "/v1/tasks", {"type": PLAIN, "notify_on": {**LONG, "running_seconds": seconds}})
+        assert (reply.status, [each["field"] for each in reply.body["errors"]]) == (422, ["notify_on.running_seconds"])
