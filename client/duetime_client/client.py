@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from duetime_client.locks import AsyncLocks, Locks
     from duetime_client.schedules import AsyncSchedules, Schedules
     from duetime_client.session import PageRead
+    from duetime_client.signing_secrets import AsyncSigningSecretsResource, SigningSecretsResource
     from duetime_client.summary import AsyncSummaryResource, SummaryResource
     from duetime_client.switches import AsyncSwitches, Switches
     from duetime_client.task_types import AsyncTypes, Types
@@ -199,6 +200,13 @@ class Client:
         return DispatchResource(self._runner)
 
     @cached_property
+    def signing_secrets(self) -> SigningSecretsResource:
+        """The secrets that sign HTTP calls for you."""
+        from duetime_client.signing_secrets import SigningSecretsResource
+
+        return SigningSecretsResource(self._runner)
+
+    @cached_property
     def watch_tickets(self) -> WatchTickets:
         """Tickets for connections to the WebSocket API."""
         from duetime_client.watch_tickets import WatchTickets
@@ -351,6 +359,13 @@ class AsyncClient:
         from duetime_client.dispatch_status import AsyncDispatchResource
 
         return AsyncDispatchResource(self._runner)
+
+    @cached_property
+    def signing_secrets(self) -> AsyncSigningSecretsResource:
+        """The secrets that sign HTTP calls for you."""
+        from duetime_client.signing_secrets import AsyncSigningSecretsResource
+
+        return AsyncSigningSecretsResource(self._runner)
 
     @cached_property
     def watch_tickets(self) -> AsyncWatchTickets:

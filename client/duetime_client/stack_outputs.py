@@ -1,16 +1,19 @@
-"""The address of a deployment, from the outputs of its CloudFormation stack. Needs botocore, the extra `aws`."""
+"""Address and signing secret of a deployment, by its CloudFormation stack. Needs botocore, the extra `aws`."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from duetime_client.errors import ClientError
 
-OUTPUT = "ApiUrl"
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+OUTPUT, SIGNING_SECRET = "ApiUrl", "SigningSecretArn"
 
 
 class StackUnreadable(ClientError):
-    """The outputs of a CloudFormation stack cannot be read, or name no address."""
+    """The outputs of a CloudFormation stack cannot be read, or name no such thing."""
 
     def __init__(self, stack: str, reason: str) -> None:
         super().__init__(f"the stack {stack} cannot be read: {reason}")
@@ -22,19 +25,44 @@ def api_url_of(stack: str) -> str:
     Raises:
         StackUnreadable: it cannot be read.
     """
+    return _output(stack, _session(stack), OUTPUT)
+
+
+def rotate_signing_secret(stack: str, new_secret: Callable[[], str]) -> None:
+    """Put a new signing secret of a stack, in the account and region of the environment.
+
+    Raises:
+        StackUnreadable: it cannot be read or changed.
+    """
+    session = _session(stack)
+    arn = _output(stack, session, SIGNING_SECRET)
+    from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - an extra, which was found before
+    from botocore.exceptions import ClientError as Rejected  # noqa: PLC0415 - same
+
+    try:
+        session.create_client("secretsmanager").put_secret_value(SecretId=arn, SecretString=new_secret())
+    except (BotoCoreError, Rejected) as error:
+        raise StackUnreadable(stack, str(error)) from error
+
+
+def _session(stack: str) -> Any:  # noqa: ANN401 - botocore has no types
     try:
         # Imported here, because botocore is an extra and takes longer to import than all the rest.
         import botocore.session  # noqa: PLC0415 - see the line above
-        from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - same
-        from botocore.exceptions import ClientError as Rejected  # noqa: PLC0415 - same
     except ModuleNotFoundError:
         raise StackUnreadable(stack, 'it needs botocore: pip install "duetime-client[aws]"') from None
+    return botocore.session.get_session()
+
+
+def _output(stack: str, session: Any, name: str) -> str:  # noqa: ANN401 - botocore has no types
+    from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - an extra, which was found before
+    from botocore.exceptions import ClientError as Rejected  # noqa: PLC0415 - same
+
     try:
-        cloudformation: Any = botocore.session.get_session().create_client("cloudformation")
-        (found,) = cloudformation.describe_stacks(StackName=stack)["Stacks"]
+        (found,) = session.create_client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
     except (BotoCoreError, Rejected) as error:
         raise StackUnreadable(stack, str(error)) from error
     outputs = {output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", ())}
-    if OUTPUT not in outputs:
-        raise StackUnreadable(stack, f"it has no output {OUTPUT}")
-    return str(outputs[OUTPUT])
+    if name not in outputs:
+        raise StackUnreadable(stack, f"it has no output {name}")
+    return str(outputs[name])

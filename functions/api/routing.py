@@ -38,6 +38,7 @@ _HANDLED_IN: Mapping[str, Sequence[str]] = {
     "settings": ("deployment_settings",),
     "dispatch": ("dispatch_status",),
     "watch-tickets": ("watch_tickets",),
+    "signing-secrets": ("signing_secrets",),
     "": ("health_and_openapi",),
     "health": ("health_and_openapi",),
     "openapi.json": ("health_and_openapi",),

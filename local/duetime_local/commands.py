@@ -29,7 +29,6 @@ from duetime_local.deployment import StackFailed
 from duetime_local.emulator import EmulatorFailed, EmulatorNotInstalled
 from duetime_local.logs import reader_at
 from duetime_local.project import ExampleMissing, is_checkout
-from duetime_local.signing_secret import signing_secret
 from duetime_local.terminal import Display
 
 if TYPE_CHECKING:
@@ -121,13 +120,6 @@ def logs(  # noqa: PLR0913 - a command's options are its parameters
     running = _running(ready_file)
     reader = reader_at(running.aws_endpoint_url, LogFilter(task_id.upper(), task_type, schedule))
     attempt_logs.print_logs(reader, context.ensure_object(Clock), since, follow=follow, as_json=as_json)
-
-
-@app.command("secret")
-@examples("duetime local secret")
-def secret(*, ready_file: ReadyFile = ready.READY_FILE) -> None:
-    """Print the secret that signs HTTP calls of this machine's running stack."""
-    typer.echo(signing_secret(_running(ready_file).aws_endpoint_url))
 
 
 def _running(ready_file: Path) -> Ready:

@@ -33,7 +33,7 @@ WITHOUT = {
         "deploy",
     ),
     "template",
-    *("dev", "local up", "local demo", "local secret"),
+    *("dev", "local up", "local demo", "secrets rotate"),
 }
 """Commands that print a sentence, lines of another format or a report."""
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from duetime.adapters.targets.signing import secret_of_owner
 from duetime_cdk.layers.build import Layer
 from duetime_local.deployment import HANDLERS
 from duetime_local.handler_reload import HandlerVersions, built
 from duetime_local.project import handlers_package
-from duetime_local.signing_secret import signing_secret
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,9 +42,10 @@ def test_a_saved_handler_runs_while_the_stack_stays_up(deployed: Stack, client: 
     assert client.tasks.create("echo", payload="as before", wait_seconds=20).state == "succeeded"
 
 
-def test_the_secret_of_the_local_stack_can_be_read(deployed: Stack) -> None:
-    """It is what the functions sign HTTP calls with."""
+def test_the_secret_of_an_owner_is_derived_from_that_of_the_stack(deployed: Stack, client: Client) -> None:
+    """It is what the functions sign the owner's HTTP calls with; another owner has another."""
     stored = deployed.emulator.client("secretsmanager").get_secret_value(
         SecretId=deployed.deployment.outputs["SigningSecretArn"]
     )
-    assert signing_secret(deployed.ready.aws_endpoint_url) == stored["SecretString"]
+    (found,) = client.signing_secrets.list().secrets
+    assert found.secret == secret_of_owner(stored["SecretString"], "local")

@@ -15,9 +15,9 @@ from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import MINUTE
 from duetime.environment_variables import Variable
 from duetime.handlers import REGISTRY, Registered
-from tests.adapters.targets.receiver import is_signed_by
+from tests.adapters.targets.receiver import is_signed_by, secret_for
 from tests.functions.receivers import Receiver, receiving
-from tests.functions.stack import Stack
+from tests.functions.stack import OWNER, Stack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,7 +54,7 @@ def test_an_outcome_is_told_signed_by_a_task_of_its_own(
     assert (told.method, told.path) == ("POST", "/ended")
     assert told.headers["Content-Type"] == "application/json"
     assert told.headers["webhook-id"] != str(task.id)
-    assert is_signed_by(SECRET, told.headers, told.body)
+    assert is_signed_by(secret_for(OWNER, SECRET), told.headers, told.body)
     event = told.json
     assert set(event) == {"type", "timestamp", "data"}
     assert event["type"] == "task.succeeded"

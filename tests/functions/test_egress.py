@@ -16,9 +16,9 @@ from duetime.domain.tasks.targets import HttpTarget
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.environment_variables import Variable
-from tests.adapters.targets.receiver import is_signed_by
+from tests.adapters.targets.receiver import is_signed_by, secret_for
 from tests.functions.receivers import Receiver, receiving
-from tests.functions.stack import Stack
+from tests.functions.stack import OWNER, Stack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +71,7 @@ def test_a_batch_of_calls_is_one_invocation(stack: Stack, events: list[dict[str,
         assert done.result.data == b'{"rows":3}'
     assert len(receiver.requests) == 10
     for request in receiver.requests:
-        assert is_signed_by(SECRET, request.headers, request.body)
+        assert is_signed_by(secret_for(OWNER, SECRET), request.headers, request.body)
         assert request.headers["webhook-id"] == f"{request.json['task_id']}-1-run"
         assert request.headers["Idempotency-Key"] == request.json["task_id"]
 

@@ -12,11 +12,11 @@ from duetime.domain.tasks.task_options import NotifyOn, Priority
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.environment_variables import Variable
 from tests.adapters.clouds import Cloud
-from tests.adapters.targets.receiver import is_signed_by
+from tests.adapters.targets.receiver import is_signed_by, secret_for
 from tests.clocks import StandingClock
 from tests.fakes.session import FakeSession
 from tests.functions.receivers import Receiver, receiving
-from tests.functions.stack import Stack
+from tests.functions.stack import OWNER, Stack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,7 +61,7 @@ def test_a_failure_is_posted_signed_with_the_task(stack: Stack, receiver: Receiv
     (told,) = receiver.requests
     assert (told.method, told.path) == ("POST", "/alerts")
     assert told.headers["webhook-id"] == told.json["id"] == f"{task.id}-1-failed"
-    assert is_signed_by(SECRET, told.headers, told.body)
+    assert is_signed_by(secret_for(OWNER, SECRET), told.headers, told.body)
     assert told.json["type"] == "task.failed"
     assert (told.json["data"]["name"], told.json["data"]["state"]) == ("Nightly", "failed")
     done = stack.get(task)

@@ -25,7 +25,7 @@ def show_version(*, requested: bool) -> None:
         raise typer.Exit
 
 
-@app.command("version")
+@app.command("version", hidden=True)
 @examples("duetime version")
 def print_version() -> None:
     """Show the version."""

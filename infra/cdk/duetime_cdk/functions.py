@@ -126,10 +126,13 @@ class Functions(Construct):
                 Variable.HANDLER_TYPES: self._layers.types_module,
                 Variable.WATCH_URL: self._live.url,
                 Variable.ARCHIVE_BUCKET: self._stores.archive.bucket.bucket_name if self._stores.archive else "",
+                Variable.SIGNING_SECRET: self._stores.signing.secret.secret_arn,
                 **self._callable,
             },
         )
         self._grant_egress(function)
+        # Owners read the secrets that are derived from it for them.
+        function.allow(["secretsmanager:GetSecretValue"], [self._stores.signing.secret.secret_arn])
         self._grant_bulk_start(function)
         function.allow([*READ_MANY, *INSERT_MANY, *DELETE], [self._stores.tables.tasks.table_arn])
         function.allow(["dynamodb:Query"], self._stores.tables.arns_of(*schema.INDEXES))

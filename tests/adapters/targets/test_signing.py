@@ -7,12 +7,13 @@ import pytest
 from botocore.exceptions import ConnectTimeoutError
 from moto import mock_aws
 
+from duetime.adapters.targets import signing
 from duetime.adapters.targets.http_client import DirectCaller
 from duetime.adapters.targets.http_messages import Call, NoResponse
 from duetime.adapters.targets.signing import Signer, SigningKeyMissing, SigningSecrets
 from duetime.domain.times import MINUTE, SECOND
 from tests.adapters.targets.peers import LOOPBACK, answering, peer
-from tests.adapters.targets.receiver import is_signed_by
+from tests.adapters.targets.receiver import is_signed_by, secret_for
 from tests.clocks import StandingClock
 
 if TYPE_CHECKING:
@@ -33,13 +34,15 @@ def client() -> Iterator[SecretsManagerClient]:
         yield made
 
 
-def test_the_vector_of_the_specification_is_met() -> None:
+def test_the_vector_of_the_specification_is_met(monkeypatch: pytest.MonkeyPatch) -> None:
     """Secret, id, time and body of the published example give its signature.
 
     Source: Standard Webhooks, test data of the reference libraries.
     """
     secret, body = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", b'{"test": 2432232314}'
-    headers = Signer(lambda: [secret], StandingClock(1_614_265_330_000)).headers("msg_p5jXN8AQM9LWM0D4loKWxJek", body)
+    signer = Signer(lambda: [secret], StandingClock(1_614_265_330_000))
+    monkeypatch.setattr(signing, "secret_of_owner", lambda secret, _owner: secret)
+    headers = signer.headers("ann", "msg_p5jXN8AQM9LWM0D4loKWxJek", body)
     assert headers == {
         "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
         "webhook-timestamp": "1614265330",
@@ -51,13 +54,23 @@ def test_both_live_secrets_sign(client: SecretsManagerClient) -> None:
     """After a rotation a receiver may still hold the old secret, or have the new one already; a third is refused."""
     clock = StandingClock()
     client.put_secret_value(SecretId="signing", SecretString=NEW)
-    headers = Signer(SigningSecrets(client, "signing", clock), clock).headers("id-1", "{\u00e9}".encode())
+    headers = Signer(SigningSecrets(client, "signing", clock), clock).headers("ann", "id-1", "{\u00e9}".encode())
     body = "{\u00e9}".encode()
-    assert is_signed_by(OLD, headers, body)
-    assert is_signed_by(NEW, headers, body)
-    assert not is_signed_by("whsec_" + "Zm9v" * 16, headers, body)
-    assert not is_signed_by(NEW, headers, body + b" ")
+    assert is_signed_by(secret_for("ann", OLD.removeprefix("whsec_")), headers, body)
+    assert is_signed_by(secret_for("ann", NEW), headers, body)
+    assert not is_signed_by(secret_for("ann", "Zm9v" * 16), headers, body)
+    assert not is_signed_by(secret_for("ann", NEW), headers, body + b" ")
     assert headers["webhook-signature"].count("v1,") == 2
+
+
+@pytest.mark.parametrize("other", ["bob", "an", "annn", "Ann", "", "whsec_"])
+def test_nobody_signs_in_the_name_of_another_owner(other: str) -> None:
+    """Who has the secret of one owner cannot make a call that verifies as another's; nor does the deployment's."""
+    headers = Signer(lambda: [NEW], StandingClock()).headers("ann", "id-1", b"{}")
+    assert is_signed_by(secret_for("ann", NEW), headers, b"{}")
+    assert not is_signed_by(secret_for(other, NEW), headers, b"{}")
+    assert not is_signed_by(NEW, headers, b"{}")
+    assert not is_signed_by(secret_for("ann", secret_for("bob", NEW).removeprefix("whsec_")), headers, b"{}")
 
 
 def test_a_secret_that_was_never_rotated_signs_alone(client: SecretsManagerClient) -> None:

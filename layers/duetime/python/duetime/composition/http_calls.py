@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 
 from duetime.adapters.targets.egress import Egress, EgressCaller, LambdaInvocation
 from duetime.adapters.targets.http_client import DirectCaller
-from duetime.adapters.targets.signing import Signer, SigningSecrets
+from duetime.adapters.targets.signing import Signer, SigningKeyMissing, SigningSecrets
 from duetime.composition import Part
+from duetime.domain.errors import Unavailable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from duetime.adapters.targets.credentials import Credentials
     from duetime.adapters.targets.http_messages import Caller
 
@@ -33,17 +36,32 @@ class HttpServices(Part):
 
     @cached_property
     def _direct_caller(self) -> Caller:
-        settings, clock = self.settings, self.runtime.clock
-        signer = None
-        if secret := settings.signing_secret:
-            signer = Signer(SigningSecrets(self.platform.clients.secrets(), secret, clock), clock)
-        caller = DirectCaller(settings.http_allow, signer, clock, self._credentials)
+        settings = self.settings
+        caller = DirectCaller(settings.http_allow, self._signer, self.runtime.clock, self._credentials)
         if not settings.exports_spans:
             return caller
         # Imported when needed: most deployments export no spans.
         from duetime.adapters.targets.traced_calls import TracedCaller
 
         return TracedCaller(caller, self.runtime.tracer)
+
+    @cached_property
+    def _signer(self) -> Signer | None:
+        secret, clock = self.settings.signing_secret, self.runtime.clock
+        return Signer(SigningSecrets(self.platform.clients.secrets(), secret, clock), clock) if secret else None
+
+    def secrets_of(self, owner: str) -> Sequence[str]:
+        """The live secrets that sign an owner's calls, the current one first; none without a signing secret.
+
+        Raises:
+            Unavailable: the secret of the deployment cannot be read.
+        """
+        if self._signer is None:
+            return ()
+        try:
+            return self._signer.secrets_of(owner)
+        except SigningKeyMissing as error:
+            raise Unavailable(str(error)) from error
 
     def _credentials(self) -> Credentials:
         """Credentials of calls; created for the first call that names a secret."""

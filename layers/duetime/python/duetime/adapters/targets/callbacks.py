@@ -9,6 +9,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from duetime.adapters.targets.envelope import audience_of
 from duetime.adapters.targets.http_messages import Call, NoResponse
 from duetime.adapters.targets.http_target import OK, passes_with_time, trace_header
 from duetime.domain.operating_parameters import NOTICE_TIMEOUT
@@ -47,17 +48,25 @@ class HttpCallbacks:
 
     def notify(self, task: Task, address: str, notice: Notice) -> Failed | None:
         """Send a notice to an address once; returns the error, if any."""
-        body = self._event(notice.kind.value, notice.at, task, id=notice.id)
+        body = self._event(notice.kind.value, notice.at, task, audience_of(address), id=notice.id)
         if is_notice_arn(address):
             return self.aws().notify(address, notice.kind.value, task, body, NOTICE_TIMEOUT / SECOND)
         return self._post(task, address, notice.id, body)
 
     def outcome_event(self, task: Task) -> bytes:
         """The outcome of a task, as JSON."""
-        return self._event(f"task.{task.state}", task.outcome_at, task)
+        return self._event(f"task.{task.state}", task.outcome_at, task, audience_of(task.callback_url or ""))
 
-    def _event(self, kind: str, at: Millis, task: Task, **more: str) -> bytes:
-        event = {"type": kind, "timestamp": to_iso(at), **more, **self.pages.link(task), "data": self.entry(task)}
+    def _event(self, kind: str, at: Millis, task: Task, audience: str, **more: str) -> bytes:
+        event = {
+            "type": kind,
+            "timestamp": to_iso(at),
+            "owner": task.owner,
+            "audience": audience,
+            **more,
+            **self.pages.link(task),
+            "data": self.entry(task),
+        }
         return json.dumps(event, separators=(",", ":")).encode()
 
     def _post(self, task: Task, url: str, event_id: str, body: bytes) -> Failed | None:

@@ -17,10 +17,21 @@ UNRETRIABLE = "Unretriable"
 """Name of the error with which a function or state machine rules out a retry."""
 
 
-def envelope(work: Work) -> bytes:
-    """The facts of a Python handler's context, as JSON, with the unchanged payload."""
+def audience_of(url: str) -> str:
+    """An endpoint as named in what is signed: its URL without query and fragment."""
+    return url.partition("#")[0].partition("?")[0]
+
+
+def envelope(work: Work, audience: str | None = None) -> bytes:
+    """The facts of a Python handler's context, as JSON, with the unchanged payload.
+
+    Args:
+        work: the work.
+        audience: the endpoint, if the envelope is signed: a signature covers neither URL nor owner.
+    """
     task = work.task
     facts: dict[str, object] = {
+        **({} if audience is None else {"owner": task.owner, "audience": audience}),
         "task_id": task.id.text,
         "type": task.type,
         "attempt": task.attempt,

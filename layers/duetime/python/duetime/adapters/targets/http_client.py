@@ -195,7 +195,7 @@ class DirectCaller:
 
     def _response(self, call: Call, *, connection: Connection, credential: Credential | None = None) -> HttpResponse:
         destination = self._destination(call.url)
-        signature = self._signer.headers(call.id, call.body) if self._signer and call.signed else {}
+        signature = self._signer.headers(call.owner, call.id, call.body) if self._signer and call.signed else {}
         proof, secrets = (credential.headers, credential.secrets) if credential else ({}, ())
         opened = connection.open(destination)
         try:

@@ -47,7 +47,7 @@ class Call:
         headers: all headers except `Host`, the length and the signature.
         seconds: timeout of the whole call.
         most: maximum bytes of the response's body to read; 0 to ignore it.
-        owner: owner of the call; not sent.
+        owner: owner of the call, whose secrets sign it; not sent.
         parent: context (`traceparent`) of its parent span; empty if spans are not exported.
         signed: whether to sign it; a user's own request is not signed, as a signature proves duetime's authorship.
         auth: secret to send with it.
@@ -114,6 +114,7 @@ def packed_call(call: Call, seconds: float) -> bytes:
         "body": base64.b64encode(call.body).decode(),
         "seconds": seconds,
         "most": call.most,
+        "owner": call.owner,
         # Left out if it has its default: an egress function of another version may not know it.
         **({"parent": call.parent} if call.parent else {}),
         **({} if call.signed else {"signed": False}),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from duetime.adapters.targets.envelope import compact, envelope, result_of
+from duetime.adapters.targets.envelope import audience_of, compact, envelope, result_of
 from duetime.adapters.targets.http_messages import (
     NOT_SENT,
     OURS,
@@ -127,7 +127,7 @@ def _call(target: HttpTarget, work: Work) -> Call:
         content, body = content_of(request, task, work.payload)
     else:
         method, url = "PUT", _asking_for(url, work.phase)
-        content, body = {"Content-Type": "application/json"}, envelope(work)
+        content, body = {"Content-Type": "application/json"}, envelope(work, audience_of(url))
     ours = {
         **_facts(task),
         **content,

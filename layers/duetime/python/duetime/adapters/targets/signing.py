@@ -1,10 +1,15 @@
-"""Signatures of HTTP calls, with which a receiver verifies that duetime sent them.
+"""Signatures of HTTP calls, with which a receiver verifies that duetime sent them for an owner.
+
+Each owner has secrets of its own, derived from those of the deployment: who can verify the calls of one owner can
+neither verify nor forge those of another.
 
 Source: Standard Webhooks, specification of the symmetric signature `v1`.
 """
 
 from __future__ import annotations
 
+import base64
+import hmac
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -32,22 +37,39 @@ class SigningKeyMissing(Exception):
     """No signing secret can be read; calls are not sent unsigned instead."""
 
 
+_PREFIX = "whsec_"
+_PURPOSE = b"duetime webhook\0"
+
+
+def secret_of_owner(secret: str, owner: str) -> str:
+    """The secret of an owner, in the form of Standard Webhooks: `whsec_` and 32 bytes in base64.
+
+    Args:
+        secret: a secret of the deployment, in base64, with or without the prefix.
+        owner: the owner.
+    """
+    key = base64.b64decode(secret.removeprefix(_PREFIX))
+    digest = hmac.digest(key, _PURPOSE + owner.encode(), "sha256")
+    return f"{_PREFIX}{base64.b64encode(digest).decode()}"
+
+
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """Signs with every live secret, so that receivers may change theirs at any time.
+    """Signs with every live secret of an owner, so that receivers may change theirs at any time.
 
     Attributes:
-        secrets: returns the live secrets, the current one first.
+        secrets: returns the live secrets of the deployment, the current one first.
         clock: clock for the signed time, which limits replays of old requests.
     """
 
     secrets: Callable[[], Sequence[str]]
     clock: Clock
 
-    def headers(self, id_: str, body: bytes) -> Mapping[str, str]:
+    def headers(self, owner: str, id_: str, body: bytes) -> Mapping[str, str]:
         """The headers of a signed request.
 
         Args:
+            owner: for whom the call is made.
             id_: the same for every repeat of the request.
             body: body in UTF-8.
 
@@ -56,12 +78,20 @@ class Signer:
         """
         now = to_datetime(self.clock.now() // SECOND * SECOND).astimezone(UTC)
         text = body.decode()
-        signatures = [_signature(secret, id_, now, text) for secret in self.secrets()]
+        signatures = [_signature(secret, id_, now, text) for secret in self.secrets_of(owner)]
         return {
             "webhook-id": id_,
             "webhook-timestamp": str(int(now.timestamp())),
             "webhook-signature": " ".join(signatures),
         }
+
+    def secrets_of(self, owner: str) -> Sequence[str]:
+        """The live secrets of an owner, the current one first.
+
+        Raises:
+            SigningKeyMissing: there is no secret.
+        """
+        return [secret_of_owner(secret, owner) for secret in self.secrets()]
 
 
 def _signature(secret: str, id_: str, now: datetime, text: str) -> str:

@@ -43,6 +43,7 @@ DECLARED_IN: Mapping[str, Sequence[str]] = {
     "settings": ("duetime.contract.deployment_settings",),
     "dispatch": ("duetime.contract.dispatch_status",),
     "watch-tickets": ("duetime.contract.live_updates.operations",),
+    "signing-secrets": ("duetime.contract.signing_secrets",),
     "": (_HEALTH,),
     "health": (_HEALTH,),
     "openapi.json": (_HEALTH,),

@@ -119,6 +119,7 @@ _OF_ANOTHER = {
     "dead-letters": "tasks",
     "forecast": "schedules",
     "watch-tickets": "live updates",
+    "signing-secrets": "service",
     "health": "service",
     "openapi.json": "service",
 }

@@ -24,6 +24,8 @@ class TaskEvent(TypedDict):
         ),
     ]
     timestamp: Annotated[Instant, Field(description="When it reached that state.")]
+    owner: Annotated[str, Field(description="The owner of the task, whose secret signs the request.")]
+    audience: Annotated[str, Field(description="The URL that it is posted to, without query and fragment.")]
     console_url: NotRequired[
         Annotated[
             str,
@@ -56,6 +58,8 @@ class RunTopology(TypedDict):
 class TargetRequest(TypedDict):
     """The task in a request to an HTTP target."""
 
+    owner: Annotated[str, Field(description="The owner of the task, whose secret signs the request.")]
+    audience: Annotated[str, Field(description="The URL that is called, without query and fragment.")]
     task_id: Annotated[str, Field(description="The task's id: the same for every attempt.")]
     type: Annotated[str, Field(description="The task's type.")]
     attempt: Annotated[int, Field(description="Number of the attempt; the first is 1.")]
