@@ -131,6 +131,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     **dict.fromkeys(
         (
             "watch_tickets.create",
+            "signing_secrets.list",
             "settings.get",
             "dispatch.get_status",
             "summary.get",

@@ -109,9 +109,6 @@ ABSENT: Mapping[tuple[str, str], Callable[[], bool]] = {
     ("docs/scale.md", "There is no second Region that takes over"): partial(
         lacks, "infra/cdk/duetime_cdk/tasks_table.py", r"replicas?\b"
     ),
-    ("docs/decisions/http-targets.md", "it is not implemented"): partial(
-        lacks, "layers/duetime/python/duetime/adapters/targets/signing.py", r"\bowner"
-    ),
     ("docs/decisions/tracing.md", "have no spans of their own yet"): lambda: (
         lacks("layers/duetime/python/duetime/services/pull/*.py", r"tracer\.span\(")
         and lacks("layers/duetime/python/duetime/services/topologies/*.py", r"tracer\.span\(")

@@ -56,7 +56,8 @@ def test_an_outcome_is_told_signed_by_a_task_of_its_own(
     assert told.headers["webhook-id"] != str(task.id)
     assert is_signed_by(secret_for(OWNER, SECRET), told.headers, told.body)
     event = told.json
-    assert set(event) == {"type", "timestamp", "data"}
+    assert set(event) == {"type", "timestamp", "owner", "audience", "data"}
+    assert (event["owner"], event["audience"]) == (OWNER, f"{receiver.url}/ended")
     assert event["type"] == "task.succeeded"
     assert (event["data"]["id"], event["data"]["state"]) == (str(task.id), "succeeded")
     assert event["data"]["name"] == "Nightly"
