@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from duetime_common.limits import MAX_HANDLER_BATCH, MAX_HANDLER_BATCH_WAIT_SECONDS
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
 C = TypeVar("C")
 P = TypeVar("P")
-MAX_BATCH_SIZE = 1_000
-MAX_BATCH_WAIT_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,15 @@ class Batch:
         """Check the values, which a user wrote."""
         if isinstance(self.max_size, bool) or not isinstance(self.max_size, int):
             raise TypeError(f"max_size takes a whole number, not {self.max_size!r}")
-        if not 1 <= self.max_size <= MAX_BATCH_SIZE:
-            raise ValueError(f"max_size takes 1 to {MAX_BATCH_SIZE}, not {self.max_size}")
+        if not 1 <= self.max_size <= MAX_HANDLER_BATCH:
+            raise ValueError(f"max_size takes 1 to {MAX_HANDLER_BATCH}, not {self.max_size}")
         if isinstance(self.max_wait_seconds, bool) or not isinstance(self.max_wait_seconds, int | float):
             raise TypeError(f"max_wait_seconds takes a number of seconds, not {self.max_wait_seconds!r}")
         # A comparison that NaN fails, too.
-        if not 0 <= self.max_wait_seconds <= MAX_BATCH_WAIT_SECONDS:
-            raise ValueError(f"max_wait_seconds takes 0 to {MAX_BATCH_WAIT_SECONDS}, not {self.max_wait_seconds}")
+        if not 0 <= self.max_wait_seconds <= MAX_HANDLER_BATCH_WAIT_SECONDS:
+            raise ValueError(
+                f"max_wait_seconds takes 0 to {MAX_HANDLER_BATCH_WAIT_SECONDS}, not {self.max_wait_seconds}"
+            )
         if self.key is not None and not isinstance(self.key, str) and not callable(self.key):
             raise TypeError(f"key takes a function of the payload, or the name of a field, not {self.key!r}")
 
