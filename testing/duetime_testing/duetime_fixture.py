@@ -249,6 +249,15 @@ class Duetime(Assertions):
         rule, defaults = RetryRule(retry_on, no_retry_on), checked_options(task_type, options)
         self._account.handlers[task_type] = registered_as(task_type, handler, payload, rule, defaults, batch)
 
+    def deliver_in_batches(self, size: int, seconds: float) -> None:
+        """Deliver tasks to workers as with the setting `worker_batches`; ten at once, without a wait, by default.
+
+        Args:
+            size: most tasks of one delivery, a multiple of ten.
+            seconds: how long a delivery waits for that number.
+        """
+        self._account.worker_batch = size, round(seconds * SECOND)
+
     def pull(self, task_type: str) -> None:
         """Declare a pulled type; the test leases its tasks with `client.leases.acquire`."""
         self._account.declare_pulled(task_type)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -357,6 +358,32 @@ def test_a_lost_lease_rejects_the_outcomes_of_its_call(duetime: Duetime, calls: 
     tasks = ended(duetime, range(3))
     assert [(task.state, task.result) for task in tasks] == [("succeeded", task.fence) for task in tasks]
     assert all(task.attempt == 2 for task in tasks)
+
+
+def test_a_large_delivery_is_one_call(duetime: Duetime, calls: Calls) -> None:
+    """With the setting `worker_batches`, tasks that are due within its window share calls of up to a hundred."""
+    duetime.deliver_in_batches(100, 5)
+    duetime.register("index.add", calls.note, batch=Batch(max_size=100))
+    for second in range(4):
+        duetime.client.tasks.create_batch([{"type": "index.add", "payload": second} for _ in range(20)])
+        duetime.advance(seconds=1)
+    duetime.run_until_idle()
+    assert calls.sizes == [80]
+    duetime.assert_ran("index.add", times=80)
+
+
+@pytest.mark.parametrize(("seconds", "every"), [(1, [[0, 1]]), (0.1, [[0], [1]])])
+def test_a_task_waits_for_others_that_its_worker_holds(
+    duetime: Duetime, calls: Calls, seconds: float, every: list[list[int]]
+) -> None:
+    """One is due 0.3 s after the delivery, and the worker holds it: the first waits for it, if it may so long."""
+    duetime.deliver_in_batches(100, 1.2)
+    duetime.register("index.add", calls.note, batch=Batch(max_wait_seconds=seconds))
+    later = duetime.now + timedelta(seconds=1.5)
+    new: list[Any] = [{"type": "index.add", "payload": 0}, {"type": "index.add", "payload": 1, "due_at": later}]
+    duetime.client.tasks.create_batch(new)
+    duetime.advance(seconds=10)
+    assert calls.every == every
 
 
 def test_a_single_call_of_a_test_has_one_item(duetime: Duetime) -> None:
