@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from duetime_client.attempt_errors import AttemptCancelled, AttemptPaused, LeaseLost
-from duetime_client.run_context import Context
 from duetime_client.worker_functions import TaskFunction, json_result, returned_by
 from duetime_common.handler_batches import BatchItem, batch_outcomes, error_of
 from duetime_common.handler_retries import RETRY_ALL
@@ -15,6 +14,7 @@ from duetime_common.handler_retries import RETRY_ALL
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
+    from duetime_client.run_context import Context
     from duetime_client.task import Task
     from duetime_common.handler_batches import Batch
     from duetime_common.handler_retries import RetryRule

@@ -133,6 +133,13 @@ def test_tasks_of_other_priorities_types_and_timeouts_do_not_share_a_call(duetim
     assert all(one == other for one, other in calls.every)
 
 
+def test_a_task_with_a_rate_is_called_alone_at_its_turn(duetime: Duetime, calls: Calls) -> None:
+    """Waiting for others would let tasks with different turns start at once."""
+    duetime.register("index.add", calls.note, batch=Batch(max_wait_seconds=60))
+    ended(duetime, range(3), rate={"key": "index", "limit": 1, "per_seconds": 10})
+    assert calls.sizes == [1, 1, 1]
+
+
 def test_each_task_has_its_own_outcome(duetime: Duetime, calls: Calls) -> None:
     """Some fail and are retried by their own policy, one at its own time, one not at all; the others succeed."""
 
