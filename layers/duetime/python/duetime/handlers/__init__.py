@@ -161,6 +161,27 @@ class TypedBatchRegistration(Protocol[P]):
 def handler(
     task_type: str,
     *,
+    retry_on: Classes | None = None,
+    no_retry_on: Classes = (),
+    **options: Unpack[TypeOptions],
+) -> Registration: ...
+
+
+@overload
+def handler(
+    task_type: str,
+    *,
+    payload: type[P],
+    retry_on: Classes | None = None,
+    no_retry_on: Classes = (),
+    **options: Unpack[TypeOptions],
+) -> TypedRegistration[P]: ...
+
+
+@overload
+def handler(
+    task_type: str,
+    *,
     batch: Batch,
     retry_on: Classes | None = None,
     no_retry_on: Classes = (),
@@ -178,27 +199,6 @@ def handler(
     no_retry_on: Classes = (),
     **options: Unpack[TypeOptions],
 ) -> TypedBatchRegistration[P]: ...
-
-
-@overload
-def handler(
-    task_type: str,
-    *,
-    retry_on: Classes | None = None,
-    no_retry_on: Classes = (),
-    **options: Unpack[TypeOptions],
-) -> Registration: ...
-
-
-@overload
-def handler(
-    task_type: str,
-    *,
-    payload: type[P],
-    retry_on: Classes | None = None,
-    no_retry_on: Classes = (),
-    **options: Unpack[TypeOptions],
-) -> TypedRegistration[P]: ...
 
 
 def handler(
