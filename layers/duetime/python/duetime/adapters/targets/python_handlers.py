@@ -215,7 +215,7 @@ class HandlerRunner:
             outcomes = registered.call_batch(
                 [member.item for member in members], seconds=seconds, new_event_loop=self.new_event_loop
             )
-        except BaseException as error:  # noqa: BLE001 - a handler may raise what it likes
+        except BaseException as error:  # noqa: BLE001 - as above
             return [_ended_by_all(error, member.work, registered.retry_rule) for member in members]
         return [
             _ended_with(outcome, Phase.RUN)
