@@ -21,6 +21,7 @@ from duetime_client.errors import ApiError, ClientError, Conflict, NotFound, Rat
 from duetime_client.retries import PASSING
 from duetime_client.run_context import Context, RunSchedule, RunTopology
 from duetime_client.task_definitions import PayloadInvalid, ResultNotJson
+from duetime_common.handler_batches import BatchResultInvalid
 from duetime_common.handler_retries import RETRY_ALL, requested_wait
 from duetime_common.limits import MAX_CHECKPOINT_BYTES, MAX_RESULT_BYTES
 
@@ -54,7 +55,7 @@ class Unretriable(Exception):
     """Raise it to fail the task at once: no further attempt would help."""
 
 
-_FINAL = {Unretriable.__name__, PayloadInvalid.__name__, ResultNotJson.__name__}
+_FINAL = {Unretriable.__name__, PayloadInvalid.__name__, ResultNotJson.__name__, BatchResultInvalid.__name__}
 _FINAL |= {StepInvalid.__name__, CheckpointInvalid.__name__}
 
 

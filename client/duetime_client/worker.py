@@ -24,7 +24,7 @@ import socket
 import threading
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, overload
 
 from duetime_client.attempt_errors import (
     AttemptCancelled,
@@ -38,12 +38,15 @@ from duetime_client.errors import ClientError
 from duetime_client.pull_attempt import Attempt, Unretriable, acknowledge_within, may_pass
 from duetime_client.run_context import AsyncContext, ClientMissing, Context
 from duetime_client.stop_signals import stopped_by_signals
+from duetime_client.task_batches import BatchFunction
 from duetime_client.worker_events import DuplicateHandler, WorkerEvent, WorkerIdle
 from duetime_client.worker_functions import TaskFunction
+from duetime_common.handler_batches import Batch, check_batch
+from duetime_common.handler_batches import BatchItem as _BatchItem
 from duetime_common.handler_retries import RetryIn, RetryRule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from duetime_client.client import Client
     from duetime_client.leases import LeasedTask
@@ -54,6 +57,8 @@ __all__ = [
     "AsyncContext",
     "AttemptCancelled",
     "AttemptPaused",
+    "Batch",
+    "BatchItem",
     "CheckpointInvalid",
     "ClientMissing",
     "Context",
@@ -70,6 +75,8 @@ __all__ = [
 P = TypeVar("P")
 R = TypeVar("R")
 X = TypeVar("X", Context, AsyncContext)
+BatchItem: TypeAlias = _BatchItem[Context, P]
+"""One task of a batch: its `context` and `payload`; `fail(error)` fails only its attempt."""
 MOST_AT_ONCE = 10
 """The API leases at most this many tasks in one request."""
 _FIRST_PAUSE = 0.5
@@ -97,6 +104,14 @@ class TypedRegistration(Protocol[P]):
         ...
 
 
+class BatchRegistration(Protocol):
+    """Registers a function for batches of tasks whose payloads are plain JSON."""
+
+    def __call__(self, function: Callable[[Sequence[BatchItem[P]]], Any], /) -> BatchFunction[P]:
+        """Register it."""
+        ...
+
+
 class PythonHandler(Protocol):
     """A function registered by `duetime.handlers.handler`."""
 
@@ -115,7 +130,7 @@ class PythonHandler(Protocol):
         """Which of its exceptions are retried."""
         ...
 
-    def __call__(self, context: Any, payload: Any, /) -> Any:  # noqa: ANN401 - a context and a payload of any kind
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - a context and a payload, or items
         """Call the function."""
         ...
 
@@ -181,6 +196,22 @@ class Worker:
         return tuple(self._handlers)
 
     @overload
+    def task(
+        self, task_type: str, *, batch: Batch, retry_on: Classes | None = None, no_retry_on: Classes = ()
+    ) -> BatchRegistration: ...
+
+    @overload
+    def task(
+        self,
+        task_type: str,
+        *,
+        payload: type[P],
+        batch: Batch,
+        retry_on: Classes | None = None,
+        no_retry_on: Classes = (),
+    ) -> Callable[[Callable[[Sequence[BatchItem[P]]], Any]], BatchFunction[P]]: ...
+
+    @overload
     def task(self, task_type: str, *, retry_on: Classes | None = None, no_retry_on: Classes = ()) -> Registration: ...
 
     @overload
@@ -193,6 +224,7 @@ class Worker:
         task_type: str,
         *,
         payload: type | None = None,
+        batch: Batch | None = None,
         retry_on: Classes | None = None,
         no_retry_on: Classes = (),
     ) -> Any:
@@ -206,6 +238,9 @@ class Worker:
             task_type: The type.
             payload: The class of the payload, a pydantic model or a dataclass; a task with an invalid payload fails at
             once.
+            batch: The function is called with several tasks: a list of `BatchItem`, at most as many as the worker's
+            `concurrency`. It returns a list with the result of each, or with an exception for one that failed; or
+            `None`. Whatever it raises fails all of them.
             retry_on: Only these exceptions, and `RetryIn`, are retried; the others fail the task at once.
             no_retry_on: These exceptions fail the task at once, even if `retry_on` includes them.
 
@@ -221,12 +256,18 @@ class Worker:
             from duetime_common.payload_models import check_model  # noqa: PLC0415 - for those with a class only
 
             check_model(payload)
+        check_batch(batch)
         rule = RetryRule(retry_on, no_retry_on)
 
-        def register(function: Callable[[Context, Any], R]) -> TaskFunction[Any, R]:
+        def register(function: Callable[..., Any]) -> TaskFunction[Any, Any]:
             if task_type in self._handlers:
                 raise DuplicateHandler(task_type)
-            self._handlers[task_type] = registered = TaskFunction(task_type, function, payload, rule)
+            registered: TaskFunction[Any, Any] = TaskFunction(task_type, function, payload, rule)
+            if batch is not None:
+                registered = BatchFunction(
+                    task_type, function, payload, rule, batch=batch, concurrency=lambda: self.concurrency
+                )
+            self._handlers[task_type] = registered
             return registered
 
         return register
@@ -242,8 +283,13 @@ class Worker:
         """
         register: Any = self.task
         rule = handler.retry_rule
-        options = {"payload": handler.payload_model, "retry_on": rule.retry_on, "no_retry_on": rule.no_retry_on}
-        register(handler.task_type, **options)(handler)
+        register(
+            handler.task_type,
+            payload=handler.payload_model,
+            batch=getattr(handler, "batch", None),
+            retry_on=rule.retry_on,
+            no_retry_on=rule.no_retry_on,
+        )(handler)
 
     def stop(self) -> None:
         """Lease no more tasks, and return from `run` within `stop_seconds`.
@@ -379,7 +425,8 @@ class Worker:
         try:
             try:
                 function = self._handlers[task.type]
-                ended = attempt.run(function.run, function.retry_rule)
+                run = function.runner(task) if isinstance(function, BatchFunction) else function.run
+                ended = attempt.run(run, function.retry_rule)
             except ClientError as error:
                 ended, why = "lost", str(error)
             finally:

@@ -48,18 +48,31 @@ class TaskFunction(TaskType[P], Generic[P, R_co]):
             PayloadInvalid: The payload is not valid.
             ResultNotJson: The result cannot be converted to JSON.
         """
-        result: Any = self.function(context, self.decode(document))
-        if inspect.isawaitable(result):
-            import asyncio  # noqa: PLC0415 - for coroutines only
+        return json_result(returned_by(self.function(context, self.decode(document))))
 
-            with asyncio.Runner() as runner:
-                result = runner.run(_awaited(result))
-        from duetime_common.payload_models import plain  # noqa: PLC0415 - it is small, but read for workers only
 
-        try:
-            return plain(result)
-        except BaseException as error:  # the value may be of the author's own class
-            raise ResultNotJson("the result of the handler is not JSON") from error
+def returned_by(result: Any) -> Any:  # noqa: ANN401 - what a handler returns
+    """The result of a function, or of its coroutine, which runs in its own event loop."""
+    if not inspect.isawaitable(result):
+        return result
+    import asyncio  # noqa: PLC0415 - for coroutines only
+
+    with asyncio.Runner() as runner:
+        return runner.run(_awaited(result))
+
+
+def json_result(result: Any) -> object:  # noqa: ANN401 - same
+    """A result as JSON, if it is a value of a class.
+
+    Raises:
+        ResultNotJson: It cannot be converted.
+    """
+    from duetime_common.payload_models import plain  # noqa: PLC0415 - it is small, but read for workers only
+
+    try:
+        return plain(result)
+    except BaseException as error:  # the value may be of the author's own class
+        raise ResultNotJson("the result of the handler is not JSON") from error
 
 
 async def _awaited(work: Any) -> object:  # noqa: ANN401 - an awaitable

@@ -30,5 +30,9 @@ MAX_ERROR_MESSAGE_LENGTH = 256
 """Characters of a stored error message; a longer one is truncated."""
 MAX_ERROR_TYPE_LENGTH = 64
 MAX_PROGRESS_MESSAGE_LENGTH = 64
+MAX_HANDLER_BATCH = 1_000
+"""Largest `max_size` of a batch handler."""
+MAX_HANDLER_BATCH_WAIT_SECONDS = 60
+"""Largest `max_wait_seconds` of a batch handler."""
 MAX_RETRY_WAIT_SECONDS = 86_400
 """Longest wait between two attempts in a retry policy, and the longest that a handler can request."""

@@ -270,9 +270,20 @@ class _TestedHandler(Registered):
         try:
             return Registered.call(self, *arguments, **options)
         except _OUTCOMES as outcome:
-            if self.account is not None:
-                self.account.test_outcome = outcome
+            self._record(outcome)
             raise
+
+    def call_batch(self, *arguments: Any, **options: Any) -> list[object]:  # noqa: ANN401 - those of `Registered`
+        """Call for several tasks, and record an exception that ends the test."""
+        try:
+            return Registered.call_batch(self, *arguments, **options)
+        except _OUTCOMES as outcome:
+            self._record(outcome)
+            raise
+
+    def _record(self, outcome: BaseException) -> None:
+        if self.account is not None:
+            self.account.test_outcome = outcome
 
 
 def _waits_outside(task: Task) -> bool:

@@ -17,6 +17,7 @@ from duetime.handlers.secrets import FOR_TESTS
 from duetime_client import AsyncClient, Client
 from duetime_client.attempt_client import is_in_coroutine
 from duetime_client.live_connection import WebSocketMissing
+from duetime_common.handler_batches import check_batch
 from duetime_common.handler_retries import RetryRule
 from duetime_testing.account import VirtualAccount
 from duetime_testing.assertions import Assertions
@@ -29,6 +30,7 @@ from duetime_testing.simulation.virtual_time import running_time
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from duetime_common.handler_batches import Batch
     from duetime_common.handler_retries import Classes
     from duetime_common.option_fields import TypeOptions
     from duetime_testing.executions import Execution
@@ -234,6 +236,7 @@ class Duetime(Assertions):
         handler: Callable[..., Any],
         *,
         payload: type | None = None,
+        batch: Batch | None = None,
         retry_on: Classes | None = None,
         no_retry_on: Classes = (),
         **options: Unpack[TypeOptions],
@@ -242,8 +245,18 @@ class Duetime(Assertions):
 
         The keywords are those of `duetime.handlers.handler`; without them, those of a decorated handler apply.
         """
+        check_batch(batch)
         rule, defaults = RetryRule(retry_on, no_retry_on), checked_options(task_type, options)
-        self._account.handlers[task_type] = registered_as(task_type, handler, payload, rule, defaults)
+        self._account.handlers[task_type] = registered_as(task_type, handler, payload, rule, defaults, batch)
+
+    def deliver_in_batches(self, size: int, seconds: float) -> None:
+        """Deliver tasks to workers as with the setting `worker_batches`; ten at once, without a wait, by default.
+
+        Args:
+            size: most tasks of one delivery, a multiple of ten.
+            seconds: how long a delivery waits for that number.
+        """
+        self._account.worker_batch = size, round(seconds * SECOND)
 
     def pull(self, task_type: str) -> None:
         """Declare a pulled type; the test leases its tasks with `client.leases.acquire`."""

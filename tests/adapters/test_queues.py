@@ -85,6 +85,14 @@ def test_a_message_may_be_told_to_stay_away_longer_than_queues_allow(receiver: R
     assert [each.message for each in received(receiver, Priority.NORMAL)] == [message(1)]
 
 
+def test_more_than_ten_messages_come_back_by_several_requests(receiver: Receiver) -> None:
+    """A worker may have up to a hundred; SQS takes ten per request."""
+    receiver.queues.send([Outgoing(message(number), 0) for number in range(23)])
+    deliveries = received(receiver, Priority.NORMAL)
+    receiver.queues.come_back(deliveries, [0] * 23)
+    assert len(received(receiver, Priority.NORMAL)) == len(deliveries) == 23
+
+
 def test_a_message_that_is_gone_is_passed_over(receiver: Receiver) -> None:
     """One deleted message among others does not keep the others from coming back."""
     receiver.queues.send([Outgoing(message(number), 0) for number in range(3)])

@@ -7,6 +7,7 @@ every call of an AWS API, those included that Lambda's poller makes (receive, de
 from __future__ import annotations
 
 import json
+import time
 from base64 import b64encode
 from dataclasses import replace
 from random import Random
@@ -57,7 +58,7 @@ from duetime.domain.tasks.task_options import LockSpec, NotifyOn, Priority, Rate
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import MINUTE, SECOND
 from duetime.environment_variables import Variable
-from duetime.handlers import REGISTRY, Context, Registered
+from duetime.handlers import REGISTRY, Batch, Context, Registered
 from duetime.ports.queues import Outgoing
 from duetime.services.enqueue import message_for
 from duetime.services.tasks.approvals import Decision
@@ -128,6 +129,23 @@ def test_a_task_costs_three_write_units_and_one_for_its_place_in_the_list(metere
         "DeleteMessageBatch": 1,
     }
     assert meter.total_requests == 26
+
+
+def test_a_task_of_a_batch_handler_costs_what_any_other_does(
+    metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten tasks in one call: the same write units, and no request more."""
+    sizes: list[int] = []
+    registered = Registered({"run": lambda items: sizes.append(len(items))}, batch=Batch())
+    monkeypatch.setitem(REGISTRY, "report", registered)
+    stack, meter = metered
+    # Its threads take real time to join a call, in which the clock stands still.
+    monkeypatch.setattr(stack.clock, "sleep_until", lambda _at: time.sleep(0.01))
+    composed(TaskServices).batch_creator.create_many(OWNER, orders(10))
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units, meter.read_units) == (30, 10, 0.5)
+    assert meter.total_requests == 26
+    assert sum(sizes) == 10
 
 
 def test_a_task_of_a_batch_that_needs_a_timer_is_written_after_it(metered: tuple[Stack, Meter]) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from duetime.domain.tasks.task_options import Priority
 from duetime_cdk import environments
-from duetime_cdk.environments import Environment, FunctionName, Pollers, UnknownEnvironment
+from duetime_cdk.environments import Environment, FunctionName, Pollers, UnknownEnvironment, WorkerBatch
 from duetime_cdk.errors import UnsafeEnvironment
 from infra import ROOT
 from infra.environments import ENVIRONMENTS, environment_named
@@ -152,6 +152,25 @@ def test_pollers_that_lambda_would_refuse_are_refused(minimum: int, maximum: int
     """At least 2 and at most 200 are ready, no more than there are at most, and these are 2 000 at most."""
     with pytest.raises(UnsafeEnvironment, match=f"pollers of high tasks.*not {minimum} to {maximum}"):
         replace(environment_named("dev"), provisioned_pollers={Priority.HIGH: Pollers(minimum, maximum)})
+
+
+def test_a_priority_may_have_larger_batches_after_a_wait(layers: Layers, tmp_path: Path) -> None:
+    """The other priorities keep batches of ten without a wait."""
+    environment = replace(environment_named("dev"), worker_batches={Priority.LOW: WorkerBatch(size=100, seconds=5)})
+    synthesis = Synthesis(environment, layers, tmp_path)
+    of_worker = [
+        (mapping["BatchSize"], mapping["MaximumBatchingWindowInSeconds"])
+        for mapping in synthesis.properties("AWS::Lambda::EventSourceMapping").values()
+        if synthesis.function_named(mapping["FunctionName"]) == "worker"
+    ]
+    assert sorted(of_worker) == [(10, 0), (10, 0), (100, 5)]
+
+
+@pytest.mark.parametrize(("size", "seconds"), [(0, 1), (101, 1), (100, 0), (100, 301)])
+def test_worker_batches_that_lambda_or_a_worker_could_not_take_are_refused(size: int, seconds: int) -> None:
+    """More than ten messages need a window; each task of a batch has a thread."""
+    with pytest.raises(UnsafeEnvironment, match=f"workers of low tasks.*not {size} after {seconds}"):
+        replace(environment_named("dev"), worker_batches={Priority.LOW: WorkerBatch(size, seconds)})
 
 
 @pytest.mark.parametrize("shards", [0, 65_537])

@@ -40,14 +40,15 @@ from tests.simulation.users import Users
 from tests.simulation.watching import Watching
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from duetime.domain.tasks.task import Task
-    from duetime.handlers import Context
+    from duetime.handlers import BatchItem, Context
     from duetime_testing.fakes.job_services import FakeJobs
     from duetime_testing.fakes.stepfunctions import Execution
     from duetime_testing.simulation.faults import Call, Fault
     from duetime_testing.simulation.virtual_time import Strand
+    from tests.simulation.watching import Effect
 
 DELIVERIES = [(0, 0), (0, 60), (0, 300), (150, 300)]
 """How long messages take, in milliseconds: none at all as in most tests, or as with SQS and Lambda."""
@@ -124,6 +125,10 @@ _ERRORS: list[Callable[[], BaseException]] = [
 _REPORTS = 0.1
 """How many calls of handlers report such a text as their progress."""
 _UNWRITABLE = {"file": FILE}
+_BATCHES = 2
+"""One of this many simulations has tasks of a batch handler."""
+_FAILING_BATCHES = 0.1
+"""How many calls of a batch handler fail all of their tasks."""
 _UNWRITABLE_RESULTS = 0.05
 """How many of the results cannot be kept."""
 _LOSSES = 2
@@ -187,6 +192,7 @@ class FaultSimulation(Account):
         self.nodes = NodeWatching(self)
         self.watching = Watching(self)
         self.steps = StepWatching(self)
+        self._joined: set[str] = set()
         self.crash: Exception | None = None
         self.table.watch = self.reporting(self.watching.written)
         self.users = Users(self)
@@ -242,6 +248,13 @@ class FaultSimulation(Account):
 
         return call
 
+    def _begin_batches(self, end: Millis) -> None:
+        if self.uses_batches:
+            if self.faulty:
+                # Without faults, tasks must be on time.
+                self.worker_batch = 30, SECOND
+            self.time.start_process(partial(self.users.use_batches, end))
+
     def _begin_users(self, end: Millis) -> None:
         # An occurrence is sent by the trigger itself, once: if that fails, it is the first scan's.
         themes = [each for each in THEMES if Theme.SCHEDULES not in each] if self.is_mild else THEMES
@@ -263,6 +276,7 @@ class FaultSimulation(Account):
         if self.seed % _HOT_KEYS == 1:
             self.delivery = DELIVERIES[-1]
             self.time.start_process(partial(self.users.use_hot_keys, end))
+        self._begin_batches(end)
         if self.faulty:
             # What they do makes tasks late on purpose.
             self.time.start_process(partial(self.bulk_users.use, end))
@@ -615,6 +629,40 @@ class FaultSimulation(Account):
         finally:
             self.watching.ended(effect)
 
+    @property
+    def uses_batches(self) -> bool:
+        """Whether tasks have a batch handler."""
+        return self.seed % _BATCHES == 1
+
+    def act_together(self, items: Sequence[BatchItem[Any]]) -> list[Any]:
+        """Run several tasks in one call, which takes the time of the first; one call in ten fails all of them."""
+        began = self.reporting(self.watching.began)
+        effects = [began("run", item.context.task_id, item.context.fence) for item in items]
+        try:
+            if self.random.random() < _FAILING_BATCHES:
+                for effect in effects:
+                    self.attempts.fails(effect, Boom.__name__)
+                raise Boom("all of them")
+            self._joined |= {item.context.task_id for item in items[1:]}
+            self._joined.discard(items[0].context.task_id)
+            return [self._one_of_several(item, effect) for item, effect in zip(items, effects, strict=True)]
+        finally:
+            for effect in effects:
+                self.watching.ended(effect)
+
+    def _one_of_several(self, item: BatchItem[Any], effect: Effect) -> Any:  # noqa: ANN401 - a result, or an error
+        self._lose_again(item.context.task_id)
+        try:
+            result = self._behave("run", item.context)
+        except GreenletExit:
+            raise
+        except BaseException as error:  # noqa: BLE001 - it fails this task only
+            self.attempts.fails(effect, class_name(error))
+            return error
+        if result is _UNWRITABLE:
+            self.attempts.fails(effect, "ResultNotJson")
+        return result
+
     def _behave(self, phase: str, context: Context | Asked) -> Any:  # noqa: ANN401 - same
         draw = self.random.random()
         # Drawn apart, as above. An endpoint has no context to report to, and raises nothing.
@@ -623,7 +671,7 @@ class FaultSimulation(Account):
         if not isinstance(context, Asked) and apart.random() < _REPORTS:
             context.progress(50, f"reading {FILE}")
         until = self.time.now() + self.random.choice([0, 0, 100, 2 * SECOND, 20 * SECOND, 70 * SECOND])
-        while self.time.now() < until and context.requested_action is None:
+        while self.time.now() < until and context.requested_action is None and context.task_id not in self._joined:
             self.take(min(5 * SECOND, until - self.time.now()))
         if draw < self.rate:
             self.count("target hangs")

@@ -112,6 +112,19 @@ class Users:
                 simulation.time.start_process(partial(self._send, {**body}))
                 simulation.take(every)
 
+    def use_batches(self, until: Millis) -> None:
+        """Now and then create tasks of a batch handler that are due at once, or nearly."""
+        simulation, draw = self.simulation, Random(f"{self.simulation.seed} batches")  # noqa: S311 - repeatable
+        while simulation.time.now() < until:
+            simulation.take(draw.randrange(5, 60) * SECOND)
+            retry = {"max_attempts": draw.choice([1, 3])}
+            limits = {"timeout_seconds": draw.choice([30, 120]), "notify_within_seconds": 60, "retry": retry}
+            tasks = [{"type": works.BATCHED, "delay_seconds": draw.choice([0, 0, 1.5]), **limits} for _ in range(7)]
+            answer = self.ask("POST", "/v1/tasks/batch", {"tasks": tasks})
+            if answer is not None and answer.status == 200:
+                made = [each["task"]["id"] for each in answer.body["results"] if "task" in each]
+                simulation.watching.accepted.extend(made)
+
     def _send(self, body: dict[str, Any]) -> None:
         """Create a task, whatever comes of it."""
         self.ask("POST", "/v1/tasks", body)
@@ -156,7 +169,7 @@ class Users:
     def _body(self) -> dict[str, Any]:
         pick = self.random.choice
         body: dict[str, Any] = {
-            "type": pick([works.PLAIN, works.UNDONE, works.PHASED, works.PHASED, PULLED]),
+            "type": pick([self._plain, works.UNDONE, works.PHASED, works.PHASED, PULLED]),
             "payload": pick([None, {"any": "json"}, ["%08x" % (n * 2654435761 % 2**32) for n in range(200)]]),
             "delay_seconds": pick([0, 0.3, 5, 90, 270, 400]),
             "priority": pick([each.value for each in Priority]),
@@ -173,6 +186,11 @@ class Users:
             body["callback_url"] = CALLBACK_URL
         lock = pick([None, None, {"key": "a"}, {"key": "a", "scope": "run"}, {"key": "b", "max_holders": 2}])
         return body | ({"lock": lock} if lock else {})
+
+    @property
+    def _plain(self) -> str:
+        """A type of handlers that only run: in every other simulation, for several tasks at once."""
+        return works.BATCHED if self.simulation.uses_batches else works.PLAIN
 
     def _target(self) -> dict[str, Any]:
         """An endpoint or a queue instead of a handler."""

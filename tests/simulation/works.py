@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from duetime.handlers import handler
+from duetime.handlers import Batch, handler
 
 if TYPE_CHECKING:
-    from duetime.handlers import Context
+    from collections.abc import Sequence
+
+    from duetime.handlers import BatchItem, Context
     from tests.simulation.fault_simulation import FaultSimulation
 
 STAGE: list[FaultSimulation] = []
@@ -15,12 +17,19 @@ STAGE: list[FaultSimulation] = []
 LARGE = "".join(f"{number * 2654435761 % 2**32:08x}" for number in range(1_500))
 """A payload or result that lies outside its record, compressed as it is."""
 PLAIN, UNDONE, PHASED = "simulation-plain", "simulation-undone", "simulation-phased"
+BATCHED = "simulation-batched"
 
 
 @handler(PLAIN)
 def plain(context: Context, payload: Any) -> Any:  # noqa: ANN401 - any JSON
     """Only `run`."""
     return STAGE[-1].act("run", context, payload)
+
+
+@handler(BATCHED, batch=Batch(max_size=3, max_wait_seconds=4))
+def batched(items: Sequence[BatchItem[Any]]) -> list[Any]:
+    """Only `run`, for several tasks."""
+    return STAGE[-1].act_together(items)
 
 
 @handler(UNDONE)

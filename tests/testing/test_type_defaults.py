@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from duetime.handlers import Context
+    from duetime_common.option_fields import RetryPolicy, TypeOptions
     from duetime_testing import Duetime
 
 TYPE = "mail.send"
-RETRY = {"max_attempts": 2, "initial_seconds": 7.0, "multiplier": 2.0, "max_seconds": 300.0}
-OPTIONS: dict[str, Any] = {
+RETRY: RetryPolicy = {"max_attempts": 2, "initial_seconds": 7.0, "multiplier": 2.0, "max_seconds": 300.0}
+OPTIONS: TypeOptions = {
     "priority": "high",
     "retry": RETRY,
     "timeout_seconds": 30,

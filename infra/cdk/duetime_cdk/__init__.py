@@ -25,6 +25,7 @@ from duetime_cdk.environments import (
     Pollers,
     UnknownEnvironment,
     UnknownSetting,
+    WorkerBatch,
 )
 from duetime_cdk.errors import NotDeployable, UnsafeEnvironment
 from duetime_cdk.handlers_environment import HandlersEnvironment, Vpc
@@ -64,6 +65,7 @@ __all__ = [
     "UnknownSetting",
     "UnsafeEnvironment",
     "Vpc",
+    "WorkerBatch",
 ]
 
 

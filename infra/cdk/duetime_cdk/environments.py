@@ -18,6 +18,7 @@ from duetime.domain.ids import MAX_SHARDS
 from duetime.domain.limits import (
     MAX_ARCHIVE_DAYS,
     MAX_METRIC_VALUES,
+    MAX_WORKER_BATCH,
     SHORTEST_WORKER_LEASE_SECONDS,
     WORKER_FUNCTION_SECONDS,
 )
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 LOCAL = "local"
 """The environment that is deployed to the embedded AWS of one machine."""
+MAX_BATCHING_SECONDS = 300
+"""Longest batching window of a queue (Source: AWS Lambda API Reference, "CreateEventSourceMapping")."""
 _LEAST_UNRESERVED = 100
 """Concurrency that must stay unreserved for other functions (Source: AWS Lambda Developer Guide, reserved
 concurrency)."""
@@ -73,6 +76,19 @@ class Pollers:
     """Number of pollers that are always ready."""
     maximum: int
     """Maximum number of pollers."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerBatch:
+    """How many tasks of a priority one invocation of the worker gets.
+
+    Source: AWS Lambda API Reference, "CreateEventSourceMapping".
+    """
+
+    size: int
+    """Maximum number of tasks."""
+    seconds: int
+    """How long Lambda waits for that number, in seconds."""
 
 
 POLLER_INVOCATIONS = 10
@@ -200,6 +216,10 @@ class Environment:
     Pollers(minimum=20, maximum=200)}`. Each poller invokes up to 10 workers at once, so `concurrency` does not limit
     these priorities. There can be up to 2 000 pollers, the minimum is ready for a burst, and AWS bills each poller by
     the hour. Empty: Lambda's standard pollers, at no charge."""
+    worker_batches: Mapping[Priority, WorkerBatch] = field(default_factory=dict)
+    """Priorities whose workers get more than ten tasks at once, for batch handlers or to run rare tasks together:
+    `{Priority.LOW: WorkerBatch(size=100, seconds=5)}`. Lambda waits up to `seconds` (1 to 300) until there are `size`
+    tasks (1 to 100), so every task of that priority may start that much later. Empty: at most ten, without a wait."""
     reserved: Mapping[FunctionName, int] = field(default_factory=dict)
     """Reserved concurrency of functions: guaranteed, and also the maximum, taken from the limit that all functions of
     the account share. Empty: functions share the unreserved concurrency."""
@@ -388,6 +408,7 @@ class Environment:
             )
         self._check_worker()
         self._check_pollers()
+        self._check_worker_batches()
         self._check_identities()
         self._check_targets()
         if self.heartbeat_url and not self.heartbeat_url.startswith("https://"):
@@ -422,6 +443,14 @@ class Environment:
                 raise UnsafeEnvironment(
                     f"environment {self.name!r}: the pollers of {priority} tasks must be at least {LEAST_POLLERS} to"
                     f" {MOST_READY_POLLERS} and at most {MOST_POLLERS}, not {pollers.minimum} to {pollers.maximum}"
+                )
+
+    def _check_worker_batches(self) -> None:
+        for priority, batch in self.worker_batches.items():
+            if not (1 <= batch.size <= MAX_WORKER_BATCH and 1 <= batch.seconds <= MAX_BATCHING_SECONDS):
+                raise UnsafeEnvironment(
+                    f"environment {self.name!r}: workers of {priority} tasks get 1 to {MAX_WORKER_BATCH} tasks after 1"
+                    f" to {MAX_BATCHING_SECONDS} seconds, not {batch.size} after {batch.seconds}"
                 )
 
     def _check_identities(self) -> None:

@@ -13,7 +13,7 @@ from constructs import Construct
 from duetime.adapters.dynamodb import schema
 from duetime.environment_variables import QUEUE_VARIABLES, Variable
 from duetime_cdk.archive import ArchiveStream
-from duetime_cdk.environments import LOCAL, FunctionName
+from duetime_cdk.environments import LOCAL, FunctionName, WorkerBatch
 from duetime_cdk.handlers_function import equip
 from duetime_cdk.lambda_function import LambdaFunction
 from duetime_cdk.table_stream import TableStream
@@ -241,7 +241,14 @@ class Functions(Construct):
         for priority, queue in self._stores.queues.of_priority.items():
             pollers = self._environment.provisioned_pollers.get(priority)
             concurrency = None if pollers else self._environment.concurrency[priority]
-            worker.invoke_by(queue, batch_size=BATCH_SIZE, concurrency=concurrency, pollers=pollers)
+            batch = self._environment.worker_batches.get(priority, WorkerBatch(BATCH_SIZE, 0))
+            worker.invoke_by(
+                queue,
+                batch_size=batch.size,
+                batch_seconds=batch.seconds,
+                concurrency=concurrency,
+                pollers=pollers,
+            )
             worker.allow(["sqs:ChangeMessageVisibility"], [queue.queue_arn])
 
     def _deadletter(self) -> LambdaFunction:

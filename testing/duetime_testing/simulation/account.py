@@ -58,6 +58,8 @@ START: Millis = 1_795_228_387_250
 """2026-11-21T02:33:07.250Z."""
 MOST_WORKERS = 60
 """Concurrent invocations per queue: enough that no task of a large graph waits."""
+_RECEIVED = 10
+"""Messages of one request (Source: SQS API Reference, ReceiveMessage)."""
 LEASE_SECONDS = 30
 LATE_WRITES = 0.4
 """Share of the faults of conditional writes that are late arrivals."""
@@ -140,6 +142,7 @@ class Account:
         sends_fail_until: until when the queues reject messages.
         creations_fail_until: until when the table rejects new records from the API.
         unread_until: queues from which nothing is received, with end times.
+        worker_batch: messages of an invocation of the worker, and the milliseconds that its poller waits for them.
         endpoint_down_until: until when the tasks' endpoint responds with errors.
         before_call: a scenario's hook before each AWS call: lets time pass, rejects it, or ends the process.
         after_call: the hook after a call, before its response arrives.
@@ -152,6 +155,7 @@ class Account:
     handlers_package = ""
     pulled_types: tuple[str, ...] = ()
     aws_targets = ""
+    worker_batch: tuple[int, Millis] = _RECEIVED, 0
 
     def __init__(
         self, seed: int, *, rate: float = 0.0, shards: int = 2, most_receives: int = 1000, start: Millis | None = None
@@ -532,7 +536,7 @@ class Account:
             running = [each for each in running if not each.done]
             unread_until = self.unread_until.get(url, 0)
             may_receive = self.receiving and len(running) < MOST_WORKERS and self.time.now() >= unread_until
-            batch = self._receive(url) if may_receive else []
+            batch = self._gather(url, function) if may_receive else []
             if batch:
                 running.append(self.time.start_process(partial(self._work, url, function, batch)))
                 running[-1].waiters.append(self._pollers[url])
@@ -543,8 +547,23 @@ class Account:
                 times = [unread_until]
             self.time.sleep_until(min(times, default=now + DAY))
 
+    def _gather(self, url: str, function: str) -> list[dict[str, Any]]:
+        """Receive the messages of one invocation: at most ten, or what the workers' batching window allows."""
+        batch = self._receive(url)
+        size, window = self.worker_batch if function == "worker" else (_RECEIVED, 0)
+        until = self.time.now() + window
+        while batch and len(batch) + _RECEIVED <= size and (now := self.time.now()) < until:
+            if more := self._receive(url):
+                batch += more
+                continue
+            times = [each.visible_at for each in self.sqs.queues[url].messages if each.visible_at > now]
+            self.time.sleep_until(min([*times, until]))
+        return batch
+
     def _receive(self, url: str) -> list[dict[str, Any]]:
-        answer = self.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, MessageSystemAttributeNames=["All"])
+        answer = self.sqs.receive_message(
+            QueueUrl=url, MaxNumberOfMessages=_RECEIVED, MessageSystemAttributeNames=["All"]
+        )
         return list(answer.get("Messages", []))
 
     def _work(self, url: str, function: str, batch: list[dict[str, Any]]) -> None:
@@ -576,7 +595,8 @@ class Account:
             if m["MessageId"] not in kept
         ]
         if done and self.random.random() >= self.reordering:
-            self.sqs.delete_message_batch(QueueUrl=url, Entries=done)
+            for first in range(0, len(done), _RECEIVED):
+                self.sqs.delete_message_batch(QueueUrl=url, Entries=done[first : first + _RECEIVED])
 
     def _pick(self, messages: list[Held]) -> list[Held]:
         """Choose messages in random order; some are duplicated or delayed."""

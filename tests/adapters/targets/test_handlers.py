@@ -10,7 +10,7 @@ import pytest
 
 from duetime.adapters.targets.python_handlers import HandlerRunner, HandlersPackage, known_types
 from duetime.domain.operating_parameters import HANDLERS_RETRY
-from duetime.domain.tasks.attempt_results import Deferred, Ending, Failed, Stopped, Succeeded, Yielded
+from duetime.domain.tasks.attempt_results import Deferred, Failed, Stopped, Succeeded, TargetEnding, Yielded
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.task import Progress, RequestedAction
 from duetime.domain.times import to_datetime
@@ -46,7 +46,7 @@ class Package:
         return self.why
 
 
-def run(decorated: Callable[..., Any], wanted: Work | None = None) -> Ending:
+def run(decorated: Callable[..., Any], wanted: Work | None = None) -> TargetEnding:
     """Have a function or class do the work, as the handler of its type."""
     return HandlerRunner({"report": registered_as("report", decorated)}, Package()).run(wanted or work())
 

@@ -20,7 +20,7 @@ from tests.adapters.targets.works import work
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from duetime.domain.tasks.attempt_results import Ending
+    from duetime.domain.tasks.attempt_results import TargetEnding
 
 
 class Charge(BaseModel):
@@ -68,7 +68,7 @@ def registry() -> Iterator[None]:
     REGISTRY.update(before)
 
 
-def end(payload: object) -> Ending:
+def end(payload: object) -> TargetEnding:
     """How the handler of `report` ends an attempt with a payload."""
     return HandlerRunner(REGISTRY, NoPackage()).run(replace(work(), payload=json.dumps(payload).encode()))
 
@@ -149,7 +149,7 @@ def test_a_registered_function_can_be_called() -> None:
         double(Context.for_test(requested_action="cancel"), 4)
 
 
-def _coroutine(outcome: Any) -> Ending:  # noqa: ANN401 - a result, or an error
+def _coroutine(outcome: Any) -> TargetEnding:  # noqa: ANN401 - a result, or an error
     @handler("report")
     async def run(context: Context, _payload: object) -> object:
         await asyncio.sleep(0)

@@ -93,22 +93,26 @@ class SqsQueues:
         return [each for number, each in enumerate(batch) if str(number) not in acknowledged]
 
     def come_back(self, deliveries: Sequence[Delivery], seconds: Sequence[int]) -> None:
-        """Set the visibility timeouts of up to ten undeleted messages, in one request.
+        """Set the visibility timeouts of undeleted messages of one queue, ten per request.
 
         Raises:
-            Unavailable: SQS throttles or fails.
+            Unavailable: SQS throttles or fails; other requests may have succeeded.
         """
-        if not deliveries:
-            return
+        waits = list(zip(deliveries, seconds, strict=True))
+        self._executor.map(
+            self._come_back, [waits[i : i + _ENTRIES_A_REQUEST] for i in range(0, len(waits), _ENTRIES_A_REQUEST)]
+        )
+
+    def _come_back(self, waits: Sequence[tuple[Delivery, int]]) -> None:
         entries: list[Any] = [
             {
                 "Id": str(number),
                 "ReceiptHandle": delivery.receipt,
                 "VisibilityTimeout": max(0, min(wait, _MAX_AWAY_SECONDS)),
             }
-            for number, (delivery, wait) in enumerate(zip(deliveries, seconds, strict=True))
+            for number, (delivery, wait) in enumerate(waits)
         ]
-        url = self._url(deliveries[0].message)
+        url = self._url(waits[0][0].message)
         with translated():
             answer = self._client.change_message_visibility_batch(QueueUrl=url, Entries=entries)
         # A sender's fault means that the message is deleted, or was received again by another worker.

@@ -133,6 +133,8 @@ MAX_RETRY_MULTIPLIER = 100
 """Largest multiplier of a retry policy; its powers must fit into a float."""
 WORKER_FUNCTION_SECONDS = 900
 """How long an invocation of the worker may take: the longest that Lambda allows (Source: AWS Lambda quotas)."""
+MAX_WORKER_BATCH = 100
+"""Largest number of tasks that one invocation of the worker has; each has a thread."""
 MAX_TIMEOUT_SECONDS = 840
 """Longest attempt that a worker function makes, with all its phases: the time of the function, less the time to wait,
 claim and finish."""

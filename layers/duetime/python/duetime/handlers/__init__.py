@@ -28,6 +28,12 @@ A class may offer more phases than `run`, each given the same context and payloa
         def rollback(self, context, payload): ...
         def clean(self, context, payload): ...
 
+With `batch=`, a function is called with several tasks at once; each has its own outcome:
+
+    @handler("index.add", batch=Batch(max_size=100))
+    def add(items: Sequence[BatchItem[Any]]) -> Sequence[object]:
+        return index.bulk([item.payload for item in items])
+
 A phase may run more than once for a task (a crash, a lost answer): make its effects idempotent with
 `context.idempotency_key`, and let a store reject a `context.fence` older than the latest one it has seen. Work in steps
 is not repeated by later attempts: `context.step("charge", bank.charge, amount)` stores the result of the call.
@@ -35,8 +41,8 @@ is not repeated by later attempts: `context.step("charge", bank.charge, amount)`
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Unpack, overload
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, Unpack, overload
 
 from duetime.handlers.context import Accepted, AsyncContext, Context, RunSchedule, RunTopology
 from duetime.handlers.errors import (
@@ -56,7 +62,9 @@ from duetime.handlers.errors import (
 from duetime.handlers.options import checked_options
 from duetime.handlers.process_locks import process_lock
 from duetime.handlers.secrets import SecretMissing, SecretUnavailable, secret
-from duetime.handlers.task_handlers import PHASES, Registered, TaskHandler, registered_as
+from duetime.handlers.task_handlers import PHASES, BatchHandler, Registered, TaskHandler, registered_as
+from duetime_common.handler_batches import Batch, check_batch
+from duetime_common.handler_batches import BatchItem as _BatchItem
 from duetime_common.handler_retries import HANDLER_DEFINITION, Classes, RetryIn, RetryRule
 
 if TYPE_CHECKING:
@@ -69,6 +77,9 @@ __all__ = [
     "AsyncContext",
     "AttemptCancelled",
     "AttemptPaused",
+    "Batch",
+    "BatchHandler",
+    "BatchItem",
     "CheckpointInvalid",
     "ClientMissing",
     "Context",
@@ -99,6 +110,8 @@ C = TypeVar("C")
 X = TypeVar("X", Context, AsyncContext)
 P = TypeVar("P")
 R = TypeVar("R")
+BatchItem: TypeAlias = _BatchItem[Context, P]
+"""One task of a batch: its `context` and `payload`; `fail(error)` fails only its attempt."""
 
 
 class DuplicateHandler(ValueError):
@@ -132,6 +145,18 @@ class TypedRegistration(Protocol[P]):
     def __call__(self, decorated: Callable[[X, P], R], /) -> TaskHandler[P, R]: ...
 
 
+class BatchRegistration(Protocol):
+    """Registers the decorated function for batches of tasks, whose payloads are plain JSON."""
+
+    def __call__(self, decorated: Callable[[Sequence[BatchItem[P]]], Any], /) -> BatchHandler[P]: ...
+
+
+class TypedBatchRegistration(Protocol[P]):
+    """Registers the decorated function for batches of tasks, whose payloads are values of a class."""
+
+    def __call__(self, decorated: Callable[[Sequence[BatchItem[P]]], Any], /) -> BatchHandler[P]: ...
+
+
 @overload
 def handler(
     task_type: str,
@@ -153,10 +178,34 @@ def handler(
 ) -> TypedRegistration[P]: ...
 
 
+@overload
+def handler(
+    task_type: str,
+    *,
+    batch: Batch,
+    retry_on: Classes | None = None,
+    no_retry_on: Classes = (),
+    **options: Unpack[TypeOptions],
+) -> BatchRegistration: ...
+
+
+@overload
+def handler(
+    task_type: str,
+    *,
+    payload: type[P],
+    batch: Batch,
+    retry_on: Classes | None = None,
+    no_retry_on: Classes = (),
+    **options: Unpack[TypeOptions],
+) -> TypedBatchRegistration[P]: ...
+
+
 def handler(
     task_type: str = "",
     *,
     payload: type | None = None,
+    batch: Batch | None = None,
     retry_on: Classes | None = None,
     no_retry_on: Classes = (),
     **options: Unpack[TypeOptions],
@@ -172,6 +221,8 @@ def handler(
     Args:
         task_type: The type.
         payload: The class of the payload: a pydantic model or a dataclass. A task with another payload fails at once.
+        batch: The function is called with several tasks: a list of `BatchItem`. It returns a list with the result of
+            each, or with an exception for one that failed; or `None`. Whatever it raises fails all of them.
         retry_on: Only these exceptions, and `RetryIn`, are retried; the others fail the task at once.
         no_retry_on: These exceptions fail the task at once, even if `retry_on` includes them.
         options: Options that tasks of the type have unless their creation gives them: `priority`, `retry`,
@@ -188,14 +239,17 @@ def handler(
     # At run time, whatever type checkers say: a decorator without parentheses is an easy mistake.
     if not isinstance(task_type, str) or not task_type:
         raise TaskTypeMissing(task_type)
+    check_batch(batch)
     rule = RetryRule(retry_on, no_retry_on)
     defaults = checked_options(task_type, options)
 
     def register(decorated: Callable[..., Any]) -> object:
-        registered = registered_as(task_type, decorated, payload, rule, defaults)
+        registered = registered_as(task_type, decorated, payload, rule, defaults, batch)
         if task_type in REGISTRY:
             raise DuplicateHandler(task_type)
         REGISTRY[task_type] = registered
+        if registered.batch is not None:
+            return BatchHandler(task_type, registered)
         is_class = isinstance(decorated, type)
         of_run = registered.phases["run"] if is_class else decorated
         definition = TaskHandler(task_type, of_run, registered.payload_model, registered.retry_rule, registered.options)

@@ -8,16 +8,18 @@ from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from duetime.handlers.errors import HandlerIncomplete, HandlerTimeout, PayloadInvalid
+from duetime_common.handler_batches import BatchItem, batch_outcomes, error_of
 from duetime_common.handler_retries import RETRY_ALL
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from duetime.handlers.context import Context
+    from duetime_common.handler_batches import Batch
     from duetime_common.handler_retries import RetryRule
 
-    Handler = Callable[[Context, Any], Any]
+    Handler = Callable[..., Any]
     NewEventLoop = Callable[[], AbstractEventLoop]
 
 P = TypeVar("P")
@@ -70,21 +72,36 @@ class TaskHandler(Generic[P, R_co]):
             raise PayloadInvalid(f"the payload of {self.task_type!r} is {error}") from None
 
 
+class BatchHandler(TaskHandler[P, Any]):
+    """A function registered for batches of a task type; calling it calls the function."""
+
+    def __init__(self, task_type: str, registered: Registered) -> None:
+        function, model = registered.phases["run"], registered.payload_model
+        super().__init__(task_type, function, model, registered.retry_rule, registered.options)
+        self.batch = registered.batch
+
+    def __call__(self, items: Sequence[BatchItem[Context, P]]) -> Any:  # type: ignore[override]  # noqa: ANN401 - a function's result
+        """Call the function, as in a test."""
+        return self.function(items)  # type: ignore[call-arg, arg-type]  # a function of items
+
+
 @dataclass(frozen=True, slots=True)
 class Registered:
     """The handler of a task type, with a callable for each phase that it offers.
 
     Attributes:
-        phases: callables by phase name.
+        phases: callables by phase name; that of a batch handler takes its items.
         payload_model: class of the payload; `None` for plain JSON.
         retry_rule: which of its exceptions are retried.
         options: defaults of the options of its tasks, as JSON.
+        batch: which tasks share a call; `None` if each has its own.
     """
 
     phases: Mapping[str, Handler]
     payload_model: type | None = None
     retry_rule: RetryRule = RETRY_ALL
     options: Mapping[str, Any] = field(default_factory=dict)
+    batch: Batch | None = None
 
     def call(
         self,
@@ -95,7 +112,7 @@ class Registered:
         seconds: float | None = None,
         new_event_loop: NewEventLoop | None = None,
     ) -> Any:  # noqa: ANN401 - a handler's return value
-        """Call a phase, and wait for its end if it is a coroutine.
+        """Call a phase, and wait for its end if it is a coroutine; a batch handler is called with one item.
 
         Args:
             phase: Name of the phase.
@@ -108,19 +125,59 @@ class Registered:
             PayloadInvalid: The payload does not match the handler's payload class.
             HandlerTimeout: It was cancelled.
         """
-        if self.payload_model is not None:
-            from duetime_common.payload_models import from_json  # noqa: PLC0415 - imported for handlers with a model only
+        payload = self.decode(payload)
+        if self.batch is None:
+            return _ended(self.phases[phase](context, payload), seconds, new_event_loop)
+        (outcome,) = self.call_batch([BatchItem(context, payload)], seconds=seconds, new_event_loop=new_event_loop)
+        if (error := error_of(outcome)) is not None:
+            raise error
+        return outcome
 
-            try:
-                payload = from_json(self.payload_model, payload)
-            except ValueError as error:
-                raise PayloadInvalid(f"the payload is {error}") from None
-        result = self.phases[phase](context, payload)
-        if inspect.isawaitable(result):
-            from duetime.handlers.coroutines import result_of  # noqa: PLC0415 - imported for coroutines only
+    def call_batch(
+        self,
+        items: Sequence[BatchItem[Context, Any]],
+        *,
+        seconds: float | None = None,
+        new_event_loop: NewEventLoop | None = None,
+    ) -> list[object]:
+        """Call a batch handler, and wait for its end if it is a coroutine.
 
-            return result_of(result, seconds, new_event_loop, HandlerTimeout())
+        Args:
+            items: its items.
+            seconds: Timeout, after which a coroutine is cancelled; none by default.
+            new_event_loop: Creates the event loop of a coroutine; asyncio's own by default.
+
+        Returns:
+            The result of each item, or the exception that its attempt failed with.
+
+        Raises:
+            HandlerTimeout: It was cancelled.
+        """
+        return batch_outcomes(items, _ended(self.phases["run"](items), seconds, new_event_loop))
+
+    def decode(self, payload: object) -> Any:  # noqa: ANN401 - a value of the payload's class
+        """A payload's JSON as a value of the handler's payload class.
+
+        Raises:
+            PayloadInvalid: It does not match.
+        """
+        if self.payload_model is None:
+            return payload
+        from duetime_common.payload_models import from_json  # noqa: PLC0415 - imported for handlers with a model only
+
+        try:
+            return from_json(self.payload_model, payload)
+        except ValueError as error:
+            raise PayloadInvalid(f"the payload is {error}") from None
+
+
+def _ended(result: Any, seconds: float | None, new_event_loop: NewEventLoop | None) -> Any:  # noqa: ANN401 - a handler's return value
+    """The result of a function, or of its coroutine."""
+    if not inspect.isawaitable(result):
         return result
+    from duetime.handlers.coroutines import result_of  # noqa: PLC0415 - imported for coroutines only
+
+    return result_of(result, seconds, new_event_loop, HandlerTimeout())
 
 
 def registered_as(
@@ -129,6 +186,7 @@ def registered_as(
     payload_model: type | None = None,
     retry_rule: RetryRule = RETRY_ALL,
     options: Mapping[str, Any] | None = None,
+    batch: Batch | None = None,
 ) -> Registered:
     """Turn a decorated function or class into a registered handler.
 
@@ -136,8 +194,10 @@ def registered_as(
 
     Raises:
         HandlerIncomplete: a class has no method `run`.
-        TypeError: the payload's class is neither a pydantic model nor a dataclass.
+        TypeError: the payload's class is neither a pydantic model nor a dataclass, or a class is to take batches.
     """
+    if batch is not None and isinstance(decorated, type):
+        raise TypeError(f"batch takes a function: the class {decorated.__name__!r} cannot run tasks in batches")
     if payload_model is not None:
         from duetime_common.payload_models import check_model  # noqa: PLC0415 - imported for handlers with a model only
 
@@ -152,10 +212,14 @@ def registered_as(
         phases = {"run": decorated}
     rule = earlier.retry_rule if retry_rule == RETRY_ALL else retry_rule
     model, defaults = payload_model or earlier.payload_model, {**earlier.options, **(options or {})}
-    registered = Registered(phases, model, rule, defaults)
+    registered = Registered(phases, model, rule, defaults, batch or _batch_of(earlier))
     if isinstance(decorated, type):
         setattr(decorated, _REGISTERED, registered)
     return registered
+
+
+def _batch_of(earlier: TaskHandler[Any, Any] | Registered) -> Batch | None:
+    return earlier.batch if isinstance(earlier, BatchHandler | Registered) else None
 
 
 def _methods(task_type: str, decorated: type) -> dict[str, Handler]:

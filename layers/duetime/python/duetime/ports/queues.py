@@ -54,7 +54,7 @@ class WorkQueues(Protocol):
         ...
 
     def come_back(self, deliveries: Sequence[Delivery], seconds: Sequence[int]) -> None:
-        """Set the visibility timeouts of up to ten undeleted messages, in one request.
+        """Set the visibility timeouts of undeleted messages of one queue.
 
         Already deleted messages are skipped.
         """

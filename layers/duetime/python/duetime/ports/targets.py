@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable, Sequence
 
     from duetime.domain.tasks.attempt_results import Failed, Succeeded, TargetEnding
     from duetime.domain.tasks.notices import Notice
@@ -22,6 +22,14 @@ class StepKeepers(Protocol):
     def __call__(self, has_lease: Callable[[], bool], task: Task, phase: Phase) -> StepKeeper:
         """What stores the steps of an attempt's phase, each of which begins only while `has_lease()`."""
         ...
+
+
+M = TypeVar("M")
+R = TypeVar("R")
+
+
+def _always() -> bool:
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +49,8 @@ class Work:
         step_keeper: creates what stores the results of the handler's steps; `None` if nothing does.
         save_checkpoint: stores a checkpoint at once; returns whether the attempt still has its lease. `None` if nothing
             does.
+        gathering: brings it together with other attempts of its delivery; `None` if it runs alone.
+        is_leased: whether its lease has time left, by this process's clock.
     """
 
     phase: Phase
@@ -54,6 +64,35 @@ class Work:
     inputs: bytes | None = None
     step_keeper: Callable[[], StepKeeper] | None = None
     save_checkpoint: Callable[[bytes], bool] | None = None
+    gathering: Callable[[], Gathering] | None = None
+    is_leased: Callable[[], bool] = _always
+
+
+class Gathering(Protocol):
+    """Brings attempts together for a common call."""
+
+    def join(
+        self,
+        key: Hashable,
+        member: M,
+        call: Callable[[Sequence[M], Millis], Sequence[R]],
+        *,
+        max_size: int,
+        max_wait: Millis,
+    ) -> R:
+        """Join the group of a key, and wait for the result of its call.
+
+        Args:
+            key: of the group.
+            member: passed to the call, in the order of joining.
+            call: called once for a group, with its members and the time; must not raise.
+            max_size: most members.
+            max_wait: longest wait for others after the first has joined.
+
+        Returns:
+            The call's result for this member.
+        """
+        ...
 
 
 class TargetRunner(Protocol):

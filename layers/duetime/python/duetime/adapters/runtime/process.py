@@ -10,6 +10,8 @@ import time
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, TypeVar, cast
 
+from duetime.domain.limits import MAX_WORKER_BATCH
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
@@ -60,8 +62,9 @@ class SystemRandom:
 T = TypeVar("T")
 R = TypeVar("R")
 
-_JOBS = 32
-"""A batch has at most ten messages, each with its attempt, its heartbeat, and the end of a hanging target."""
+_JOBS = 4 * MAX_WORKER_BATCH + 2
+"""Each message has its attempt, its heartbeat, the end of a hanging target, and perhaps a call of a batch handler; two
+more change visibilities. A thread is created when it is first needed."""
 _REQUESTS = 16
 """Concurrent requests: the shards of a group are read together."""
 

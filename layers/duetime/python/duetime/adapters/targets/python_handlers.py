@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import json
 import math
@@ -17,6 +18,7 @@ from duetime.domain.operating_parameters import HANDLERS_RETRY
 from duetime.domain.tasks.attempt_results import (
     Deferred,
     Ending,
+    NotSent,
     Stopped,
     Succeeded,
     Yielded,
@@ -24,7 +26,7 @@ from duetime.domain.tasks.attempt_results import (
     shortened,
 )
 from duetime.domain.tasks.targets import Phase
-from duetime.domain.tasks.task import Progress
+from duetime.domain.tasks.task import Progress, RequestedAction
 from duetime.domain.tasks.type_defaults import HandlerDescription
 from duetime.domain.times import SECOND, to_datetime
 from duetime.domain.tracebacks import class_name, message_of, traceback_of
@@ -42,17 +44,20 @@ from duetime.handlers import (
     Unretriable,
 )
 from duetime.handlers.values import encoded
+from duetime_common.handler_batches import BatchItem, BatchResultInvalid, error_of
 from duetime_common.handler_retries import requested_wait
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
+    from duetime.domain.tasks.attempt_results import TargetEnding
     from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.handlers.task_handlers import NewEventLoop
     from duetime.ports.runtime import Clock
-    from duetime.ports.targets import HandlerPackage, Work
+    from duetime.ports.targets import Gathering, HandlerPackage, Work
+    from duetime_common.handler_batches import Batch
     from duetime_common.handler_retries import RetryRule
 
     ClientOfCaller: TypeAlias = Callable[[], Any]
@@ -149,7 +154,7 @@ class HandlerRunner:
             return frozenset(map(Phase, registered.phases))
         return frozenset({Phase.RUN}) if self.package.why_broken() is None else _MAY_OFFER
 
-    def run(self, work: Work) -> Ending:
+    def run(self, work: Work) -> TargetEnding:
         """Run one phase of the handler; any exception fails the attempt."""
         task_type = work.task.type
         registered = self.registry.get(task_type)
@@ -157,6 +162,8 @@ class HandlerRunner:
             return failure("HandlersUnavailable", why)
         if registered is None:
             return failure("HandlerUnknown", f"no handler is registered for the type {task_type!r}", retriable=False)
+        if registered.batch is not None and work.gathering is not None:
+            return self._run_with_others(registered, registered.batch, work, work.gathering())
         try:
             result = registered.call(
                 work.phase,
@@ -168,6 +175,69 @@ class HandlerRunner:
         except BaseException as error:  # noqa: BLE001 - a handler may raise what it likes
             return _ended_by(error, work.task, registered.retry_rule)
         return _ended_with(result, work.phase)
+
+    def _run_with_others(self, registered: Registered, batch: Batch, work: Work, gathering: Gathering) -> TargetEnding:
+        """Run a batch handler for a task and others of its type, key and timeout."""
+        task = work.task
+        try:
+            item = BatchItem(_context(work, self.clients), registered.decode(json.loads(work.payload)))
+            key = task.type, task.timeout_seconds, batch.key_of(item.payload)
+        except BaseException as error:  # noqa: BLE001 - the payload's class and the key are the author's code
+            return _ended_by(error, task, registered.retry_rule)
+        wait = min(batch.max_wait_seconds, work.seconds / 2)
+        # Alone in its last attempt: no task fails for good because of another one.
+        is_alone = 1 < task.retry.max_attempts <= task.attempt
+        return gathering.join(
+            (key, task.id) if is_alone else key,
+            _Member(work, item),
+            functools.partial(self._call_together, registered),
+            max_size=1 if is_alone else batch.max_size,
+            max_wait=round(wait * SECOND),
+        )
+
+    def _call_together(self, registered: Registered, members: Sequence[_Member], now: Millis) -> Sequence[TargetEnding]:
+        """Call a batch handler for those that may still start."""
+        endings: dict[int, TargetEnding] = {}
+        for number, member in enumerate(members):
+            if not member.work.is_leased():
+                endings[number] = NotSent("a lease with time left")
+            elif member.work.requested_action() is RequestedAction.CANCEL:
+                endings[number] = Stopped()
+        called = [number for number in range(len(members)) if number not in endings]
+        if called:
+            ended = self._called([members[number] for number in called], registered, now)
+            endings |= dict(zip(called, ended, strict=True))
+        return [endings[number] for number in range(len(members))]
+
+    def _called(self, members: Sequence[_Member], registered: Registered, now: Millis) -> list[Ending]:
+        seconds = (min(member.work.deadline for member in members) - now) / SECOND
+        try:
+            outcomes = registered.call_batch(
+                [member.item for member in members], seconds=seconds, new_event_loop=self.new_event_loop
+            )
+        except BaseException as error:  # noqa: BLE001 - as above
+            return [_ended_by_all(error, member.work, registered.retry_rule) for member in members]
+        return [
+            _ended_with(outcome, Phase.RUN)
+            if (failed := error_of(outcome)) is None
+            else _ended_by(failed, member.work.task, registered.retry_rule)
+            for member, outcome in zip(members, outcomes, strict=True)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A task in a call of a batch handler."""
+
+    work: Work
+    item: BatchItem[Context, object]
+
+
+def _ended_by_all(error: BaseException, work: Work, rule: RetryRule) -> Ending:
+    """The end of one attempt of a batch whose handler has raised an exception."""
+    if issubclass(type(error), AttemptPaused | AttemptCancelled) and work.requested_action() is None:
+        return failure("BatchStopped", "the handler stopped the batch because of a request to another of its tasks")
+    return _ended_by(error, work.task, rule)
 
 
 def _ended_with(result: object, phase: Phase) -> Ending:
@@ -189,7 +259,7 @@ def _ended_by(error: BaseException, task: Task, rule: RetryRule) -> Ending:
         return failure("Timeout", f"the handler was cancelled: it did not end within {task.timeout_seconds} s")
     # Steps and checkpoints raise these, whatever the author's rule says of other exceptions.
     is_ours = issubclass(kind, LeaseLost | Unavailable)
-    retriable = is_ours or (rule.allows(error) and not issubclass(kind, Unretriable))
+    retriable = is_ours or (rule.allows(error) and not issubclass(kind, (Unretriable, BatchResultInvalid)))
     failed = failure(class_name(error), message_of(error), retriable=retriable)
     seconds = requested_wait(error)
     retry_in = None if seconds is None else math.ceil(seconds * SECOND)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, ConditionFailed, Guard, Write
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from duetime.ports.tasks import TaskStore
     from duetime.services.worker.attempt import AttemptRunner
     from duetime.services.worker.attempt_lease import AttemptLocks
+    from duetime.services.worker.gathering import DeliveryGathering
 
 
 _CHECK_INTERVAL = SECOND
@@ -87,6 +89,8 @@ class _Batch:
         self.renewal = LeaseRenewal(worker.tasks, worker.attempt_runner.phases.locks, worker.runtime, worker.lease)
         self.ends_process_at: Millis | None = None
         self.background_jobs: dict[object, Job] = {}
+        self.gathering: DeliveryGathering | None = None
+        self.gathering_lock = Lock()
 
     def run(self) -> None:
         worker = self.worker
@@ -120,8 +124,21 @@ class _Batch:
             self.ends_at,
             lambda: self.ends_process_at is not None,
             partial(self._heartbeat, delivery_state),
+            self._gathering,
         )
         self.worker.attempt_runner.attempt(delivery_state, watch)
+
+    def _gathering(self) -> DeliveryGathering:
+        from duetime.services.worker.gathering import DeliveryGathering  # noqa: PLC0415 - for batch handlers only
+
+        with self.gathering_lock:
+            if self.gathering is None:
+                self.gathering = DeliveryGathering(self.worker.runtime, self._more_may_call)
+            return self.gathering
+
+    def _more_may_call(self) -> bool:
+        """Whether a delivery has not called its target yet, and may still do so."""
+        return any(each.disposition is None and each.started_at is None for each in self.delivery_states)
 
     def _renew_leases(self) -> None:
         now = self.worker.runtime.now()

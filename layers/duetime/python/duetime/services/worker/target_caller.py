@@ -249,6 +249,9 @@ class TargetCaller:
                 step_keeper=partial(self.attempt_steps, partial(self._has_lease, delivery_state, task), task, phase),
                 # The record of an ended task refers to nothing new.
                 save_checkpoint=None if task.is_terminal else partial(self._save_checkpoint, delivery_state, task),
+                # At its turn of a rate, it does not wait for others.
+                gathering=None if delivery_state.had_turn else watch.gathering,
+                is_leased=lambda: self.runtime.now() < delivery_state.leased_until,
             )
         )
         if isinstance(ending, NotSent):

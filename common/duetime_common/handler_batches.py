@@ -1,0 +1,135 @@
+"""Batch handlers: one call of a function for several tasks of a type, each with its own outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from duetime_common.limits import MAX_HANDLER_BATCH, MAX_HANDLER_BATCH_WAIT_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+C = TypeVar("C")
+P = TypeVar("P")
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Which tasks of a type a handler is called with at once.
+
+    Attributes:
+        max_size: most tasks of one call, 1 to 1 000. A worker cannot call with more tasks than it holds: a worker
+            function has those of one delivery of its queue, a pull worker as many as its `concurrency`.
+        max_wait_seconds: how long the first task may wait for others, 0 to 60. The time counts towards its timeout, of
+            which at most half is used. A worker function does not wait if it holds no task that could still join.
+        key: only tasks with the same key share a call: a function of the payload, or the name of one of its fields;
+            `None` for all.
+
+    Raises:
+        TypeError: a value has a wrong type.
+        ValueError: a value is out of range.
+    """
+
+    max_size: int = 100
+    max_wait_seconds: float = 1.0
+    key: Callable[[Any], Hashable] | str | None = None
+
+    def __post_init__(self) -> None:
+        """Check the values, which a user wrote."""
+        if isinstance(self.max_size, bool) or not isinstance(self.max_size, int):
+            raise TypeError(f"max_size takes a whole number, not {self.max_size!r}")
+        if not 1 <= self.max_size <= MAX_HANDLER_BATCH:
+            raise ValueError(f"max_size takes 1 to {MAX_HANDLER_BATCH}, not {self.max_size}")
+        if isinstance(self.max_wait_seconds, bool) or not isinstance(self.max_wait_seconds, int | float):
+            raise TypeError(f"max_wait_seconds takes a number of seconds, not {self.max_wait_seconds!r}")
+        # A comparison that NaN fails, too.
+        if not 0 <= self.max_wait_seconds <= MAX_HANDLER_BATCH_WAIT_SECONDS:
+            raise ValueError(
+                f"max_wait_seconds takes 0 to {MAX_HANDLER_BATCH_WAIT_SECONDS}, not {self.max_wait_seconds}"
+            )
+        if self.key is not None and not isinstance(self.key, str) and not callable(self.key):
+            raise TypeError(f"key takes a function of the payload, or the name of a field, not {self.key!r}")
+
+    def key_of(self, payload: Any) -> Hashable:  # noqa: ANN401 - any payload
+        """The key of a payload.
+
+        Raises:
+            Exception: the key's function raises it, or the payload has no such field.
+            TypeError: the key is not hashable.
+        """
+        if self.key is None:
+            return None
+        if not isinstance(self.key, str):
+            key = self.key(payload)
+        else:
+            key = payload[self.key] if isinstance(payload, dict) else getattr(payload, self.key)
+        hash(key)
+        return key
+
+
+def check_batch(value: object) -> None:
+    """Check the keyword `batch` of a registration.
+
+    Raises:
+        TypeError: it is no `Batch`.
+    """
+    if value is not None and not isinstance(value, Batch):
+        raise TypeError(f"batch takes a Batch, such as Batch(max_size=100), not {value!r}")
+
+
+class BatchItem(Generic[C, P]):
+    """One task of a batch.
+
+    Attributes:
+        context: the context of its attempt.
+        payload: its payload.
+        error: the error that it was failed with; `None` if it was not.
+    """
+
+    __slots__ = ("context", "error", "payload")
+
+    def __init__(self, context: C, payload: P) -> None:
+        self.context = context
+        self.payload = payload
+        self.error: BaseException | None = None
+
+    def fail(self, error: BaseException) -> None:
+        """Fail only this task's attempt, as if its own handler had raised the error; the last call counts.
+
+        Raises:
+            TypeError: it is no exception.
+        """
+        if not _is_error(error):
+            raise TypeError(f"fail takes an exception, not {error!r}")
+        self.error = error
+
+
+class BatchResultInvalid(TypeError):
+    """A batch handler returned neither `None` nor one result for each task. A retry would not help."""
+
+    def __init__(self, returned: object, size: int) -> None:
+        kind = type.__dict__["__name__"].__get__(type(returned))
+        length = f" of {len(returned)}" if isinstance(returned, list | tuple) else ""
+        super().__init__(f"a batch handler must return a list of {size} results, or None, not a {kind}{length}")
+
+
+def batch_outcomes(items: Sequence[BatchItem[Any, Any]], returned: object) -> list[object]:
+    """The result of each item, or the exception that its attempt failed with."""
+    results: Sequence[object] = [None] * len(items)
+    if isinstance(returned, Sequence) and not isinstance(returned, str | bytes) and len(returned) == len(items):
+        results = returned
+    elif returned is not None:
+        results = [BatchResultInvalid(returned, len(items))] * len(items)
+    return [result if item.error is None else item.error for item, result in zip(items, results, strict=True)]
+
+
+def _is_error(value: object) -> bool:
+    # By its real class: an object may return anything as its `__class__`.
+    return issubclass(type(value), BaseException)
+
+
+def error_of(outcome: object) -> BaseException | None:
+    """The exception that an item's attempt failed with; `None` for a result."""
+    return outcome if _is_error(outcome) else None  # type: ignore[return-value]  # see `_is_error`

@@ -1,0 +1,416 @@
+"""Batch handlers in the testing kit: one call for several tasks, each with its own outcome."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.handlers import (
+    REGISTRY,
+    AttemptCancelled,
+    Batch,
+    BatchItem,
+    Context,
+    RetryIn,
+    Unretriable,
+    handler,
+)
+from duetime_client import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from duetime_testing import Duetime
+
+ONCE: Any = {"max_attempts": 1}
+
+
+@pytest.fixture(autouse=True)
+def registry() -> Iterator[None]:
+    """Leave no handler behind."""
+    before = dict(REGISTRY)
+    yield
+    REGISTRY.clear()
+    REGISTRY.update(before)
+
+
+@dataclass
+class Calls:
+    """The calls of a batch handler: the payloads of each."""
+
+    every: list[list[Any]]
+
+    def note(self, items: Sequence[BatchItem[Any]]) -> None:
+        """Note a call."""
+        self.every.append([item.payload for item in items])
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many tasks each call had."""
+        return [len(call) for call in self.every]
+
+
+@pytest.fixture
+def calls() -> Calls:
+    """No call yet."""
+    return Calls([])
+
+
+def ended(duetime: Duetime, payloads: Sequence[Any], **options: Any) -> list[Task]:  # noqa: ANN401 - of a creation
+    """Tasks with these payloads, created at once, when all have ended."""
+    new: list[Any] = [{"type": "index.add", "payload": payload, **options} for payload in payloads]
+    results = duetime.client.tasks.create_batch(new)
+    duetime.run_until_idle()
+    return [duetime.client.tasks.get(task.id) for task in results if isinstance(task, Task)]
+
+
+def test_due_tasks_share_a_call_and_each_has_its_result(duetime: Duetime, calls: Calls) -> None:
+    """The handler is called once, with every task of the delivery, and its results are in their order."""
+
+    def add(items: Sequence[BatchItem[int]]) -> list[int]:
+        calls.note(items)
+        assert len({item.context.task_id for item in items}) == len(items)
+        return [item.payload * 2 for item in items]
+
+    duetime.register("index.add", add, batch=Batch())
+    tasks = ended(duetime, range(10))
+    assert [task.result for task in tasks] == [2 * number for number in range(10)]
+    assert calls.sizes == [10]
+    assert {task.attempt for task in tasks} == {1}
+
+
+def test_without_a_return_value_every_task_succeeds(duetime: Duetime) -> None:
+    """Each has no result."""
+    duetime.register("index.add", lambda _items: None, batch=Batch())
+    assert [(task.state, task.result) for task in ended(duetime, range(3))] == [("succeeded", None)] * 3
+
+
+def test_no_call_has_more_tasks_than_the_maximum(duetime: Duetime, calls: Calls) -> None:
+    """Ten tasks are four, four and two."""
+    duetime.register("index.add", calls.note, batch=Batch(max_size=4))
+    ended(duetime, range(10))
+    assert sorted(calls.sizes) == [2, 4, 4]
+
+
+@pytest.mark.parametrize("key", ["index", lambda payload: payload["index"]])
+def test_only_tasks_with_the_same_key_share_a_call(
+    duetime: Duetime, calls: Calls, key: str | Callable[[Any], str]
+) -> None:
+    """A field of the payload, or a function of it, separates them."""
+    duetime.register("index.add", calls.note, batch=Batch(key=key))
+    ended(duetime, [{"index": "ab"[number % 2], "number": number} for number in range(6)])
+    assert sorted([item["index"] for item in call] for call in calls.every) == [["a"] * 3, ["b"] * 3]
+
+
+def test_a_task_without_the_key_fails_alone(duetime: Duetime, calls: Calls) -> None:
+    """Its attempt has the error of the key; the others share a call."""
+    duetime.register("index.add", calls.note, batch=Batch(key="index"))
+    tasks = ended(duetime, [{"index": 1}, {}, {"index": 1}], retry=ONCE)
+    assert [task.state for task in tasks] == ["succeeded", "failed", "succeeded"]
+    assert tasks[1].error is not None
+    assert tasks[1].error.type == "KeyError"
+    assert calls.sizes == [2]
+
+
+def test_tasks_of_other_priorities_types_and_timeouts_do_not_share_a_call(duetime: Duetime, calls: Calls) -> None:
+    """Each priority has its own queue; a short timeout must not end the call of the others."""
+    duetime.register("index.add", calls.note, batch=Batch())
+    duetime.register("index.drop", calls.note, batch=Batch())
+    tasks: list[Any] = [
+        {"type": kind, "payload": [kind, priority, timeout], "priority": priority, "timeout_seconds": timeout}
+        for kind in ("index.add", "index.drop")
+        for priority in ("high", "low")
+        for timeout in (10, 20)
+        for _ in range(2)
+    ]
+    duetime.client.tasks.create_batch(tasks)
+    duetime.run_until_idle()
+    assert calls.sizes == [2] * 8
+    assert all(one == other for one, other in calls.every)
+
+
+def test_a_task_with_a_rate_is_called_alone_at_its_turn(duetime: Duetime, calls: Calls) -> None:
+    """Waiting for others would let tasks with different turns start at once."""
+    duetime.register("index.add", calls.note, batch=Batch(max_wait_seconds=60))
+    ended(duetime, range(3), rate={"key": "index", "limit": 1, "per_seconds": 10})
+    assert calls.sizes == [1, 1, 1]
+
+
+def test_each_task_has_its_own_outcome(duetime: Duetime, calls: Calls) -> None:
+    """Some fail and are retried by their own policy, one at its own time, one not at all; the others succeed."""
+
+    def add(items: Sequence[BatchItem[str]]) -> list[object]:
+        calls.note(items)
+        done: list[object] = []
+        for item in items:
+            if item.payload == "fails" and item.context.attempt == 1:
+                item.fail(ConnectionError("busy"))
+            if item.payload == "waits" and item.context.attempt == 1:
+                done.append(RetryIn(90))
+            elif item.payload == "wrong":
+                done.append(Unretriable("no such document"))
+            elif item.payload == "accepted":
+                done.append(item.context.defer())
+            else:
+                done.append(item.payload.upper())
+        return done
+
+    duetime.register("index.add", add, batch=Batch())
+    tasks = ended(duetime, ["good", "fails", "waits", "wrong", "accepted"])
+    assert [(task.state, task.attempt) for task in tasks] == [
+        ("succeeded", 1),
+        ("succeeded", 2),
+        ("succeeded", 2),
+        ("failed", 1),
+        ("running", 1),
+    ]
+    assert [task.result for task in tasks[:3]] == ["GOOD", "FAILS", "WAITS"]
+    assert tasks[3].error is not None
+    assert (tasks[3].error.type, tasks[3].error.message) == ("Unretriable", "no such document")
+    assert calls.every == [["good", "fails", "waits", "wrong", "accepted"], ["fails"], ["waits"]]
+
+
+def test_an_exception_of_the_call_fails_every_task_by_its_own_policy(duetime: Duetime, calls: Calls) -> None:
+    """One with a single attempt has failed; the others are retried."""
+
+    def add(items: Sequence[BatchItem[Any]]) -> None:
+        calls.note(items)
+        if len(calls.every) == 1:
+            raise ConnectionError("the index is down")
+
+    duetime.register("index.add", add, batch=Batch())
+    results = duetime.client.tasks.create_batch(
+        [{"type": "index.add", "retry": {"max_attempts": attempts}} for attempts in (1, 3, 3)]
+    )
+    duetime.run_until_idle()
+    tasks = [duetime.client.tasks.get(task.id) for task in results if isinstance(task, Task)]
+    assert [(task.state, task.attempt) for task in tasks] == [("failed", 1), ("succeeded", 2), ("succeeded", 2)]
+    assert calls.sizes[0] == 3
+
+
+def test_a_task_is_alone_in_its_last_attempt(duetime: Duetime, calls: Calls) -> None:
+    """A bad task fails every call that it is in, but no other task for good."""
+
+    def add(items: Sequence[BatchItem[str]]) -> None:
+        calls.note(items)
+        for item in items:
+            if item.payload == "bad":
+                raise ValueError(item.payload)
+
+    duetime.register("index.add", add, batch=Batch())
+    tasks = ended(duetime, ["good", "bad", "fine"], retry={"max_attempts": 2})
+    assert [task.state for task in tasks] == ["succeeded", "failed", "succeeded"]
+    assert calls.sizes == [3, 1, 1, 1]
+
+
+@pytest.mark.parametrize("returned", [[1], "ab", {"a": 1, "b": 2}, 7])
+def test_a_wrong_number_of_results_fails_every_task_at_once(duetime: Duetime, returned: object) -> None:
+    """It cannot be known which result is whose, and the work is done; a task that was failed keeps its error."""
+
+    def add(items: Sequence[BatchItem[int]]) -> object:
+        items[0].fail(Unretriable("its own"))
+        return returned
+
+    duetime.register("index.add", add, batch=Batch())
+    tasks = ended(duetime, [0, 1])
+    assert [(task.state, task.attempt, task.error and task.error.type) for task in tasks] == [
+        ("failed", 1, "Unretriable"),
+        ("failed", 1, "BatchResultInvalid"),
+    ]
+
+
+def test_a_result_that_is_not_json_fails_only_its_task(duetime: Duetime) -> None:
+    """The other results are stored."""
+    duetime.register("index.add", lambda items: [object() if item.payload else 7 for item in items], batch=Batch())
+    tasks = ended(duetime, [0, 1])
+    assert [(task.state, task.error and task.error.type) for task in tasks] == [
+        ("succeeded", None),
+        ("failed", "ResultNotJson"),
+    ]
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document of the index."""
+
+    number: int
+
+
+def test_payloads_of_a_class_are_checked_for_each_task(duetime: Duetime) -> None:
+    """An invalid payload fails its own task; the handler gets the others as values of the class."""
+    seen: list[Document] = []
+
+    @handler("index.add", payload=Document, batch=Batch())
+    def add(items: Sequence[BatchItem[Document]]) -> None:
+        seen.extend(item.payload for item in items)
+
+    tasks = ended(duetime, [{"number": 1}, {"number": "one"}, {"number": 2}])
+    assert [(task.state, task.error and task.error.type) for task in tasks] == [
+        ("succeeded", None),
+        ("failed", "PayloadInvalid"),
+        ("succeeded", None),
+    ]
+    assert seen == [Document(1), Document(2)]
+    assert add([BatchItem[Document](Context.for_test(), Document(3))]) is None
+    assert duetime.client.tasks.of(add).create(Document(4)).payload == {"number": 4}
+
+
+def test_a_coroutine_takes_batches_too(duetime: Duetime, calls: Calls) -> None:
+    """It has one event loop for its call."""
+
+    async def add(items: Sequence[BatchItem[int]]) -> list[int]:
+        calls.note(items)
+        await asyncio.sleep(1)
+        return [item.payload for item in items]
+
+    duetime.register("index.add", add, batch=Batch())
+    assert [task.result for task in ended(duetime, range(5))] == list(range(5))
+    assert calls.sizes == [5]
+
+
+def test_a_coroutine_that_does_not_end_fails_every_task_with_a_timeout(duetime: Duetime) -> None:
+    """Each attempt records its own."""
+
+    async def add(_items: Sequence[BatchItem[int]]) -> None:
+        await asyncio.sleep(3600)
+
+    duetime.register("index.add", add, batch=Batch())
+    tasks = ended(duetime, range(3), retry=ONCE, timeout_seconds=10)
+    assert [task.error and task.error.type for task in tasks] == ["Timeout"] * 3
+
+
+def test_a_function_that_does_not_end_fails_every_task_with_a_timeout(duetime: Duetime) -> None:
+    """Its process ends; each attempt has recorded its own timeout before."""
+
+    def add(_items: Sequence[BatchItem[int]]) -> None:
+        duetime.sleep(3600)
+
+    duetime.register("index.add", add, batch=Batch())
+    tasks = ended(duetime, range(3), retry=ONCE, timeout_seconds=10)
+    assert [task.error and task.error.type for task in tasks] == ["Timeout"] * 3
+
+
+def test_leases_are_renewed_and_progress_is_each_tasks_own(duetime: Duetime) -> None:
+    """A call that takes longer than a lease keeps all of them."""
+
+    def add(items: Sequence[BatchItem[int]]) -> None:
+        for item in items:
+            item.context.progress(item.payload, "working")
+        duetime.sleep(200)
+
+    duetime.register("index.add", add, batch=Batch())
+    tasks = ended(duetime, [10, 20], timeout_seconds=300)
+    assert [(task.state, task.attempt) for task in tasks] == [("succeeded", 1)] * 2
+
+
+def test_one_task_is_cancelled_while_the_others_go_on(duetime: Duetime) -> None:
+    """The handler sees the request in the context of its task."""
+    ids: list[str] = []
+
+    def add(items: Sequence[BatchItem[int]]) -> list[object]:
+        ids.extend(item.context.task_id for item in items)
+        duetime.sleep(120)
+        return [AttemptCancelled() if item.context.requested_action == "cancel" else "done" for item in items]
+
+    duetime.register("index.add", add, batch=Batch())
+    duetime.client.tasks.create_batch([{"type": "index.add", "timeout_seconds": 300} for _ in range(3)])
+    duetime.advance(seconds=10)
+    duetime.client.tasks.cancel(ids[1], force=True)
+    duetime.run_until_idle()
+    assert [duetime.client.tasks.get(task).state for task in ids] == ["succeeded", "cancelled", "succeeded"]
+
+
+def test_a_request_that_stops_the_whole_call_cancels_only_its_task(duetime: Duetime) -> None:
+    """The attempts of the others have failed, and are repeated."""
+
+    def add(items: Sequence[BatchItem[int]]) -> None:
+        if items[0].context.attempt == 1:
+            ids.extend(item.context.task_id for item in items)
+            duetime.sleep(120)
+            for item in items:
+                item.context.stop_if_requested()
+
+    ids: list[str] = []
+    duetime.register("index.add", add, batch=Batch())
+    duetime.client.tasks.create_batch([{"type": "index.add", "timeout_seconds": 300} for _ in range(2)])
+    duetime.advance(seconds=10)
+    duetime.client.tasks.cancel(ids[1], force=True)
+    duetime.run_until_idle()
+    tasks = [duetime.client.tasks.get(task) for task in ids]
+    assert [(task.state, task.attempt) for task in tasks] == [("succeeded", 2), ("cancelled", 1)]
+
+
+def test_a_crash_loses_nothing(duetime: Duetime, calls: Calls) -> None:
+    """Every task of the call is run again by its next attempt."""
+    duetime.register("index.add", calls.note, batch=Batch())
+    duetime.faults.crash_before_finish()
+    tasks = ended(duetime, range(4))
+    assert [(task.state, task.attempt) for task in tasks] == [("succeeded", 2)] * 4
+    assert sorted(number for call in calls.every for number in call) == [0, 0, 1, 1, 2, 2, 3, 3]
+
+
+def test_a_lost_lease_rejects_the_outcomes_of_its_call(duetime: Duetime, calls: Calls) -> None:
+    """A suspended process is replaced; the tasks have the results of the second call."""
+
+    def add(items: Sequence[BatchItem[int]]) -> list[int]:
+        calls.note(items)
+        return [item.context.fence for item in items]
+
+    duetime.register("index.add", add, batch=Batch())
+    duetime.faults.lose_lease()
+    tasks = ended(duetime, range(3))
+    assert [(task.state, task.result) for task in tasks] == [("succeeded", task.fence) for task in tasks]
+    assert all(task.attempt == 2 for task in tasks)
+
+
+def test_a_large_delivery_is_one_call(duetime: Duetime, calls: Calls) -> None:
+    """With the setting `worker_batches`, tasks that are due within its window share calls of up to a hundred."""
+    duetime.deliver_in_batches(100, 5)
+    duetime.register("index.add", calls.note, batch=Batch(max_size=100))
+    for second in range(4):
+        duetime.client.tasks.create_batch([{"type": "index.add", "payload": second} for _ in range(20)])
+        duetime.advance(seconds=1)
+    duetime.run_until_idle()
+    assert calls.sizes == [80]
+    duetime.assert_ran("index.add", times=80)
+
+
+@pytest.mark.parametrize(("seconds", "every"), [(1, [[0, 1]]), (0.1, [[0], [1]])])
+def test_a_task_waits_for_others_that_its_worker_holds(
+    duetime: Duetime, calls: Calls, seconds: float, every: list[list[int]]
+) -> None:
+    """One is due 0.3 s after the delivery, and the worker holds it: the first waits for it, if it may so long."""
+    duetime.deliver_in_batches(100, 1.2)
+    duetime.register("index.add", calls.note, batch=Batch(max_wait_seconds=seconds))
+    later = duetime.now + timedelta(seconds=1.5)
+    new: list[Any] = [{"type": "index.add", "payload": 0}, {"type": "index.add", "payload": 1, "due_at": later}]
+    duetime.client.tasks.create_batch(new)
+    duetime.advance(seconds=10)
+    assert calls.every == every
+
+
+def test_a_single_call_of_a_test_has_one_item(duetime: Duetime) -> None:
+    """`perform` returns its result, or raises the error that it was failed with."""
+
+    def add(items: Sequence[BatchItem[int]]) -> list[object]:
+        return [ValueError("odd") if item.payload % 2 else item.payload for item in items]
+
+    duetime.register("index.add", add, batch=Batch())
+    assert duetime.perform("index.add", 2) == 2
+    with pytest.raises(ValueError, match="odd"):
+        duetime.perform("index.add", 3)
+
+
+def test_a_failed_assertion_in_a_batch_handler_ends_the_test(duetime: Duetime) -> None:
+    """As in any handler, it is not an attempt's failure."""
+
+    def add(_items: Sequence[BatchItem[int]]) -> None:
+        pytest.fail("the test's own")
+
+    duetime.register("index.add", add, batch=Batch())
+    with pytest.raises(pytest.fail.Exception, match="the test's own"):
+        ended(duetime, range(2))
