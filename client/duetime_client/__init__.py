@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     )
     from duetime_client.task_types import TypeInfo
     from duetime_client.topology_files import TopologyInvalid, read_topology, validate_topology
-    from duetime_common.option_fields import LockSpec, NotifyOn, RateSpec, RetryPolicy
+    from duetime_common.option_fields import LockSpec, NotifyOn, RateSpec, RetryPolicy, UniqueKey
 
 __all__ = [
     "AddressInvalid",
@@ -155,6 +155,7 @@ __all__ = [
     "TypeSummary",
     "Unauthenticated",
     "UnexpectedResponse",
+    "UniqueKey",
     "Unreachable",
     "WaitTimeout",
     "read_topology",
@@ -239,6 +240,7 @@ _MODULES = {
     "TypeInfo": "task_types",
     "TypeSummary": "summary",
     "UnexpectedResponse": "errors",
+    "UniqueKey": "task_request_fields",
     "Unreachable": "errors",
     "WaitTimeout": "errors",
     "read_topology": "topology_files",

@@ -20,6 +20,7 @@ OUTSIDE: Mapping[str, str] = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "client/README.md": "client.md",
+    "examples/celery-migration/README.md": "example-celery-migration.md",
     "examples/shop/README.md": "example-shop.md",
     "infra/cdk/README.md": "constructs.md",
     "testing/README.md": "testing-kit.md",

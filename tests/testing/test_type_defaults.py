@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import duetime.handlers
+import duetime_client
 from duetime.handlers import REGISTRY, OptionInvalid, PayloadInvalid, handler
 from duetime_client import NewTask, NotFound, Task
 from duetime_client.typed_tasks import NoTaskType
@@ -228,3 +230,18 @@ def test_a_class_that_handles_a_type_is_given_to_the_client(duetime: Duetime) ->
         duetime.client.tasks.of(Transfer).create({"to": 7})
     with pytest.raises(NoTaskType):
         duetime.client.tasks.of(Other)
+
+
+@pytest.mark.parametrize("name", ["LockSpec", "NotifyOn", "RateSpec", "RetryPolicy", "UniqueKey"])
+def test_the_types_of_options_are_where_handlers_and_programs_look(name: str) -> None:
+    """A constant that several handlers share can be annotated, without the client's package."""
+    here = getattr(duetime.handlers, name)
+    assert here is getattr(duetime_client, name)
+    assert name in duetime.handlers.__all__
+
+
+def test_a_name_that_handlers_do_not_have_is_an_error() -> None:
+    """And not `None`, or a name of another module."""
+    name = "TypeOptions"
+    with pytest.raises(AttributeError, match=name):
+        getattr(duetime.handlers, name)

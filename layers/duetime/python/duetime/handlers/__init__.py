@@ -68,7 +68,7 @@ from duetime_common.handler_batches import BatchItem as _BatchItem
 from duetime_common.handler_retries import HANDLER_DEFINITION, Classes, RetryIn, RetryRule
 
 if TYPE_CHECKING:
-    from duetime_common.option_fields import TypeOptions
+    from duetime_common.option_fields import LockSpec, NotifyOn, RateSpec, RetryPolicy, TypeOptions, UniqueKey
 
 __all__ = [
     "PHASES",
@@ -88,10 +88,14 @@ __all__ = [
     "HandlerIncomplete",
     "HandlerTimeout",
     "LeaseLost",
+    "LockSpec",
+    "NotifyOn",
     "OptionInvalid",
     "PayloadInvalid",
+    "RateSpec",
     "Registered",
     "RetryIn",
+    "RetryPolicy",
     "RunSchedule",
     "RunTopology",
     "SecretMissing",
@@ -99,12 +103,25 @@ __all__ = [
     "StepInvalid",
     "TaskHandler",
     "TaskTypeMissing",
+    "UniqueKey",
     "Unretriable",
     "handler",
     "process_lock",
     "registered_as",
     "secret",
 ]
+if not TYPE_CHECKING:
+    _OPTION_TYPES = {"LockSpec", "NotifyOn", "RateSpec", "RetryPolicy", "UniqueKey"}
+
+    def __getattr__(name: str) -> object:
+        """Import the types of options when a module of handlers first names one."""
+        if name not in _OPTION_TYPES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from duetime_common import option_fields  # noqa: PLC0415 - see above
+
+        return getattr(option_fields, name)
+
+
 Handler = Callable[[Context, Any], Any]
 C = TypeVar("C")
 X = TypeVar("X", Context, AsyncContext)

@@ -1,0 +1,41 @@
+"""The stock of partners."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from duetime.handlers import Context, handler
+
+from photo_lab.services import SERVICES
+
+PARTNERS = ("north", "south", "west")
+ALERTS = "https://alerts.example.org/photo-lab"
+
+
+class PartnerHandler:
+    """Base class of handlers that call partners. A handler's class is made once in a process."""
+
+    @cached_property
+    def session(self) -> object:
+        """A session, opened when it is first used."""
+        return object()
+
+
+@handler("partner.sync-all")
+def sync_all(context: Context, payload: None) -> None:
+    """Ask all partners."""
+    context.client.tasks.create_batch([{"type": "partner.sync", "payload": {"partner": name}} for name in PARTNERS])
+
+
+@handler(
+    "partner.sync",
+    retry={"max_attempts": 3, "initial_seconds": 5, "multiplier": 1},
+    retry_on=(ConnectionError,),
+    notify_on={"to": ALERTS, "failed": True},
+)
+class Sync(PartnerHandler):
+    """Asks a partner for its stock."""
+
+    def run(self, context: Context, payload: dict[str, str]) -> int:
+        """Return the number of articles."""
+        return SERVICES.fetch_stock(self.session, payload["partner"])

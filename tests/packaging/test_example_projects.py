@@ -1,0 +1,62 @@
+"""The example projects: their own tests pass, and they are what `duetime init` makes, with work of their own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import PurePosixPath
+
+import pytest
+from typer.testing import CliRunner
+
+from duetime_client.commands.app import app
+from duetime_client.new_project import project_files
+from infra import ROOT
+
+EXAMPLES = ROOT / "examples"
+PROJECTS = {"shop": "shop", "celery-migration": "photo-lab"}
+"""The folders, with the names that the projects were made with."""
+MIGRATION = EXAMPLES / "celery-migration"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("project", PROJECTS)
+def test_their_tests_pass(project: str) -> None:
+    """In its own folder, with its own settings, and any warning is a failure."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", "--strict-markers"]
+    folder = EXAMPLES / project
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603 - ours
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", ["app.py", "cdk.json", "package.json", ".gitignore", "handlers/requirements.txt"])
+@pytest.mark.parametrize("project", PROJECTS)
+def test_what_is_not_their_own_is_as_new_projects_have_it(project: str, name: str) -> None:
+    """So the examples do not fall behind the template."""
+    made = project_files(PROJECTS[project])[PurePosixPath(name)]
+    assert (EXAMPLES / project / name).read_text(encoding="utf-8") == made
+
+
+@pytest.mark.parametrize(("project", "least"), [("shop", 10), ("celery-migration", 6)])
+def test_their_pages_name_files_that_exist(project: str, least: int) -> None:
+    """Each path in the tables of the README."""
+    page = (EXAMPLES / project / "README.md").read_text(encoding="utf-8")
+    named = [word for word in page.split("`") if word.endswith((".py", ".jsonl")) and " " not in word]
+    assert len(named) >= least
+    assert [name for name in named if not (EXAMPLES / project / name).is_file()] == []
+
+
+def test_the_migrated_schedules_are_those_that_the_importer_writes() -> None:
+    """With the types renamed, and without the options that the handlers have."""
+    done = CliRunner().invoke(
+        app, ["import", "celery", *(str(MIGRATION / "before" / f"{n}.py") for n in ("app", "tasks"))]
+    )
+    imported = [json.loads(line) for line in done.stdout.splitlines()]
+    kept = [json.loads(line) for line in (MIGRATION / "schedules.jsonl").read_text(encoding="utf-8").splitlines()]
+    renamed = {"lab.tasks.nightly_report": "report.nightly", "lab.tasks.sync_partners": "partner.sync-all"}
+    for entry in imported:
+        task = entry["task"]
+        options = {name: value for name, value in task.items() if name in {"payload", "expires_seconds"}}
+        entry["task"] = {"type": renamed[task["type"]], **options}
+    assert imported == kept
