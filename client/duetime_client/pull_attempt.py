@@ -288,9 +288,11 @@ def _message_of(error: BaseException) -> str:
 
 
 def _traceback_of(error: BaseException) -> str:
-    """A traceback without the frame that called the handler; the API redacts likely secrets."""
+    """A traceback without the frames that called the handler; the API redacts likely secrets."""
     try:
-        frames = error.__traceback__.tb_next if error.__traceback__ else None
+        from duetime_common.handler_frames import frames_of_handler  # noqa: PLC0415 - for failures only
+
+        frames = frames_of_handler(error.__traceback__)
         return "".join(traceback.TracebackException(type(error), error, frames).format())
     except BaseException as defect:  # noqa: BLE001 - a class of errors may break whatever reads its attributes
         return f"its traceback cannot be read: {_CLASS_NAME.__get__(type(defect))}"

@@ -93,6 +93,7 @@ class Context:
         schedule: the schedule that created the task or its topology, or `None`.
         topology: the topology of which the task is a node, or `None`.
         tags: the task's tags.
+        phase: always `run`, the only one in a pull worker.
     """
 
     task_id: str
@@ -109,6 +110,7 @@ class Context:
     schedule: RunSchedule | None = None
     topology: RunTopology | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
+    phase: str = "run"
     _requested_action: str | None = None
     _progress: tuple[int, str] | None = None
     _wake: Event = field(default_factory=Event)

@@ -43,7 +43,8 @@ from duetime_client.worker_events import DuplicateHandler, WorkerEvent, WorkerId
 from duetime_client.worker_functions import TaskFunction
 from duetime_common.handler_batches import Batch, check_batch
 from duetime_common.handler_batches import BatchItem as _BatchItem
-from duetime_common.handler_retries import RetryIn, RetryRule
+from duetime_common.handler_retries import HANDLER_DEFINITION, RetryIn, RetryRule
+from duetime_common.secret_variables import SecretMissing, variable_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -65,12 +66,14 @@ __all__ = [
     "DuplicateHandler",
     "LeaseLost",
     "RetryIn",
+    "SecretMissing",
     "StepInvalid",
     "Unavailable",
     "Unretriable",
     "Worker",
     "WorkerEvent",
     "WorkerIdle",
+    "secret",
 ]
 P = TypeVar("P")
 R = TypeVar("R")
@@ -135,8 +138,46 @@ class PythonHandler(Protocol):
         ...
 
 
+def _definition_of(handler: Any) -> PythonHandler:  # noqa: ANN401 - a function or a class, whatever type checkers say
+    """What `@handler` has made of a function or a class.
+
+    Raises:
+        TypeError: a pull worker cannot run it.
+    """
+    is_class = isinstance(handler, type)
+    definition: Any = vars(handler).get(HANDLER_DEFINITION) if is_class else handler
+    name = getattr(handler, "__name__", repr(handler))
+    if not hasattr(definition, "retry_rule"):
+        raise TypeError(
+            f"{name} is no handler: decorate it with @handler(...) of duetime.handlers, or use @worker.task"
+        )
+    others = [phase for phase in ("prepare", "clean", "rollback") if is_class and hasattr(handler, phase)]
+    if others:
+        raise TypeError(f"{name} has {' and '.join(others)}, but a pull worker has only the phase run")
+    found: PythonHandler = definition
+    return found
+
+
 def _name() -> str:
     return f"{socket.gethostname()[: _NAME_LENGTH - 8]}-{os.getpid()}"
+
+
+def secret(name: str, *, fresh: bool = False) -> str:  # noqa: ARG001 - the same call as in a worker function
+    """The value of the environment variable of a secret, `DUETIME_SECRET_STRIPE` of `secret("stripe")`.
+
+    The function of this name in `duetime.handlers` reads the same variable in a pull worker.
+
+    Args:
+        name: its name.
+        fresh: no effect here; a worker function reads the secret again.
+
+    Raises:
+        SecretMissing: the variable is not set.
+    """
+    value = os.environ.get(variable_of(name))
+    if value is None:
+        raise SecretMissing(name)
+    return value
 
 
 class Worker:
@@ -246,7 +287,7 @@ class Worker:
 
         Raises:
             DuplicateHandler: the type already has a function.
-            TypeError: It is used without a type (`@worker.task`), or a keyword has a wrong value.
+            TypeError: It is used without a type (`@worker.task`) or for a class, or a keyword has a wrong value.
         """
         # Checked at run time, because a decorator without parentheses is an easy mistake.
         if not isinstance(task_type, str) or not task_type:
@@ -260,6 +301,8 @@ class Worker:
         rule = RetryRule(retry_on, no_retry_on)
 
         def register(function: Callable[..., Any]) -> TaskFunction[Any, Any]:
+            if isinstance(function, type):
+                raise TypeError(f"@worker.task takes functions: {function.__name__} is a class; see worker.add_handler")
             if task_type in self._handlers:
                 raise DuplicateHandler(task_type)
             registered: TaskFunction[Any, Any] = TaskFunction(task_type, function, payload, rule)
@@ -272,24 +315,27 @@ class Worker:
 
         return register
 
-    def add_handler(self, handler: PythonHandler) -> None:
-        """Run a function registered by `duetime.handlers` for the worker functions, for work that takes longer.
+    def add_handler(self, handler: PythonHandler | type[Any]) -> None:
+        """Run a handler of `duetime.handlers`, a function or a class with `run` only, for work that takes longer.
 
         It is given a `Context` of this module, which has no `deadline` and no `defer`; an error whose class is named
-        `Unretriable` fails the task at once, whatever its package.
+        `Unretriable` fails the task at once, whatever its package. The options of its tasks, such as `retry`, apply if
+        the package that registers it is deployed, too.
 
         Raises:
             DuplicateHandler: its type already has a function.
+            TypeError: it is not decorated with `@handler`, or is a class with other phases than `run`.
         """
+        definition = _definition_of(handler)
         register: Any = self.task
-        rule = handler.retry_rule
+        rule = definition.retry_rule
         register(
-            handler.task_type,
-            payload=handler.payload_model,
-            batch=getattr(handler, "batch", None),
+            definition.task_type,
+            payload=definition.payload_model,
+            batch=getattr(definition, "batch", None),
             retry_on=rule.retry_on,
             no_retry_on=rule.no_retry_on,
-        )(handler)
+        )(definition)
 
     def stop(self) -> None:
         """Lease no more tasks, and return from `run` within `stop_seconds`.

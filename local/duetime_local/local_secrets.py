@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 
-from duetime.handlers.secrets import VARIABLE_PREFIX, variable_of
 from duetime_cdk.errors import NotDeployable
 from duetime_cdk.source_folders import project_folder
+from duetime_common.secret_variables import VARIABLE_PREFIX, variable_of
 
 FILE = "secrets.local.json"
 """The file in the project with a JSON object of values by the secrets' names; it is not committed."""

@@ -36,6 +36,7 @@ from duetime_client.worker import (
     RetryIn,
     Unretriable,
     Worker,
+    secret,
 )
 from duetime_client.worker_events import DuplicateHandler, WorkerEvent, WorkerIdle
 from duetime_common.limits import MAX_CHECKPOINT_BYTES, MAX_STEP_RESULT_BYTES
@@ -926,6 +927,107 @@ def test_a_handler_of_the_worker_functions_runs_in_a_pull_worker(
     assert done.result == {"encoded": 7}
     assert never.error is not None
     assert (never.state, never.attempt, never.error.type) == ("failed", 1, "Unretriable")
+
+
+@pytest.mark.parametrize("is_coroutine", [False, True])
+def test_a_class_of_the_worker_functions_runs_in_a_pull_worker(
+    client: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    is_coroutine: bool,  # noqa: FBT001 - a parameter of a test
+) -> None:
+    """Made once, with steps, a saved checkpoint, children, the payload's class, and retries of its own."""
+    monkeypatch.setattr(handlers, "REGISTRY", {})
+
+    class Encoder:
+        def __init__(self) -> None:
+            self.calls = 0
+
+        def encode(self, context: handlers.Context, film: _Film) -> dict[str, object]:
+            self.calls += 1
+            step = context.step("key", lambda: [context.attempt, context.idempotency_key])
+            before = context.checkpoint
+            context.save_checkpoint({"attempt": context.attempt})
+            if context.attempt == 1:
+                raise handlers.RetryIn(0.001)
+            return {"film": film.number, "phase": context.phase, "step": step, "before": before, "calls": self.calls}
+
+    class Sync(Encoder):
+        def run(self, context: handlers.Context, film: _Film) -> dict[str, object]:
+            child = context.client.tasks.create("later", delay_seconds=600)
+            return {**self.encode(context, film), "child": child.id}
+
+    class Async(Encoder):
+        async def run(self, context: handlers.AsyncContext, film: _Film) -> dict[str, object]:
+            child = await context.client.tasks.create("later", delay_seconds=600)
+            return {**self.encode(context, film), "child": child.id}
+
+    decorated: type[Encoder] = handlers.handler(TYPE, payload=_Film, retry_on=())(Async if is_coroutine else Sync)
+    running = Running(client)
+    running.worker.add_handler(decorated)
+    with running:
+        done = ended(client, client.tasks.create(TYPE, payload={"number": 7}))
+    (child,) = client.tasks.list(parent_task_id=done.id)
+    assert done.result == {
+        "film": 7,
+        "phase": "run",
+        "step": [1, f"{done.id}:key"],
+        "before": {"attempt": 1},
+        "calls": 2,
+        "child": child.id,
+    }
+
+
+def test_a_traceback_begins_in_the_handler(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the frames of the worker and of the event loop, also if the function is one of the worker functions."""
+    monkeypatch.setattr(handlers, "REGISTRY", {})
+
+    @handlers.handler(TYPE)
+    async def encode(_context: handlers.Context, _payload: object) -> None:
+        raise handlers.Unretriable("no such film")
+
+    running = Running(client)
+    running.worker.add_handler(encode)
+    with running:
+        task = ended(client, client.tasks.create(TYPE))
+    (attempt,) = client.tasks.list_attempts(task.id)
+    assert attempt.error is not None
+    assert attempt.error.traceback is not None
+    assert attempt.error.traceback.splitlines()[1].endswith("in encode")
+
+
+def test_a_secret_of_a_pull_worker_is_in_its_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under the same name, with or without the package of the worker functions; a missing one names its variable."""
+    monkeypatch.setenv("DUETIME_SECRET_MAIL_KEY", "k1")
+    assert (secret("mail-key"), secret("mail-key", fresh=True), handlers.secret("mail-key")) == ("k1", "k1", "k1")
+    with pytest.raises(handlers.SecretMissing, match="set the environment variable DUETIME_SECRET_STRIPE"):
+        secret("stripe")
+
+
+def test_what_a_pull_worker_cannot_run_is_an_error_when_it_is_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message names it and says what to do; nothing is registered."""
+    monkeypatch.setattr(handlers, "REGISTRY", {})
+
+    @handlers.handler(TYPE)
+    class Transfer:
+        def run(self, context: handlers.Context, payload: object) -> None: ...
+
+        def clean(self, context: handlers.Context, payload: object) -> None: ...
+
+        def rollback(self, context: handlers.Context, payload: object) -> None: ...
+
+    class Inherits(Transfer): ...
+
+    def plain(context: Context, payload: object) -> None: ...
+
+    worker: Any = Worker()
+    with pytest.raises(TypeError, match="Transfer has clean and rollback, but a pull worker has only the phase run"):
+        worker.add_handler(Transfer)
+    for undecorated in (Inherits, plain):
+        with pytest.raises(TypeError, match=rf"{undecorated.__name__} is no handler: decorate it with @handler"):
+            worker.add_handler(undecorated)
+    with pytest.raises(TypeError, match="takes functions: Transfer is a class"):
+        worker.task(TYPE)(Transfer)
+    assert worker.types == ()
 
 
 @pytest.mark.parametrize("is_coroutine", [False, True])

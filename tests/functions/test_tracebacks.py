@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import DAY, SECOND
 from duetime.domain.tracebacks import AttemptTraceback
 from duetime.environment_variables import Variable
-from duetime.handlers import REGISTRY, Context, Registered, Unretriable
+from duetime.handlers import REGISTRY, Context, Registered, TaskHandler, Unretriable
 from tests.functions.api.gateway import Gateway
 from tests.functions.stack import OWNER, Stack
 
@@ -91,8 +92,27 @@ def test_the_traceback_of_the_last_failed_attempt_can_be_read(
     assert second is not None
     assert second.endswith("LookupError: no such report\n")
     assert "json.decoder.JSONDecodeError" in second
-    assert "in boom" in second
-    assert "python_handlers.py" not in second
+    _, of_error = second.split("direct cause")
+    assert of_error.splitlines()[3].endswith("in boom")
+
+
+async def boom_later(context: Context, payload: object) -> None:
+    """Fail in an event loop."""
+    await asyncio.sleep(0)
+    boom(context, payload)
+
+
+def test_a_traceback_of_a_coroutine_begins_in_the_handler(
+    stack: Stack, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Frames of the event loop, and of what waits for it, are left out; with a decorated one, too."""
+    decorated = TaskHandler("report", boom_later)
+    for handler in (boom_later, decorated):
+        (text,) = told(gateway, fail(stack, monkeypatch, handler))
+        assert text is not None
+        _, of_error = text.split("direct cause")
+        assert of_error.splitlines()[3].endswith("in boom_later")
+        assert "asyncio" not in text
 
 
 def test_a_success_after_a_failure_keeps_the_traceback_with_its_attempt(

@@ -12,7 +12,8 @@ from moto import mock_aws
 
 from duetime.environment_variables import Variable
 from duetime.handlers import SecretMissing, SecretUnavailable, secret
-from duetime.handlers.secrets import FOR_TESTS, variable_of
+from duetime.handlers.secrets import FOR_TESTS
+from duetime_common.secret_variables import variable_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -98,12 +98,14 @@ class AttemptTraceback:
 
 
 def traceback_of(error: BaseException) -> str:
-    """The traceback of a handler's error, including causes, without the frame that called the handler.
+    """The traceback of a handler's error, including causes, without the frames that called the handler.
 
     Secrets are replaced. If the text is too long for a log, only its end is kept, which contains the error.
     """
     try:
-        frames = error.__traceback__.tb_next if error.__traceback__ else None
+        from duetime_common.handler_frames import frames_of_handler  # noqa: PLC0415 - for failures only
+
+        frames = frames_of_handler(error.__traceback__)
         text = writable("".join(traceback.TracebackException(type(error), error, frames).format()))
     except BaseException as defect:  # noqa: BLE001 - a class of errors may break whatever reads its attributes
         text = f"{places_of(error)}\nits traceback cannot be read: {class_name(defect)}\n"

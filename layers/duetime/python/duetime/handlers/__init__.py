@@ -61,11 +61,12 @@ from duetime.handlers.errors import (
 )
 from duetime.handlers.options import checked_options
 from duetime.handlers.process_locks import process_lock
-from duetime.handlers.secrets import SecretMissing, SecretUnavailable, secret
+from duetime.handlers.secrets import SecretUnavailable, secret
 from duetime.handlers.task_handlers import PHASES, BatchHandler, Registered, TaskHandler, registered_as
 from duetime_common.handler_batches import Batch, check_batch
 from duetime_common.handler_batches import BatchItem as _BatchItem
 from duetime_common.handler_retries import HANDLER_DEFINITION, Classes, RetryIn, RetryRule
+from duetime_common.secret_variables import SecretMissing
 
 if TYPE_CHECKING:
     from duetime_common.option_fields import LockSpec, NotifyOn, RateSpec, RetryPolicy, TypeOptions, UniqueKey

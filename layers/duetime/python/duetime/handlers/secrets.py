@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from typing import TYPE_CHECKING
 
 from duetime.environment_variables import Variable
+from duetime_common.secret_variables import SecretMissing, variable_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,21 +16,8 @@ SECRET_LIFE_SECONDS = 300
 """How long a process uses a secret before it reads it again."""
 PARAMETER = "ssm:"
 """Begins the source of a secret that is a parameter of Systems Manager."""
-VARIABLE_PREFIX = "DUETIME_SECRET_"
-"""Begins the environment variables with values of secrets outside AWS."""
 FOR_TESTS: dict[str, str] = {}
 """Values that a test sets, which take precedence."""
-
-
-class SecretMissing(LookupError):
-    """A handler asked for a secret that is neither in the settings nor in the process's environment."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(
-            f"there is no secret {name!r}: add it to the setting `handlers_environment`, such as"
-            f" HandlersEnvironment(secrets={{{name!r}: 'NAME IN SECRETS MANAGER'}}); outside AWS set the environment"
-            f" variable {variable_of(name)}"
-        )
 
 
 class SecretUnavailable(RuntimeError):
@@ -63,11 +50,6 @@ def secret(name: str, *, fresh: bool = False) -> str:
     if name not in sources:
         raise SecretMissing(name)
     return _read(name, sources[name], fresh=fresh)
-
-
-def variable_of(name: str) -> str:
-    """The environment variable with a secret's value in a process outside AWS: `DUETIME_SECRET_STRIPE`."""
-    return f"{VARIABLE_PREFIX}{re.sub('[^A-Z0-9]', '_', name.upper())}"
 
 
 def _sources() -> Mapping[str, str]:

@@ -1,0 +1,19 @@
+"""Which frames of a traceback belong to a handler."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+_CALLERS = ("duetime.handlers.", "duetime_client.", "asyncio.")
+"""Begin the names of modules that call handlers."""
+
+
+def frames_of_handler(frames: TracebackType | None) -> TracebackType | None:
+    """The frames of a traceback without the leading ones of duetime and of the event loop; never none of several."""
+    frames = frames.tb_next if frames else None
+    while frames and frames.tb_next and frames.tb_frame.f_globals.get("__name__", "").startswith(_CALLERS):
+        frames = frames.tb_next
+    return frames
