@@ -79,6 +79,13 @@ def test_it_pins_what_this_checkout_uses() -> None:
     assert flags == json.loads((ROOT / "cdk.json").read_text(encoding="utf-8"))["context"]
 
 
+def test_each_tool_finds_the_handlers() -> None:
+    """Tests, the type checker of the project, and that of editors."""
+    tool = tomllib.loads(project_files("web-shop")[PurePosixPath("pyproject.toml")])["tool"]
+    folders = (tool["pytest"]["ini_options"]["pythonpath"], tool["mypy"]["mypy_path"], tool["pyright"]["extraPaths"])
+    assert folders == (["handlers"],) * 3
+
+
 @pytest.mark.parametrize("name", ["1shop", "web shop", "../shop", "", "web--shop", "shöp", "-x"])
 def test_what_can_name_no_project_is_refused(name: str) -> None:
     """Names are those of Python distributions, in ASCII."""

@@ -79,13 +79,13 @@ def remind(context: Context, payload: dict[str, str]) -> str:
     return "reminded"
 
 
-@handler("photo.resize", timeout_seconds=300, priority="high", retry={"max_attempts": 1})
+@handler("photo.resize", timeout_seconds=300, priority="high", retry_on=())
 def resize(context: Context, payload: dict[str, Any]) -> str:
     """Make the file of a print."""
     return f"{payload['photo']}@{payload.get('width', 1200)}"
 
 
-@handler("order.sheet", retry={"max_attempts": 1})
+@handler("order.sheet", retry_on=())
 def contact_sheet(context: Context, payload: dict[str, str]) -> int:
     """Put all prints on one sheet, and publish it."""
     files = list((context.inputs or {}).values())

@@ -17,7 +17,7 @@ class Report:
     top: int = 10
 
 
-@handler("report.nightly", payload=Report, timeout_seconds=840, retry={"max_attempts": 1})
+@handler("report.nightly", payload=Report, timeout_seconds=840, retry_on=())
 async def nightly(context: Context, payload: Report) -> None:
     """Mail the report."""
     SERVICES.mail("boss@example.org", f"{payload.kind}: {len(SERVICES.charges)} orders, top {payload.top}")
