@@ -97,3 +97,15 @@ def test_the_schedules_run_as_beat_ran_them(duetime: Duetime) -> None:
     (report,) = (each for each in duetime.executions if each.type == "report.nightly")
     assert report.due_at == datetime.fromisoformat("2026-01-06T01:30+01:00")
     assert SERVICES.mails == [("boss@example.org", "sales: 0 orders, top 10")]
+
+
+def test_a_print_is_made_again_only_if_its_worker_is_lost(duetime: Duetime) -> None:
+    """As Celery does with `task_acks_late` and without `autoretry_for`: an exception fails the task."""
+    duetime.faults.crash_before_finish(type="photo.resize")
+    lost = duetime.client.tasks.create("photo.resize", payload={"photo": "a"})
+    duetime.run_until_idle()
+    duetime.faults.clear()
+    wrong = duetime.client.tasks.create("photo.resize", payload={})
+    duetime.run_until_idle()
+    ended = [duetime.client.tasks.get(task.id) for task in (lost, wrong)]
+    assert [(task.state, task.attempt) for task in ended] == [("succeeded", 2), ("failed", 1)]
