@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 TABLE_WRITES, TABLE_READS = 4, 0.5
 API_GIGABYTE_SECONDS = 0.005
-RUN = 0.017
+RUN = 0.016
 """Seconds of a worker apart from holding: its AWS calls in virtual time."""
 SENT_ALONE, SENT_TOGETHER = 0.37, 0.12
 """Requests to send a message: each at its own time, or in batches of up to ten."""

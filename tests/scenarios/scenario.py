@@ -41,6 +41,7 @@ class Scenario(FaultSimulation):
         self.faulty = self.is_mild = False
         self.delivery = 0, 0
         self.attempts.hears_all = False
+        self.steps.share = 0
         self.target: Callable[[str, Any], Any] = lambda _phase, _context: "done"
 
     def __enter__(self) -> Self:

@@ -283,10 +283,10 @@ def test_a_late_put_of_a_calendar_does_not_bring_it_back() -> None:
 
 
 def test_a_late_write_of_a_switch_does_not_bring_it_back() -> None:
-    """All switches lie in one item that is never removed: its version goes on, whatever is set and removed."""
+    """The switches of operators lie in one item that is never removed: its version goes on, whatever is set and removed."""
     with Scenario() as scenario:
         path, switch = "/v1/switches/owner/local", {"stopped": True}
-        met = land_late(scenario, writes("api", "switches", "put_item"))
+        met = land_late(scenario, writes("api", "operators", "put_item"))
         scenario.send("PUT", path, switch)
         assert scenario.run_until(lambda: met)
         assert scenario.ask("PUT", path, switch).status == 200

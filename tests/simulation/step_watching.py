@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from duetime.handlers import Context
     from tests.simulation.fault_simulation import FaultSimulation
 
-_WITH_STEPS = 0.1
-"""How many of the tasks of handlers have steps."""
 _NAMES = ("charge", "ship", "mail")
 
 
@@ -20,19 +18,21 @@ class StepWatching:
     """Has handlers do steps, and watches them.
 
     Attributes:
+        share: how many of the tasks of handlers have steps.
         returned: by task and step, the value that was returned first, and when.
         repeated: how often an attempt got the value of another one.
     """
 
     def __init__(self, account: FaultSimulation) -> None:
         self._account = account
+        self.share = 0.1
         self.returned: dict[tuple[str, str], tuple[int, Millis]] = {}
         self.repeated = 0
 
     def do(self, context: Context) -> None:
         """Do the steps of a task's `run`, if it has any; drawn apart, so that older seeds go on as they were."""
         apart = Random(f"{self._account.seed} {context.task_id} steps")  # noqa: S311 - repeatable
-        if apart.random() >= _WITH_STEPS:
+        if apart.random() >= self.share:
             return
         began = self._account.time.now()
         for name in _NAMES[: apart.randint(1, len(_NAMES))]:

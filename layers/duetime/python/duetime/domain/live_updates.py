@@ -241,7 +241,7 @@ class Ticket:
     @classmethod
     def issued(cls, text: str, owner: str, now: Millis, session_ends_at: Millis | None = None) -> Ticket:
         """A new ticket."""
-        return cls(digest_of(text), owner, now + WATCH_TICKET_LIFE, session_ends_at)
+        return cls(digest_of(text), owner, expires_at=now + WATCH_TICKET_LIFE, session_ends_at=session_ends_at)
 
 
 @dataclass(frozen=True, slots=True)
