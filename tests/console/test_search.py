@@ -100,7 +100,7 @@ def test_the_palette_finds_what_has_a_name(console: Console, world: World) -> No
     expect(results.nth(0)).to_have_text("close schedule")
     expect(results.nth(1)).to_have_text("nightly-close schedule")
     expect(results.nth(2)).to_have_text(f"close, scheduled task {task_id}")
-    expect(results.nth(3)).to_have_text("Tasks: close search by name")
+    expect(results.nth(3)).to_have_text("Tasks: close search by whole name")
     page.keyboard.press("Enter")
     expect(page.locator("h1")).to_contain_text("close")
     assert page.url.endswith("#/schedules/close")
