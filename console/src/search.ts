@@ -17,11 +17,13 @@ export const STATES: readonly TaskState[] = [
   "cancelled",
 ];
 
+export const ENDED: readonly TaskState[] = ["succeeded", "failed", "cancelled", "rolled_back"];
+
 /** The qualifiers with descriptions. */
 export const QUALIFIERS: Record<string, string> = {
   state: "a state; several are allowed",
   type: "the type of the task",
-  name: "its name; words without a qualifier are one",
+  name: "its whole name; words without a qualifier are one",
   tag: "a tag, as key:value; several are allowed",
   schedule: "runs of a schedule",
   parent: "nodes of a topology",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 IMAGES = ROOT / "docs" / "images"
 LIGHT, DARK = "light", "dark"
-SHORT, TALL = {**WIDE, "height": 680}, {**WIDE, "height": 1060}
+SHORT, TALL = {**WIDE, "height": 680}, {**WIDE, "height": 1040}
 MAX_BYTES = 150 * 1024
 
 

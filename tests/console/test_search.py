@@ -77,6 +77,16 @@ def test_words_without_a_qualifier_are_a_name(console: Console, world: World) ->
     expect(page.get_by_role("table", name="Topologies").get_by_role("link", name="nightly")).to_be_visible()
 
 
+def test_a_part_of_a_name_finds_no_task_and_the_list_says_why(console: Console, world: World) -> None:
+    """The API finds tasks by their whole name only; other empty searches do not speak of names."""
+    world.create(type=PLAIN, name="month close", delay_seconds=LATER)
+    page = console.open("/tasks?q=month")
+    expect(page.locator(".empty")).to_contain_text("Tasks are found by their whole name")
+    search(page, "state:failed")
+    expect(page.locator(".empty")).to_contain_text("Remove a term")
+    expect(page.locator(".empty")).not_to_contain_text("whole name")
+
+
 def test_the_palette_finds_what_has_a_name(console: Console, world: World) -> None:
     """A part of a schedule's name is enough, the exact name comes first; topologies and tasks by their name."""
     for name in ("nightly-close", "close"):
@@ -90,7 +100,7 @@ def test_the_palette_finds_what_has_a_name(console: Console, world: World) -> No
     expect(results.nth(0)).to_have_text("close schedule")
     expect(results.nth(1)).to_have_text("nightly-close schedule")
     expect(results.nth(2)).to_have_text(f"close, scheduled task {task_id}")
-    expect(results.nth(3)).to_have_text("Tasks: close search by name")
+    expect(results.nth(3)).to_have_text("Tasks: close search by whole name")
     page.keyboard.press("Enter")
     expect(page.locator("h1")).to_contain_text("close")
     assert page.url.endswith("#/schedules/close")

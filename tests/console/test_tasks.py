@@ -125,7 +125,56 @@ def test_the_steps_of_a_task_are_listed_while_it_waits_for_its_next_attempt(cons
     world.run(90 * SECOND)
     expect(rows).to_have_count(2)
     expect(rows.nth(1)).to_contain_text("ship")
+    expect(page.get_by_label("Why")).to_contain_text("Steps done: charge, ship.")
+    expect(page.get_by_label("Why")).not_to_contain_text("The next attempt")
     assert "hit" not in page.title()
+
+
+def test_a_task_is_cancelled_with_its_children(console: Console, world: World) -> None:
+    """The dialog names their number; without the tick they remain, and can be cancelled after the task has ended."""
+
+    def wait(_phase: str, _context: object, _payload: object) -> None:
+        raise RetryIn(3_600)
+
+    world.do(lambda live: setattr(live, "act", wait))
+    parent = world.create(type=PLAIN)
+    world.run(5 * SECOND)
+    children = [world.create(type=PLAIN, parent_task_id=parent, delay_seconds=LATER) for _ in range(2)]
+    page = console.open(f"/tasks/{parent}")
+    table = page.get_by_role("table", name="Children")
+    expect(table.locator(ROWS)).to_have_count(2)
+    page.get_by_role("button", name="Cancel", exact=True).click()
+    expect(page.get_by_label("Also cancel its 2 children")).not_to_be_checked()
+    page.locator("dialog").get_by_role("button", name="Cancel", exact=True).click()
+    expect(page.locator("h1 .chip")).to_have_text("cancelled")
+    assert {world.ask("GET", f"/v1/tasks/{child}")["state"] for child in children} == {"scheduled"}
+    page.get_by_role("button", name="Cancel its children…").click()
+    page.get_by_label("Reason").fill("the import is wrong")
+    page.locator("dialog").get_by_role("button", name="Cancel its children").click()
+    expect(table.locator(".chip")).to_have_text(["cancelled", "cancelled"])
+    expect(page.get_by_role("button", name="Cancel its children…")).to_have_count(0)
+    page.get_by_role("button", name="As a command").click()
+    expect(page.locator(".last-call")).to_contain_text(f"duetime tasks cancel {parent} --force --children")
+
+
+def test_the_tick_in_the_dialog_cancels_the_children_at_once(console: Console, world: World) -> None:
+    """One request cancels a task that waits for its next attempt, and what it has started."""
+
+    def wait(_phase: str, _context: object, _payload: object) -> None:
+        raise RetryIn(3_600)
+
+    world.do(lambda live: setattr(live, "act", wait))
+    parent = world.create(type=PLAIN)
+    world.run(5 * SECOND)
+    child = world.create(type=PLAIN, parent_task_id=parent, delay_seconds=LATER)
+    page = console.open(f"/tasks/{parent}")
+    expect(page.get_by_role("table", name="Children").locator(ROWS)).to_have_count(1)
+    page.get_by_role("button", name="Cancel", exact=True).click()
+    page.get_by_label("Also cancel its 1 child").check()
+    console.check_accessibility(page)
+    page.locator("dialog").get_by_role("button", name="Cancel", exact=True).click()
+    expect(page.locator("h1 .chip")).to_have_text("cancelled")
+    assert world.ask("GET", f"/v1/tasks/{child}")["state"] == "cancelled"
 
 
 def test_an_action_carries_its_reason_into_the_events(console: Console, world: World) -> None:

@@ -100,6 +100,23 @@ def test_a_graph_runs_fails_and_is_retried(console: Console, world: World, ledge
     assert "hit" not in page.title()
 
 
+@pytest.mark.usefixtures("ledger")
+def test_a_failed_run_opens_on_the_node_that_failed(console: Console, world: World) -> None:
+    """The panel of the node says what went wrong; closed, it stays closed, and a link to another node is followed."""
+    topology = create(world, NODES, on_failure="continue")
+    world.run(60 * SECOND)
+    page = console.open(f"/topologies/{topology}")
+    panel = page.locator(".node-panel")
+    expect(panel.locator("h2")).to_have_text("right")
+    expect(panel.locator(".node-error")).to_contain_text("onerror")
+    panel.get_by_role("button", name="Close the node").click()
+    expect(panel).to_have_count(0)
+    page.get_by_role("button", name="Show node right").click()
+    expect(panel.locator("h2")).to_have_text("right")
+    page = console.open(f"/topologies/{topology}?node=left")
+    expect(page.locator(".node-panel h2")).to_have_text("left")
+
+
 def test_a_person_approves_a_node(console: Console, world: World) -> None:
     """Only what waits for an approval offers it; the graph goes on with it, and the command is shown."""
     approve = {"type": "release", "target": {"kind": "approval"}, "depends_on": ["fetch"]}

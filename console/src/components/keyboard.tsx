@@ -99,7 +99,7 @@ function entries(text: string, hits: readonly Hit[]): Entry[] {
   const named = text ? hits.map(({ label, kind, to }) => ({ label, kind, go: () => navigate(to) })) : [];
   const isExact = (entry: Entry) => entry.label === text;
   const all = [...named.filter(isExact), ...found, ...named.filter((entry) => !isExact(entry))].slice(0, MOST);
-  if (text && !TASK_ID.test(text)) all.push({ label: `Tasks: ${text}`, kind: text.includes(":") ? "search" : "search by name", go: () => navigate(href(["tasks"], { q: withOffsets(text) })) });
+  if (text && !TASK_ID.test(text)) all.push({ label: `Tasks: ${text}`, kind: text.includes(":") ? "search" : "search by whole name", go: () => navigate(href(["tasks"], { q: withOffsets(text) })) });
   return all;
 }
 

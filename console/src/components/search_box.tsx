@@ -80,7 +80,7 @@ interface SearchBoxProps {
 }
 
 const NOTHING: Offered = {};
-const EXAMPLE = "a name, or state:failed type:report tag:team:docs due:<now+1h";
+const EXAMPLE = "a whole name, or state:failed type:report tag:team:docs due:<now+1h";
 
 export function SearchBox({ text, seen, search, label = "Search tasks", qualifiers = QUALIFIERS, offered = NOTHING, placeholder = EXAMPLE }: SearchBoxProps) {
   const typed = useSignal(text);

@@ -24,9 +24,9 @@ export function Steps({ steps }: { steps: readonly Step[] }) {
               <td>
                 {step.name} {step.phase !== "run" && <span class="muted">of {step.phase}</span>}
               </td>
-              <td class="number">{step.attempt}</td>
-              <td><Time at={step.finished_at} /></td>
-              <td class="number"><Took ms={step.duration_ms} /></td>
+              <td class="number" data-label="Attempt">{step.attempt}</td>
+              <td data-label="Ended"><Time at={step.finished_at} /></td>
+              <td class="number" data-label="Took"><Took ms={step.duration_ms} /></td>
               <td>
                 <details>
                   <summary>Result</summary>

@@ -1,12 +1,13 @@
 /** The actions on a task in its state; each has a reason, and is shown as a command afterwards. */
-import { useSignal } from "@preact/signals";
+import { useSignal, type Signal } from "@preact/signals";
 import { command, type Call } from "../api/client";
 import type { Task, TaskState } from "../api/types";
 import { href, navigate } from "../router";
+import { ENDED } from "../search";
+import { counted } from "../time";
 import { ActionDialog, type Action } from "./action";
 
 const OPEN: readonly TaskState[] = ["blocked", "scheduled", "waiting", "preparing", "running"];
-const ENDED: readonly TaskState[] = ["succeeded", "failed", "cancelled", "rolled_back"];
 
 interface Offer {
   name: string;
@@ -40,6 +41,25 @@ const OFFERS: readonly Offer[] = [
 const isOffered = (task: Task) => (offer: Offer) =>
   offer.states.includes(task.state) && (offer.approve === undefined || task.waiting_for?.reason === "approval");
 
+/** The children of a task, as far as they are known. */
+export interface KnownChildren {
+  count: number;
+  open: number;
+  hasMore: boolean;
+}
+
+const childrenText = ({ count, hasMore }: KnownChildren): string => (hasMore ? `children (${count} or more)` : counted(count, "child", "children"));
+
+/** The cancellation of a task with those that it started, and those that they started. */
+function cancellation(task: Task, reason: string): Call {
+  return {
+    method: "POST",
+    path: `/v1/tasks/${task.id}/cancel`,
+    body: { force: true, include_children: true, ...(reason ? { reason } : {}) },
+    command: command("tasks", "cancel", task.id, "--force", "--children", ...(reason ? ["--reason", reason] : [])),
+  };
+}
+
 function callOf(task: Task, offer: Offer, reason: string): Call {
   if (offer.approve !== undefined)
     return {
@@ -65,8 +85,16 @@ const deletion = (task: Task): Action => ({
   call: () => ({ method: "DELETE", path: `/v1/tasks/${task.id}`, command: command("tasks", "delete", task.id) }),
 });
 
-/** `node`: a node cannot be deleted alone, only with its topology. */
-export function TaskActions({ task, done, node }: { task: Task; done: () => void; node?: boolean }) {
+interface TaskActionsProps {
+  task: Task;
+  done: () => void;
+  /** A node cannot be deleted alone, only with its topology. */
+  node?: boolean;
+  children?: KnownChildren | null;
+}
+
+export function TaskActions({ task, done, node, children = null }: TaskActionsProps) {
+  const withChildren = useSignal(false);
   const chosen = useSignal<{ action: Action; after: () => void } | null>(null);
   const offers = OFFERS.filter(isOffered(task));
   const offered = (offer: Offer): Action => ({
@@ -75,8 +103,18 @@ export function TaskActions({ task, done, node }: { task: Task; done: () => void
     verb: offer.title,
     danger: offer.danger ?? false,
     reason: true,
-    call: (reason) => callOf(task, offer, reason),
+    call: (reason) => (offer.name === "cancel" && withChildren.value ? cancellation(task, reason) : callOf(task, offer, reason)),
+    ...(offer.name === "cancel" && children && { more: <AlsoChildren children={children} checked={withChildren} /> }),
   });
+  const ofChildren: Action = {
+    title: "Cancel its children",
+    text: "Tasks that it started, and those that they started, will not run. Running attempts are asked to stop.",
+    verb: "Cancel its children",
+    danger: true,
+    reason: true,
+    call: (reason) => cancellation(task, reason),
+  };
+  const mayBeOpen = children !== null && (children.open > 0 || children.hasMore);
   return (
     <>
       {offers.map((offer) => (
@@ -84,6 +122,11 @@ export function TaskActions({ task, done, node }: { task: Task; done: () => void
           {offer.title}
         </button>
       ))}
+      {ENDED.includes(task.state) && mayBeOpen && (
+        <button type="button" class="risky" onClick={() => (chosen.value = { action: ofChildren, after: done })}>
+          Cancel its children…
+        </button>
+      )}
       {ENDED.includes(task.state) && !node && (
         <button type="button" class="remove" onClick={() => (chosen.value = { action: deletion(task), after: () => navigate(href(["tasks"])) })}>
           Delete
@@ -91,5 +134,14 @@ export function TaskActions({ task, done, node }: { task: Task; done: () => void
       )}
       {chosen.value && <ActionDialog action={chosen.value.action} close={() => (chosen.value = null)} done={chosen.value.after} />}
     </>
+  );
+}
+
+function AlsoChildren({ children, checked }: { children: KnownChildren; checked: Signal<boolean> }) {
+  return (
+    <label class="check">
+      <input type="checkbox" checked={checked.value} onChange={(event) => (checked.value = event.currentTarget.checked)} />
+      Also cancel its {childrenText(children)}, and those that they started
+    </label>
   );
 }

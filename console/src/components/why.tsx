@@ -4,6 +4,7 @@ import { command } from "../api/client";
 import { useResource } from "../api/resource";
 import type { Gate, ScheduleExplanation, TaskExplanation } from "../api/types";
 import { href } from "../router";
+import { ENDED } from "../search";
 import { duration, inZone, isoWithOffset, typedTime, zoneName } from "../time";
 import { ProblemBox, Relative, Time } from "./basics";
 
@@ -18,7 +19,7 @@ export function Why({ explanation }: { explanation: TaskExplanation }) {
     <section class={`card why ${isOpen ? "open" : ""}`} aria-label="Why">
       <h2>{isOpen ? "Why it waits" : "Where its time went"}</h2>
       <p class="answer">{inZone(explanation.text)}</p>
-      {explanation.steps.length > 0 && <p>Steps done: {explanation.steps.join(", ")}. The next attempt does not repeat them.</p>}
+      {explanation.steps.length > 0 && <p>Steps done: {explanation.steps.join(", ")}.{!ENDED.includes(explanation.state) && " The next attempt does not repeat them."}</p>}
       <ol class="gates">
         {explanation.gates.map((gate, index) => (
           <li key={`${gate.name}-${index}`} class={`gate gate-${gate.state}`}>
@@ -102,7 +103,7 @@ export function ScheduleWhy({ name, path }: { name: string; path: string }) {
       >
         <label>
           At another time{" "}
-          <input placeholder="02:00 or 2026-11-21T02:00" value={typed.value} onInput={(event) => (typed.value = event.currentTarget.value)} />
+          <input size={26} placeholder="02:00 or 2026-11-21T02:00" value={typed.value} onInput={(event) => (typed.value = event.currentTarget.value)} />
         </label>
         <span class="muted">{zoneName.value}</span>
         <button type="submit">Explain</button>

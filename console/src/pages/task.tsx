@@ -10,12 +10,12 @@ import { Events } from "../components/events";
 import { Lifecycle } from "../components/lifecycle";
 import { Logs } from "../components/logs";
 import { Steps } from "../components/steps";
-import { TaskActions } from "../components/task_actions";
+import { TaskActions, type KnownChildren } from "../components/task_actions";
 import { TaskTable } from "../components/task_table";
 import { Why } from "../components/why";
 import { dollars } from "../money";
 import { href } from "../router";
-import { tagSearch } from "../search";
+import { ENDED, tagSearch } from "../search";
 import { counted, duration } from "../time";
 
 const SHOWN_CHILDREN = 20;
@@ -28,7 +28,9 @@ export function TaskPage({ subject: id }: { subject: string }) {
   const events = useResource<TaskEventPage>(`${path}/events`);
   // Few tasks have steps.
   const steps = useResource<StepPage>(explanation.data.value?.steps.length ? `${path}/steps` : null);
-  const reload = () => [task, explanation, attempts, events, steps].forEach((each) => void each.reload());
+  // Few tasks that have not started are named as a parent.
+  const children = useResource<ListedTasks>(task.data.value?.attempt ? `/v1/tasks?parent_task_id=${encodeURIComponent(id)}&order=asc&limit=${SHOWN_CHILDREN}` : null);
+  const reload = () => [task, explanation, attempts, events, steps, children].forEach((each) => void each.reload());
   useLive(`task:${id}`, ({ version }) => {
     if (version > (task.data.peek()?.version ?? 0)) reload();
   });
@@ -38,7 +40,7 @@ export function TaskPage({ subject: id }: { subject: string }) {
   if (!read) return task.problem.value ? <ProblemBox problem={task.problem.value} retry={reload} /> : <p class="muted">Loading the task…</p>;
   return (
     <>
-      <Head task={read} reload={reload} />
+      <Head task={read} children={knownOf(children.data.value)} reload={reload} />
       {task.problem.value && <ProblemBox problem={task.problem.value} retry={reload} />}
       <div class="grid">
         <div class="stack">
@@ -51,7 +53,7 @@ export function TaskPage({ subject: id }: { subject: string }) {
         </div>
         <Attempts task={read} attempts={attempts.data.value?.attempts ?? null} />
         {steps.data.value && <Steps steps={steps.data.value.steps} />}
-        <Children task={read} />
+        {children.data.value && <Children page={children.data.value} />}
         {read.attempt > 0 && <Logs taskId={read.id} createdAt={read.created_at} />}
         <Events events={events.data.value?.events ?? null} />
       </div>
@@ -70,7 +72,12 @@ function useFollowUp(task: Task | null, reload: () => void): void {
   }, [next]);
 }
 
-function Head({ task, reload }: { task: Task; reload: () => void }) {
+function knownOf(page: ListedTasks | null): KnownChildren | null {
+  if (!page?.tasks.length) return null;
+  return { count: page.tasks.length, open: page.tasks.filter((child) => !ENDED.includes(child.state)).length, hasMore: Boolean(page.next_token) };
+}
+
+function Head({ task, children, reload }: { task: Task; children: KnownChildren | null; reload: () => void }) {
   return (
     <div class="page-head">
       <div>
@@ -85,7 +92,7 @@ function Head({ task, reload }: { task: Task; reload: () => void }) {
         </p>
       </div>
       <div class="actions">
-        <TaskActions task={task} done={reload} />
+        <TaskActions task={task} done={reload} children={children} />
         <CreateTask from={task} />
       </div>
     </div>
@@ -124,15 +131,12 @@ function Contents({ task }: { task: Task }) {
 }
 
 /** The first tasks that a task started. */
-function Children({ task }: { task: Task }) {
-  // Few tasks that have not started are named as a parent.
-  const page = useResource<ListedTasks>(task.attempt > 0 ? `/v1/tasks?parent_task_id=${task.id}&order=asc&limit=${SHOWN_CHILDREN}` : null);
-  const children = page.data.value?.tasks ?? [];
+function Children({ page: { tasks: children, next_token: token } }: { page: ListedTasks }) {
   if (!children.length) return null;
   return (
     <section class="card wide">
       <h2>Children</h2>
-      <p class="muted">The {page.data.value?.next_token ? `first ${counted(children.length, "task")}` : counted(children.length, "task")} that it started.</p>
+      <p class="muted">The {token ? `first ${counted(children.length, "task")}` : counted(children.length, "task")} that it started.</p>
       <TaskTable tasks={children} label="Children" />
     </section>
   );

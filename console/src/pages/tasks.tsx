@@ -85,7 +85,7 @@ export function Tasks() {
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
       <Rows reading={page}>{shown.value.length > 0 && <TaskTable tasks={shown.value} label="Tasks" shown={isByEnd ? [...columns.value, "finished"] : columns.value} selected={selected} />}</Rows>
       <NoneFound reading={page} title={token ? "No more tasks" : text ? "No task matches" : "No tasks yet"}>
-        <Nothing filtered={text !== "" || token !== ""} />
+        <Nothing filtered={text !== "" || token !== ""} named={named} />
       </NoneFound>
       {search.faults.length === 0 && <ReadingLine reading={page} />}
       {page.found.value && !page.isOld && <Pager page={page.found.value} token={token} text={text} key={text} />}
@@ -182,8 +182,14 @@ function StateFilter({ text }: { text: string }) {
   );
 }
 
-function Nothing({ filtered }: { filtered: boolean }) {
-  if (filtered) return <p>Remove a term of the search, or press a state again to remove it.</p>;
+function Nothing({ filtered, named }: { filtered: boolean; named: string }) {
+  if (filtered)
+    return (
+      <>
+        {named && <p>Tasks are found by their whole name, in the same case, and not by a part of it. If you do not know it, search by <code>type:</code>, <code>tag:</code> or a time.</p>}
+        <p>Remove a term of the search, or press a state again to remove it.</p>
+      </>
+    );
   return (
     <>
       <p>A task is one piece of work with a due time. Create one here, by the command line, or over REST:</p>

@@ -1,6 +1,6 @@
 /** One topology: live graph, times of nodes, why a node did not run, rollback and actions. */
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { Topology } from "../api/types";
 import { Copy, ProblemBox, Relative, StateChip, Time } from "../components/basics";
 import { OperationProgress } from "../components/operation_progress";
@@ -20,6 +20,7 @@ const VIEWS = { graph: "Graph", times: "Times", nodes: "Nodes" } as const;
 export function TopologyPage({ subject: id }: { subject: string }) {
   const { resource, topology, nodes, graph, reload } = useTopology(id);
   const { query } = usePlace("topologies", id);
+  useFailed(topology.value, nodes.value, query);
   const read = topology.value;
   if (!read) {
     return resource.problem.value ? <ProblemBox problem={resource.problem.value} retry={() => void reload()} /> : <p class="muted">Loading the topology…</p>;
@@ -45,6 +46,24 @@ export function TopologyPage({ subject: id }: { subject: string }) {
       <Rollback topology={read} graph={graph.value} nodes={nodes.value} />
     </>
   );
+}
+
+/** Failed nodes, the one that failed first at the front. */
+const failedOf = (nodes: Nodes): string[] =>
+  [...nodes]
+    .filter(([, node]) => statusOf(node) === "failed")
+    .sort(([, a], [, b]) => Date.parse(a.finished_at ?? "") - Date.parse(b.finished_at ?? ""))
+    .map(([name]) => name);
+
+/** Selects the first failed node if the topology has failed before the page was opened. */
+function useFailed(topology: Topology | null, nodes: Nodes, query: URLSearchParams): void {
+  const isOpened = useRef(false);
+  useEffect(() => {
+    if (!topology || isOpened.current) return;
+    isOpened.current = true;
+    const [first] = failedOf(nodes);
+    if (topology.state === "failed" && first !== undefined && !query.has("node")) setQuery({ node: first }, true);
+  }, [topology]);
 }
 
 /** The nodes that match the search and chosen states; null without a filter. */
@@ -135,7 +154,7 @@ function Progress({ topology, nodes, chosen }: { topology: Topology; nodes: Node
   const { percent, critical_path: path, started_at, finished_at, error, operation } = topology;
   const took = started_at ? (finished_at ? Date.parse(finished_at) : now.value) - Date.parse(started_at) : null;
   const text = `${percent}% done`;
-  const failed = [...nodes].filter(([, node]) => statusOf(node) === "failed").map(([name]) => name).slice(0, SHOWN_FAILED);
+  const failed = failedOf(nodes).slice(0, SHOWN_FAILED);
   return (
     <section class="card topology-progress" aria-label="Progress">
       <div class="stacked" role="img" aria-label={text}>

@@ -4,10 +4,10 @@ import { command } from "../api/client";
 import type { Topology, TaskState } from "../api/types";
 import { ActionDialog, type Action } from "../components/action";
 import { href, navigate } from "../router";
+import { ENDED } from "../search";
 import { CreateTopology } from "./create_topology";
 
 const OPEN: readonly TaskState[] = ["scheduled", "waiting", "preparing", "running"];
-const ENDED: readonly TaskState[] = ["succeeded", "failed", "cancelled", "rolled_back"];
 
 interface Offer {
   name: "pause" | "resume" | "retry" | "cancel";
