@@ -283,7 +283,7 @@ def test_a_late_put_of_a_calendar_does_not_bring_it_back() -> None:
 
 
 def test_a_late_write_of_a_switch_does_not_bring_it_back() -> None:
-    """The switches of operators lie in one item that is never removed: its version goes on, whatever is set and removed."""
+    """The switches of operators lie in one item that is never removed: its version goes on, whatever happens."""
     with Scenario() as scenario:
         path, switch = "/v1/switches/owner/local", {"stopped": True}
         met = land_late(scenario, writes("api", "operators", "put_item"))
