@@ -60,6 +60,7 @@ USED = {
         Variable.HTTP_SECRETS,
         Variable.BULK_FUNCTION,
         Variable.HANDLER_TYPES,
+        Variable.SIGNING_SECRET,
     }
     | {
         Variable.LONG_POLLS,

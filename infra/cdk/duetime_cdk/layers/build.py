@@ -34,7 +34,15 @@ STALE_AFTER_SECONDS = 3600
 """Seconds until older builds are removed, because another process may still read one."""
 _PACKAGES = (CORE, COMMON, CLIENT)
 """The packages of the layer `duetime`."""
-_OF_THE_COMMAND = ("assistant", "commands", "manifests", "project_template", "verification")
+_OF_THE_COMMAND = (
+    "assistant",
+    "commands",
+    "importers",
+    "manifests",
+    "pipeline_templates",
+    "project_template",
+    "verification",
+)
 """Folders of the client that only the command `duetime` needs."""
 _OURS = "duetime-"
 """How the names of our own distributions begin, which no index is asked for."""

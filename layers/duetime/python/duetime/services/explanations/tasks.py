@@ -65,9 +65,8 @@ class TaskExplainer:
         return explain(task, replace(known, nodes=nodes, is_enqueued=is_enqueued))
 
     def _steps(self, task: Task) -> tuple[str, ...]:
-        """Names of the steps that the task's handler has done, if it may have another attempt."""
-        is_over = task.is_terminal and task.state is not State.FAILED
-        if task.started_at is None or is_over or not isinstance(task.target, HandlerTarget | PullTarget):
+        """Names of the steps that the task's handler has done."""
+        if task.started_at is None or not isinstance(task.target, HandlerTarget | PullTarget):
             return ()
         return tuple(step.name for step in self.steps.list_of(task.id) if step.phase == Phase.RUN)
 
