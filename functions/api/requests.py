@@ -50,9 +50,10 @@ _KEY = re.compile(rf"[!-~]{{1,{MAX_IDEMPOTENCY_KEY_LENGTH}}}")
 _ULIDS = ("task_id", "topology_id", "operation_id")
 """Path parameters that ignore upper and lower case."""
 HANDLER = "duetime"
-"""The authorizer of requests from handlers of the worker function, which invokes this function without the gateway.
+"""The authorizer of requests from handlers, whose functions invoke this function without the gateway.
 
-It names the task and its owner. Authorizers of requests through the gateway are written by the gateway.
+It names the task and its owner, and whether the handler can only create tasks. Authorizers of requests through the
+gateway are written by the gateway.
 """
 OWNER_HEADER = "x-duetime-owner"
 """Header with the owner if nobody is authenticated: on the local stack."""
@@ -238,6 +239,8 @@ def sender_of(event: Mapping[str, Any], operation: Operation[Any]) -> Sender:
     """
     handler = _authorizer(event).get(HANDLER)
     if handler is not None:
+        if handler.get("only_creates") and declared.LEASE not in operation.headers:
+            raise LeaseOnlyCreates
         return Sender(handler["owner"], TaskId.parse(handler["task_id"]))
     if operation.is_public:
         return Sender("")

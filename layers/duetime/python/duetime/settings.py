@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.domain.admins import Admins
 from duetime.domain.dispatch.enqueue_plan import Precision
 from duetime.domain.tasks.arns import ArnPatterns
+from duetime.domain.tasks.packaged_types import PackagedTypes
 from duetime.domain.tasks.pull_leases import Pullers
 from duetime.domain.tasks.task_options import Priority
 from duetime.environment_variables import QUEUE_VARIABLES, Variable
@@ -130,6 +131,14 @@ class Settings:
     """Name of the function that makes HTTP calls."""
     api_function = OptionalText(Variable.API_FUNCTION)
     """Name of the API function, for the clients of handlers."""
+    attempts_function = OptionalText(Variable.ATTEMPTS_FUNCTION)
+    """Name of the function that packages of handlers report to."""
+
+    @property
+    def packaged_types(self) -> PackagedTypes:
+        """The functions that run packages of handlers."""
+        return PackagedTypes(json.loads(self.environ.get(Variable.HANDLER_PACKAGES, "") or "{}"))
+
     bulk_function = OptionalText(Variable.BULK_FUNCTION)
     """Name of the function that runs bulk operations."""
     signing_secret = OptionalText(Variable.SIGNING_SECRET)

@@ -119,7 +119,7 @@ class StartGateServices(Part):
     @cached_property
     def handler_availability(self) -> HandlerAvailability:
         """Decides whether the handlers of tasks can be called."""
-        return HandlerAvailability(self.handlers_package, self.runtime)
+        return HandlerAvailability(self.handlers_package, self.runtime, self.settings.packaged_types)
 
     @cached_property
     def handlers_package(self) -> HandlersPackage:

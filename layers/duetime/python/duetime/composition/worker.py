@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from duetime.adapters.targets.handler_client import HandlerClients
+    from duetime.adapters.targets.packaged_handlers import PackagedHandlers
     from duetime.composition.topologies import TopologyServices
     from duetime.domain.tasks.task import Task
     from duetime.ports.targets import Work
@@ -78,6 +79,7 @@ class WorkerServices(Part):
             topology_checker=lambda: _topologies(self).watchdog,
             job_checker=lambda: self._job_watcher,
             late_notices=LateNotices(core.stores.tasks, self._notice_sender, self.runtime),
+            stores_nonces=bool(self.settings.packaged_types),
         )
 
     @cached_property
@@ -174,8 +176,27 @@ class TargetServices(Part):
         package = self.part(StartGateServices).handlers_package
         # Imported before its first task, while Lambda gives a starting process more CPU.
         package.why_broken()
-        handlers = HandlerRunner(ChainMap(REGISTRY, dict(BUILT_IN)), package, clients=self._clients_of)
+        handlers = HandlerRunner(
+            ChainMap(REGISTRY, dict(BUILT_IN)), package, clients=self._clients_of, packaged=self._packaged
+        )
         return Targets(handlers, HttpRunner(self.part(HttpServices).caller), self.aws_runner, topologies)
+
+    @property
+    def _packaged(self) -> PackagedHandlers | None:
+        if not (types := self.settings.packaged_types):
+            return None
+        # Most deployments have one package, so the module is imported only for several.
+        from duetime.adapters.targets.egress import LambdaInvocation
+        from duetime.adapters.targets.packaged_handlers import PackagedHandlers
+
+        client = self.platform.clients.calling_lambdas()
+        descriptions = self.part(CoreServices).handler_descriptions
+        return PackagedHandlers(
+            types,
+            descriptions,
+            lambda function, event: LambdaInvocation(client, function)(event),
+            self.runtime.clock,
+        )
 
     def _clients_of(self, work: Work) -> Callable[[], object]:
         return self.handler_clients.of(work)

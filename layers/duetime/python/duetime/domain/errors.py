@@ -174,10 +174,10 @@ class TypeNotPulled(RequestError):
 
 
 class LeaseOnlyCreates(RequestError):
-    """With the lease of another owner's task, a request can only create tasks."""
+    """A request of a handler can only create tasks: of another owner's leased task, or in a package of its own."""
 
     def __init__(self) -> None:
-        super().__init__("the leased task has another owner than this caller: its handler can only create tasks for it")
+        super().__init__("a handler in a package of its own, or of another owner's task, can only create tasks")
 
 
 class NotifiedOtherwise(RequestError):

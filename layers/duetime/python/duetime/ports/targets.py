@@ -51,6 +51,7 @@ class Work:
             does.
         gathering: brings it together with other attempts of its delivery; `None` if it runs alone.
         is_leased: whether its lease has time left, by this process's clock.
+        reload_checkpoint: reads the stored checkpoint again, which another function may have saved.
     """
 
     phase: Phase
@@ -66,6 +67,7 @@ class Work:
     save_checkpoint: Callable[[bytes], bool] | None = None
     gathering: Callable[[], Gathering] | None = None
     is_leased: Callable[[], bool] = _always
+    reload_checkpoint: Callable[[], None] = lambda: None
 
 
 class Gathering(Protocol):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import Unavailable
-from duetime.domain.tasks.steps import StepResult, needs_extension, step_expiry
+from duetime.domain.tasks.steps import StepResult, may_have_steps, needs_extension, step_expiry
 from duetime.domain.tasks.targets import Phase
 
 if TYPE_CHECKING:
@@ -46,10 +46,7 @@ class AttemptSteps:
 
     def load(self) -> Mapping[str, bytes]:
         """The stored results of the phase by step name."""
-        if self.task.fence == 1 and self.phase in {Phase.PREPARE, Phase.RUN}:
-            # No attempt was before it.
-            return {}
-        return self._results(self.phase)
+        return self._results(self.phase) if may_have_steps(self.task, self.phase) else {}
 
     def load_run(self) -> Mapping[str, bytes]:
         """The stored results of the phase `run` by step name."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from duetime.domain.locks import LockClaim
     from duetime.domain.switches import Switches
     from duetime.domain.tasks.attempt_results import Skipped
+    from duetime.domain.tasks.packaged_types import PackagedTypes
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_options import Rate
     from duetime.domain.times import Millis
@@ -49,14 +50,17 @@ class ApprovalGate:
 
 @dataclass(frozen=True, slots=True)
 class HandlerAvailability:
-    """Decides which tasks cannot begin because the package of handlers is broken."""
+    """Decides which tasks cannot begin because the worker's package of handlers is broken."""
 
     package: HandlerPackage
     runtime: Runtime
+    packaged_types: PackagedTypes
 
     def held(self, task: Task) -> Postponed | None:
         """Whether a just-claimed task must wait for its handler; waiting costs no attempt."""
-        if not isinstance(task.target, HandlerTarget) or (why := self.package.why_broken()) is None:
+        if not isinstance(task.target, HandlerTarget) or self.packaged_types.function_of(task.type) is not None:
+            return None
+        if (why := self.package.why_broken()) is None:
             return None
         self.runtime.telemetry.count("handlers_unavailable")
         self.runtime.telemetry.note("the package of handlers cannot be imported", error=why, task=task.id.text)

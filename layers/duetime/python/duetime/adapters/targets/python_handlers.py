@@ -50,6 +50,7 @@ from duetime_common.handler_retries import requested_wait
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from duetime.adapters.targets.packaged_handlers import PackagedHandlers
     from duetime.domain.tasks.attempt_results import TargetEnding
     from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
     from duetime.domain.tasks.task import Task
@@ -140,15 +141,19 @@ class HandlerRunner:
         package: the user's package, which registers them when imported.
         new_event_loop: creates the event loop of a coroutine; `None` for asyncio's own.
         clients: makes the clients of a phase, each of them when it is first used; `None` for none.
+        packaged: calls the handlers of packages with functions of their own; `None` if there are none.
     """
 
     registry: Mapping[str, Registered]
     package: HandlerPackage
     new_event_loop: NewEventLoop | None = None
     clients: Callable[[Work], ClientOfCaller] | None = None
+    packaged: PackagedHandlers | None = None
 
     def phases(self, task: Task) -> frozenset[Phase]:
         """The phases that the handler offers; only `run`, which will fail, if there is no handler."""
+        if self.packaged is not None and self.packaged.types.function_of(task.type) is not None:
+            return self.packaged.phases(task)
         registered = self.registry.get(task.type)
         if registered is not None:
             return frozenset(map(Phase, registered.phases))
@@ -157,6 +162,8 @@ class HandlerRunner:
     def run(self, work: Work) -> TargetEnding:
         """Run one phase of the handler; any exception fails the attempt."""
         task_type = work.task.type
+        if self.packaged is not None and (function := self.packaged.types.function_of(task_type)) is not None:
+            return self.packaged.run(function, work)
         registered = self.registry.get(task_type)
         if registered is None and (why := self.package.why_broken()) is not None:
             return failure("HandlersUnavailable", why)

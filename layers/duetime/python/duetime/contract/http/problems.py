@@ -241,7 +241,7 @@ KINDS: Mapping[type[Exception], Kind] = {
     errors.LeaseOnlyCreates: Kind(
         HTTPStatus.FORBIDDEN,
         ProblemCode.LEASE_ONLY_CREATES,
-        "The handler of another owner's task can only create tasks",
+        "This handler can only create tasks",
     ),
     errors.LeaseNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.LEASE_NOT_FOUND, "There is no such lease"),
     errors.NotifiedOtherwise: Kind(

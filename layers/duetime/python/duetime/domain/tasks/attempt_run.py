@@ -86,12 +86,14 @@ class Claimant:
         now: the time by the claimer's clock.
         lease: duration of the lease, counted from the planned start.
         awaits_acknowledgement: a client may not receive the lease: it becomes an attempt when the client responds.
+        stores_nonce: the record keeps the nonce of the claim, for tokens of attempts.
     """
 
     holder: str
     now: Millis
     lease: Millis
     awaits_acknowledgement: bool = False
+    stores_nonce: bool = False
 
     def claim(self, message: Message, nonce: str) -> Write:
         """The write that claims a task: at this generation and due, or left by a worker whose lease has ended."""
@@ -100,7 +102,7 @@ class Claimant:
         write = self._lease_service(message.task_id, Move.CLAIM, nonce, start, guard)
         if not self.awaits_acknowledgement:
             return write
-        return replace(write, sets={**write.sets, "unacknowledged": 1, "lease_nonce": nonce})
+        return replace(write, sets={**write.sets, "unacknowledged": 1})
 
     def claim_unacknowledged(self, task: Task, nonce: str) -> Write:
         """The write that takes over an ended lease that its client never acknowledged.
@@ -118,7 +120,7 @@ class Claimant:
         sets: TaskChanges = {
             **write.sets,
             "unacknowledged": unacknowledged + 1 if self.awaits_acknowledgement else None,
-            "lease_nonce": nonce if self.awaits_acknowledgement else None,
+            "lease_nonce": nonce if self.stores_nonce else None,
             "waits": waits_with(task, UNACKNOWLEDGED, task.run_at or self.now),
         }
         if task.started_at == task.run_at and not is_attempt:
@@ -136,12 +138,15 @@ class Claimant:
         return replace(write, adds={"fence": 1}, sets_once={})
 
     def _lease_service(self, task_id: TaskId, move: Move, nonce: str, start: Millis, guard: Guard) -> Write:
+        sets: TaskChanges = {"lease_worker": self.holder, "lease_expires_at": start + self.lease, "run_at": start}
+        if self.stores_nonce:
+            sets["lease_nonce"] = nonce
         return Write(
             task_id=task_id,
             move=move,
             nonce=nonce,
             guard=replace(guard, leased_until_before=self.now - MAX_CLOCK_DIFFERENCE),
-            sets={"lease_worker": self.holder, "lease_expires_at": start + self.lease, "run_at": start},
+            sets=sets,
             sets_once={"started_at": start},
             adds={"fence": 1, "attempt": 1},
         )

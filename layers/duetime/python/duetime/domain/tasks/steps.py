@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.content import unless_referenced
+from duetime.domain.tasks.targets import Phase
 
 if TYPE_CHECKING:
+    from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
 
@@ -34,6 +36,11 @@ class StepResult:
     took: Millis
     result: bytes
     expires_at: Millis
+
+
+def may_have_steps(task: Task, phase: Phase) -> bool:
+    """Whether an earlier attempt may have stored steps of a phase."""
+    return task.fence > 1 or phase not in {Phase.PREPARE, Phase.RUN}
 
 
 def step_expiry(since: Millis, retention: Millis) -> Millis:

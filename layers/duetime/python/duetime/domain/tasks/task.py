@@ -67,8 +67,8 @@ class Task(TaskOptions):
         lease_expires_at: end of the lease; it may be taken over after the largest assumed clock difference.
         unacknowledged: number of consecutive leases of pull workers, including the present one, that no client has
             acknowledged; `None` after an acknowledgement, and for leases of worker functions.
-        lease_nonce: nonce of the claim by the latest pull worker, which only the id of its lease contains; `None` if
-            none has leased it.
+        lease_nonce: nonce of the latest claim by a pull worker, which only the id of its lease contains, or by a worker
+            that runs packages of handlers; `None` if there was none.
         deferred_fence: the fence of the last attempt whose target accepted the work, to notify of its end later.
         job: the ARN of the present attempt's job in AWS, or of the latest one.
         requested_action: the action that its user requests of the running attempt.

@@ -87,7 +87,9 @@ class LeaseClaims:
         return self._ended(self._postpone(task, Postponed(self.runtime.now(), reason)))
 
     def _claimed(self, wanted: LeaseRequest, delivery: Delivery) -> Leased | DeleteMessage | RedeliverMessage:
-        claimant = Claimant(wanted.worker, self.runtime.now(), wanted.first, awaits_acknowledgement=True)
+        claimant = Claimant(
+            wanted.worker, self.runtime.now(), wanted.first, awaits_acknowledgement=True, stores_nonce=True
+        )
         result = self.stores.tasks.apply(claimant.claim(delivery.message, self.runtime.nonce()))
         if not isinstance(result, Applied):
             refused = self._refused(result.task, delivery)

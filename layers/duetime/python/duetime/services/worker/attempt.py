@@ -73,6 +73,7 @@ class AttemptRunner:
     Attributes:
         handler_availability: decides whether a task's handler can be called now.
         late_notices: sends notices of late tasks and long runs.
+        stores_nonces: whether the records keep the nonces of claims, for tokens of attempts.
     """
 
     stores: Stores
@@ -83,6 +84,7 @@ class AttemptRunner:
     topology_checker: Callable[[], TopologyChecker]
     job_checker: Callable[[], JobChecker]
     late_notices: LateNotices
+    stores_nonces: bool = False
 
     def attempt(self, delivery_state: DeliveryState, watch: Watch) -> None:
         """Process one delivery until the disposition of its message is decided. Never raises."""
@@ -246,7 +248,8 @@ class AttemptRunner:
         return RedeliverMessage(held.until, held.reason)
 
     def _claimant(self, watch: Watch) -> Claimant:
-        return Claimant(watch.holder, self.runtime.now(), self.phases.lease.duration)
+        lease = self.phases.lease.duration
+        return Claimant(watch.holder, self.runtime.now(), lease, stores_nonce=self.stores_nonces)
 
     def _decided(self, delivery_state: DeliveryState, end: WriteResult) -> DeleteMessage | RedeliverMessage:
         """The message's disposition after the last write of an attempt."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.circuit_breakers import Circuit, CircuitState, Sign, host_of, sign_of
 from duetime.domain.conditional_writes import ConditionFailed, Guard, Write
-from duetime.domain.errors import ContentExpired, Unavailable
+from duetime.domain.errors import ContentExpired, RecordUnreadable, Unavailable
 from duetime.domain.operating_parameters import (
     CIRCUIT_FORGOTTEN,
     CIRCUIT_LIFE,
@@ -252,6 +252,7 @@ class TargetCaller:
                 # At its turn of a rate, it does not wait for others.
                 gathering=None if delivery_state.had_turn else watch.gathering,
                 is_leased=lambda: self.runtime.now() < delivery_state.leased_until,
+                reload_checkpoint=partial(self._reload_checkpoint, delivery_state, task),
             )
         )
         if isinstance(ending, NotSent):
@@ -271,6 +272,16 @@ class TargetCaller:
             return False
         delivery_state.checkpoint = result.task.checkpoint
         return True
+
+    def _reload_checkpoint(self, delivery_state: DeliveryState, task: Task) -> None:
+        """Use the checkpoint that the record refers to now, so that the attempt's end keeps it."""
+        try:
+            stored = self.lease.tasks.read(task.id)
+        except (Unavailable, RecordUnreadable) as error:
+            self.runtime.telemetry.note("a checkpoint was not read again", error=str(error), task=task.id.text)
+            return
+        if stored is not None and stored.fence == task.fence and stored.checkpoint is not None:
+            delivery_state.checkpoint = stored.checkpoint
 
     def _held(self, delivery_state: DeliveryState, task: Task) -> Postponed | None:
         """Whether a task with a rate must wait; `None` once it may start, with a lease that is long enough."""

@@ -1,0 +1,19 @@
+"""Answers what packages of handlers report while they run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from duetime.composition import composed
+from duetime.composition.packages import AttemptServices
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.typing import LambdaContext
+
+
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
+    """Answer one request of an attempt."""
+    try:
+        return dict(composed(AttemptServices).function.answer(event))
+    finally:
+        composed().telemetry.flush()

@@ -1,0 +1,21 @@
+"""Runs one phase of a handler, for the worker that has claimed its task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from duetime.composition import composed
+from duetime.composition.packages import PackageServices
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.typing import LambdaContext
+
+
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
+    """Run the phase in the event, and return its end."""
+    try:
+        # Before the import of the package: loggers keep the stream that they find.
+        composed().telemetry.attribute_output()
+        return composed(PackageServices).function.answer(event)
+    finally:
+        composed().telemetry.flush()

@@ -1,0 +1,216 @@
+"""The function of a package of handlers: runs one phase of an attempt, which a worker sends, and returns its end."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.targets.egress import EgressFailed, EgressUnavailable
+from duetime.adapters.targets.packaged_work import MOST_REPLY_BYTES, bytes_of, packed_ending, task_in
+from duetime.domain.errors import Unavailable
+from duetime.domain.tasks.attempt_results import NotSent, failure
+from duetime.domain.tasks.steps import may_have_steps
+from duetime.domain.tasks.targets import Phase
+from duetime.domain.tasks.task import RequestedAction
+from duetime.domain.times import SECOND
+from duetime.handlers import LeaseLost
+from duetime.ports.targets import Work
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from duetime.adapters.targets.python_handlers import HandlerRunner
+    from duetime.domain.tasks.task import Progress
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Clock, Process
+
+REPORT_INTERVAL: Millis = 5 * SECOND
+"""Shortest time between two reports of progress, which is also the longest age of the request that a handler reads."""
+_TRIES, _PAUSE = 4, SECOND
+_MARGIN, _MARGIN_SHARE = 0.5, 0.1
+"""The process of a handler that does not end is ended this much before the deadline, in seconds and as a share."""
+
+
+@dataclass
+class AttemptChannel:
+    """What the handler of one phase reports while it runs.
+
+    Attributes:
+        invoke: invokes the attempts function with an event, and returns its response.
+        attempt: the attempt's token.
+        confirmed_at: when the attempt was last known to have its task.
+        requested_action: the user's request, as of then.
+        unsent: progress that no report contains yet.
+    """
+
+    invoke: Callable[[bytes], bytes]
+    attempt: str
+    phase: Phase
+    clock: Clock
+    has_earlier_steps: bool
+    confirmed_at: Millis
+    requested_action: RequestedAction | None = None
+    unsent: Progress | None = None
+    saved: bool = False
+    lost: bool = False
+    _reported_at: Millis = field(default=0, init=False)
+
+    def report(self, progress: Progress | None) -> None:
+        """Report progress; `None` reports at once, and asks for the user's request."""
+        self.unsent = progress or self.unsent
+        if progress is None or self.clock.now() >= self._reported_at + REPORT_INTERVAL:
+            self._send_report()
+
+    def ask(self) -> RequestedAction | None:
+        """The user's request, as of some seconds ago."""
+        if self.clock.now() >= self.confirmed_at + REPORT_INTERVAL:
+            self._send_report()
+        return self.requested_action
+
+    def _send_report(self) -> None:
+        progress, self.unsent, self._reported_at = self.unsent, None, self.clock.now()
+        packed = None if progress is None else (progress.percent, progress.message)
+        try:
+            answer = self._asked("report", progress=packed)
+        except Unavailable:
+            # As with a heartbeat that gets no answer: the next report says it.
+            self.unsent = self.unsent or progress
+            return
+        action = None if answer is None else answer["requested_action"]
+        self.requested_action = None if action is None else RequestedAction(action)
+
+    def save_checkpoint(self, checkpoint: bytes) -> bool:
+        """Store a checkpoint; returns whether the attempt still has its task."""
+        self.saved = self._asked("checkpoint", checkpoint=checkpoint.decode()) is not None or self.saved
+        return not self.lost
+
+    def load(self) -> Mapping[str, bytes]:
+        """The stored results of the phase by step name."""
+        return self._results("load") if self.has_earlier_steps else {}
+
+    def load_run(self) -> Mapping[str, bytes]:
+        """The stored results of the phase `run` by step name."""
+        return self._results("load_run")
+
+    def begin(self) -> Millis | None:
+        """The time at which a step begins; `None` if the attempt has lost its task."""
+        if self.clock.now() >= self.confirmed_at + REPORT_INTERVAL:
+            self._send_report()
+        return None if self.lost else self.clock.now()
+
+    def keep(self, name: str, result: bytes, began: Millis) -> bytes:
+        """Store a result, and return the stored one.
+
+        Raises:
+            LeaseLost: the attempt has lost its task.
+            Unavailable: the attempts function does not answer.
+        """
+        answer = self._asked("keep", name=name, result=result.decode(), began=began)
+        if answer is None:
+            raise LeaseLost
+        stored: str = answer["result"]
+        return stored.encode()
+
+    def request(self, event: bytes) -> bytes:
+        """Send a request to the API, as the attempt.
+
+        Raises:
+            EgressUnavailable: it was not sent.
+            EgressFailed: there is no response; the attempt may have lost its task.
+        """
+        answer = json.loads(self._invoked("request", request=json.loads(event)))
+        if self._finds_it_lost(answer):
+            raise EgressFailed("the attempt has lost its lease")
+        return json.dumps(answer["response"]).encode()
+
+    def _results(self, operation: str) -> dict[str, bytes]:
+        answer = self._asked(operation)
+        if answer is None:
+            raise LeaseLost
+        return {name: result.encode() for name, result in answer["results"].items()}
+
+    def _asked(self, operation: str, **more: object) -> dict[str, Any] | None:
+        """The answer to an operation that may be repeated; `None` if the attempt has lost its task."""
+        for tried in range(_TRIES):
+            try:
+                answer: dict[str, Any] = json.loads(self._invoked(operation, **more))
+            except (EgressUnavailable, EgressFailed) as error:
+                if tried == _TRIES - 1:
+                    raise Unavailable(f"the attempts function: {error}") from error
+                self.clock.sleep_until(self.clock.now() + (_PAUSE << tried))
+            else:
+                return None if self._finds_it_lost(answer) else answer
+        raise AssertionError
+
+    def _invoked(self, operation: str, **more: object) -> bytes:
+        event = {"attempt": self.attempt, "phase": self.phase, "operation": operation, **more}
+        return self.invoke(json.dumps(event).encode())
+
+    def _finds_it_lost(self, answer: Mapping[str, Any]) -> bool:
+        self.lost = bool(answer.get("lost"))
+        self.confirmed_at = self.clock.now()
+        return self.lost
+
+
+@dataclass(frozen=True, slots=True)
+class PackageFunction:
+    """Runs the handlers of one package.
+
+    Attributes:
+        runner_for: the runner of a phase, whose handler has this channel.
+        invoke: invokes the attempts function.
+        process: the process, which a handler that does not end takes with it.
+        at: calls a function after a number of seconds; returns what cancels that.
+    """
+
+    runner_for: Callable[[AttemptChannel], HandlerRunner]
+    invoke: Callable[[bytes], bytes]
+    clock: Clock
+    process: Process
+    at: Callable[[float, Callable[[], None]], Callable[[], None]]
+
+    def answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        """Run the phase in an event."""
+        seconds: float = event["seconds"]
+        cancel = self.at(seconds - min(_MARGIN, seconds * _MARGIN_SHARE), self.process.end)
+        try:
+            return self._answer(event)
+        finally:
+            cancel()
+
+    def _answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        task, phase = task_in(event), Phase(event["phase"])
+        action = event["requested_action"]
+        channel = AttemptChannel(
+            self.invoke,
+            event["attempt"],
+            phase,
+            self.clock,
+            may_have_steps(task, phase),
+            confirmed_at=self.clock.now(),
+            requested_action=None if action is None else RequestedAction(action),
+        )
+        runner = self.runner_for(channel)
+        if (why := runner.package.why_broken()) is not None:
+            return packed_ending(NotSent(f"HandlersUnavailable: {why}"))
+        work = Work(
+            phase=phase,
+            task=task,
+            payload=event["payload"].encode(),
+            checkpoint=bytes_of(event["checkpoint"]),
+            deadline=event["deadline"],
+            seconds=event["seconds"],
+            report=channel.report,
+            requested_action=channel.ask,
+            inputs=bytes_of(event["inputs"]),
+            step_keeper=lambda: channel,
+            save_checkpoint=channel.save_checkpoint if event["may_save"] else None,
+        )
+        reply = packed_ending(runner.run(work))
+        if len(json.dumps(reply)) > MOST_REPLY_BYTES:
+            message = "the result is larger than a response of Lambda can be"
+            reply = packed_ending(failure("ResultTooLarge", message, retriable=False))
+        if channel.unsent is not None:
+            reply["progress"] = (channel.unsent.percent, channel.unsent.message)
+        return {**reply, "saved": channel.saved}

@@ -1,0 +1,171 @@
+"""What a worker sends to the function of a package of handlers, and the reply: JSON that fits into one invocation.
+
+Payloads, results and checkpoints are JSON texts within it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from duetime.domain.ids import TaskId
+from duetime.domain.tasks.attempt_results import (
+    Deferred,
+    Failed,
+    NotSent,
+    Stopped,
+    Succeeded,
+    Yielded,
+    failure,
+)
+from duetime.domain.tasks.content import Content, ContentPlace
+from duetime.domain.tasks.packaged_types import AttemptToken
+from duetime.domain.tasks.parent_references import Cause, NodeRef, ScheduleRef
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.domain.tasks.attempt_results import TargetEnding
+    from duetime.domain.times import Millis
+    from duetime.ports.targets import Work
+
+MOST_REPLY_BYTES = 5_500_000
+"""Bytes of a reply; Lambda's limit is 6 MB (Source: AWS Lambda quotas)."""
+_FACTS = ("type", "attempt", "fence", "created_at", "due_at", "timeout_seconds", "traceparent")
+"""Fields of a task that a package's function is sent as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackagedTask(Task):
+    """A task as the function of its package knows it: what its handler can read, and nothing else.
+
+    Attributes:
+        late: its lateness, which the record determines.
+    """
+
+    late: Millis | None = None
+
+    @property
+    def lateness(self) -> Millis | None:
+        """How long after its due time the first attempt started."""
+        return self.late
+
+
+def packed_work(work: Work) -> dict[str, Any]:
+    """The event with one phase of an attempt."""
+    task = work.task
+    return {
+        "attempt": AttemptToken.of(task).text,
+        "phase": work.phase,
+        "task": {
+            **{name: getattr(task, name) for name in _FACTS},
+            "late": task.lateness,
+            "tags": dict(task.tags),
+            "schedule": _packed_schedule(task.schedule_run),
+            "node": _packed_node(task.node_ref),
+        },
+        "payload": work.payload.decode(),
+        "checkpoint": _text(work.checkpoint),
+        "inputs": _text(work.inputs),
+        "requested_action": work.requested_action(),
+        "may_save": work.save_checkpoint is not None,
+        "deadline": work.deadline,
+        "seconds": work.seconds,
+    }
+
+
+def packed_ending(ending: TargetEnding) -> dict[str, Any]:
+    """A phase's end, as the reply says it."""
+    match ending:
+        case Succeeded(result):
+            return {"ended": "succeeded", "result": result.decode()}
+        case Yielded(checkpoint):
+            return {"ended": "paused", "checkpoint": _text(checkpoint)}
+        case Stopped():
+            return {"ended": "cancelled"}
+        case Deferred():
+            return {"ended": "deferred"}
+        case NotSent(reason):
+            return {"ended": "not_started", "reason": reason}
+        case Failed(error):
+            return {
+                "ended": "failed",
+                "type": error.type,
+                "message": error.message,
+                "retriable": ending.retriable,
+                "retry_in": ending.retry_in,
+                "traceback": ending.traceback,
+            }
+    raise TypeError(ending)
+
+
+def ending_in(reply: Mapping[str, Any]) -> TargetEnding:
+    """A phase's end in a reply.
+
+    Raises:
+        LookupError, TypeError, AttributeError: it is no reply of a package's function.
+    """
+    match reply["ended"]:
+        case "succeeded":
+            return Succeeded(reply["result"].encode())
+        case "paused":
+            return Yielded(bytes_of(reply["checkpoint"]))
+        case "cancelled":
+            return Stopped()
+        case "deferred":
+            return Deferred()
+        case "not_started":
+            return NotSent(str(reply["reason"]))
+        case "failed":
+            error = failure(str(reply["type"]), str(reply["message"])).error
+            return Failed(error, bool(reply["retriable"]), retry_in=reply["retry_in"], traceback=reply["traceback"])
+        case _:
+            raise LookupError(reply["ended"])
+
+
+def task_in(event: Mapping[str, Any]) -> PackagedTask:
+    """The task in an event.
+
+    Raises:
+        LookupError: it has no attempt.
+    """
+    token = AttemptToken.parse(event["attempt"])
+    if token is None:
+        raise LookupError("attempt")
+    facts = event["task"]
+    schedule, node = facts["schedule"], facts["node"]
+    return PackagedTask(
+        **{name: facts[name] for name in _FACTS},
+        id=token.task_id,
+        # Only the API knows whose it is.
+        owner="",
+        state=State.RUNNING,
+        next_at=facts["due_at"],
+        payload=Content(ContentPlace.RECORD, ""),
+        late=facts["late"],
+        tags=facts["tags"],
+        schedule_ref=None if schedule is None else ScheduleRef(**{**schedule, "cause": Cause(schedule["cause"])}),
+        node_ref=None if node is None else NodeRef(**{**node, "topology": TaskId(node["topology"])}),
+    )
+
+
+def _packed_schedule(run: ScheduleRef | None) -> dict[str, Any] | None:
+    if run is None:
+        return None
+    names = ("schedule", "revision", "nominal", "cause", "previous", "next")
+    return {name: getattr(run, name) for name in names}
+
+
+def _packed_node(node: NodeRef | None) -> dict[str, Any] | None:
+    return None if node is None else {"topology": node.topology.text, "run": node.run, "key": node.key}
+
+
+def _text(data: bytes | None) -> str | None:
+    return None if data is None else data.decode()
+
+
+def bytes_of(text: str | None) -> bytes | None:
+    """The JSON text of an event or a reply as bytes."""
+    return None if text is None else text.encode()
