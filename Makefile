@@ -13,7 +13,7 @@ PROJECTS := $(addsuffix /pyproject.toml,$(FOLDERS))
 DISTRIBUTIONS := '.[cloud,local,dev,tracing]' 'client[aws,archive,live,mcp]' common 'testing[moto]' infra/cdk local
 NAMES := duetime duetime-client duetime-common duetime-testing duetime-cdk duetime-local
 SAY = @printf '\033[1m==>\033[0m %s\n'
-SOURCES := $(shell find layers infra/cdk/duetime_cdk/layers examples/handlers -type f \( -name '*.py' -o -name '*.txt' -o -name '*.mjs' -o -name '*.json' \) 2>/dev/null)
+SOURCES := $(shell find layers infra/cdk/duetime_cdk/layers examples/handlers examples/billing -type f \( -name '*.py' -o -name '*.txt' -o -name '*.mjs' -o -name '*.json' \) 2>/dev/null)
 CONSOLE := $(shell find console/src -type f -not -name schema.d.ts 2>/dev/null)
 BROWSER := build/.browser
 # Simulations walk sets, whose order Python draws anew for each process: a red test can be run again only if it does not.

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime_cdk.environments import DEV, LOCAL_STACK, PROD, STAGING, Environment, UnknownEnvironment
+from duetime_cdk.handlers_packages import HandlersPackage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +21,12 @@ _DEV = replace(DEV, handlers_folder=_EXAMPLES)
 _STAGING = replace(STAGING, handlers_folder=_EXAMPLES)
 # Has no handlers until you name your own folder; the examples are not meant for production.
 _PROD = PROD
-_LOCAL = replace(LOCAL_STACK, handlers_folder=_EXAMPLES)
+_LOCAL = replace(
+    LOCAL_STACK,
+    handlers_folder=_EXAMPLES,
+    # A team's own package, in a function of its own.
+    handlers_packages=(HandlersPackage(name="billing", folder="examples/billing", types=("billing.*",)),),
+)
 
 ENVIRONMENTS: Mapping[str, Environment] = {
     environment.name: environment for environment in (_DEV, _STAGING, _PROD, _LOCAL)

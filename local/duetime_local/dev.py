@@ -16,9 +16,8 @@ from duetime_client.logs import LogFilter
 from duetime_local import ready_file as ready
 from duetime_local import stack
 from duetime_local.commands import DataDir, Keep, Port, ReadyFile, interruptible, kept_at
-from duetime_local.handler_reload import HandlerVersions, Reloader, signature
+from duetime_local.handler_reload import HandlerVersions, Reloader, folders, signature
 from duetime_local.logs import reader_at
-from duetime_local.project import handlers_package
 from duetime_local.terminal import Display
 
 if TYPE_CHECKING:
@@ -47,7 +46,8 @@ def dev(
         running = context.enter_context(stack.running(display, port, kept, workers=stack.Workers.NEEDED, lenient=True))
         context.enter_context(ready.announced(running.ready, ready_file))
         display.addresses(running.ready, running.types, kept, ready_file)
-        display.note(f"Handlers in {handlers_package()} are reloaded when they are saved.")
+        packages = " and ".join(map(str, folders()))
+        display.note(f"Handlers in {packages} are reloaded when they are saved.")
         threading.Thread(target=_reload, args=(running, display, saved), daemon=True).start()
         reader = reader_at(running.ready.aws_endpoint_url, LogFilter())
         attempt_logs.print_logs(reader, Clock(), "1s", follow=True)
@@ -58,7 +58,7 @@ def dev(
 def _saved() -> Signature:
     """The handlers' current files; none for a new project whose handlers are not yet known, which causes a reload."""
     try:
-        return signature(handlers_package())
+        return signature(*folders())
     except HandlersNotFound:
         return frozenset()
 

@@ -12,10 +12,10 @@ from duetime_cdk.layers import build
 from duetime_local.cloud_assembly import packed
 from duetime_local.deployment import BUCKET, HANDLERS, TYPES, layer_resource
 from duetime_local.emulator.lambda_warm_up import start_one
-from duetime_local.project import handlers_package
+from duetime_local.project import further_packages, handlers_package
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from duetime_cdk.layers.build import Layer
@@ -26,25 +26,35 @@ POLL_SECONDS = 0.1
 """Seconds between checks of the files; two equal checks mean that a save is complete."""
 
 Signature = frozenset[tuple[str, int, int]]
-"""The files of the package, with the modification time and size of each."""
+"""The files of the packages, with the modification time and size of each."""
 
 
 def built() -> dict[str, Layer]:
-    """Build the layers of the current package, by their name in the stack.
+    """Build the layers of the current packages, by their name in the stack.
 
     Raises:
-        NotDeployable: it cannot be imported, or its requirements cannot be installed.
+        NotDeployable: one cannot be imported, or its requirements cannot be installed.
     """
-    target = LOCAL_STACK.target
-    types = build.types_layer(target, handlers_package())
-    return {HANDLERS: build.handlers_layer(target, handlers_package()), TYPES: types}
+    target, own, further = LOCAL_STACK.target, handlers_package(), further_packages()
+    types = build.types_layer(target, own, packages=further)
+    packages = {f"{HANDLERS}-{name}": build.handlers_layer(target, folder) for name, folder in further.folders.items()}
+    return {HANDLERS: build.handlers_layer(target, own), TYPES: types, **packages}
 
 
-def signature(folder: Path) -> Signature:
-    """A value that changes when a file of the package or its requirements is saved."""
-    files = [path for path in folder.rglob("*") if "__pycache__" not in path.parts]
+def folders() -> list[Path]:
+    """The folders of all packages of handlers.
+
+    Raises:
+        HandlersNotFound: the project has none, or its stack has not been synthesized yet.
+    """
+    return [handlers_package(), *further_packages().folders.values()]
+
+
+def signature(*folders: Path) -> Signature:
+    """A value that changes when a file of the packages or their requirements is saved."""
+    files = [path for folder in folders for path in folder.rglob("*") if "__pycache__" not in path.parts]
     found = set()
-    for path in [*files, folder.parent / "requirements.txt"]:
+    for path in [*files, *(folder.parent / "requirements.txt" for folder in folders)]:
         try:
             status = path.stat()
         except OSError:
@@ -104,7 +114,7 @@ class HandlerVersions:
 
 
 class Reloader:
-    """Publishes the package after each save; on a failed import, reports it and keeps the last good version."""
+    """Publishes the packages after each save; on a failed import, reports it and keeps the last good version."""
 
     def __init__(
         self,
@@ -113,7 +123,7 @@ class Reloader:
         show_broken: Callable[[str], None],
         *,
         build_layers: Callable[[], Mapping[str, Layer]] = built,
-        folder: Path | None = None,
+        watched: Sequence[Path] = (),
         seen: Signature | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -121,13 +131,13 @@ class Reloader:
         self._show_reloaded = show_reloaded
         self._show_broken = show_broken
         self._build = build_layers
-        self._folder = folder or handlers_package()
+        self._folders = watched or folders()
         self._sleep = sleep
-        self._seen = signature(self._folder) if seen is None else seen
+        self._seen = signature(*self._folders) if seen is None else seen
 
     def check(self) -> None:
-        """Publish the package if it has changed since the last check."""
-        now = signature(self._folder)
+        """Publish the packages if one has changed since the last check."""
+        now = signature(*self._folders)
         if now == self._seen:
             return
         began = time.monotonic()
@@ -153,4 +163,4 @@ class Reloader:
     def _later(self) -> Signature:
         """The files a moment later, so that saving several files counts as one change."""
         self._sleep(POLL_SECONDS / 2)
-        return signature(self._folder)
+        return signature(*self._folders)

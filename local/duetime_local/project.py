@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import duetime_cdk
 from duetime_cdk.environments import LOCAL
-from duetime_cdk.handlers_folder import METADATA, HandlersNotFound, handlers_of
+from duetime_cdk.handlers_folder import METADATA, METADATA_OF_PACKAGES, HandlersNotFound, handlers_of
+from duetime_cdk.layers.build import Packages
 from duetime_cdk.source_folders import (
     CHECKOUT,
     CLIENT,
@@ -23,6 +24,8 @@ from duetime_cdk.source_folders import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from duetime_cdk.environments import Environment
 
 ASSEMBLY = Path("build", "assembly")
 """The folder of the synthesized stack, relative to the project."""
@@ -55,22 +58,42 @@ def example(name: str) -> Path:
 
 
 def handlers_package() -> Path:
-    """The folder of the package of handlers that the project deploys to this machine.
+    """The folder of the package of handlers that the worker on this machine runs.
 
     Raises:
         HandlersNotFound: the project has none, or its stack has not been synthesized yet.
     """
     if is_checkout():
-        # Wheels do not contain the checkout's settings.
-        from infra.environments import environment_named  # noqa: PLC0415 - see above
+        return handlers_of(_settings()).package
+    found = _metadata(METADATA)
+    if found is None:
+        raise HandlersNotFound(f"the app of {project_folder()} has no stack {STACK!r} for `-c env={LOCAL}`")
+    return Path(found)
 
-        return handlers_of(environment_named(LOCAL)).package
+
+def further_packages() -> Packages:
+    """The packages of handlers with functions of their own."""
+    if is_checkout():
+        settings = _settings()
+        return Packages.of(handlers_of(settings), settings.handlers_packages)
+    return Packages.of_description(_metadata(METADATA_OF_PACKAGES) or {})
+
+
+def _settings() -> Environment:
+    # Wheels do not contain the checkout's settings.
+    from infra.environments import environment_named  # noqa: PLC0415 - see above
+
+    return environment_named(LOCAL)
+
+
+def _metadata(kind: str) -> Any:  # noqa: ANN401 - any JSON
+    """What the synthesized stack says about itself; `None` if it says nothing of that kind."""
     for file in (project_folder() / ASSEMBLY).glob(f"*/{STACK}.metadata.json"):
         metadata: dict[str, list[dict[str, Any]]] = json.loads(file.read_text(encoding="utf-8"))
         for entry in metadata.get(f"/{STACK}", ()):
-            if entry["type"] == METADATA:
-                return Path(entry["data"])
-    raise HandlersNotFound(f"the app of {project_folder()} has no stack {STACK!r} for `-c env={LOCAL}`")
+            if entry["type"] == kind:
+                return entry["data"]
+    return None
 
 
 def template_inputs() -> Iterator[Path]:

@@ -7,6 +7,7 @@ import starts a process of Node.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from duetime_cdk.layers.build import Layer, Layers
@@ -74,6 +75,7 @@ def add_stack(app: App, environment: Environment, layers: Layers) -> DuetimeStac
     from duetime_cdk import DuetimeStack
 
     named = environment.handlers_folder or "examples/handlers"
+    layers = replace(layers, packages={each.name: layers.handlers for each in environment.handlers_packages})
     return DuetimeStack(
         app, f"duetime-{environment.name}", environment=environment, settings={"handlers_folder": named}, layers=layers
     )

@@ -116,6 +116,23 @@ USED = {
         Variable.HTTP_SECRETS,
         Variable.SIGNING_SECRET,
     },
+    "handlers": {
+        Variable.SERVICE_NAME,
+        Variable.METRICS_NAMESPACE,
+        Variable.LOG_LEVEL,
+        Variable.HANDLERS,
+        Variable.ATTEMPTS_FUNCTION,
+    },
+    "attempts": {
+        Variable.SERVICE_NAME,
+        Variable.METRICS_NAMESPACE,
+        Variable.LOG_LEVEL,
+        Variable.TABLE,
+        Variable.BUCKET,
+        Variable.RETENTION_DAYS,
+        Variable.LEASE_SECONDS,
+        Variable.API_FUNCTION,
+    },
     "intake": EVERYWHERE
     | {Variable.BUCKET, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.HTTP_SECRETS, Variable.HANDLER_TYPES}
     | {Variable.INTAKE_OWNER, Variable.INTAKE_REJECTS, Variable.PYDANTIC_PLUGINS},
@@ -199,6 +216,8 @@ def test_the_functions_are_those_of_the_stack(every: Synthesis) -> None:
         "intake": not environment.intake_owner,
         "archive": not environment.archive_days,
         "console": not environment.console,
+        "handlers": not environment.handlers_packages,
+        "attempts": not environment.handlers_packages,
     }
     assert set(every.functions()) == {name for name in USED if not without.get(name)}
 

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 MONITORING = ("trigger", "lambda:InvokeFunction", grants.function("egress"))
 """What the trigger may do only where a monitor outside is named."""
 
+PACKAGED = ("worker", "lambda:InvokeFunction", grants.function("handlers"))
+"""What the worker may do only where handlers have functions of their own."""
+
 SENDING = ("egress", "secretsmanager:GetSecretValue", grants.SENT_SECRET)
 """What the egress may do only where HTTP targets may be called with a secret."""
 
@@ -44,12 +47,13 @@ def test_every_environment_grants_no_more_than_the_one_that_is_tested(every: Syn
         (name, action, each) for name, of in policies(every).items() for action, all_ in of.items() for each in all_
     }
     assert found <= kept
-    lacking = {"intake", "archive"} - every.functions().keys()
+    lacking = {"intake", "archive", "attempts", "handlers"} - every.functions().keys()
     pulled = set() if every.environment.pulled_types else {grants.queue("pulled")}
     buses = set() if every.environment.event_bus else {"events:PutEvents"}
     unmonitored = set() if every.environment.heartbeat_url else {MONITORING}
     unsent = set() if every.environment.http_secrets else {SENDING}
-    left = kept - found - unmonitored - unsent
+    packaged = set() if every.environment.handlers_packages else {PACKAGED}
+    left = kept - found - unmonitored - unsent - packaged
     assert {use for use in left if use[0] not in lacking and use[2] not in pulled and use[1] not in buses} == set()
 
 

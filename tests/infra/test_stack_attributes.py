@@ -36,7 +36,7 @@ def test_the_attributes_are_the_parts_of_the_stack(layers: Layers, tmp_path: Pat
     stack = add_stack(app, replace(LOCAL_STACK, archive_days=30), layers)
     assert set(stack.queues) == set(Priority)
     assert set(stack.pulled_queues) == {"pulled"}
-    assert set(stack.functions) == set(FunctionName)
+    assert set(stack.functions) == set(FunctionName) - {FunctionName.HANDLERS, FunctionName.ATTEMPTS}
     assert stack.functions[FunctionName.WORKER] is stack.worker
     assert stack.event_bus is not None
     assert stack.archive_bucket is not None

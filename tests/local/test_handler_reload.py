@@ -32,7 +32,7 @@ class Loop:
             lambda _: self.messages.append("reloaded"),
             self.messages.append,
             build_layers=self.layers,
-            folder=self.folder,
+            watched=[self.folder],
             sleep=lambda _: self.while_waiting(),
         )
         self.saves: list[str] = []
@@ -97,7 +97,7 @@ def test_what_is_saved_while_the_stack_starts_is_published_at_once(loop: Loop) -
         lambda _: None,
         loop.messages.append,
         build_layers=loop.layers,
-        folder=loop.folder,
+        watched=[loop.folder],
         seen=before,
         sleep=lambda _: None,
     )

@@ -30,7 +30,8 @@ from duetime_cdk.environments import (
 from duetime_cdk.errors import NotDeployable, UnsafeEnvironment
 from duetime_cdk.handlers_environment import HandlersEnvironment, Vpc
 from duetime_cdk.handlers_folder import HandlersNotFound
-from duetime_cdk.layers.handler_import import HandlersUnimportable
+from duetime_cdk.handlers_packages import HandlersPackage
+from duetime_cdk.layers.handler_import import HandlersMisplaced, HandlersUnimportable
 from duetime_cdk.layers.target import Target
 
 if TYPE_CHECKING:
@@ -51,7 +52,9 @@ __all__ = [
     "FunctionName",
     "FunctionSize",
     "HandlersEnvironment",
+    "HandlersMisplaced",
     "HandlersNotFound",
+    "HandlersPackage",
     "HandlersUnimportable",
     "HttpSecret",
     "NotDeployable",

@@ -28,6 +28,7 @@ from duetime.domain.tasks.task_options import Priority
 from duetime.settings import Authentication
 from duetime_cdk.errors import NotDeployable, UnsafeEnvironment
 from duetime_cdk.handlers_environment import HandlersEnvironment
+from duetime_cdk.handlers_packages import HandlersPackage, check_packages
 from duetime_cdk.layers.target import Target
 
 if TYPE_CHECKING:
@@ -126,6 +127,10 @@ class FunctionName(StrEnum):
     """Copies tasks removed by TTL to S3; deployed if `archive_days` is set."""
     EGRESS = "egress"
     """Makes the HTTP calls of the worker and the API; it has no other permissions."""
+    HANDLERS = "handlers"
+    """Runs the handlers of one package; deployed once for each of `handlers_packages`."""
+    ATTEMPTS = "attempts"
+    """Receives what these handlers report while they run; deployed if there are `handlers_packages`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +167,10 @@ SIZES: Mapping[FunctionName, FunctionSize] = {
     FunctionName.ARCHIVE: FunctionSize(memory_mb=1024, timeout_seconds=300),
     # It mostly waits, but ten concurrent TLS handshakes must not reduce the time of the endpoints.
     FunctionName.EGRESS: FunctionSize(memory_mb=512, timeout_seconds=900),
+    # The longest that Lambda allows, because a handler may use all of it.
+    FunctionName.HANDLERS: FunctionSize(memory_mb=512, timeout_seconds=900),
+    # It waits for the API, and repeats writes that the store does not answer.
+    FunctionName.ATTEMPTS: FunctionSize(memory_mb=512, timeout_seconds=60),
 }
 """Default size of each function."""
 
@@ -173,6 +182,7 @@ _SELDOM = {
     FunctionName.WATCH: 10,
     # Once in five minutes for each shard of the table's stream.
     FunctionName.ARCHIVE: 2,
+    FunctionName.ATTEMPTS: 10,
 }
 """Concurrency assumed for rarely invoked functions without a reservation."""
 
@@ -272,6 +282,10 @@ class Environment:
     handlers_environment: HandlersEnvironment = field(default_factory=HandlersEnvironment)
     """Environment variables, secrets, VPC, memory, layers and policies of the function that runs your handlers; see
     below."""
+    handlers_packages: tuple[HandlersPackage, ...] = ()
+    """Further packages of handlers, each in a function with its own role, dependencies and VPC:
+    `(HandlersPackage(name="billing", folder="billing", types=("billing.*",)),)`. Then `handlers_folder` may be
+    empty."""
     http_allow: tuple[str, ...] = ()
     """Non-public hosts that HTTP targets may reach."""
     http_secrets: Mapping[str, HttpSecret] = field(default_factory=dict)
@@ -354,8 +368,10 @@ class Environment:
 
     @property
     def functions(self) -> list[FunctionName]:
-        """The functions that are deployed."""
+        """The functions that are deployed once."""
         without = {
+            FunctionName.HANDLERS: True,
+            FunctionName.ATTEMPTS: not self.handlers_packages,
             FunctionName.INTAKE: not self.intake_owner,
             FunctionName.ARCHIVE: not self.archive_days,
             FunctionName.CONSOLE: not self.console,
@@ -384,7 +400,9 @@ class Environment:
         others = {name: number for name, number in _SELDOM.items() if name in self.functions}
         seldom = sum(number for name, number in others.items() if name not in self.reserved)
         shared = sum(map(self.workers_at_once, self.concurrency)) + intake + seldom
-        return sum(self.reserved.values()) + max(shared, _LEAST_UNRESERVED)
+        # Each attempt of a package has an execution of its own.
+        packages = sum(package.reserved or 0 for package in self.handlers_packages)
+        return sum(self.reserved.values()) + packages + max(shared, _LEAST_UNRESERVED)
 
     def __post_init__(self) -> None:
         """Reject settings that leave the deployment open or incomplete."""
@@ -429,6 +447,7 @@ class Environment:
     def _check_worker(self) -> None:
         """Check the function that runs handlers."""
         self.handlers_environment.check(f"environment {self.name!r}")
+        check_packages(self.handlers_packages, f"environment {self.name!r}")
         timeout = self.sizes[FunctionName.WORKER].timeout_seconds
         if timeout != WORKER_FUNCTION_SECONDS:
             raise UnsafeEnvironment(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from duetime_cdk.environments import Environment
     from duetime_cdk.event_intake import Intake
     from duetime_cdk.handlers_folder import HandlersFolder
+    from duetime_cdk.handlers_packages import HandlersPackage
     from duetime_cdk.layer_versions import LayerVersions
     from duetime_cdk.payload_bucket import Content
     from duetime_cdk.queues import Queues
@@ -93,6 +94,8 @@ class Functions(Construct):
             function=self.topology,
             table=stores.tables.tasks.table_name,
         )
+        self.attempts = self._attempts() if environment.handlers_packages else None
+        self.packages = {each.name: self._package(each) for each in environment.handlers_packages}
         self.worker = self._worker()
         self.deadletter = self._deadletter()
         self.intake = self._intake(stores.intake) if stores.intake else None
@@ -222,6 +225,17 @@ class Functions(Construct):
                 Variable.TOPOLOGY_MACHINE: self.machine.machine.state_machine_arn,
             },
         )
+        if self.packages:
+            function.variables[Variable.HANDLER_TYPES] = self._layers.types_module
+            function.variables[Variable.HANDLER_PACKAGES] = Stack.of(self).to_json_string(
+                {
+                    pattern: self.packages[each.name].function.function_name
+                    for each in settings.handlers_packages
+                    for pattern in each.types
+                }
+            )
+            invoked = [each.function.function_arn for each in self.packages.values()]
+            function.allow(["lambda:InvokeFunction"], invoked)
         self.machine.grant_start(function)
         function.allow([*READ_MANY, *INSERT_MANY, *DELETE], [self._stores.tables.tasks.table_arn])
         self._grant_egress(function)
@@ -230,10 +244,45 @@ class Functions(Construct):
         self._grant_bulk_start(function)
         grant_target_calls(function, settings.aws_targets)
         self._stores.content.grant_access(function)
-        for statement in self._handlers.grants:
-            function.role.add_to_policy(iam.PolicyStatement.from_json(statement))
-        equip(function, settings.handlers_environment)
+        equip(function, settings.handlers_environment, self._handlers.grants)
         self._invoke_by_queues(function)
+        return function
+
+    def _attempts(self) -> LambdaFunction:
+        """The function that packages report to; each request can act for the attempt that it names only."""
+        variables = {
+            Variable.TABLE: self._stores.tables.tasks.table_name,
+            Variable.BUCKET: self._stores.content.bucket.bucket_name,
+            Variable.RETENTION_DAYS: str(self._environment.retention_days),
+            Variable.LEASE_SECONDS: str(self._environment.lease_seconds),
+            Variable.API_FUNCTION: self.api.function.function_name,
+        }
+        function = LambdaFunction(
+            self, FunctionName.ATTEMPTS, environment=self._environment, layers=self._layers, variables=variables
+        )
+        function.allow([*WRITE, *READ_MANY, *DELETE], [self._stores.tables.tasks.table_arn])
+        function.allow(["lambda:InvokeFunction"], [self.api.function.function_arn])
+        return function
+
+    def _package(self, package: HandlersPackage) -> LambdaFunction:
+        """The function of one package of handlers; it may invoke the attempts function, and what its settings add."""
+        if self.attempts is None:
+            raise TypeError(package)
+        own = self._handlers.packages[package.name]
+        variables = {
+            Variable.HANDLERS: own.package.name,
+            Variable.ATTEMPTS_FUNCTION: self.attempts.function.function_name,
+        }
+        function = LambdaFunction(
+            self,
+            FunctionName.HANDLERS,
+            environment=self._environment,
+            layers=self._layers,
+            variables=variables,
+            package=package,
+        )
+        function.allow(["lambda:InvokeFunction"], [self.attempts.function.function_arn])
+        equip(function, package.environment, own.grants)
         return function
 
     def _invoke_by_queues(self, worker: LambdaFunction) -> None:
@@ -384,12 +433,12 @@ class Functions(Construct):
 
     def complete(self) -> None:
         """Set the functions' variables once all resources are known."""
-        for _, function in self.by_name:
+        for function in (*(each for _, each in self.by_name), *self.packages.values()):
             function.complete()
 
     @property
     def by_name(self) -> list[tuple[FunctionName, LambdaFunction]]:
-        """The functions by name."""
+        """The functions by name, without those of packages."""
         return [
             (FunctionName.API, self.api),
             (FunctionName.TRIGGER, self.trigger),
@@ -400,6 +449,7 @@ class Functions(Construct):
             (FunctionName.BROADCAST, self.broadcast),
             (FunctionName.WATCH, self.watch),
             (FunctionName.EGRESS, self.egress),
+            *([(FunctionName.ATTEMPTS, self.attempts)] if self.attempts else []),
             *([(FunctionName.INTAKE, self.intake)] if self.intake else []),
             *([(FunctionName.CONSOLE, self.console)] if self.console else []),
             *([(FunctionName.ARCHIVE, self.archive)] if self.archive else []),

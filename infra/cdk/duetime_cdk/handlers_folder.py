@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from duetime_cdk.errors import NotDeployable
-from duetime_cdk.source_folders import project_folder
+from duetime_cdk.source_folders import NO_HANDLERS, project_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from duetime_cdk.environments import Environment
 
 METADATA = "duetime:handlers"
 """Metadata type in the assembly's manifest that holds the folder of the package."""
+METADATA_OF_PACKAGES = "duetime:handlers-packages"
+"""Metadata type that holds the folders of further packages, by name, with the types of each."""
 _GRANTS = "grants.json"
 
 
@@ -29,10 +32,12 @@ class HandlersFolder:
 
     package: Path
     """The folder of the package; its name is the package's import name."""
+    packages: Mapping[str, HandlersFolder] = field(default_factory=dict)
+    """The packages with functions of their own, by their names in the stack."""
 
     @property
     def grants(self) -> list[dict[str, Any]]:
-        """The IAM statements for the worker's role; empty without a `grants.json`."""
+        """The IAM statements for the role of its function; empty without a `grants.json`."""
         path = self.package.parent / _GRANTS
         statements: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
         return statements
@@ -43,32 +48,41 @@ def handlers_of(environment: Environment, project: Path | None = None) -> Handle
 
     Args:
         environment: the settings.
-        project: the folder that `handlers_folder` is relative to; the project's own by default.
+        project: the folder that the settings' folders are relative to; the project's own by default.
 
     Raises:
-        HandlersNotFound: the settings name no folder, or it lacks the named package.
+        HandlersNotFound: the settings name no folder, or one lacks the named package.
     """
-    if not environment.handlers_folder:
+    root = project or project_folder()
+    where = f"environment {environment.name!r}"
+    packages = {
+        each.name: _handlers_in(root / each.folder, each.package, where) for each in environment.handlers_packages
+    }
+    if environment.handlers_folder:
+        own = _handlers_in(root / environment.handlers_folder, environment.handlers_package, where)
+    elif packages:
+        own = HandlersFolder(NO_HANDLERS)
+    else:
         raise HandlersNotFound(
-            f"environment {environment.name!r} names no handlers: set `handlers_folder` to the folder that holds your"
-            " package of handlers, such as 'handlers'"
+            f"{where} names no handlers: set `handlers_folder` to the folder that holds your package of handlers, such"
+            " as 'handlers'"
         )
-    folder = (project or project_folder()) / environment.handlers_folder
-    name = environment.handlers_package or _only_package(folder, environment)
-    package = folder / name
-    if not (package / "__init__.py").is_file():
-        raise HandlersNotFound(
-            f"environment {environment.name!r}: there is no package of handlers in {package}; it needs an `__init__.py`"
-        )
-    return HandlersFolder(package)
+    return replace(own, packages=packages)
 
 
-def _only_package(folder: Path, environment: Environment) -> str:
+def _handlers_in(folder: Path, package: str, where: str) -> HandlersFolder:
+    package = package or _only_package(folder, where)
+    path = folder / package
+    if not (path / "__init__.py").is_file():
+        raise HandlersNotFound(f"{where}: there is no package of handlers in {path}; it needs an `__init__.py`")
+    return HandlersFolder(path)
+
+
+def _only_package(folder: Path, where: str) -> str:
     found = sorted(path.parent.name for path in folder.glob("*/__init__.py"))
     if len(found) == 1:
         return found[0]
     contents = f"holds {len(found)} packages ({', '.join(found)})" if found else "holds no package"
     raise HandlersNotFound(
-        f"environment {environment.name!r}: the folder of handlers {folder} {contents}; it needs one, or"
-        " `handlers_package` to say which"
+        f"{where}: the folder of handlers {folder} {contents}; it needs one, or `handlers_package` to say which"
     )

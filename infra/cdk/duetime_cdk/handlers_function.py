@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from aws_cdk import Acknowledgment, Annotations, ArnFormat, Stack, Token, Validations
 from aws_cdk import aws_iam as iam
@@ -11,8 +11,11 @@ from aws_cdk import aws_lambda as lambda_
 
 from duetime.environment_variables import Variable
 from duetime.handlers.secrets import PARAMETER
+from duetime_cdk.environments import FunctionName
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from duetime_cdk.handlers_environment import HandlersEnvironment, Vpc
     from duetime_cdk.lambda_function import LambdaFunction
 
@@ -32,8 +35,10 @@ INTERFACE_ENDPOINTS = ("sqs", "lambda", "states")
 """Services that the worker calls and that have interface endpoints."""
 
 
-def equip(function: LambdaFunction, own: HandlersEnvironment) -> None:
-    """Give a function the environment of handlers, and its role the permissions for it."""
+def equip(function: LambdaFunction, own: HandlersEnvironment, statements: Iterable[Mapping[str, Any]]) -> None:
+    """Give a function the environment of handlers, and its role the permissions for it, with those of `grants.json`."""
+    for statement in statements:
+        function.role.add_to_policy(iam.PolicyStatement.from_json(statement))
     function.own_variables = own.variables
     if own.secrets:
         function.variables[Variable.HANDLER_SECRETS] = json.dumps(dict(own.secrets), separators=(",", ":"))
@@ -89,6 +94,10 @@ def _connect(function: LambdaFunction, vpc: Vpc, own: HandlersEnvironment) -> No
         "The worker is in a VPC. Its subnets need a NAT gateway, or gateway endpoints for"
         f" {', '.join(GATEWAY_ENDPOINTS)} and interface endpoints for {', '.join(_interfaces(own))}, and an endpoint"
         " for each other service that handlers or `aws_targets` use. Without these, no task runs."
+        if function.node.id == FunctionName.WORKER.capitalize()
+        else f"The package {function.node.id} is in a VPC. Its subnets need a NAT gateway, or an interface endpoint for"
+        " lambda if its handlers report progress, have steps or use `context.client`, and an endpoint for each other"
+        " service that they use."
     )
 
 

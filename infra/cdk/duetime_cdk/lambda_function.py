@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from aws_cdk import aws_sqs as sqs
 
     from duetime_cdk.environments import Environment, Pollers
+    from duetime_cdk.handlers_packages import HandlersPackage
     from duetime_cdk.layer_versions import LayerVersions
 
 _OUTSIDE_LOOPS = frozenset(
@@ -60,11 +61,14 @@ class LambdaFunction(Construct):
         environment: Environment,
         layers: LayerVersions,
         variables: Mapping[Variable, str],
+        package: HandlersPackage | None = None,
     ) -> None:
-        super().__init__(scope, name.capitalize())
+        super().__init__(scope, name.capitalize() if package is None else f"Handlers-{package.name}")
         self.log_group = log_group = _log_group(self, environment)
         self._name, self._layers = name, layers
         size = environment.size_of(name)
+        memory = size.memory_mb if package is None else package.environment.memory_mb or size.memory_mb
+        reserved = environment.reserved.get(name) if package is None else package.reserved
         self.variables: dict[Variable, str] = {
             **_observability(name, environment, Stack.of(self).stack_name),
             **variables,
@@ -77,15 +81,15 @@ class LambdaFunction(Construct):
         self.function = lambda_.Function(
             self,
             "Function",
-            description=f"duetime {environment.name}: {name}",
+            description=f"duetime {environment.name}: {name}{f' {package.name}' if package else ''}",
             runtime=layers.runtime,
             architecture=layers.architecture,
             code=_code(name),
             handler=f"{name}.handler.handler",
-            layers=[*_tracing_layers(self, environment), *_layers(name, layers)],
-            memory_size=size.memory_mb,
+            layers=[*_tracing_layers(self, environment), *_layers(name, layers, package)],
+            memory_size=memory,
             timeout=Duration.seconds(size.timeout_seconds),
-            reserved_concurrent_executions=environment.reserved.get(name),
+            reserved_concurrent_executions=reserved,
             role=self.role,
             log_group=log_group,
             logging_format=lambda_.LoggingFormat.JSON,
@@ -177,7 +181,9 @@ def _poller_config(pollers: Pollers) -> lambda_.ProvisionedPollerConfig:
     return lambda_.ProvisionedPollerConfig(minimum_pollers=pollers.minimum, maximum_pollers=pollers.maximum)
 
 
-def _layers(name: FunctionName, layers: LayerVersions) -> list[lambda_.LayerVersion]:
+def _layers(name: FunctionName, layers: LayerVersions, package: HandlersPackage | None) -> list[lambda_.LayerVersion]:
+    if package is not None:
+        return layers.of_packages[package.name]
     if name is FunctionName.WORKER:
         return layers.with_handlers
     return layers.with_types if name in _CREATING_TASKS else layers.own

@@ -27,7 +27,15 @@ class LayerVersions(Construct):
         self.own = [self._version("Dependencies", layers.dependencies), self._version("Duetime", layers.duetime)]
         # Last, so that the handlers' packages can add data that our layers leave out.
         self.with_handlers = [*self.own, self._version("Handlers", layers.handlers)]
-        self.with_types = [*self.own, *([self._version("Types", layers.types)] if layers.types else [])]
+        types = [self._version("Types", layers.types)] if layers.types else []
+        self.with_types = [*self.own, *types]
+        """For functions that create tasks."""
+        # The phases of packages' handlers.
+        self.with_handlers = [*self.with_handlers, *(types if layers.packages else [])]
+        self.of_packages = {
+            name: [*self.own, self._version(f"Handlers-{name}", layer)] for name, layer in layers.packages.items()
+        }
+        """For the function of each package."""
         self.types_module = MODULE if layers.types else ""
 
     def settings(self, function: str, layer: Layer) -> lambda_.LayerVersion:

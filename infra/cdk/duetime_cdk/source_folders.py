@@ -18,6 +18,8 @@ FUNCTIONS = _SOURCES / "functions"
 """The folders of the functions."""
 DEFINITION_RESOURCES = Path(__file__).parent / "definition_resources"
 """The folder of the function behind `Schedule` and `TopologyDefinition`."""
+NO_HANDLERS = Path(__file__).parent / "without_handlers" / "no_handlers"
+"""The package of a worker without handlers."""
 CORE = Path(duetime.__file__).parent
 """The package that all functions import."""
 COMMON = Path(duetime_common.__file__).parent

@@ -19,11 +19,11 @@ from duetime_cdk.definition_function import DefinitionFunction
 from duetime_cdk.environments import DEV, LOCAL, FunctionName, with_settings
 from duetime_cdk.event_intake import Intake
 from duetime_cdk.functions import Functions, Stores
-from duetime_cdk.handlers_folder import METADATA, handlers_of
+from duetime_cdk.handlers_folder import METADATA, METADATA_OF_PACKAGES, handlers_of
 from duetime_cdk.http_api import HttpApi
 from duetime_cdk.job_events import JobEvents
 from duetime_cdk.layer_versions import LayerVersions
-from duetime_cdk.layers.build import build
+from duetime_cdk.layers.build import Packages, build
 from duetime_cdk.payload_bucket import Content
 from duetime_cdk.queues import Queues
 from duetime_cdk.signing_secret import Signing
@@ -81,6 +81,8 @@ class DuetimeStack(Stack):
     """Events that become tasks; `None` without `intake_owner`."""
     functions: Mapping[FunctionName, lambda_.Function]
     """All functions."""
+    packages: Mapping[str, lambda_.Function]
+    """The function of each of `handlers_packages`, by its name."""
     worker: lambda_.Function
     """The function that runs your handlers: `bucket.grant_read(stack.worker)`."""
     worker_role: iam.Role
@@ -126,10 +128,17 @@ class DuetimeStack(Stack):
         super().__init__(scope, id_, env=env, description=f"duetime, a distributed task scheduler ({environment.name})")
         # For the local stack, which reloads handlers; not part of the template.
         self.node.add_metadata(METADATA, str(own.package))
+        packages = Packages.of(own, environment.handlers_packages)
+        if packages.folders:
+            self.node.add_metadata(METADATA_OF_PACKAGES, packages.described)
         Tags.of(self).add("project", "duetime")
         Tags.of(self).add("environment", environment.name)
         layers = layers or build(
-            environment.target, own.package, importing=environment.handlers_imported, report=_report
+            environment.target,
+            own.package,
+            importing=environment.handlers_imported,
+            packages=packages,
+            report=_report,
         )
         tables = Tables(self, "Tables", environment=environment)
         content = Content(self, "Content", environment=environment)
@@ -196,6 +205,7 @@ class DuetimeStack(Stack):
         self.intake_queue = stores.intake.queue if stores.intake else None
         self.archive_bucket = stores.archive.bucket if stores.archive else None
         self.functions = {name: each.function for name, each in functions.by_name}
+        self.packages = {name: each.function for name, each in functions.packages.items()}
         self.worker = functions.worker.function
         self.worker_role = functions.worker.role
         self.topologies = functions.machine.machine

@@ -50,6 +50,8 @@ TIMEOUTS = {
     "broadcast": MINUTE,
     "archive": 5 * MINUTE,
     "watch": 29 * SECOND,
+    "handlers": 15 * MINUTE,
+    "attempts": MINUTE,
 }
 """Timeout of each function, as in the deployment's settings."""
 INTAKE_OWNER = "local"

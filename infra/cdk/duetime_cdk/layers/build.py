@@ -10,21 +10,30 @@ import shutil
 import tempfile
 import time
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from runpy import run_path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from duetime.aws_services import AWS_SERVICES
 from duetime_cdk.layers.bytecode import write_bytecode
-from duetime_cdk.layers.handler_import import MODULE, described_handlers, module_text, reject_invalid_syntax
+from duetime_cdk.layers.handler_import import (
+    MODULE,
+    described_handlers,
+    module_text,
+    reject_invalid_syntax,
+    reject_misplaced,
+)
 from duetime_cdk.layers.install import drop_unused_data, install
 from duetime_cdk.layers.target import Target
 from duetime_cdk.source_folders import CLIENT, COMMON, CONSTRAINTS, CORE, REQUIREMENTS, project_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from duetime_cdk.handlers_folder import HandlersFolder
+    from duetime_cdk.handlers_packages import HandlersPackage
 
 SETTINGS_MODULE = "duetime_settings"
 """Import name of the module with variables that are too large for Lambda's environment."""
@@ -69,23 +78,69 @@ class Layers:
     handlers: Layer
     types: Layer | None = None
     """The task types with a handler; empty if the handlers' package must not be imported here."""
+    packages: Mapping[str, Layer] = field(default_factory=dict)
+    """The packages of handlers with functions of their own, by name."""
 
 
-def build(target: Target, handlers: Path, *, importing: bool = True, report: Callable[[str], None] = _silent) -> Layers:
+@dataclass(frozen=True, slots=True)
+class Packages:
+    """The packages of handlers with functions of their own.
+
+    Attributes:
+        folders: the folder of each package, by name.
+        types: the patterns of its types, by name.
+    """
+
+    folders: Mapping[str, Path] = field(default_factory=dict)
+    types: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """The same as JSON."""
+        return {name: {"folder": str(self.folders[name]), "types": [*types]} for name, types in self.types.items()}
+
+    @classmethod
+    def of_description(cls, described: Mapping[str, Any]) -> Packages:
+        """The packages that JSON describes."""
+        folders = {name: Path(each["folder"]) for name, each in described.items()}
+        return cls(folders, {name: each["types"] for name, each in described.items()})
+
+    @classmethod
+    def of(cls, handlers: HandlersFolder, settings: Iterable[HandlersPackage]) -> Packages:
+        """The packages of an environment."""
+        folders = {name: each.package for name, each in handlers.packages.items()}
+        return cls(folders, {each.name: each.types for each in settings})
+
+
+NO_PACKAGES = Packages()
+
+
+def build(
+    target: Target,
+    handlers: Path,
+    *,
+    importing: bool = True,
+    packages: Packages = NO_PACKAGES,
+    report: Callable[[str], None] = _silent,
+) -> Layers:
     """Build the missing layers.
 
     Args:
         target: the platform of the layers.
         handlers: the user's package, next to its `requirements.txt`.
         importing: whether to import it.
+        packages: further packages, which are always imported: the worker must know the phases of their handlers.
         report: receives a line before each layer that is missing.
 
     Raises:
-        HandlersUnimportable: it cannot be imported.
+        HandlersUnimportable: one of them cannot be imported.
+        HandlersMisplaced: a package has a handler for a type of another package.
     """
-    types = types_layer(target, handlers, report) if importing else None
+    needed = importing or packages.folders
+    types = types_layer(target, handlers if importing else None, report, packages) if needed else None
     dependencies, duetime = dependencies_layer(target, report), duetime_layer(target, report)
-    return Layers(dependencies, duetime, handlers_layer(target, handlers, report), types)
+    own = {name: handlers_layer(target, folder, report) for name, folder in packages.folders.items()}
+    return Layers(dependencies, duetime, handlers_layer(target, handlers, report), types, own)
 
 
 def dependencies_layer(target: Target, report: Callable[[str], None] = _silent) -> Layer:
@@ -127,22 +182,35 @@ def handlers_layer(target: Target, package: Path, report: Callable[[str], None] 
     return _layer("handlers", target, _digest(_digest_of_files(package), text, pins), fill, report)
 
 
-def types_layer(target: Target, package: Path, report: Callable[[str], None] = _silent) -> Layer:
-    """The layer with the list of task types that the user's package handles; the package is imported to find them.
+def types_layer(
+    target: Target,
+    package: Path | None,
+    report: Callable[[str], None] = _silent,
+    packages: Packages = NO_PACKAGES,
+) -> Layer:
+    """The layer with the list of task types that the packages handle; they are imported to find them.
 
     Raises:
-        HandlersUnimportable: it cannot be imported.
+        HandlersUnimportable: one of them cannot be imported.
+        HandlersMisplaced: a package has a handler for a type of another package.
     """
-    reject_invalid_syntax(package)
-    here = handlers_layer(Target.of_this_machine(), package, report)
+    folders = {**({} if package is None else {"": package}), **packages.folders}
+    for folder in folders.values():
+        reject_invalid_syntax(folder)
+    here = {name: handlers_layer(Target.of_this_machine(), folder, report) for name, folder in folders.items()}
 
-    def fill(packages: Path) -> None:
-        handlers = described_handlers(
-            package.name, [here.folder / "python", *(each.parent for each in _PACKAGES)], package.parent
-        )
-        (packages / f"{MODULE}.py").write_text(module_text(handlers))
+    def fill(into: Path) -> None:
+        handlers: dict[str, Any] = {}
+        for name, folder in folders.items():
+            paths = [here[name].folder / "python", *(each.parent for each in _PACKAGES)]
+            described = described_handlers(folder.name, paths, folder.parent)
+            reject_misplaced(described, name, packages.types)
+            handlers |= described
+        (into / f"{MODULE}.py").write_text(module_text(dict(sorted(handlers.items()))))
 
-    return _layer("types", target, _digest(here.fingerprint, *map(_digest_of_files, _PACKAGES)), fill, report)
+    inputs = [each.fingerprint for each in here.values()]
+    patterns = [f"{name}: {' '.join(types)}" for name, types in packages.types.items()]
+    return _layer("types", target, _digest(*inputs, *patterns, *map(_digest_of_files, _PACKAGES)), fill, report)
 
 
 def settings_layer(variables: Mapping[str, str]) -> Layer:

@@ -12,13 +12,14 @@ import subprocess
 import sys
 import tempfile
 import traceback
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from duetime_cdk.errors import NotDeployable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 MODULE = "duetime_handler_types"
 """Import name of the module that lists the types."""
@@ -46,6 +47,10 @@ class HandlersUnimportable(NotDeployable):
             f"the package of handlers {package!r} cannot be imported by Python {_VERSION}; nothing is deployed:"
             f"\n{lines}"
         )
+
+
+class HandlersMisplaced(NotDeployable):
+    """A package has a handler for a type that the settings give to another package."""
 
 
 _VERSION = ".".join(map(str, sys.version_info[:3]))
@@ -99,6 +104,29 @@ def described_handlers(package: str, folders: Sequence[Path], source: Path | Non
             raise HandlersUnimportable(package, output)
         described: Mapping[str, Any] = json.loads(answer.read_text())
         return described
+
+
+def reject_misplaced(types: Iterable[str], package: str, patterns: Mapping[str, Sequence[str]]) -> None:
+    """Check that the worker finds the handlers of a package there.
+
+    Args:
+        types: the types that have a handler in the package.
+        package: its name in the stack; empty for the worker's own package.
+        patterns: the patterns of the types of each package with a function of its own.
+
+    Raises:
+        HandlersMisplaced: they belong to another package.
+    """
+    for task_type in types:
+        found = [name for name, each in patterns.items() if any(fnmatchcase(task_type, one) for one in each)]
+        if found == ([package] if package else []):
+            continue
+        where = f"the package of handlers {package!r}" if package else "`handlers_folder`"
+        owners = " and ".join(map(repr, found)) or "none of `handlers_packages`"
+        raise HandlersMisplaced(
+            f"{where} has a handler for {task_type!r}, but that type belongs to {owners}: change `types` in its"
+            " settings, or the type"
+        )
 
 
 def module_text(handlers: Mapping[str, Any]) -> str:

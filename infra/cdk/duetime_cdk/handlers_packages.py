@@ -1,0 +1,67 @@
+"""Settings of further packages of handlers, each with a function of its own."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from duetime_cdk.errors import UnsafeEnvironment
+from duetime_cdk.handlers_environment import HandlersEnvironment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_NAME = re.compile(r"[a-z][a-z0-9]{0,19}")
+_PATTERN = re.compile(r"[A-Za-z0-9_*][A-Za-z0-9_.:/*-]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandlersPackage:
+    """A package of handlers that runs in a function of its own.
+
+    Its role has the logs, secrets and policies of the package only: no table, no queue, no other package. The worker
+    invokes the function once per attempt, with the task's data, and waits for the result.
+    """
+
+    name: str
+    """Name of the package in the stack: lower-case letters and digits."""
+    folder: str
+    """Folder, relative to the project, that holds the package, its `requirements.txt` and its `grants.json`."""
+    types: tuple[str, ...]
+    """The types of its handlers; `*` stands for any characters: `("billing.*",)`. No other package may have a handler
+    for such a type."""
+    package: str = ""
+    """Import name of the package in that folder; empty if there is only one."""
+    environment: HandlersEnvironment = field(default_factory=HandlersEnvironment)
+    """Environment variables, secrets, VPC, memory, layers and policies of its function."""
+    reserved: int | None = None
+    """Reserved concurrency of its function: the number of its attempts that run at once, guaranteed and at most. Others
+    wait, which costs them no attempt. `None`: the account's unreserved concurrency."""
+
+
+def check_packages(packages: Iterable[HandlersPackage], where: str) -> None:
+    """Check the packages of an environment.
+
+    Args:
+        packages: the packages.
+        where: the environment, as errors name it.
+
+    Raises:
+        UnsafeEnvironment: a setting is invalid, or two packages have the same name or pattern.
+    """
+    names: set[str] = set()
+    patterns: set[str] = set()
+    for each in packages:
+        own = f"{where}, package of handlers {each.name!r}"
+        if _NAME.fullmatch(each.name) is None:
+            raise UnsafeEnvironment(f"{own}: the name must be 1 to 20 lower-case letters and digits, a letter first")
+        if not each.types or any(_PATTERN.fullmatch(pattern) is None for pattern in each.types):
+            raise UnsafeEnvironment(f"{own}: `types` must be a tuple of types or patterns, such as ('billing.*',)")
+        if each.reserved is not None and each.reserved < 1:
+            raise UnsafeEnvironment(f"{own}: `reserved` must be at least 1, not {each.reserved}")
+        if each.name in names or patterns & {*each.types}:
+            raise UnsafeEnvironment(f"{own}: another package has the same name or one of its patterns")
+        each.environment.check(own)
+        names.add(each.name)
+        patterns |= {*each.types}

@@ -1,0 +1,289 @@
+"""Handlers in a package with a function of its own: the worker waits for it, and it reports by its attempt only."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.composition import composed
+from duetime.domain.tasks.packaged_types import AttemptToken
+from duetime.domain.tasks.type_defaults import HandlerDescription
+from duetime.environment_variables import Variable
+from duetime.handlers import REGISTRY, Unretriable
+from duetime.handlers.options import description
+from duetime_testing.simulation.machines import Machine
+from tests.scenarios.scenario import MINUTE, PHASED, PLAIN, SECOND, UNDONE
+from tests.scenarios.tasks import ONCE, Tasks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from duetime.handlers import Context
+    from duetime_testing.simulation.faults import Call
+
+RETRIED = {"max_attempts": 2, "initial_seconds": 1}
+
+
+class Packaged(Tasks):
+    """An account whose handlers are in a package with a function of its own; only undoable ones are the worker's.
+
+    Attributes:
+        invoked: the functions that were invoked, in order.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.environ[Variable.HANDLER_PACKAGES] = json.dumps({"simulation-p*": "handlers"})
+        self.environ[Variable.ATTEMPTS_FUNCTION] = "attempts"
+        self.generation += 1
+        self.invoked: list[str] = []
+        self.before_call = self._note
+
+    def handler_descriptions(self, known: Mapping[str, HandlerDescription]) -> Mapping[str, HandlerDescription]:
+        """What the deployment knows: the phases of each handler."""
+        del known
+        return {name: HandlerDescription(**description(REGISTRY[name])) for name in (PLAIN, UNDONE, PHASED)}
+
+    def _note(self, call: Call) -> None:
+        if call.operation == "invoke":
+            self.invoked.append(call.request["FunctionName"])
+
+    def perform(self, function: Callable[[Context], Any], kind: str = PLAIN, **more: Any) -> str:  # noqa: ANN401 - of requests
+        """Run a task whose handler is a function to its end."""
+        self.target = lambda _phase, context: function(context)
+        task_id = self.create(kind=kind, **more)
+        self.run(MINUTE)
+        return task_id
+
+
+@pytest.fixture
+def tasks() -> Packaged:
+    """An account with a package."""
+    return Packaged()
+
+
+def test_a_package_runs_the_types_of_its_pattern(tasks: Packaged) -> None:
+    """Its function is invoked once for a task, and nothing else is; other types run in the worker."""
+    with tasks:
+        assert tasks.state(tasks.perform(lambda _context: "done")) == "succeeded"
+        assert tasks.invoked == ["handlers"]
+        assert tasks.state(tasks.perform(lambda _context: "done", kind=UNDONE)) == "succeeded"
+        assert tasks.invoked == ["handlers"]
+
+
+def test_every_phase_is_an_invocation(tasks: Packaged) -> None:
+    """The worker knows the phases of a packaged handler, and invokes its function for each."""
+    with tasks:
+        task_id = tasks.perform(lambda context: context.phase, kind=PHASED)
+        assert tasks.phases() == ["prepare", "run", "clean"]
+        assert tasks.invoked == 3 * ["handlers"]
+        assert tasks.record(task_id).finished_at is not None
+
+
+def test_an_attempt_is_told_what_it_would_be_told_in_the_worker(tasks: Packaged) -> None:
+    """The facts of the context are equal but for the ids, the times and the type."""
+    seen: list[Any] = []
+    lateness: list[object] = []
+
+    def look(context: Context) -> None:
+        lateness.append(context.lateness_ms)
+        seen.append((context.attempt, context.fence, context.tags, context.schedule, context.topology))
+
+    with tasks:
+        for kind in (PLAIN, UNDONE):
+            tasks.perform(look, kind=kind, tags={"team": "dba"})
+        assert seen[0] == seen[1]
+        assert seen[0][2] == {"team": "dba"}
+
+
+def test_errors_of_a_package_are_those_of_the_handler(tasks: Packaged) -> None:
+    """Kind, message, traceback and the decision not to retry arrive."""
+
+    def fail(_context: Context) -> None:
+        raise Unretriable("no such order")
+
+    with tasks:
+        task_id = tasks.perform(fail, retry=RETRIED)
+        task = tasks.record(task_id)
+        assert task.error is not None
+        assert (task.state, task.attempt, task.error.type) == ("failed", 1, "Unretriable")
+        assert task.error.message == "no such order"
+        assert "test_handler_packages.py" in str(tasks.ask("GET", f"/v1/tasks/{task_id}/attempts").body)
+
+
+def test_a_function_that_dies_fails_the_attempt(tasks: Packaged) -> None:
+    """Its worker says so and goes on; the next attempt runs."""
+
+    def die(context: Context) -> str:
+        if context.attempt == 1:
+            tasks.time.kill(tasks.time.current())
+        return "done"
+
+    with tasks:
+        task_id = tasks.perform(die, retry=RETRIED)
+        task = tasks.record(task_id)
+        assert (task.state, task.attempt) == ("succeeded", 2)
+        first = task.attempt_history[0].error
+        assert first is not None
+        assert first.type == "HandlerCrashed"
+
+
+def test_progress_is_stored_while_the_handler_runs(tasks: Packaged) -> None:
+    """The first report at once, later ones at most every five seconds, and the last one with the result."""
+    seen: list[object] = []
+
+    def report(context: Context) -> None:
+        for percent in range(10):
+            context.progress(percent)
+            tasks.take(SECOND)
+            seen.append(tasks.record(context.task_id).progress)
+
+    with tasks:
+        task_id = tasks.perform(report)
+        assert [getattr(each, "percent", None) for each in seen] == [0, 0, 0, 0, 0, 5, 5, 5, 5, 5]
+        last = tasks.record(task_id).progress
+        assert last is not None
+        assert last.percent == 9
+        assert tasks.invoked == ["handlers", "attempts", "attempts"]
+
+
+def test_a_handler_learns_that_it_shall_stop(tasks: Packaged) -> None:
+    """A request to pause ends the attempt with its checkpoint, which the next attempt gets."""
+    got: list[object] = []
+
+    def wait(context: Context) -> str:
+        got.append(context.checkpoint)
+        if context.checkpoint is not None:
+            return "done"
+        for _ in range(30):
+            tasks.take(SECOND)
+            context.stop_if_requested({"row": 7})
+        return "missed"
+
+    with tasks:
+        tasks.target = lambda _phase, context: wait(context)
+        task_id = tasks.create()
+        tasks.run(3 * SECOND)
+        assert tasks.ask("POST", f"/v1/tasks/{task_id}/pause").status == 202
+        tasks.run(20 * SECOND)
+        assert tasks.state(task_id) == "paused"
+        tasks.ask("POST", f"/v1/tasks/{task_id}/resume")
+        tasks.run(20 * SECOND)
+        assert got == [None, {"row": 7}]
+        assert tasks.state(task_id) == "succeeded"
+
+
+def test_a_step_runs_once_over_all_attempts(tasks: Packaged) -> None:
+    """Its result is stored by the attempts function, and the next attempt gets it."""
+    charged: list[int] = []
+
+    def charge(attempt: int) -> str:
+        charged.append(attempt)
+        return "receipt"
+
+    def order(context: Context) -> object:
+        receipt = context.step("charge", charge, context.attempt)
+        if context.attempt == 1:
+            raise ConnectionError
+        return receipt
+
+    with tasks:
+        task_id = tasks.perform(order, retry=RETRIED)
+        assert (charged, tasks.state(task_id)) == ([1], "succeeded")
+        # The first attempt stores a step, and the second one reads it.
+        assert tasks.invoked == ["handlers", "attempts", "handlers", "attempts"]
+
+
+def test_a_saved_checkpoint_survives_a_crash(tasks: Packaged) -> None:
+    """The next attempt gets what the crashed one saved last."""
+    got: list[object] = []
+
+    def copy(context: Context) -> str:
+        got.append(context.checkpoint)
+        if context.attempt == 1:
+            context.save_checkpoint({"row": 1})
+            context.save_checkpoint({"row": 2})
+            tasks.time.kill(tasks.time.current())
+        return "done"
+
+    with tasks:
+        task_id = tasks.perform(copy, retry=RETRIED)
+        assert got == [None, {"row": 2}]
+        assert tasks.state(task_id) == "succeeded"
+
+
+def test_children_belong_to_the_owner_of_the_task(tasks: Packaged) -> None:
+    """`context.client` creates a task whose parent is this one; it can do nothing else for the owner."""
+    said: list[str] = []
+
+    def start(context: Context) -> str | None:
+        if context.tags.get("child"):
+            return None
+        child = context.client.tasks.create(PLAIN, tags={"child": "yes"}).id
+        try:
+            context.client.tasks.get(context.task_id)
+        except Exception as error:  # noqa: BLE001 - its text is looked at
+            said.append(str(error))
+        return child
+
+    with tasks:
+        task_id = tasks.perform(start)
+        (parent, child) = (tasks.record(task_id), tasks.record(json.loads(result(tasks, task_id))))
+        assert child.parent_task_id == parent.id
+        assert (child.owner, child.state) == (parent.owner, "succeeded")
+        assert "can only create tasks" in said[0]
+
+
+def result(tasks: Packaged, task_id: str) -> bytes:
+    """The result of a task."""
+    content = tasks.record(task_id).result
+    assert content is not None
+    assert content.data is not None
+    return content.data
+
+
+def test_a_token_ends_with_its_attempt(tasks: Packaged) -> None:
+    """What an attempt knows is of no use after its end, and a token with another nonce never is."""
+
+    def asked(token: str) -> Any:  # noqa: ANN401 - the function's answer
+        event = {"attempt": token, "phase": "run", "operation": "report", "progress": (50, "forged")}
+        return tasks.wait_for(tasks.invoke("attempts", event)).answer
+
+    answers: list[Any] = []
+
+    def run(context: Context) -> str:
+        task = tasks.record(context.task_id)
+        answers.append(asked(AttemptToken.of(task).text))
+        answers.append(asked(f"{context.task_id} {context.fence} forged"))
+        return AttemptToken.of(task).text
+
+    with tasks:
+        task_id = tasks.perform(run)
+        tasks.time.start_process(lambda: answers.append(asked(json.loads(result(tasks, task_id)))))
+        tasks.run(SECOND)
+        assert answers == [{"requested_action": None}, {"lost": True}, {"lost": True}]
+
+
+def _is_of_package() -> bool:
+    machine = composed().platform.process
+    assert isinstance(machine, Machine)
+    return machine.function == "handlers"
+
+
+def test_a_broken_package_costs_no_attempt_and_no_other_package(
+    tasks: Packaged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its tasks wait and say why; they run once it can be imported."""
+    monkeypatch.setattr(
+        "duetime.adapters.targets.python_handlers.HandlersPackage.why_broken",
+        lambda _package: "ImportError: no module named 'ledger'" if _is_of_package() else None,
+    )
+    with tasks:
+        task_id = tasks.perform(lambda _context: "done", retry=ONCE)
+        task = tasks.record(task_id)
+        assert (task.state, task.attempt) == ("waiting", 0)
+        assert "ledger" in str(task.waiting_for)
+        other = tasks.perform(lambda _context: "done", kind=UNDONE)
+        assert tasks.state(other) == "succeeded"
