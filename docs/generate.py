@@ -39,6 +39,7 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "default-bill": prices.default_bill,
     "settings": settings.setting_list,
     "handlers": settings.handlers_environment_list,
+    "packages": settings.handlers_package_list,
     "stack": settings.stack_list,
     "differences": settings.difference_table,
     "sizes": settings.size_table,

@@ -7,9 +7,10 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from docs.sections.markdown import bullets, code, documented, table
-from duetime_cdk import environments, handlers_environment, stack
+from duetime_cdk import environments, handlers_environment, handlers_packages, stack
 from duetime_cdk.environments import SIZES, Environment
 from duetime_cdk.handlers_environment import HandlersEnvironment
+from duetime_cdk.handlers_packages import HandlersPackage
 from duetime_cdk.layers.target import Target
 from infra.environments import ENVIRONMENTS
 
@@ -35,6 +36,21 @@ def handlers_environment_list() -> str:
     return bullets(
         [(code(field.name), _shown(_default(field)), meanings[field.name]) for field in fields(HandlersEnvironment)]
     )
+
+
+def handlers_package_list() -> str:
+    """Each field of a package of handlers."""
+    meanings = documented(handlers_packages, "HandlersPackage")
+    return bullets(
+        [
+            (code(field.name), "required" if _is_required(field) else _shown(_default(field)), meanings[field.name])
+            for field in fields(HandlersPackage)
+        ]
+    )
+
+
+def _is_required(field: Field[Any]) -> bool:
+    return field.default is MISSING and field.default_factory is MISSING
 
 
 def stack_list() -> str:

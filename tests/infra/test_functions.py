@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.composition import Composition, Part, Platform
-from duetime.composition.attempts import DeadLetterServices, LockServices, PullServices, SwitchServices
+from duetime.composition.attempts import DeadLetterServices, LockServices, OutcomeServices, PullServices, SwitchServices
 from duetime.composition.bulk import BulkExecutorServices, FilterActionServices
 from duetime.composition.core import BulkServices, CoreServices, DispatchStatusServices
 from duetime.composition.http_calls import HttpServices
+from duetime.composition.packages import AttemptServices, PackageServices
 from duetime.composition.schedules import ScheduleServices
 from duetime.composition.stream import ArchiveServices, BroadcastServices, SummaryServices, WatchServices
 from duetime.composition.tasks import TaskServices
@@ -49,6 +50,8 @@ EVERYWHERE = {
     Variable.METRIC_OWNERS,
     Variable.METRIC_TYPES,
 }
+OF_PACKAGES = {Variable.HANDLER_PACKAGES, Variable.HANDLER_TYPES}
+"""What the worker is told where handlers have functions of their own."""
 LIVE = {Variable.SERVICE_NAME, Variable.METRICS_NAMESPACE, Variable.LOG_LEVEL, Variable.TABLE, Variable.WATCH_URL}
 USED = {
     "api": EVERYWHERE
@@ -161,6 +164,8 @@ PARTS: dict[str, dict[type[Part], tuple[str, ...]]] = {
     "watch": {WatchServices: ("connections", "sender", "encoder")},
     "archive": {ArchiveServices: ("archiver",)},
     "egress": {HttpServices: ("egress",)},
+    "handlers": {PackageServices: ("function",)},
+    "attempts": {AttemptServices: ("function",), OutcomeServices: ("attempt_steps",)},
     "intake": {TaskServices: ("event_tasks",)},
 }
 """What each function asks the composition for."""
@@ -181,7 +186,7 @@ def test_a_function_is_composed_from_the_variables_it_declares(
     declared = deployed(every, function)["Environment"]["Variables"]
     # What the template only refers to, names and addresses, is any text.
     environ = {name: value if isinstance(value, str) else "https://example.org/any" for name, value in declared.items()}
-    composition = Composition(Platform(environ={**environ, Variable.HANDLERS: ""}))
+    composition = Composition(Platform(environ={**environ, Variable.HANDLERS: "", Variable.HANDLER_PACKAGES: ""}))
     assert composition.telemetry
     for part, names in PARTS[function].items():
         for name in names:
@@ -193,7 +198,7 @@ def test_every_function_that_sends_knows_the_queues_of_the_pulled_types(every: S
     functions = every.functions()
     pulled = every.environment.pulled_types
     named = {each["QueueName"] for each in every.properties("AWS::SQS::Queue").values() if "QueueName" in each}
-    for name in functions.keys() - {"egress", "broadcast", "watch", "archive", "console"}:
+    for name in functions.keys() - {"egress", "broadcast", "watch", "archive", "console", "handlers", "attempts"}:
         told = json.loads(functions[name]["Environment"]["Variables"][Variable.PULLED_QUEUES.value])
         assert told.keys() == pulled.keys()
         assert set(told.values()) == named
@@ -203,7 +208,7 @@ def test_every_function_that_sends_knows_the_queues_of_the_pulled_types(every: S
 
 def deployed(synthesis: Synthesis, function: str) -> dict[str, Any]:
     """A function of a deployment; the test is skipped where there is none."""
-    if FunctionName(function) not in synthesis.environment.functions:
+    if function not in synthesis.functions():
         pytest.skip(f"no {function}")
     return synthesis.functions()[function]
 
@@ -272,7 +277,8 @@ def test_spans_are_exported_by_a_layer_that_the_settings_name(layers: Layers, tm
 def test_a_function_is_told_what_it_uses_and_no_more(every: Synthesis, function: str) -> None:
     """The declared environment of a function is exactly the set of variables that it reads."""
     declared = deployed(every, function)["Environment"]["Variables"]
-    assert set(declared) == {variable.value for variable in USED[function]}
+    packaged = function == "worker" and every.environment.handlers_packages
+    assert set(declared) == {variable.value for variable in USED[function] | (OF_PACKAGES if packaged else set())}
 
 
 def test_settings_reach_the_functions(every: Synthesis) -> None:
@@ -300,13 +306,21 @@ def test_cloud_functions_run_on_the_newest_python_on_arm(cloud: Synthesis) -> No
 
 
 def test_only_the_worker_carries_the_users_handlers(every: Synthesis) -> None:
-    """Every function has our two layers, the worker alone the handlers too, and who takes tasks in their types."""
+    """Every function has our two layers, the worker alone the handlers too, and who takes tasks in their types.
+
+    The function of a package has that package, and the worker knows the types of its handlers.
+    """
     layers = {name: [referred(layer) for layer in body["Layers"]] for name, body in every.functions().items()}
     own, event_tasks = layers["trigger"], {"api", "intake"} & set(layers)
     assert len(own) == 2
     assert all(given[:2] == own for given in layers.values())
-    assert {name for name, given in layers.items() if len(given) > 2} == {"worker"} | event_tasks
-    assert len(every.of_type("AWS::Lambda::LayerVersion")) == 4
+    packages = len(every.environment.handlers_packages)
+    assert {name for name, given in layers.items() if len(given) > 2} - {"handlers"} == {"worker"} | event_tasks
+    assert len(every.of_type("AWS::Lambda::LayerVersion")) == 4 + packages
+    if packages:
+        assert len(layers["handlers"]) == 3
+        assert layers["handlers"][2] not in layers["worker"]
+        assert layers["worker"][3:] == layers["api"][2:]
     for name in event_tasks:
         assert layers[name][2:] == layers["api"][2:] != layers["worker"][2:]
         assert every.functions()[name]["Environment"]["Variables"][Variable.HANDLER_TYPES.value] == MODULE

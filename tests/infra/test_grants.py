@@ -123,14 +123,18 @@ def test_only_tracing_is_granted_on_everything(every: Synthesis) -> None:
 def test_only_the_worker_and_the_api_have_calls_made_and_by_the_egress_only(every: Synthesis) -> None:
     """They may invoke that one function, the trigger itself, and each of them what carries out bulk operations.
 
-    Handlers in the worker call the API.
+    Handlers in the worker call the API; those of packages call it through the attempts function.
     """
     may = {
         "api": {"egress", "bulk"},
         "worker": {"egress", "bulk", "api"},
         "trigger": {"trigger", "bulk"},
         "topology": {"bulk"},
+        "handlers": {"attempts"},
+        "attempts": {"api"},
     }
+    if every.environment.handlers_packages:
+        may["worker"].add("handlers")
     for caller in every.functions():
         invoked = [one for one in every.statements_of(caller) if "lambda:InvokeFunction" in as_list(one["Action"])]
         named = {every.function_named(resource) for one in invoked for resource in as_list(one["Resource"])}
