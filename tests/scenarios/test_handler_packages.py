@@ -16,6 +16,7 @@ from duetime.handlers.options import description
 from duetime_testing.simulation.machines import Machine
 from tests.scenarios.scenario import MINUTE, PHASED, PLAIN, SECOND, UNDONE
 from tests.scenarios.tasks import ONCE, Tasks
+from tests.simulation import works
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -203,14 +204,15 @@ def test_a_saved_checkpoint_survives_a_crash(tasks: Packaged) -> None:
     def copy(context: Context) -> str:
         got.append(context.checkpoint)
         if context.attempt == 1:
-            context.save_checkpoint({"row": 1})
-            context.save_checkpoint({"row": 2})
+            # Too large for the record, even when compressed.
+            context.save_checkpoint(works.LARGE[:4_000])
+            context.save_checkpoint(works.LARGE[4_000:8_000])
             tasks.time.kill(tasks.time.current())
         return "done"
 
     with tasks:
         task_id = tasks.perform(copy, retry=RETRIED)
-        assert got == [None, {"row": 2}]
+        assert got == [None, works.LARGE[4_000:8_000]]
         assert tasks.state(task_id) == "succeeded"
 
 

@@ -260,7 +260,7 @@ class Functions(Construct):
         function = LambdaFunction(
             self, FunctionName.ATTEMPTS, environment=self._environment, layers=self._layers, variables=variables
         )
-        function.allow([*WRITE, *READ_MANY, *DELETE], [self._stores.tables.tasks.table_arn])
+        function.allow([*WRITE, "dynamodb:Query"], [self._stores.tables.tasks.table_arn])
         function.allow(["lambda:InvokeFunction"], [self.api.function.function_arn])
         return function
 

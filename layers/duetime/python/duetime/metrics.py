@@ -104,7 +104,7 @@ METRICS: Mapping[str, Metric] = {
     "calls_not_sent": _count(
         "worker", "calls that were not sent because the egress function or an AWS service was throttled"
     ),
-    "handlers_unavailable": _count("worker", "tasks that wait because the package of handlers cannot be imported"),
+    "handlers_unavailable": _count("worker", "tasks that wait because their package of handlers cannot be imported"),
     "circuits_opened": _count("worker", "circuit breakers of HTTP hosts that opened"),
     "circuits_closed": _count("worker", "circuit breakers of HTTP hosts that closed"),
     "notices_sent": _count("worker", "notices of `notify_on` that were sent: failures for good, and late starts"),

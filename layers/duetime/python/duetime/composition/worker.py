@@ -195,7 +195,7 @@ class TargetServices(Part):
             types,
             descriptions,
             lambda function, event: LambdaInvocation(client, function)(event),
-            self.runtime.clock,
+            self.runtime,
         )
 
     def _clients_of(self, work: Work) -> Callable[[], object]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.packaged_types import PackagedTypes
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.type_defaults import HandlerDescription
-    from duetime.ports.runtime import Clock
+    from duetime.ports.runtime import Runtime
     from duetime.ports.targets import Work
 
 _TIMED_OUT: int = SECOND
@@ -43,7 +43,7 @@ class PackagedHandlers:
     types: PackagedTypes
     descriptions: Mapping[str, HandlerDescription]
     invoke: Callable[[str, bytes], bytes]
-    clock: Clock
+    runtime: Runtime
 
     def phases(self, task: Task) -> frozenset[Phase]:
         """The phases that the task's handler offers; always includes `run`."""
@@ -61,6 +61,10 @@ class PackagedHandlers:
         except (EgressFailed, ValueError, LookupError, TypeError, AttributeError) as error:
             work.reload_checkpoint()
             return self._crashed(work, error)
+        if isinstance(ending, NotSent):
+            self.runtime.telemetry.count("handlers_unavailable")
+            why = ending.reason
+            self.runtime.telemetry.note("a package of handlers cannot be imported", function=function, error=why)
         if progress := reply.get("progress"):
             work.report(Progress(*progress))
         if reply.get("saved"):
@@ -68,6 +72,6 @@ class PackagedHandlers:
         return ending
 
     def _crashed(self, work: Work, error: Exception) -> TargetEnding:
-        if self.clock.now() >= work.deadline - _TIMED_OUT:
+        if self.runtime.now() >= work.deadline - _TIMED_OUT:
             return failure("Timeout", f"the handler did not end within {work.task.timeout_seconds} s")
         return failure("HandlerCrashed", f"the function of the handler ended without a result: {error}")

@@ -1,0 +1,284 @@
+"""The worker's side and the package's side of a handler in a function of its own, without a store."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.adapters.targets.egress import EgressFailed, EgressUnavailable
+from duetime.adapters.targets.package_function import AttemptChannel, PackageFunction
+from duetime.adapters.targets.packaged_handlers import PackagedHandlers
+from duetime.adapters.targets.packaged_work import packed_ending
+from duetime.adapters.targets.python_handlers import HandlerRunner
+from duetime.domain.errors import Unavailable
+from duetime.domain.ids import TaskId
+from duetime.domain.tasks.attempt_results import Failed, NotSent, SkipCode, Skipped, Succeeded
+from duetime.domain.tasks.packaged_types import AttemptToken, PackagedTypes
+from duetime.domain.tasks.parent_references import Cause, NodeRef, ScheduleRef
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.targets import Phase
+from duetime.domain.tasks.task import Progress
+from duetime.domain.tasks.type_defaults import HandlerDescription
+from duetime.domain.times import SECOND
+from duetime.handlers import Context, LeaseLost, registered_as
+from duetime.ports.runtime import Runtime
+from duetime_testing.fakes.telemetry import FakeTelemetry
+from duetime_testing.simulation.virtual_time import SeededRandom
+from tests.adapters.targets.works import work
+from tests.clocks import NOW, StandingClock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duetime.domain.tasks.attempt_results import TargetEnding
+    from duetime.ports.targets import Work
+
+
+class World:
+    """A worker and the function of a package, which call each other without Lambda.
+
+    Attributes:
+        asked: what the package's function has asked the attempts function.
+        answers: the answers, in order; an exception is raised.
+        timers: when the process would be ended, in seconds after each start.
+        ends: how often the process was ended.
+    """
+
+    def __init__(self, handler: Callable[..., Any], why_broken: str | None = None) -> None:
+        self.clock = StandingClock(NOW)
+        self.telemetry = FakeTelemetry()
+        self.asked: list[dict[str, Any]] = []
+        self.answers: list[Any] = []
+        self.timers: list[float] = []
+        self.cancelled = self.ends = 0
+        self._why = why_broken
+        runner = HandlerRunner({"report": registered_as("report", handler)}, self)
+        self.function = PackageFunction(lambda _channel: runner, self.ask, self.clock, self, self.at)
+        self.failure: Exception | None = None
+        self.reply: bytes | None = None
+
+    def why_broken(self) -> str | None:
+        """Why the package cannot be imported."""
+        return self._why
+
+    def end(self) -> None:
+        """End the process."""
+        self.ends += 1
+
+    def at(self, seconds: float, call: Callable[[], None]) -> Callable[[], None]:
+        """Note a timer."""
+        self.timers.append(seconds)
+        self.end_process = call
+
+        def cancel() -> None:
+            self.cancelled += 1
+
+        return cancel
+
+    def ask(self, event: bytes) -> bytes:
+        """Be the attempts function."""
+        self.asked.append(json.loads(event))
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return json.dumps(answer).encode()
+
+    def invoke(self, function: str, event: bytes) -> bytes:
+        """Be Lambda."""
+        assert function == "handlers"
+        if self.failure is not None:
+            raise self.failure
+        return self.reply or json.dumps(self.function.answer(json.loads(event))).encode()
+
+    def run(self, wanted: Work | None = None) -> TargetEnding:
+        """Have the worker run a phase."""
+        runtime = Runtime(self.clock, SeededRandom(), None, self.telemetry)  # type: ignore[arg-type]  # no threads
+        handlers = PackagedHandlers(PackagedTypes({"*": "handlers"}), {}, self.invoke, runtime)
+        return handlers.run("handlers", wanted or work())
+
+
+def channel(world: World, *, has_earlier_steps: bool = True) -> AttemptChannel:
+    """The channel of an attempt."""
+    return AttemptChannel(world.ask, "token", Phase.RUN, world.clock, has_earlier_steps, NOW)
+
+
+def done(_context: Context, payload: object) -> object:
+    """Return the payload."""
+    return payload
+
+
+def test_the_first_pattern_that_matches_decides() -> None:
+    """Patterns are those of the settings, in their order."""
+    types = PackagedTypes({"billing.*": "billing", "billing.mail": "mail", "*.mail": "other"})
+    found = [types.function_of(name) for name in ("billing.charge", "billing.mail", "a.mail", "billing", "echo")]
+    assert found == ["billing", "billing", "other", None, None]
+    assert types
+    assert not PackagedTypes({})
+
+
+def test_a_handler_is_told_its_schedule_its_topology_and_its_tags() -> None:
+    """What the record says of a run reaches the context in the other function."""
+    seen: list[Context] = []
+    world = World(lambda context, _payload: seen.append(context))
+    wanted = work(checkpoint=b'{"row":1}')
+    run = ScheduleRef("nightly", 3, NOW, Cause.BACKFILL, previous=NOW - 10, next=None)
+    topology = TaskId("01KAJ0000000000000000TEST0")
+    task = replace(wanted.task, schedule_ref=run, node_ref=NodeRef(topology, 2, "load"), tags={"team": "dba"})
+    assert world.run(replace(wanted, task=task, inputs=b'{"a":[1]}')) == Succeeded(b"null")
+    (context,) = seen
+    assert context.schedule is not None
+    assert (context.schedule.name, context.schedule.cause, context.schedule.next_at) == ("nightly", "backfill", None)
+    assert context.topology is not None
+    assert (context.topology.id, context.topology.run, context.topology.node) == (topology.text, 2, "load")
+    assert (context.tags, context.checkpoint, context.inputs) == ({"team": "dba"}, {"row": 1}, {"a": [1]})
+    assert (context.task_id, context.attempt, context.fence) == (task.id.text, 2, 3)
+    assert (context.due_at, context.lateness_ms) == (context.due_at, task.lateness)
+
+
+def test_the_process_ends_before_the_deadline_of_a_handler_that_hangs() -> None:
+    """Half a second before, or a tenth of a short time; a handler that returns in time cancels that."""
+    world = World(done)
+    world.run(work(seconds=60))
+    world.run(work(seconds=1))
+    assert world.timers == [59.5, 0.9]
+    assert (world.cancelled, world.ends) == (2, 0)
+    world.end_process()
+    assert world.ends == 1
+
+
+@pytest.mark.parametrize(
+    ("at", "kind"), [(NOW + 30 * SECOND, "HandlerCrashed"), (NOW + 59_400, "Timeout"), (NOW + 70 * SECOND, "Timeout")]
+)
+def test_a_function_without_a_result_has_crashed_or_reached_its_deadline(at: int, kind: str) -> None:
+    """By the time at which it ended; both are retried, and the checkpoint that it may have saved is read."""
+    world, read = World(done), list[str]()
+    world.clock.at, world.failure = at, EgressFailed("Unhandled")
+    ending = world.run(replace(work(), reload_checkpoint=lambda: read.append("again")))
+    assert isinstance(ending, Failed)
+    assert (ending.error.type, ending.retriable, read) == (kind, True, ["again"])
+
+
+@pytest.mark.parametrize("reply", [b"null", b"[]", b"{}", b"no JSON", b'{"ended":"well"}', b'{"ended":"succeeded"}'])
+def test_a_reply_that_is_none_is_a_crash(reply: bytes) -> None:
+    """Whatever the function returns, the worker goes on."""
+    world = World(done)
+    world.reply = reply
+    ending = world.run()
+    assert isinstance(ending, Failed)
+    assert ending.error.type == "HandlerCrashed"
+
+
+def test_a_throttled_function_costs_no_attempt() -> None:
+    """Lambda has refused the invocation: nothing has run."""
+    world = World(done)
+    world.failure = EgressUnavailable("TooManyRequestsException")
+    assert isinstance(world.run(), NotSent)
+    assert world.telemetry.counts == {}
+
+
+def test_a_broken_package_is_reported() -> None:
+    """The metric behind the alarm counts it, and the task says why."""
+    ending = World(done, why_broken="ImportError: ledger").run()
+    assert ending == NotSent("HandlersUnavailable: ImportError: ledger")
+    world = World(done, why_broken="ImportError: ledger")
+    world.run()
+    assert world.telemetry.counts["handlers_unavailable"] == 1
+
+
+def test_a_result_that_no_response_can_hold_fails_for_good() -> None:
+    """Lambda would fail the invocation after the work was done, and each retry again."""
+    ending = World(lambda _context, _payload: "x" * 6_000_000).run()
+    assert isinstance(ending, Failed)
+    assert (ending.error.type, ending.retriable) == ("ResultTooLarge", False)
+
+
+def test_an_end_that_no_handler_has_is_a_defect() -> None:
+    """It is not sent as something else."""
+    with pytest.raises(TypeError):
+        packed_ending(Skipped("paused", SkipCode.PAUSED))
+
+
+def test_unknown_handlers_offer_run_only() -> None:
+    """Known ones offer their phases."""
+    known = {"report": HandlerDescription(("run", "rollback"))}
+    handlers = PackagedHandlers(PackagedTypes({}), known, World(done).invoke, None)  # type: ignore[arg-type]  # not used
+    assert handlers.phases(work().task) == {Phase.RUN, Phase.ROLLBACK}
+    assert handlers.phases(replace(work().task, type="other")) == {Phase.RUN}
+
+
+def test_the_last_progress_comes_with_the_result() -> None:
+    """Two reports in a row are one request; the second is in the reply."""
+
+    def report(context: Context, _payload: object) -> None:
+        context.progress(1)
+        context.progress(2, "nearly")
+
+    world, reports = World(report), list[Progress | None]()
+    world.answers = [{"requested_action": None}]
+    world.run(work(reports=reports))
+    assert [each["progress"] for each in world.asked] == [[1, ""]]
+    assert reports == [Progress(2, "nearly")]
+
+
+def test_a_report_without_an_answer_is_sent_with_the_next() -> None:
+    """Progress is not lost, and the handler is not disturbed."""
+    world = World(done)
+    told = channel(world)
+    world.answers = [*4 * [EgressFailed("gone")], {"requested_action": "cancel"}]
+    told.report(Progress(5))
+    told.report(None)
+    assert world.asked[-1]["progress"] == [5, ""]
+    assert told.ask() == "cancel"
+
+
+def test_an_operation_is_repeated_until_it_is_answered() -> None:
+    """Three times; then the attempt fails, and is retried."""
+    world = World(done)
+    world.answers = [EgressUnavailable("throttled"), EgressFailed("gone"), {"result": "1"}]
+    assert channel(world).keep("charge", b"1", NOW) == b"1"
+    world.answers = 4 * [EgressFailed("gone")]
+    with pytest.raises(Unavailable, match="attempts function"):
+        channel(world).keep("charge", b"1", NOW)
+
+
+def test_steps_ask_nothing_in_a_first_attempt() -> None:
+    """Only an earlier attempt can have left results; each new result is one request."""
+    world = World(done)
+    told = channel(world, has_earlier_steps=False)
+    assert told.load() == {}
+    assert told.begin() == NOW
+    assert world.asked == []
+
+
+def test_an_attempt_that_has_lost_its_task_stores_nothing() -> None:
+    """Steps and checkpoints raise what they raise in a worker; requests of the client fail."""
+    world = World(done)
+    told = channel(world)
+    world.clock.at += 10 * SECOND
+    world.answers = [{"lost": True}, {"lost": True}, {"lost": True}, {"lost": True}, {"lost": True}]
+    assert told.begin() is None
+    for operation in (lambda: told.keep("charge", b"1", NOW), told.load, lambda: told.request(b"{}")):
+        with pytest.raises((LeaseLost, EgressFailed)):
+            operation()
+    assert told.save_checkpoint(b"{}") is False
+
+
+@pytest.mark.parametrize("text", ["", "x", "x 1 n", "01KAJ0000000000000000TEST0 one n", "01KAJ0000000000000000TEST0"])
+def test_texts_that_are_no_tokens(text: str) -> None:
+    """They are nobody's."""
+    assert AttemptToken.parse(text) is None
+
+
+def test_a_token_is_of_one_attempt() -> None:
+    """Fence, nonce and state decide; an empty nonce is nobody's, as a task that a pull worker never had has none."""
+    task = replace(work().task, lease_nonce="secret", state=State.RUNNING)
+    token = AttemptToken.of(task)
+    assert AttemptToken.parse(token.text) == token
+    assert token.is_of(task)
+    assert not token.is_of(replace(task, fence=4))
+    assert not token.is_of(replace(task, state=State.WAITING))
+    assert not replace(token, nonce="other").is_of(task)
+    assert not AttemptToken.of(work().task).is_of(work().task)
