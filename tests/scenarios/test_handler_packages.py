@@ -11,7 +11,7 @@ from duetime.composition import composed
 from duetime.domain.tasks.packaged_types import AttemptToken
 from duetime.domain.tasks.type_defaults import HandlerDescription
 from duetime.environment_variables import Variable
-from duetime.handlers import REGISTRY, Unretriable
+from duetime.handlers import REGISTRY, Batch, BatchItem, Unretriable, registered_as
 from duetime.handlers.options import description
 from duetime_testing.simulation.machines import Machine
 from tests.scenarios.scenario import MINUTE, PHASED, PLAIN, SECOND, UNDONE
@@ -19,11 +19,12 @@ from tests.scenarios.tasks import ONCE, Tasks
 from tests.simulation import works
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from duetime.handlers import Context
     from duetime_testing.simulation.faults import Call
 
+BATCHED = "simulation-packaged-batch"
 RETRIED = {"max_attempts": 2, "initial_seconds": 1}
 
 
@@ -112,6 +113,25 @@ def test_errors_of_a_package_are_those_of_the_handler(tasks: Packaged) -> None:
         assert (task.state, task.attempt, task.error.type) == ("failed", 1, "Unretriable")
         assert task.error.message == "no such order"
         assert "test_handler_packages.py" in str(tasks.ask("GET", f"/v1/tasks/{task_id}/attempts").body)
+
+
+def test_a_batch_handler_gets_one_task(tasks: Packaged) -> None:
+    """Each attempt is an invocation of its own, so there are no others to wait for."""
+    sizes: list[int] = []
+
+    def index(items: Sequence[BatchItem[Any]]) -> list[str]:
+        sizes.append(len(items))
+        return ["indexed" for _ in items]
+
+    REGISTRY[BATCHED] = registered_as(BATCHED, index, batch=Batch(max_size=10))
+    try:
+        with tasks:
+            ids = [tasks.create(kind=BATCHED) for _ in range(3)]
+            tasks.run(MINUTE)
+            assert sizes == [1, 1, 1]
+            assert {result(tasks, each) for each in ids} == {b'"indexed"'}
+    finally:
+        del REGISTRY[BATCHED]
 
 
 def test_a_function_that_dies_fails_the_attempt(tasks: Packaged) -> None:
