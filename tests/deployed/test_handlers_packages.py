@@ -6,11 +6,47 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from duetime_cdk.layers.build import Layer
+from duetime_local.deployment import HANDLERS
+from duetime_local.handler_reload import HandlerVersions, built
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
     from duetime_client import Client
     from duetime_local.stack import Stack
 
 pytestmark = pytest.mark.deployed
+
+BILLING = f"{HANDLERS}-billing"
+BROKEN = """
+import os, time
+from duetime.handlers import handler
+
+
+@handler("billing.hang")
+def hang(context, payload):
+    time.sleep(60)
+
+
+@handler("billing.exit")
+def end(context, payload):
+    os._exit(1)
+"""
+
+
+@pytest.fixture
+def broken(deployed: Stack, tmp_path: Path) -> Iterator[None]:
+    """The package has handlers that break their process."""
+    versions = HandlerVersions(deployed.emulator, deployed.deployment, deployed.handlers)
+    former = {BILLING: built()[BILLING]}
+    folder = tmp_path / "python" / "billing"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text(BROKEN)
+    versions.publish({BILLING: Layer(tmp_path, "broken-handlers")})
+    yield
+    versions.publish(former)
 
 
 def test_a_handler_of_a_package_uses_steps_progress_and_its_client(client: Client) -> None:
@@ -31,3 +67,16 @@ def test_the_function_of_a_package_knows_no_table(deployed: Stack) -> None:
         "DUETIME_HANDLERS",
         "DUETIME_ATTEMPTS_FUNCTION",
     }
+
+
+@pytest.mark.usefixtures("broken")
+@pytest.mark.parametrize(("kind", "error"), [("billing.hang", "Timeout"), ("billing.exit", "HandlerCrashed")])
+def test_a_handler_that_breaks_its_process_fails_its_attempt(client: Client, kind: str, error: str) -> None:
+    """The worker records it, and runs other tasks meanwhile."""
+    others = [client.tasks.create("echo", payload=number) for number in range(5)]
+    task = client.tasks.create(
+        kind, timeout_seconds=3, retry={"max_attempts": 1}, allow_unknown_type=True, wait_seconds=25
+    )
+    assert task.error is not None
+    assert (task.state, task.error.type) == ("failed", error)
+    assert [client.tasks.get(each.id).state for each in others] == 5 * ["succeeded"]
