@@ -13,6 +13,7 @@ from duetime.domain.tasks.type_defaults import HandlerDescription
 from duetime.environment_variables import Variable
 from duetime.handlers import REGISTRY, Batch, BatchItem, Unretriable, registered_as
 from duetime.handlers.options import description
+from duetime_testing.simulation.account import LEASE_SECONDS
 from duetime_testing.simulation.machines import Machine
 from tests.scenarios.scenario import MINUTE, PHASED, PLAIN, SECOND, UNDONE
 from tests.scenarios.tasks import ONCE, Tasks
@@ -285,7 +286,9 @@ def test_a_token_ends_with_its_attempt(tasks: Packaged) -> None:
         task_id = tasks.perform(run)
         tasks.time.start_process(lambda: answers.append(asked(json.loads(result(tasks, task_id)))))
         tasks.run(SECOND)
-        assert answers == [{"requested_action": None}, {"lost": True}, {"lost": True}]
+        assert answers[0]["requested_action"] is None
+        assert 0 < answers[0]["leased_for"] <= LEASE_SECONDS * SECOND
+        assert answers[1:] == [{"lost": True}, {"lost": True}]
 
 
 def _is_of_package() -> bool:

@@ -43,7 +43,8 @@ class World:
     Attributes:
         asked: what the package's function has asked the attempts function.
         answers: the answers, in order; an exception is raised.
-        timers: when the process would be ended, in seconds after each start.
+        timers: the seconds after which functions are to be called.
+        calls: these functions.
         ends: how often the process was ended.
     """
 
@@ -53,6 +54,7 @@ class World:
         self.asked: list[dict[str, Any]] = []
         self.answers: list[Any] = []
         self.timers: list[float] = []
+        self.calls: list[Callable[[], None]] = []
         self.cancelled = self.ends = 0
         self._why = why_broken
         runner = HandlerRunner({"report": registered_as("report", handler)}, self)
@@ -71,7 +73,7 @@ class World:
     def at(self, seconds: float, call: Callable[[], None]) -> Callable[[], None]:
         """Note a timer."""
         self.timers.append(seconds)
-        self.end_process = call
+        self.calls.append(call)
 
         def cancel() -> None:
             self.cancelled += 1
@@ -96,7 +98,7 @@ class World:
     def run(self, wanted: Work | None = None) -> TargetEnding:
         """Have the worker run a phase."""
         runtime = Runtime(self.clock, SeededRandom(), None, self.telemetry)  # type: ignore[arg-type]  # no threads
-        handlers = PackagedHandlers(PackagedTypes({"*": "handlers"}), {}, self.invoke, runtime)
+        handlers = PackagedHandlers(PackagedTypes({"*": "handlers"}), {}, self.invoke, runtime, 30 * SECOND)
         return handlers.run("handlers", wanted or work())
 
 
@@ -143,10 +145,51 @@ def test_the_process_ends_before_the_deadline_of_a_handler_that_hangs() -> None:
     world = World(done)
     world.run(work(seconds=60))
     world.run(work(seconds=1))
-    assert world.timers == [59.5, 0.9]
-    assert (world.cancelled, world.ends) == (2, 0)
-    world.end_process()
+    assert world.timers == [59.5, 10, 0.9, 10]
+    assert (world.cancelled, world.ends) == (4, 0)
+    world.calls[0]()
     assert world.ends == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "ends", "again"),
+    [
+        ({"requested_action": None, "leased_for": 25_000}, 0, [10]),
+        ({"requested_action": None, "leased_for": 4_000}, 0, [4]),
+        ({"requested_action": None, "leased_for": -1}, 1, []),
+        ({"lost": True}, 1, []),
+    ],
+)
+def test_a_handler_whose_worker_is_lost_ends_before_another_worker_begins(
+    answer: dict[str, Any], ends: int, again: list[float]
+) -> None:
+    """Its process asks each third of a lease, and ends itself with the lease, as a handler in a worker would."""
+
+    def work_long(_context: Context, _payload: object) -> None:
+        world.clock.at += 10 * SECOND
+        world.answers = [answer]
+        world.calls[1]()
+        assert (world.ends, world.timers[2:]) == (ends, again)
+
+    world = World(work_long)
+    world.run()
+
+
+def test_a_handler_is_not_ended_while_its_lease_may_last() -> None:
+    """If the attempts function does not answer, the process ends with the lease that it knows of."""
+
+    def work_long(_context: Context, _payload: object) -> None:
+        world.clock.at += 10 * SECOND
+        world.answers = 4 * [EgressFailed("gone")]
+        world.calls[1]()
+        assert (world.ends, world.timers[2:]) == (0, [3])
+        world.clock.at += 3 * SECOND
+        world.answers = 4 * [EgressFailed("gone")]
+        world.calls[2]()
+        assert world.ends == 1
+
+    world = World(work_long)
+    world.run()
 
 
 @pytest.mark.parametrize(
@@ -204,7 +247,7 @@ def test_an_end_that_no_handler_has_is_a_defect() -> None:
 def test_unknown_handlers_offer_run_only() -> None:
     """Known ones offer their phases."""
     known = {"report": HandlerDescription(("run", "rollback"))}
-    handlers = PackagedHandlers(PackagedTypes({}), known, World(done).invoke, None)  # type: ignore[arg-type]  # not used
+    handlers = PackagedHandlers(PackagedTypes({}), known, World(done).invoke, None, 30 * SECOND)  # type: ignore[arg-type]  # not used
     assert handlers.phases(work().task) == {Phase.RUN, Phase.ROLLBACK}
     assert handlers.phases(replace(work().task, type="other")) == {Phase.RUN}
 
@@ -217,7 +260,7 @@ def test_the_last_progress_comes_with_the_result() -> None:
         context.progress(2, "nearly")
 
     world, reports = World(report), list[Progress | None]()
-    world.answers = [{"requested_action": None}]
+    world.answers = [{"requested_action": None, "leased_for": 25_000}]
     world.run(work(reports=reports))
     assert [each["progress"] for each in world.asked] == [[1, ""]]
     assert reports == [Progress(2, "nearly")]
@@ -227,7 +270,7 @@ def test_a_report_without_an_answer_is_sent_with_the_next() -> None:
     """Progress is not lost, and the handler is not disturbed."""
     world = World(done)
     told = channel(world)
-    world.answers = [*4 * [EgressFailed("gone")], {"requested_action": "cancel"}]
+    world.answers = [*4 * [EgressFailed("gone")], {"requested_action": "cancel", "leased_for": 25_000}]
     told.report(Progress(5))
     told.report(None)
     assert world.asked[-1]["progress"] == [5, ""]

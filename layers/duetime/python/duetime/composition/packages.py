@@ -57,7 +57,7 @@ class AttemptServices(Part):
         steps = self.part(OutcomeServices).attempt_steps
         attempts = PackagedAttempts(stores.tasks, stores.contents, steps, runtime)
         api = LambdaInvocation(self.platform.clients.calling_lambdas(), self.settings.api_function)
-        return AttemptFunction(attempts, api, runtime.random_source)
+        return AttemptFunction(attempts, api, runtime.random_source, runtime.clock)
 
 
 def _after(seconds: float, call: Callable[[], None]) -> Callable[[], None]:

@@ -196,6 +196,7 @@ class TargetServices(Part):
             descriptions,
             lambda function, event: LambdaInvocation(client, function)(event),
             self.runtime,
+            self.settings.lease_ms,
         )
 
     def _clients_of(self, work: Work) -> Callable[[], object]:

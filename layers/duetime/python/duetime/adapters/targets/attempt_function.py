@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from duetime.domain.tasks.task import Task
-    from duetime.ports.runtime import RandomSource
+    from duetime.ports.runtime import Clock, RandomSource
     from duetime.services.packaged_attempts import PackagedAttempts
 
 LOST: Mapping[str, Any] = {"lost": True}
@@ -35,6 +35,7 @@ class AttemptFunction:
     attempts: PackagedAttempts
     api: Callable[[bytes], bytes]
     random_source: RandomSource
+    clock: Clock
 
     def answer(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
         """Answer one request; one with an unknown or ended attempt has no effect."""
@@ -55,7 +56,10 @@ class AttemptFunction:
     def _reported(self, task: Task, event: Mapping[str, Any]) -> Mapping[str, Any]:
         progress = event["progress"]
         found = self.attempts.report(task, None if progress is None else Progress(*progress))
-        return LOST if found is None else {"requested_action": found.requested_action}
+        if found is None:
+            return LOST
+        left = (found.lease_expires_at or 0) - self.clock.now()
+        return {"requested_action": found.requested_action, "leased_for": left}
 
     def _step(self, task: Task, event: Mapping[str, Any]) -> Mapping[str, Any]:
         steps = self.attempts.steps(task, Phase(event["phase"]))

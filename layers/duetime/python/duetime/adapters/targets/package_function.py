@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.targets.egress import EgressFailed, EgressUnavailable
 from duetime.adapters.targets.packaged_work import MOST_REPLY_BYTES, bytes_of, packed_ending, task_in
 from duetime.domain.errors import Unavailable
+from duetime.domain.operating_parameters import HEARTBEATS_PER_LEASE
 from duetime.domain.tasks.attempt_results import NotSent, failure
 from duetime.domain.tasks.steps import may_have_steps
 from duetime.domain.tasks.targets import Phase
@@ -42,6 +44,7 @@ class AttemptChannel:
         confirmed_at: when the attempt was last known to have its task.
         requested_action: the user's request, as of then.
         unsent: progress that no report contains yet.
+        leased_until: the end of the worker's lease, as far as known, by this clock.
     """
 
     invoke: Callable[[bytes], bytes]
@@ -54,6 +57,8 @@ class AttemptChannel:
     unsent: Progress | None = None
     saved: bool = False
     lost: bool = False
+    leased_until: Millis = 0
+    _lock: Lock = field(default_factory=Lock, init=False)
     _reported_at: Millis = field(default=0, init=False)
 
     def report(self, progress: Progress | None) -> None:
@@ -68,8 +73,14 @@ class AttemptChannel:
             self._send_report()
         return self.requested_action
 
+    def has_worker(self) -> bool:
+        """Whether the worker still renews the lease, which ends soon after the worker."""
+        self._send_report()
+        return not self.lost and self.clock.now() < self.leased_until
+
     def _send_report(self) -> None:
-        progress, self.unsent, self._reported_at = self.unsent, None, self.clock.now()
+        with self._lock:
+            progress, self.unsent, self._reported_at = self.unsent, None, self.clock.now()
         packed = None if progress is None else (progress.percent, progress.message)
         try:
             answer = self._asked("report", progress=packed)
@@ -77,6 +88,8 @@ class AttemptChannel:
             # As with a heartbeat that gets no answer: the next report says it.
             self.unsent = self.unsent or progress
             return
+        if answer is not None:
+            self.leased_until = self.clock.now() + answer["leased_for"]
         action = None if answer is None else answer["requested_action"]
         self.requested_action = None if action is None else RequestedAction(action)
 
@@ -153,6 +166,41 @@ class AttemptChannel:
         return self.lost
 
 
+@dataclass
+class WorkerWatch:
+    """Ends the process if the worker that waits for it is lost: another worker will run the task again.
+
+    Attributes:
+        interval: time between two checks, in seconds; shorter handlers are not checked.
+    """
+
+    channel: AttemptChannel
+    interval: float
+    process: Process
+    at: Callable[[float, Callable[[], None]], Callable[[], None]]
+    _cancel: Callable[[], None] = lambda: None
+    _has_ended: bool = False
+
+    def start(self) -> None:
+        """Check from now on."""
+        rest = (self.channel.leased_until - self.channel.clock.now()) / SECOND
+        self._cancel = self.at(max(0.0, min(self.interval, rest)), self._check)
+
+    def stop(self) -> None:
+        """Check no more."""
+        self._has_ended = True
+        self._cancel()
+
+    def _check(self) -> None:
+        has_worker = self.channel.has_worker()
+        if self._has_ended:
+            return
+        if has_worker:
+            self.start()
+        else:
+            self.process.end()
+
+
 @dataclass(frozen=True, slots=True)
 class PackageFunction:
     """Runs the handlers of one package.
@@ -173,16 +221,21 @@ class PackageFunction:
     def answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """Run the phase in an event."""
         seconds: float = event["seconds"]
+        channel = self._channel(event)
+        interval = event["lease"] / SECOND / HEARTBEATS_PER_LEASE
+        watch = WorkerWatch(channel, interval, self.process, self.at)
         cancel = self.at(seconds - min(_MARGIN, seconds * _MARGIN_SHARE), self.process.end)
+        watch.start()
         try:
-            return self._answer(event)
+            return self._answer(event, channel)
         finally:
+            watch.stop()
             cancel()
 
-    def _answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
+    def _channel(self, event: Mapping[str, Any]) -> AttemptChannel:
         task, phase = task_in(event), Phase(event["phase"])
         action = event["requested_action"]
-        channel = AttemptChannel(
+        return AttemptChannel(
             self.invoke,
             event["attempt"],
             phase,
@@ -190,7 +243,12 @@ class PackageFunction:
             may_have_steps(task, phase),
             confirmed_at=self.clock.now(),
             requested_action=None if action is None else RequestedAction(action),
+            # Renewed after each third of its duration.
+            leased_until=self.clock.now() + event["lease"] * 2 // 3,
         )
+
+    def _answer(self, event: Mapping[str, Any], channel: AttemptChannel) -> dict[str, Any]:
+        task, phase = task_in(event), channel.phase
         runner = self.runner_for(channel)
         if (why := runner.package.why_broken()) is not None:
             return packed_ending(NotSent(f"HandlersUnavailable: {why}"))

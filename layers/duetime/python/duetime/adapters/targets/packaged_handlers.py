@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.packaged_types import PackagedTypes
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.type_defaults import HandlerDescription
+    from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.targets import Work
 
@@ -38,12 +39,14 @@ class PackagedHandlers:
         types: the functions by types.
         descriptions: what is known of the handlers, by type.
         invoke: invokes a function with an event, and returns its response.
+        lease: duration of the worker's lease, in milliseconds.
     """
 
     types: PackagedTypes
     descriptions: Mapping[str, HandlerDescription]
     invoke: Callable[[str, bytes], bytes]
     runtime: Runtime
+    lease: Millis
 
     def phases(self, task: Task) -> frozenset[Phase]:
         """The phases that the task's handler offers; always includes `run`."""
@@ -52,7 +55,7 @@ class PackagedHandlers:
 
     def run(self, function: str, work: Work) -> TargetEnding:
         """Run one phase in the function of its package, and wait for its end. Never raises."""
-        event = json.dumps(packed_work(work), ensure_ascii=False, separators=(",", ":")).encode()
+        event = json.dumps(packed_work(work, self.lease), ensure_ascii=False, separators=(",", ":")).encode()
         try:
             reply: dict[str, Any] = json.loads(self.invoke(function, event))
             ending = ending_in(reply)

@@ -53,7 +53,7 @@ class PackagedTask(Task):
         return self.late
 
 
-def packed_work(work: Work) -> dict[str, Any]:
+def packed_work(work: Work, lease: Millis) -> dict[str, Any]:
     """The event with one phase of an attempt."""
     task = work.task
     return {
@@ -72,6 +72,7 @@ def packed_work(work: Work) -> dict[str, Any]:
         "requested_action": work.requested_action(),
         "may_save": work.save_checkpoint is not None,
         "deadline": work.deadline,
+        "lease": lease,
         "seconds": work.seconds,
     }
 
