@@ -34,6 +34,7 @@ class Packaged(Tasks):
 
     Attributes:
         invoked: the functions that were invoked, in order.
+        written: the functions that have written an item, in order, and how.
     """
 
     def __init__(self) -> None:
@@ -42,6 +43,7 @@ class Packaged(Tasks):
         self.environ[Variable.ATTEMPTS_FUNCTION] = "attempts"
         self.generation += 1
         self.invoked: list[str] = []
+        self.written: list[tuple[str, str]] = []
         self.before_call = self._note
 
     def handler_descriptions(self, known: Mapping[str, HandlerDescription]) -> Mapping[str, HandlerDescription]:
@@ -52,6 +54,8 @@ class Packaged(Tasks):
     def _note(self, call: Call) -> None:
         if call.operation == "invoke":
             self.invoked.append(call.request["FunctionName"])
+        if call.operation in {"put_item", "update_item"} and call.machine.function != "trigger":
+            self.written.append((call.machine.function, call.operation))
 
     def perform(self, function: Callable[[Context], Any], kind: str = PLAIN, **more: Any) -> str:  # noqa: ANN401 - of requests
         """Run a task whose handler is a function to its end."""
@@ -74,6 +78,17 @@ def test_a_package_runs_the_types_of_its_pattern(tasks: Packaged) -> None:
         assert tasks.invoked == ["handlers"]
         assert tasks.state(tasks.perform(lambda _context: "done", kind=UNDONE)) == "succeeded"
         assert tasks.invoked == ["handlers"]
+
+
+def test_a_package_costs_no_further_write(tasks: Packaged) -> None:
+    """The nonce of the claim is written with the claim, and the function writes nothing."""
+    with tasks:
+        counted: list[list[tuple[str, str]]] = []
+        for kind in (PLAIN, UNDONE):
+            tasks.written.clear()
+            tasks.perform(lambda _context: "done", kind=kind)
+            counted.append([each for each in tasks.written if each[0] in {"worker", "handlers", "attempts"}])
+        assert counted[0] == counted[1] == 2 * [("worker", "update_item")]
 
 
 def test_every_phase_is_an_invocation(tasks: Packaged) -> None:
