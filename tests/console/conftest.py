@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
+from duetime.handlers import REGISTRY
 from infra import ROOT
 from tests.console.world import World
 
@@ -52,8 +53,11 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     made = World(told)
     for name, value in told.items():
         monkeypatch.setenv(name, value)
+    before = dict(REGISTRY)
     yield made
     made.close()
+    REGISTRY.clear()
+    REGISTRY.update(before)
 
 
 @dataclass

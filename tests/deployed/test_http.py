@@ -1,4 +1,4 @@
-"""HTTP on the deployed stack: through the egress function, signed with the secret that the deploy has made."""
+"""HTTP on the deployed stack: through the egress function, signed with a secret derived from that of the deploy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.adapters.targets.receiver import is_signed_by
+from tests.adapters.targets.receiver import is_signed_by, secret_for
 from tests.functions.receivers import Receiver, receiving
 from tests.waiting import until
 
@@ -25,7 +25,7 @@ def receiver() -> Iterator[Receiver]:
 
 
 def test_calls_queries_and_callbacks_go_through_the_egress(deployed: Stack, client: Client, receiver: Receiver) -> None:
-    """A task is run, asked about and told of: three calls, each signed with the deployed secret."""
+    """A task is run, asked about and told of: three calls, each signed with the secret of the owner."""
     secrets = deployed.emulator.client("secretsmanager")
     secret_id = deployed.deployment.outputs["SigningSecretArn"]
     secret = secrets.get_secret_value(SecretId=secret_id)["SecretString"]
@@ -47,4 +47,4 @@ def test_calls_queries_and_callbacks_go_through_the_egress(deployed: Stack, clie
     assert until(lambda: len(receiver.requests) == 3)
     assert sorted(one.method for one in receiver.requests) == ["GET", "POST", "PUT"]
     for one in receiver.requests:
-        assert is_signed_by(secret, one.headers, one.body)
+        assert is_signed_by(secret_for("local", secret), one.headers, one.body)

@@ -55,9 +55,10 @@ def told(outcome: Task) -> bytes:
 
 
 def test_an_outcome_is_an_event_of_standard_webhooks() -> None:
-    """Type, timestamp and data, at the time when the attempt ended."""
+    """Type, timestamp and data, at the time when the attempt ended; and for whom and to whom it is signed."""
     event = json.loads(told(DONE))
-    assert list(event) == ["type", "timestamp", "data"]
+    assert list(event) == ["type", "timestamp", "owner", "audience", "data"]
+    assert (event["owner"], event["audience"]) == (DONE.owner, (DONE.callback_url or "").partition("?")[0])
     assert (event["type"], event["timestamp"]) == ("task.succeeded", to_iso(NOW + 250))
     assert event["data"] == json.loads(json.dumps(entry(DONE)))
 

@@ -107,7 +107,7 @@ def test_calls_that_begin_at_once_share_an_invocation() -> None:
 
 
 def test_a_call_reaches_the_other_end_as_it_was() -> None:
-    """All of it but its owner, who stays here, and a little of its time, so that its answer comes back in time."""
+    """All of it but a little of its time, so that its answer comes back in time."""
     echo = Echo()
     given = Call("id", "PUT", "https://e.org/?a=b", {"X": "1"}, b'{"t":"\xc3\xa9"}', seconds=60, most=7, owner="me")
     assert isinstance(EgressCaller(Function(echo)).call(given), HttpResponse)
@@ -120,7 +120,7 @@ def test_a_call_reaches_the_other_end_as_it_was() -> None:
         given.body,
         given.most,
     )
-    assert (made.owner, made.seconds) == ("", 59.5)
+    assert (made.owner, made.seconds) == ("me", 59.5)
 
 
 @pytest.mark.slow

@@ -95,6 +95,8 @@ def test_an_endpoint_is_given_what_a_handler_is_given(endpoint: Endpoint) -> Non
     assert (headers["Duetime-Attempt"], headers["Duetime-Fence"]) == ("2", "3")
     assert headers["Host"] == endpoint.url.removeprefix("http://")
     assert json.loads(body) == {
+        "owner": attempt.task.owner,
+        "audience": f"{endpoint.url}/job",
         "task_id": attempt.task.id.text,
         "type": "report",
         "attempt": 2,
