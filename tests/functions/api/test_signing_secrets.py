@@ -16,7 +16,7 @@ PATH = "/v1/signing-secrets"
 
 def test_an_owner_reads_its_own_secret(api: Gateway) -> None:
     """Derived from that of the deployment; another owner has another."""
-    Stack.faked({Variable.SIGNING_SECRET: "signing"}, {"signing": SECRET})
+    Stack.faked({Variable.SIGNING_SECRET: "signing", Variable.EGRESS_FUNCTION: "egress"}, {"signing": SECRET})
     found = {
         owner: replace(api, headers={"X-Duetime-Owner": owner}).send("GET", PATH).body["secrets"]
         for owner in ("ann", "bob")
