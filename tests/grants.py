@@ -66,7 +66,7 @@ ELSEWHERE = {
     ("archive", "s3:PutObject", f"{ARCHIVE}/aws/lambda/any"),
     ("archive", "s3:ListBucket", ARCHIVE),
 }
-"""What is used where no call is recorded: egress and API by deployed tests, by the trigger itself if there are more than
+"""What is used where no call is recorded: egress and API by deployed tests, the trigger by itself if there are over
 sixteen shards (`tests/adapters/test_fan_out.py`), and by Lambda when it gives up a batch of the stream."""
 _ACTING: list[tuple[int, str]] = []
 """The threads in which a test of the functions has invoked one, and which; in the simulation, each call names its own.
