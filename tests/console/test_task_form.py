@@ -108,7 +108,9 @@ def test_a_task_has_what_was_typed_into_its_options(console: Console, world: Wor
     assert (task["rollback_on_failure"], task["callback_url"]) == (True, "https://example.org/ended")
     assert task["target"]["url"] == "https://endpoint.example.org/work"
     about = page.locator("section", has=page.get_by_role("heading", name="About"))
-    expect(about).to_contain_text("of a start 2 min late to https://example.org/alerts")
+    expect(about).to_contain_text(
+        "of a start 2 min late and an attempt of more than 15 min to https://example.org/alerts"
+    )
     expect(about).to_contain_text("https://example.org/ended")
     page.get_by_role("button", name="Run again…").click()
     page.get_by_role("button", name="Create", exact=True).click()
