@@ -86,7 +86,7 @@ class NodeFinished:
                 self.reconciler.hand_over(topology_run, status)
             else:
                 found, _ = self.reconciler.reconcile(topology_run, {key: status})
-                if found.is_over:
+                if found.is_over and topology_run.task.state is State.RUNNING:
                     # Nothing is left to do; the execution would notice that only at its next check.
                     self.state_machine_steps.finish(topology_run.task.id, topology_run.task.fence)
             topology_run = self._whole_of(task.id, node_ref)
@@ -114,7 +114,8 @@ class NodeFinished:
 
 def _concerns_all(topology_run: TopologyRun, status: NodeStatus) -> bool:
     """Whether the run needs more than updates of the node's children."""
-    if topology_run.task.state is not State.RUNNING:
+    # Also while it waits for another execution, because its nodes go on.
+    if topology_run.task.state not in {State.RUNNING, State.WAITING}:
         return False
     is_failure = status.is_failure and topology_run.graph.on_failure is not OnFailure.CONTINUE
     return is_failure or topology_run.run_state.stopped or topology_run.task.requested_action is not None
