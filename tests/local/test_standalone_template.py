@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from duetime_client.standalone_template import write_standalone
 from duetime_local import cloud_assembly, emulator
 from duetime_local.project import STACK
 from tests.infra.synthesis import new_app
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from duetime_local.emulator import Emulator
 
 BUCKET, PREFIX = "my-assets", "duetime/1/"
-SECONDS = 120
 
 
 def request(running: Emulator, function: str, method: str, path: str, body: object = None) -> dict[str, Any]:
@@ -54,12 +53,13 @@ def deployed(running: Emulator, template: Path) -> dict[str, str]:
             {"ParameterKey": "AssetsPrefix", "ParameterValue": PREFIX},
         ],
     )
-    until = time.monotonic() + SECONDS
-    while time.monotonic() < until:
+
+    def made() -> Any:  # noqa: ANN401 - JSON of boto3
         (stack,) = cloudformation.describe_stacks(StackName=STACK)["Stacks"]
-        if not stack["StackStatus"].endswith("IN_PROGRESS"):
-            break
-        time.sleep(0.1)
+        return None if stack["StackStatus"].endswith("IN_PROGRESS") else stack
+
+    stack = until(made)
+    assert stack is not None
     assert stack["StackStatus"] == "CREATE_COMPLETE"
     return {each["OutputKey"]: each["OutputValue"] for each in stack["Outputs"]}
 
@@ -67,12 +67,12 @@ def deployed(running: Emulator, template: Path) -> dict[str, str]:
 def ended(running: Emulator, api: str, body: dict[str, Any]) -> dict[str, Any]:
     """Create a task and wait for its end."""
     id_ = request(running, api, "POST", "/v1/tasks", body)["id"]
-    until = time.monotonic() + SECONDS
-    task: dict[str, Any] = {}
-    while task.get("state") not in {"succeeded", "failed"} and time.monotonic() < until:
-        time.sleep(0.2)
-        task = request(running, api, "GET", f"/v1/tasks/{id_}")
-    return task
+
+    def task() -> dict[str, Any] | None:
+        found = request(running, api, "GET", f"/v1/tasks/{id_}")
+        return found if found["state"] in {"succeeded", "failed"} else None
+
+    return until(task) or {}
 
 
 @pytest.mark.slow

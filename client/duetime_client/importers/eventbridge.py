@@ -12,8 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from duetime_client.importers.draft import LONGEST_PERIOD, Outcome, Source, shown, type_of
-from duetime_client.importers.text_sources import SourceUnreadable
-from duetime_client.importers.yaml_source import Fields, documents_of, line_of
+from duetime_client.importers.yaml_source import Fields, line_of, readable_documents
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -60,12 +59,7 @@ _KNOWN_TARGET = {
 
 def import_eventbridge(draft: Draft, sources: Sequence[Source]) -> None:
     """Import the schedules in answers of the AWS CLI and in templates of CloudFormation."""
-    for source in sources:
-        try:
-            documents = documents_of(source)
-        except SourceUnreadable as error:
-            draft.unreadable(source, str(error), error.line)
-            continue
+    for source, documents in readable_documents(draft, sources):
         found = [each for document in documents for each in _schedules(draft, source, document)]
         for line, name, fields, is_rule in found:
             import_one(draft, source, line, name, fields, is_rule=is_rule)

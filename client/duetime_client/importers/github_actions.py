@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime_client.importers.draft import shown
-from duetime_client.importers.text_sources import SourceUnreadable
-from duetime_client.importers.yaml_source import Fields, documents_of
+from duetime_client.importers.yaml_source import Fields, readable_documents
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,12 +28,7 @@ _KNOWN = {
 
 def import_github_actions(draft: Draft, sources: Sequence[Source]) -> None:
     """Import the expressions of `on.schedule` of all workflows."""
-    for source in sources:
-        try:
-            documents = documents_of(source)
-        except SourceUnreadable as error:
-            draft.unreadable(source, str(error), error.line)
-            continue
+    for source, documents in readable_documents(draft, sources):
         workflow = documents[0] if documents else None
         triggers = workflow.get("on") if isinstance(workflow, Fields) else None
         if not isinstance(workflow, Fields) or not isinstance(triggers, Fields) or "schedule" not in triggers:

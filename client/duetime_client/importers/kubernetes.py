@@ -10,8 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from duetime_client.importers.draft import LONGEST_PERIOD, shown
-from duetime_client.importers.text_sources import SourceUnreadable
-from duetime_client.importers.yaml_source import Fields, documents_of, line_of
+from duetime_client.importers.yaml_source import Fields, line_of, readable_documents
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -56,12 +55,7 @@ _KNOWN_POD = {
 
 def import_kubernetes(draft: Draft, sources: Sequence[Source]) -> None:
     """Import the CronJobs of all files; other objects are reported."""
-    for source in sources:
-        try:
-            documents = documents_of(source)
-        except SourceUnreadable as error:
-            draft.unreadable(source, str(error), error.line)
-            continue
+    for source, documents in readable_documents(draft, sources):
         objects = [each for document in documents for each in _objects(document)]
         for each in objects:
             _import_object(draft, source, each)

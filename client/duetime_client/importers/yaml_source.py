@@ -15,9 +15,9 @@ from duetime_client.importers.text_sources import SourceUnreadable
 from duetime_client.manifests.reader import CoreLoader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from duetime_client.importers.draft import Source
+    from duetime_client.importers.draft import Draft, Source
 
 _MOST_VALUES = 300_000
 _DEEPEST = 60
@@ -36,6 +36,17 @@ class Fields(dict[str, Any]):
         super().__init__()
         self.line = line
         self.lines: dict[str, int] = {}
+
+
+def readable_documents(draft: Draft, sources: Sequence[Source]) -> Iterator[tuple[Source, list[Any]]]:
+    """Each file that can be read, with its documents; the others are reported in the draft."""
+    for source in sources:
+        try:
+            documents = documents_of(source)
+        except SourceUnreadable as error:
+            draft.unreadable(source, str(error), error.line)
+        else:
+            yield source, documents
 
 
 def documents_of(source: Source) -> list[Any]:

@@ -56,7 +56,7 @@ def gathered(function: Callable[..., Any], *works: Work, batch: Batch | None = N
     together = Together(len(works))
     runner = HandlerRunner({"report": registered_as("report", function, batch=batch or Batch())}, Package())
     for each in works:
-        runner.run(replace(each, gathering=lambda: together))
+        runner.run(replace(each, batch_groups=lambda: together))
     return together
 
 

@@ -49,7 +49,7 @@ class Work:
         step_keeper: creates what stores the results of the handler's steps; `None` if nothing does.
         save_checkpoint: stores a checkpoint at once; returns whether the attempt still has its lease. `None` if nothing
             does.
-        gathering: brings it together with other attempts of its delivery; `None` if it runs alone.
+        batch_groups: brings it together with other attempts of its delivery; `None` if it runs alone.
         is_leased: whether its lease has time left, by this process's clock.
         reload_checkpoint: reads the stored checkpoint again, which another function may have saved.
     """
@@ -65,12 +65,12 @@ class Work:
     inputs: bytes | None = None
     step_keeper: Callable[[], StepKeeper] | None = None
     save_checkpoint: Callable[[bytes], bool] | None = None
-    gathering: Callable[[], Gathering] | None = None
+    batch_groups: Callable[[], BatchGroups] | None = None
     is_leased: Callable[[], bool] = _always
     reload_checkpoint: Callable[[], None] = lambda: None
 
 
-class Gathering(Protocol):
+class BatchGroups(Protocol):
     """Brings attempts together for a common call."""
 
     def join(

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.handlers.task_handlers import NewEventLoop
     from duetime.ports.runtime import Clock
-    from duetime.ports.targets import Gathering, HandlerPackage, Work
+    from duetime.ports.targets import BatchGroups, HandlerPackage, Work
     from duetime_common.handler_batches import Batch
     from duetime_common.handler_retries import RetryRule
 
@@ -169,8 +169,8 @@ class HandlerRunner:
             return failure("HandlersUnavailable", why)
         if registered is None:
             return failure("HandlerUnknown", f"no handler is registered for the type {task_type!r}", retriable=False)
-        if registered.batch is not None and work.gathering is not None:
-            return self._run_with_others(registered, registered.batch, work, work.gathering())
+        if registered.batch is not None and work.batch_groups is not None:
+            return self._run_with_others(registered, registered.batch, work, work.batch_groups())
         try:
             result = registered.call(
                 work.phase,
@@ -183,7 +183,9 @@ class HandlerRunner:
             return _ended_by(error, work.task, registered.retry_rule)
         return _ended_with(result, work.phase)
 
-    def _run_with_others(self, registered: Registered, batch: Batch, work: Work, gathering: Gathering) -> TargetEnding:
+    def _run_with_others(
+        self, registered: Registered, batch: Batch, work: Work, batch_groups: BatchGroups
+    ) -> TargetEnding:
         """Run a batch handler for a task and others of its type, key and timeout."""
         task = work.task
         try:
@@ -194,7 +196,7 @@ class HandlerRunner:
         wait = min(batch.max_wait_seconds, work.seconds / 2)
         # Alone in its last attempt: no task fails for good because of another one.
         is_alone = 1 < task.retry.max_attempts <= task.attempt
-        return gathering.join(
+        return batch_groups.join(
             (key, task.id) if is_alone else key,
             _Member(work, item),
             functools.partial(self._call_together, registered),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task_options import LockScope
     from duetime.ports.queues import Delivery
     from duetime.ports.runtime import Runtime
-    from duetime.ports.targets import Gathering
+    from duetime.ports.targets import BatchGroups
     from duetime.ports.tasks import TaskStore
     from duetime.services.locking import LockManager
 
@@ -196,11 +196,11 @@ class Watch:
         ends_at: when Lambda ends the function.
         is_closing_time: whether no new task may be claimed.
         heartbeat: renews the lease at once, at the target's request.
-        gathering: brings attempts of the batch together for a common call.
+        batch_groups: brings attempts of the batch together for a common call.
     """
 
     holder: str
     ends_at: Millis
     is_closing_time: Callable[[], bool]
     heartbeat: Callable[[], None]
-    gathering: Callable[[], Gathering]
+    batch_groups: Callable[[], BatchGroups]

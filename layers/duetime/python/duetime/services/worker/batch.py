@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from duetime.ports.tasks import TaskStore
     from duetime.services.worker.attempt import AttemptRunner
     from duetime.services.worker.attempt_lease import AttemptLocks
-    from duetime.services.worker.gathering import DeliveryGathering
+    from duetime.services.worker.batch_groups import DeliveryGroups
 
 
 _CHECK_INTERVAL = SECOND
@@ -89,8 +89,8 @@ class _Batch:
         self.renewal = LeaseRenewal(worker.tasks, worker.attempt_runner.phases.locks, worker.runtime, worker.lease)
         self.ends_process_at: Millis | None = None
         self.background_jobs: dict[object, Job] = {}
-        self.gathering: DeliveryGathering | None = None
-        self.gathering_lock = Lock()
+        self.batch_groups: DeliveryGroups | None = None
+        self.groups_lock = Lock()
 
     def run(self) -> None:
         worker = self.worker
@@ -124,17 +124,17 @@ class _Batch:
             self.ends_at,
             lambda: self.ends_process_at is not None,
             partial(self._heartbeat, delivery_state),
-            self._gathering,
+            self._batch_groups,
         )
         self.worker.attempt_runner.attempt(delivery_state, watch)
 
-    def _gathering(self) -> DeliveryGathering:
-        from duetime.services.worker.gathering import DeliveryGathering  # noqa: PLC0415 - for batch handlers only
+    def _batch_groups(self) -> DeliveryGroups:
+        from duetime.services.worker.batch_groups import DeliveryGroups  # noqa: PLC0415 - for batch handlers only
 
-        with self.gathering_lock:
-            if self.gathering is None:
-                self.gathering = DeliveryGathering(self.worker.runtime, self._more_may_call)
-            return self.gathering
+        with self.groups_lock:
+            if self.batch_groups is None:
+                self.batch_groups = DeliveryGroups(self.worker.runtime, self._more_may_call)
+            return self.batch_groups
 
     def _more_may_call(self) -> bool:
         """Whether a delivery has not called its target yet, and may still do so."""

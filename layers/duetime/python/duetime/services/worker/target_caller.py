@@ -250,7 +250,7 @@ class TargetCaller:
                 # The record of an ended task refers to nothing new.
                 save_checkpoint=None if task.is_terminal else partial(self._save_checkpoint, delivery_state, task),
                 # At its turn of a rate, it does not wait for others.
-                gathering=None if delivery_state.had_turn else watch.gathering,
+                batch_groups=None if delivery_state.had_turn else watch.batch_groups,
                 is_leased=lambda: self.runtime.now() < delivery_state.leased_until,
                 reload_checkpoint=partial(self._reload_checkpoint, delivery_state, task),
             )

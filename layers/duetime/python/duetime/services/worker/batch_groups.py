@@ -34,8 +34,8 @@ class _Group:
     results: Sequence[Any] = ()
 
 
-class DeliveryGathering:
-    """`duetime.ports.targets.Gathering` within one delivery of a queue.
+class DeliveryGroups:
+    """`duetime.ports.targets.BatchGroups` within one delivery of a queue.
 
     Args:
         more_may_come: whether the delivery has a task that has not called its target yet.
