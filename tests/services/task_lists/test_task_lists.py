@@ -286,6 +286,29 @@ def test_lists_that_cannot_follow_are_added_anew_and_delay_nobody() -> None:
         account.build()
 
 
+def test_lists_that_cannot_follow_are_begun_anew_whoever_else_stores_progress() -> None:
+    """Another process stores the progress of its sweep meanwhile: the change that was not written is not lost."""
+    account = Account(Random(0))  # noqa: S311 - as above
+    account.build()
+
+    def throttle(_asked: int) -> int:
+        head = account.lists.head("ann")
+        assert head is not None
+        account.lists.save_head(replace(head, changed_at=head.changed_at + 1), "another process")
+        return 0
+
+    account.fake.processed = throttle
+    lost = account.create(type="mail")
+    account.deliver()
+    account.fake.processed = lambda asked: asked
+    head = account.lists.head("ann")
+    assert head is not None
+    assert not head.is_complete
+    account.build()
+    found = account.reader.list(ListQuery("ann", None, with_nodes=False), TaskFilter(type="mail"))
+    assert ([each.id for each in found.tasks], found.changed_at is not None) == ([lost.id], True)
+
+
 def test_a_filter_reads_a_page_of_its_tasks_among_many() -> None:
     """The first page of ten hits takes ten records and at most three other reads, however many tasks there are."""
     account = Account(Random(0))  # noqa: S311 - as above

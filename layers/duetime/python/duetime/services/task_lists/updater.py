@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Runtime
     from duetime.ports.tasks import TaskListStore, TaskStore
 
+_TRIES = 10
 _OWNERS_KNOWN = 10_000
 """Number of owners without lists that a process remembers."""
 
@@ -87,12 +88,25 @@ class TaskListUpdater:
             # An owner whose changes come faster than his lists can follow must not delay those of others.
             lacks_changes = True
         if lacks_changes:
-            self._runtime.telemetry.count("task_lists_begun_anew")
-            self._lists.save_head(replace(ListHead.new(owner, now), version=head.version), self._runtime.nonce())
+            self._begin_anew(head, now)
         elif head.may_build(now):
             self._build(head, now)
         elif (end := head.sweep_end(now)) is not None:
             self._sweep(head, end)
+
+    def _begin_anew(self, head: ListHead, now: Millis) -> None:
+        """Begin the lists again, because they lack changes.
+
+        Raises:
+            Unavailable: other processes kept storing their progress; a repeat of the batch may begin them.
+        """
+        for _ in range(_TRIES):
+            anew = replace(ListHead.new(head.owner, now), version=head.version)
+            if self._lists.save_head(anew, self._runtime.nonce()):
+                self._runtime.telemetry.count("task_lists_begun_anew")
+                return
+            head = self._lists.head(head.owner) or replace(head, version=0)
+        raise Unavailable(f"the lists of {head.owner} could not be begun anew")
 
     def _head(self, owner: str) -> ListHead | None:
         """The progress of an owner's lists; they are begun if he has many tasks now."""
