@@ -13,6 +13,7 @@ PAYLOADS = ("json", f"{2654435761 % 2**32:08x}")
 """Of what the users of a fault simulation hand over."""
 
 
+@pytest.mark.slow
 def test_no_note_quotes_a_payload_whatever_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """In minutes of faults everything that can go wrong is logged, and no line has a payload in it."""
     notes: list[tuple[str, dict[str, Any]]] = []
