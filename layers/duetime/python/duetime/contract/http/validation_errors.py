@@ -15,7 +15,14 @@ from duetime.contract.http.etags import IF_MATCH_PATTERN, IF_NONE_MATCH_PATTERN
 from duetime.contract.http.request_errors import MOST_FAULTS, Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.request_json import path_of, reject_invalid_values
 from duetime.contract.http.timestamps import RANGE_REVERSED
-from duetime.contract.tasks.fields import LOCK_KEY_PATTERN, SCHEDULE_NAME_PATTERN, TAG_KEY_PATTERN, TYPE_PATTERN
+from duetime.contract.tasks.fields import (
+    LOCK_KEY_PATTERN,
+    OWNER_PATTERN,
+    OWNER_RULE,
+    SCHEDULE_NAME_PATTERN,
+    TAG_KEY_PATTERN,
+    TYPE_PATTERN,
+)
 from duetime.contract.tasks.target_fields import CONTAINER_PATTERN, SECRET_NAME_PATTERN
 from duetime.domain.limits import (
     MAX_IDEMPOTENCY_KEY_LENGTH,
@@ -217,6 +224,7 @@ _RESOURCES = {
     AwsService.GLUE: "a Glue job, such as arn:aws:glue:eu-west-1:123456789012:job/orders",
 }
 _WORDS: Mapping[str, str] = {
+    f"^{OWNER_PATTERN}$": OWNER_RULE,
     DATE_PATTERN: "should be a date such as 2026-12-25",
     **{
         pattern: f"should be 1 to {longest} characters: letters A to Z, digits and _ {others}, and should begin with a"
