@@ -73,7 +73,7 @@ USED = {
         Variable.WATCH_URL,
     }
     | {Variable.TRACEBACKS, Variable.TRACES, Variable.PYDANTIC_PLUGINS}
-    | {Variable.ARCHIVE_BUCKET, Variable.STACK, Variable.WORKER_LOGS},
+    | {Variable.ARCHIVE_BUCKET, Variable.AUDIT_LOG_GROUP, Variable.STACK, Variable.WORKER_LOGS},
     "trigger": EVERYWHERE
     | {Variable.BUCKET, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.HTTP_SECRETS, Variable.BULK_FUNCTION},
     "worker": EVERYWHERE
@@ -97,7 +97,8 @@ USED = {
         Variable.BULK_FUNCTION,
     },
     "bulk": EVERYWHERE
-    | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.HTTP_SECRETS},
+    | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.HTTP_SECRETS}
+    | {Variable.ARCHIVE_BUCKET},
     "deadletter": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS},
     "broadcast": LIVE
     | {Variable.TASK_LISTS, Variable.RETENTION_DAYS}

@@ -337,6 +337,10 @@ class Environment:
     """The lowest level that the functions log."""
     log_retention: Literal["ONE_DAY", "ONE_WEEK", "ONE_MONTH", "THREE_MONTHS", "ONE_YEAR"] = "ONE_MONTH"
     """How long logs are kept."""
+    audit_retention: Literal["", "ONE_MONTH", "ONE_YEAR", "THIRTEEN_MONTHS", "TWO_YEARS", "FIVE_YEARS", "TEN_YEARS"] = (
+        "THIRTEEN_MONTHS"
+    )
+    """How long the audit log is kept: who controlled or administered what, why and from where; empty for none."""
     protected: bool = True
     """Whether the table and the bucket are protected from deletion and retained when the stack is deleted."""
     metric_owners: tuple[str, ...] = ()
@@ -609,6 +613,7 @@ LOCAL_STACK = replace(
     # Printing a line costs more than a task, because the emulator waits for it.
     log_level="WARN",
     log_retention="ONE_DAY",
+    audit_retention="",
 )
 
 PRESETS: Mapping[str, Environment] = {
