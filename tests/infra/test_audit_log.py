@@ -5,10 +5,20 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.infra.synthesis import Synthesis
 
 VARIABLE = "DUETIME_AUDIT_LOG_GROUP"
+
+
+@pytest.fixture
+def prod(synthesis_of: Callable[[str], Synthesis]) -> Synthesis:
+    """The environment `prod`."""
+    return synthesis_of("prod")
 
 
 def group_of(synthesis: Synthesis) -> str:
@@ -20,7 +30,7 @@ def group_of(synthesis: Synthesis) -> str:
 def test_the_group_is_kept_and_outlives_other_logs(prod: Synthesis) -> None:
     """For thirteen months, and even if the stack is deleted."""
     group = prod.of_type("AWS::Logs::LogGroup")[group_of(prod)]
-    assert (group["Properties"]["RetentionInDays"], group["DeletionPolicy"]) == (400, "Retain")
+    assert (group["Properties"]["RetentionInDays"], group["DeletionPolicy"]) == (400, "RetainExceptOnCreate")
 
 
 def test_lines_can_only_be_added(prod: Synthesis) -> None:

@@ -8,6 +8,7 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from duetime.environment_variables import Variable
+from duetime_cdk.encryption import key_of
 from duetime_cdk.removal_policies import removal_of
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ class AuditLog(Construct):
             self,
             "Log",
             retention=logs.RetentionDays[environment.audit_retention],
+            encryption_key=key_of(self, environment),
             removal_policy=removal_of(environment),
         )
 

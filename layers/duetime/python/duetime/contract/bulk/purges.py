@@ -61,12 +61,18 @@ class PurgeFilter(Conditions):
         return replace(super().task_filter, states=self.state, finished=finished)
 
 
-class PurgeBody(Body):
+class PurgeCreate(Body):
     """Selects what is purged: exactly one of `task_ids`, `filter` and `all`."""
 
-    task_ids: Annotated[Sequence[str] | None, Field(min_length=1, max_length=MAX_BATCH, description="These tasks.")] = (
-        None
-    )
+    task_ids: Annotated[
+        Sequence[str] | None,
+        Field(
+            min_length=1,
+            max_length=MAX_BATCH,
+            description="These tasks.",
+            examples=[["01M7XZ8CGJ0013P2ZBN3YDT3DX"]],
+        ),
+    ] = None
     filter: Annotated[PurgeFilter | None, Field(description="All tasks that match; at least one condition.")] = None
     all: Annotated[
         bool,
@@ -150,7 +156,7 @@ def purge_of(document: Document, caller: str) -> PurgeRequest:
     Raises:
         FieldsInvalid: some fields are invalid.
     """
-    body = read_body(PurgeBody, document)
+    body = read_body(PurgeCreate, document)
     chosen = [name for name in ("task_ids", "filter", "all") if getattr(body, name)]
     if len(chosen) != 1:
         reason = "cannot be given together with another selection" if chosen else "is missing: or give filter, or all"
@@ -208,7 +214,7 @@ CREATE = Operation(
     "of the archive, which cannot be undone. A bulk operation of kind `purge` does it in the background; it survives "
     "crashes, and repeating the request does no harm. Its receipt says what was removed, and what is left until when; "
     f"it is kept for {PURGE_RETENTION // DAY} days.",
-    body=PurgeBody,
+    body=PurgeCreate,
     nesting=NESTING,
     errors=(errors.OperatorRequired,),
 )
