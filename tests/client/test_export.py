@@ -9,6 +9,7 @@ import pytest
 
 from duetime_client.exports import InvalidCursor
 from tests.client.deployment import Answer
+from tests.client.test_worker import server as server_of_the_api
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,10 +18,12 @@ if TYPE_CHECKING:
     from typer.testing import Result
 
     from duetime_client import Client
+    from tests.client.api_server import ApiServer
     from tests.client.deployment import Deployment
 
     Run = Callable[..., Result]
 
+server = server_of_the_api
 BEFORE_TASKS = [
     Answer(200, {"owner": "ada"}),
     Answer(200, {"calendars": [], "next_token": None}),
@@ -81,3 +84,23 @@ def test_a_cursor_of_something_else_is_refused(client: Client) -> None:
     """Nothing is sent."""
     with pytest.raises(InvalidCursor):
         list(client.exports.read({"part": "pages", "next_token": "", "lines": 0}))
+
+
+def test_the_api_itself_is_exported(
+    duetime: Run, server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every kind of object, as its own operation shows it."""
+    monkeypatch.setenv("DUETIME_URL", server.url)
+    duetime("schedules", "create", "nightly", "report", "--cron", "30 1 * * *", "--payload", '{"month": 11}')
+    duetime("types", "set", "report", "retry.max_attempts=3")
+    duetime("switches", "set", "owner", "local", "--max-concurrent", "5")
+    made = duetime("tasks", "create", "report", "--payload", '{"month": 12}', "--in", "1h", "--json")
+    file = tmp_path / "mine.jsonl"
+    ended = duetime("export", str(file))
+    assert ended.exit_code == 0, ended.output
+    lines = kept(file)
+    kinds = {line["kind"]: line["value"] for line in lines}
+    assert list(kinds) == ["settings", "schedule", "type", "switch", "task", "end"]
+    assert kinds["schedule"]["task"]["payload"] == {"month": 11}
+    assert (kinds["task"]["id"], kinds["task"]["payload"]) == (json.loads(made.stdout)["id"], {"month": 12})
+    assert kinds["end"] == {"lines": len(lines) - 1}

@@ -192,3 +192,23 @@ def test_the_receipt_is_kept_longer_than_backups(account: Archived) -> None:
     account.run(60 * DAY)
     account.expire()
     assert account.ask("GET", f"/v1/purges/{end['id']}").body["receipt"] == end["receipt"]
+
+
+def test_the_tasks_of_others_are_not_found(account: Archived) -> None:
+    """Neither by their ids nor by a filter that they match; they stay as they are."""
+    other = account.ask("POST", "/v1/tasks", {"type": PLAIN, "name": "theirs"}, headers=OTHER).body["id"]
+    account.run(MINUTE)
+    for body in ({"task_ids": [other]}, {"filter": {"name": "theirs"}}):
+        assert purged(account, body)["receipt"]["removed"] == {}
+    assert account.record(other).name == "theirs"
+
+
+def test_an_ended_purge_does_not_keep_what_it_was_asked_for(account: Archived) -> None:
+    """The filter may name a person, and the receipt is kept for long."""
+    task = account.create(tags={"patient": PATIENT})
+    account.run(MINUTE)
+    end = purged(account, {"filter": {"tags": {"patient": PATIENT}}})
+    assert end["receipt"]["removed"] == {"tasks": 1}
+    partition = account.table.partitions[f"{schema.BULK_PREFIX}{end['id']}"]
+    assert "b" not in partition[end["id"]]
+    assert account.record(task).erased

@@ -227,9 +227,14 @@ class _PurgeStep:
             return replace(
                 progress, stage=PurgeStage.REMAINDER, after=None, refused={}, next_at=self._now + pause if pause else 0
             )
-        if self.steps.archive is None:
+        if self.steps.archive is None or self._are_all_in_table():
             return replace(progress, after=None, is_complete=True)
         return replace(progress, stage=PurgeStage.ARCHIVE, after=None)
+
+    def _are_all_in_table(self) -> bool:
+        """Whether the tasks were named, and none of them is old enough to be archived."""
+        ids = self.request.task_ids
+        return bool(ids) and len(self.steps.stores.tasks.read_many(list(ids), consistent=True)) == len({*ids})
 
     def _rewrite_archive(self, progress: BulkProgress) -> BulkProgress:
         """Remove the rows of purged tasks from the next objects of the archive."""

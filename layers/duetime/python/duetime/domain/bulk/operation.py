@@ -160,8 +160,9 @@ class BulkOperation:
         return replace(self, leased_until=min(self.leased_until, now - MAX_CLOCK_DIFFERENCE))
 
     def ended(self, state: BulkState, now: Millis, reason: str = "") -> BulkOperation:
-        """A copy in its final state."""
-        return replace(self, state=state, finished_at=now, reason=reason)
+        """A copy in its final state; that of a purge no longer says what was purged."""
+        request = None if self.kind is BulkKind.PURGE else self.request
+        return replace(self, state=state, finished_at=now, reason=reason, request=request)
 
 
 @dataclass(frozen=True, slots=True)
