@@ -253,6 +253,7 @@ _WORDS: Mapping[str, str] = {
         rf"^[!-~]{{1,{longest}}}$": f"should be 1 to {longest} visible ASCII characters, without spaces"
         for longest in (MAX_IDEMPOTENCY_KEY_LENGTH, MAX_UNIQUE_KEY_LENGTH)
     },
+    f"^{OWNER_PATTERN}$": OWNER_RULE,
     CONTAINER_PATTERN: "should be 1 to 255 characters: letters A to Z, digits, _ and -",
 }
 
