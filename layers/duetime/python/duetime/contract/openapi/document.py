@@ -121,6 +121,7 @@ _OF_ANOTHER = {
     "forecast": "schedules",
     "watch-tickets": "live updates",
     "signing-secrets": "service",
+    "signing-keys": "service",
     "health": "service",
     "openapi.json": "service",
 }
