@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -189,6 +190,16 @@ def test_the_access_log_says_who_called(authentication: Authentication, caller: 
     """Whatever the authorizer: with tokens there is no ARN of a user, but the token's subject."""
     text = access_log_format(authentication)
     assert json.loads(text.replace("$context.error.messageString", '"-"'))["caller"] == caller
+
+
+@pytest.mark.parametrize("authentication", Authentication)
+def test_the_access_log_has_nothing_that_a_caller_writes(authentication: Authentication) -> None:
+    """The gateway escapes no value but the error's message: a path with quotes would forge fields of the line."""
+    used = set(re.findall(r"\$context\.([\w.]+)", access_log_format(authentication)))
+    assert used <= {
+        *("requestId", "requestTime", "httpMethod", "routeKey", "status", "responseLatency", "integrationLatency"),
+        *("identity.sourceIp", "identity.userArn", "authorizer.claims.sub", "error.messageString"),
+    }
 
 
 def test_services_write_to_log_groups_that_need_no_policy_of_their_own(every: Synthesis) -> None:

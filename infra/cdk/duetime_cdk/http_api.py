@@ -48,19 +48,22 @@ ACCESS_LOG_FIELDS = {
     "requestId": "$context.requestId",
     "time": "$context.requestTime",
     "sourceIp": "$context.identity.sourceIp",
-    "request": "$context.httpMethod $context.path",
+    "method": "$context.httpMethod",
+    "route": "$context.routeKey",
     "status": "$context.status",
     "latencyMs": "$context.responseLatency",
     "integrationLatencyMs": "$context.integrationLatency",
 }
+"""Fields of an access-log line. The gateway inserts values as they are, except the message of an error, so a value that
+a caller writes, such as `$context.path`, could forge fields and lines."""
 
 _CALLERS = {
     Authentication.IAM: "$context.identity.userArn",
     Authentication.JWT: "$context.authorizer.claims.sub",
     Authentication.NONE: "$context.identity.sourceIp",
 }
-"""The caller's identity in access logs, by kind of authentication (Source: API Gateway Developer Guide, "Customize HTTP
-API access logs")."""
+"""The caller's identity in access logs, by kind of authentication: an ARN, whose characters IAM limits, or the subject
+of a verified token, which its issuer writes (Source: API Gateway Developer Guide, "Customize HTTP API access logs")."""
 _ERROR = "$context.error.messageString"
 """The gateway's error message, already quoted and escaped (Source: the same)."""
 
@@ -152,7 +155,7 @@ class HttpApi(Construct):
 
 @jsii.implements(apigateway.IAccessLogSettings)
 class _AccessLog:
-    """An access log with one JSON line per request: caller, path and result."""
+    """An access log with one JSON line per request: caller, route and result."""
 
     def __init__(self, log_group: logs.LogGroup, authentication: Authentication) -> None:
         self._authentication = authentication
