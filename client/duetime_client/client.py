@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from duetime_client.watch_tickets import AsyncWatchTickets, WatchTickets
 
 OWNER_HEADER = "X-Duetime-Owner"
-"""Names the owner to a deployment without authentication (the local stack); all others ignore it."""
+"""Names the owner to act for: the caller itself, or a team of its; on the local stack, any."""
 TIMEOUT_SECONDS = 35.0
 """The API's gateway times out after 30 seconds, so waiting much longer is useless."""
 
@@ -52,7 +52,7 @@ class Client:
     Args:
         url: The address of the API.
         auth: How requests are authenticated: `BearerToken`, or `SigV4` of `duetime_client.sigv4`.
-        owner: Owner of the tasks, for a deployment without authentication.
+        owner: The owner to act for: a team of the caller; by default the caller itself.
         timeout: Timeout of one request in seconds, of which at most 5 to connect.
         retries: How often requests are retried, where that is safe; three times by default.
         sleep: Waits for the given number of seconds.

@@ -8,14 +8,17 @@ from duetime.composition import composed
 from duetime.composition.core import CoreServices
 from duetime.contract.deployment_settings import GET, DeploymentSettings, LogLocation, PulledType, UsableSecret
 from duetime.contract.tasks.encoding import json_text
+from duetime.domain.callers import Role
 from duetime.domain.times import DAY, SECOND
 
+from .callers import owners_of_caller
 from .responses import Response, answer
 from .routing import route
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
+    from duetime.domain.callers import Caller
     from duetime.settings import Settings
 
     from .requests import Request
@@ -25,16 +28,23 @@ if TYPE_CHECKING:
 def get_settings(request: Request) -> Response:
     """Read the settings of the deployment that concern the caller."""
     handled = composed(CoreServices).target_rules.handled
-    return answer(json_text(_settings(composed().settings, request.owner, handled)))
+    settings = composed().settings
+    owners = [request.owner] if request.parent else owners_of_caller(request.event, settings)
+    return answer(json_text(_settings(settings, request.caller, owners, handled)))
 
 
-def _settings(settings: Settings, owner: str, handled: Collection[str] | None) -> DeploymentSettings:
-    """The settings visible to a caller."""
+def _settings(
+    settings: Settings, caller: Caller, owners: Sequence[str], handled: Collection[str] | None
+) -> DeploymentSettings:
+    """The settings visible to a caller; operators see the secrets of all owners."""
+    owner = caller.owner
     stack, region, log_group = settings.worker_logs
     pullers = settings.pullers
     return DeploymentSettings(
         owner=owner,
-        is_operator=settings.operators.include(owner),
+        owners=owners,
+        roles=[role for role in Role if caller.has(role)],
+        is_operator=caller.is_operator,
         authentication=settings.authentication.value,
         handler_types=None if handled is None else sorted(handled),
         pulled_types=[PulledType(type=name, may_lease=pullers.allow(owner, name)) for name in sorted(pullers.by_type)],
@@ -43,7 +53,7 @@ def _settings(settings: Settings, owner: str, handled: Collection[str] | None) -
         http_secrets=[
             UsableSecret(name=name, hosts=sorted(secret.hosts))
             for name, secret in sorted(settings.http_secrets.by_name.items())
-            if settings.http_secrets.refusal_of_owner(name, owner) is None
+            if caller.is_operator or settings.http_secrets.refusal_of_owner(name, owner) is None
         ],
         retention_days=settings.retention_ms / DAY,
         is_archived=bool(settings.archive_bucket),

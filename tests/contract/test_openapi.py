@@ -212,12 +212,13 @@ def test_every_field_says_what_it_is() -> None:
 
 
 def test_the_document_of_a_deployment_names_its_ways_in_only() -> None:
-    """Its credentials, the owner's header only where nobody is authenticated, and the address it was read from."""
+    """Its credentials, with the role that each operation needs, and the address it was read from."""
     for authentication, scheme in (("iam", "sigv4"), ("jwt", "bearer"), ("none", None)):
         found = document(authentication)
         assert found["security"] == ([{scheme: []}] if scheme else [])
         assert list(found["components"]["securitySchemes"]) == ([scheme] if scheme else [])
-        assert ("X-Duetime-Owner" in json.dumps(found)) == (authentication == "none")
+        assert found["paths"]["/v1/tasks"]["get"]["security"] == ([{scheme: ["reader"]}] if scheme else [])
+        assert found["paths"]["/v1/dispatch"]["get"]["security"] == ([{scheme: ["operator"]}] if scheme else [])
         assert found["paths"]["/v1/health"]["get"]["security"] == []
     assert DOCUMENT["security"] == [{"sigv4": []}, {"bearer": []}]
     (server,) = DOCUMENT["servers"]

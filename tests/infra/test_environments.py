@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -187,6 +187,21 @@ def test_an_operator_that_cannot_be_told_is_refused(name: str) -> None:
         replace(environment_named("dev"), operators=("123456789012:role/Ops", name))
     assert environment_named("prod").operators == ()
     assert environment_named("local").operators == ("*",)
+
+
+def test_teams_are_owners_and_identities() -> None:
+    """A name that cannot own tasks, a mere string of members, or a claim without tokens is refused by its setting."""
+    dev = environment_named("dev")
+    assert replace(dev, teams={"billing": ("123456789012:role/Billing",)}).teams
+    refused: list[Any] = [{"a b": ("ann",)}, {"billing": ("a#b",)}, {"billing": "ann"}]
+    for teams in refused:
+        with pytest.raises(UnsafeEnvironment, match="`teams`"):
+            replace(dev, teams=teams)
+    with pytest.raises(UnsafeEnvironment, match="`teams_claim`"):
+        replace(dev, teams_claim="groups")
+    with pytest.raises(UnsafeEnvironment, match="operator"):
+        replace(dev, admins=("two words",))
+    assert (environment_named("prod").admins, environment_named("local").admins) == ((), ("*",))
 
 
 def test_every_setting_is_documented() -> None:

@@ -57,6 +57,9 @@ USED = {
     "api": EVERYWHERE
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AUTHENTICATION, Variable.OPERATORS, Variable.EGRESS_FUNCTION}
     | {
+        Variable.ADMINS,
+        Variable.TEAMS,
+        Variable.TEAMS_CLAIM,
         Variable.PULLERS,
         Variable.AWS_TARGETS,
         Variable.HTTP_ALLOW,

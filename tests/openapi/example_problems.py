@@ -24,6 +24,8 @@ RARE: Sequence[Exception] = (
     errors.ContentExpired(TaskId.parse("01M7XZ8CGJ0013P2ZBN3YDT3DX"), "payload"),
     errors.LockLost(task()),
     errors.OperatorRequired(),
+    errors.RoleRequired("writer"),
+    errors.OwnerForbidden("billing"),
     errors.SummaryOff(),
     errors.SwitchesFull(100),
     errors.TypesFull(100),

@@ -64,7 +64,7 @@ Owner = Annotated[
     typer.Option(
         "--owner",
         envvar="DUETIME_OWNER",
-        help="Owner of the tasks, for a deployment without authentication.",
+        help="Owner to act for: a team of yours; on the local stack, any.",
         rich_help_panel=PANEL,
         metavar="NAME",
     ),

@@ -250,6 +250,15 @@ class Environment:
     owners."""
     operators: tuple[str, ...] = ()
     """Who may use switches for all owners: identities in the form of owners, such as `123456789012:role/Operations`."""
+    admins: tuple[str, ...] = ()
+    """Who may do everything, also create API keys: identities in the form of owners, such as
+    `123456789012:role/Platform`."""
+    teams: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Owners that several callers act for, by name, and who they are: identities in the form of owners, such as
+    `{"billing": ("123456789012:role/Billing", "auth0|5f7c")}`. A request names the owner in `X-Duetime-Owner`."""
+    teams_claim: str = ""
+    """`jwt` only: the claim of a token that lists the owners that its caller may act for, such as `cognito:groups`: a
+    list, or text with spaces. Empty: `teams` alone decides."""
     cors_origins: tuple[str, ...] = ()
     """Origins whose pages may call the API from a browser, such as `https://console.example.org`. Empty: none may."""
     console: bool = False
@@ -491,10 +500,24 @@ class Environment:
                     " https://console.example.org; http is allowed for http://localhost and http://127.0.0.1 only"
                 )
         self._check_domain()
-        if any(not name or set(name) & set(" \t\n#") for name in self.operators):
-            raise UnsafeEnvironment(f"environment {self.name!r}: an operator's identity has neither spaces nor `#`")
+        self._check_roles_and_teams()
         if self.intake_owner and _OWNER.fullmatch(self.intake_owner) is None:
             raise UnsafeEnvironment(f"environment {self.name!r}: {self.intake_owner!r} cannot own tasks")
+
+    def _check_roles_and_teams(self) -> None:
+        """Check the identities that may do more than others, and for whom they act."""
+        if any(not name or set(name) & set(" \t\n#") for name in (*self.operators, *self.admins)):
+            raise UnsafeEnvironment(f"environment {self.name!r}: an operator's identity has neither spaces nor `#`")
+        for owner, members in self.teams.items():
+            if _OWNER.fullmatch(owner) is None:
+                raise UnsafeEnvironment(f"environment {self.name!r}: {owner!r} in `teams` cannot own tasks")
+            if isinstance(members, str) or any(_OWNER.fullmatch(each) is None for each in members):
+                raise UnsafeEnvironment(
+                    f"environment {self.name!r}: `teams` needs identities in the form of owners for {owner!r}, such as"
+                    ' ("123456789012:role/Billing",)'
+                )
+        if self.teams_claim and self.authentication is not Authentication.JWT:
+            raise UnsafeEnvironment(f"environment {self.name!r}: only tokens (`jwt`) have a `teams_claim`")
 
     def _check_domain(self) -> None:
         """Check the API's own domain."""
@@ -592,6 +615,7 @@ LOCAL_STACK = replace(
     concurrency={Priority.HIGH: 4, Priority.NORMAL: 4, Priority.LOW: 4},
     authentication=Authentication.NONE,
     operators=("*",),
+    admins=("*",),
     console=True,
     long_polls=20,
     # The owner of requests without an owner.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from duetime.domain.callers import Caller, Role
 from duetime.domain.tasks.pull_leases import ANYONE, Pullers
 from duetime.environment_variables import Variable
 from duetime.settings import Settings
@@ -19,33 +20,53 @@ JWT: dict[str, str] = {
     Variable.STACK: "duetime-prod",
     Variable.WORKER_LOGS: "worker-logs",
     Variable.REGION: "eu-west-1",
+    Variable.HTTP_SECRETS: '{"crm": {"arn": "arn", "hosts": ["crm.example"], "owners": ["bob"]}}',
 }
+ADA = Caller("ada", frozenset({Role.WRITER}))
+GRACE = Caller("grace", frozenset({Role.OPERATOR}))
 
 
 def test_a_caller_reads_what_the_deployment_allows_it() -> None:
     """Its identity and rights, the types, the targets, and where the logs are; never who else may do what."""
-    found = _settings(Settings(JWT), "ada", {"report", "canary"})
+    found = _settings(Settings(JWT), ADA, ["ada"], {"report", "canary"})
     assert (found["owner"], found["is_operator"], found["authentication"]) == ("ada", False, "jwt")
     assert found["handler_types"] == ["canary", "report"]
     assert found["pulled_types"] == [{"type": "mail", "may_lease": True}, {"type": "render", "may_lease": True}]
     assert (found["is_archived"], found["is_counted"], found["retention_days"]) == (True, False, 7)
     assert found["logs"] == {"stack": "duetime-prod", "region": "eu-west-1", "log_group": "worker-logs"}
-    other = _settings(Settings(JWT), "grace", None)
+    other = _settings(Settings(JWT), GRACE, ["grace"], None)
     assert (other["is_operator"], other["handler_types"]) == (True, None)
     assert other["pulled_types"][1] == {"type": "render", "may_lease": False}
     assert "ada" not in str(other)
 
 
+def test_operators_see_the_secrets_of_all_owners() -> None:
+    """Others see those that they may use; nobody sees whose they are."""
+    assert _settings(Settings(JWT), ADA, ["ada"], None)["http_secrets"] == []
+    found = _settings(Settings(JWT), GRACE, ["grace"], None)
+    assert found["http_secrets"] == [{"name": "crm", "hosts": ["crm.example"]}]
+    assert (found["roles"], "bob" in str(found)) == (["reader", "writer", "operator"], False)
+
+
+def test_a_caller_reads_for_whom_it_may_act() -> None:
+    """Itself, and the teams of the settings and of its token; those that cannot be owners are left out."""
+    with Scenario() as account:
+        account.environ |= {Variable.TEAMS: '{"b": ["ann"], "c": ["bob"]}'}
+        found = account.ask("GET", "/v1/settings", headers={"X-Duetime-Owner": "ann"}).body
+        assert (found["owner"], found["owners"]) == ("ann", ["ann", "b"])
+        assert found["roles"] == ["reader", "writer", "worker", "operator"]
+
+
 def test_the_local_stack_has_no_console_of_cloudwatch() -> None:
     """Without a log group no region is named either; without a stack nothing is known of logs."""
     local = {name: value for name, value in JWT.items() if name != Variable.WORKER_LOGS}
-    assert _settings(Settings(local), "ada", None)["logs"] == {
+    assert _settings(Settings(local), ADA, ["ada"], None)["logs"] == {
         "stack": "duetime-prod",
         "region": None,
         "log_group": None,
     }
     unknown = {name: value for name, value in local.items() if name != Variable.STACK}
-    assert _settings(Settings(unknown), "ada", None)["logs"] is None
+    assert _settings(Settings(unknown), ADA, ["ada"], None)["logs"] is None
 
 
 def test_the_settings_are_read_over_rest() -> None:

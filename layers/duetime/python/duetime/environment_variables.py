@@ -40,6 +40,12 @@ class Variable(StrEnum):
     """`iam`, `jwt` or `none` (local stack only): how the API determines the owner."""
     OPERATORS = "DUETIME_OPERATORS"
     """Identities, separated by spaces, that may act for all owners; `*` for everybody."""
+    ADMINS = "DUETIME_ADMINS"
+    """Identities, separated by spaces, that may do everything; `*` for everybody."""
+    TEAMS = "DUETIME_TEAMS"
+    """JSON object: the identities that may act for an owner, by owner; empty for none."""
+    TEAMS_CLAIM = "DUETIME_TEAMS_CLAIM"
+    """The claim of a token that lists the owners that its caller may act for; empty for none."""
     HANDLERS = "DUETIME_HANDLERS"
     """Import name of the user's package of Python handlers; empty for none."""
     HANDLER_TYPES = "DUETIME_HANDLER_TYPES"
@@ -131,6 +137,8 @@ TABLES = frozenset(
         Variable.HTTP_SECRETS,
         Variable.HANDLER_SECRETS,
         Variable.OPERATORS,
+        Variable.ADMINS,
+        Variable.TEAMS,
         Variable.METRIC_OWNERS,
         Variable.METRIC_TYPES,
         Variable.SIGN_IN,

@@ -9,6 +9,7 @@ from pydantic import Field
 from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
 
 from duetime.contract.http.operation import Operation, Returns
+from duetime.domain.callers import Role
 
 
 class SigningSecret(TypedDict):
@@ -40,4 +41,6 @@ LIST = Operation(
     Returns(SigningSecretList, "The secrets."),
     description="Every HTTP call for your tasks (targets, queries, callbacks, notices) is signed with them by Standard "
     "Webhooks. Other owners have other secrets, so a call that verifies was made for you.",
+    # Who knows them can sign calls.
+    role=Role.WRITER,
 )

@@ -195,6 +195,22 @@ class OperatorRequired(RequestError):
         super().__init__("only an operator of this deployment may do this: it affects other owners too")
 
 
+class RoleRequired(RequestError):
+    """The caller has no role that allows the operation."""
+
+    def __init__(self, role: str) -> None:
+        super().__init__(f"the caller needs the role {role!r} for this operation")
+        self.role = role
+
+
+class OwnerForbidden(RequestError):
+    """The caller asks to act for an owner that it may not act for."""
+
+    def __init__(self, owner: str) -> None:
+        super().__init__(f"the caller may not act for the owner {owner!r}")
+        self.owner = owner
+
+
 class SummaryOff(RequestError):
     """Counting tasks is turned off in the settings."""
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.contract.http.operation import Operation
+    from duetime.domain.callers import Role
 
 
 ANY = "any"
@@ -29,14 +30,16 @@ _SCHEMES: Mapping[str, Schema] = {
         "type": "apiKey",
         "name": "Authorization",
         "in": "header",
-        "description": "AWS Signature Version 4; the owner is the IAM user, or the role for all of its sessions.",
+        "description": "AWS Signature Version 4; the owner is the IAM user, or the role for all of its sessions. The "
+        "settings give the roles of the API to identities.",
         "x-amazon-apigateway-authtype": "awsSigv4",
     },
     "bearer": {
         "type": "http",
         "scheme": "bearer",
         "bearerFormat": "JWT",
-        "description": "A JWT of the deployment's issuer; the owner is its `sub` claim.",
+        "description": "A JWT of the deployment's issuer; the owner is its `sub` claim. Scopes such as "
+        "`duetime:reader` limit the caller to the role that they name.",
     },
 }
 _ACCEPTED: Mapping[str, tuple[str, ...]] = {ANY: tuple(_SCHEMES), "iam": ("sigv4",), "jwt": ("bearer",), "none": ()}
@@ -44,14 +47,9 @@ _ACCEPTED: Mapping[str, tuple[str, ...]] = {ANY: tuple(_SCHEMES), "iam": ("sigv4
 SERVERS: list[Schema] = [{"url": "..", "description": "The deployment that serves this document."}]
 
 
-def names_owner(authentication: str) -> bool:
-    """Whether requests name their owner in a header, because there is no authentication."""
-    return authentication in (ANY, "none")
-
-
-def security(authentication: str) -> list[Schema]:
-    """The alternatives of authentication for a request; empty without authentication."""
-    return [{scheme: []} for scheme in _ACCEPTED[authentication]]
+def security(authentication: str, role: Role | None = None) -> list[Schema]:
+    """The alternatives of authentication for a request, with the role that it needs; empty without authentication."""
+    return [{scheme: [role.value] if role else []} for scheme in _ACCEPTED[authentication]]
 
 
 def security_schemes(authentication: str) -> dict[str, Schema]:
@@ -180,7 +178,7 @@ def _operation(operation: Operation, authentication: str, examples: Mapping[str,
         "summary": operation.summary,
         "description": operation.description or operation.summary,
         "tags": [tag_of(operation)],
-        "parameters": parameters(operation, names_owner=names_owner(authentication)),
+        "parameters": parameters(operation),
         "responses": responses(operation),
     }
     if operation.body is not None:
@@ -190,8 +188,7 @@ def _operation(operation: Operation, authentication: str, examples: Mapping[str,
     if operation.is_question:
         # For read-only tools, because the method does not show whether an operation is safe.
         described["x-read-only"] = True
-    if operation.is_public:
-        described["security"] = []
+    described["security"] = [] if operation.is_public else security(authentication, operation.needs)
     if operation.deprecated is not None:
         described["deprecated"] = True
     add_examples(described, examples.get(operation.id, {}))

@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING
 
 from duetime.contract.http import problems
-from duetime.contract.http.operation import OWNER
 from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.openapi.descriptions import described, portable
 from duetime.contract.openapi.names import REFERENCE, Schema, reference
@@ -42,15 +41,9 @@ _SWITCH_NAME: tuple[str, Schema] = (
 _NAMED = {"schedules": "schedule", "calendars": "calendar"}
 
 
-def parameters(operation: Operation, *, names_owner: bool) -> list[Schema]:
-    """All parameters of an operation.
-
-    Args:
-        operation: the operation.
-        names_owner: whether the deployment reads the owner from a header.
-    """
-    headers = [_header(header) for header in operation.all_headers if names_owner or header is not OWNER]
-    return [*_in_path(operation), *_in_query(operation), *headers]
+def parameters(operation: Operation) -> list[Schema]:
+    """All parameters of an operation."""
+    return [*_in_path(operation), *_in_query(operation), *map(_header, operation.all_headers)]
 
 
 def _in_path(operation: Operation) -> list[Schema]:
