@@ -18,6 +18,7 @@ from duetime.contract.tasks.fields import OWNER_PATTERN, OWNER_RULE
 from duetime.domain.callers import Caller, Role
 from duetime.domain.errors import LeaseOnlyCreates, OwnerForbidden
 from duetime.domain.ids import TaskId
+from duetime.domain.operating_parameters import API_KEY_SESSION
 from duetime.domain.times import SECOND
 from duetime.settings import Authentication
 
@@ -34,6 +35,8 @@ HANDLER = "duetime"
 It names the task and its owner, and whether the handler can only create tasks. Authorizers of requests through the
 gateway are written by the gateway.
 """
+API_KEY = "lambda"
+"""Where the gateway puts what our authorizer tells of an API key."""
 OWNER_HEADER = declared.OWNER.name.lower()
 """Header with the owner that the caller wants to act for."""
 LOCAL_OWNER = "local"
@@ -167,6 +170,8 @@ def _usual_roles(names: set[str], settings: Settings) -> frozenset[Role]:
 
 def _identity(event: Mapping[str, Any], settings: Settings) -> Identity:
     authorizer = _authorizer(event)
+    if key := authorizer.get(API_KEY):
+        return _identity_of_key(key)
     match settings.authentication:
         case Authentication.NONE:
             owner = _owner_header(event) or LOCAL_OWNER
@@ -175,6 +180,11 @@ def _identity(event: Mapping[str, Any], settings: Settings) -> Identity:
             return _identity_of_arn((authorizer.get("iam") or {}).get("userArn"))
         case Authentication.JWT:
             return _identity_of_claims((authorizer.get("jwt") or {}).get("claims") or {}, settings.teams_claim)
+
+
+def _identity_of_key(key: Mapping[str, str]) -> Identity:
+    """The identity of an API key, as the authorizer passes it on; its name in histories cannot be an owner's."""
+    return Identity(key["owner"], f"key {key['key']}", frozenset(map(Role, key["roles"].split())))
 
 
 def _identity_of_arn(arn: object) -> Identity:
@@ -217,9 +227,13 @@ def _owner_header(event: Mapping[str, Any]) -> str | None:
     return owner
 
 
-def session_end(event: Mapping[str, Any]) -> Millis | None:
-    """When the caller's token expires; `None` if the caller has none."""
-    seconds = str(((_authorizer(event).get("jwt") or {}).get("claims") or {}).get("exp", ""))
+def session_end(event: Mapping[str, Any], now: Millis) -> Millis | None:
+    """When a live connection of the caller has to end; `None` if neither a token nor a key limits it."""
+    authorizer = _authorizer(event)
+    if key := authorizer.get(API_KEY):
+        expires = int(key["expires"]) * SECOND if key["expires"] else now + API_KEY_SESSION
+        return min(expires, now + API_KEY_SESSION)
+    seconds = str(((authorizer.get("jwt") or {}).get("claims") or {}).get("exp", ""))
     return int(seconds) * SECOND if _EPOCH_SECONDS.fullmatch(seconds) else None
 
 

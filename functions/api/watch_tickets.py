@@ -22,5 +22,5 @@ if TYPE_CHECKING:
 def create_watch_ticket(request: Request) -> Response:
     """Issue a ticket."""
     tickets = composed(WatchTicketServices).tickets
-    ticket = tickets.issue(request.owner, session_end(request.event))
+    ticket = tickets.issue(request.owner, session_end(request.event, composed().runtime.now()))
     return answer(json_text(operations.ticket_response(ticket, tickets.url)), HTTPStatus.CREATED)

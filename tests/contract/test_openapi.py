@@ -220,7 +220,11 @@ def test_the_document_of_a_deployment_names_its_ways_in_only() -> None:
         assert found["paths"]["/v1/tasks"]["get"]["security"] == ([{scheme: ["reader"]}] if scheme else [])
         assert found["paths"]["/v1/dispatch"]["get"]["security"] == ([{scheme: ["operator"]}] if scheme else [])
         assert found["paths"]["/v1/health"]["get"]["security"] == []
-    assert DOCUMENT["security"] == [{"sigv4": []}, {"bearer": []}]
+    assert DOCUMENT["security"] == [{"sigv4": []}, {"bearer": []}, {"key": []}]
+    with_keys = document("iam", keys=True)
+    assert with_keys["paths"]["/v1/keys"]["get"]["security"] == [{"sigv4": ["admin"]}, {"key": ["admin"]}]
+    assert [each["url"] for each in with_keys["servers"]] == ["..", "../key"]
+    assert document("none", keys=True)["security"] == []
     (server,) = DOCUMENT["servers"]
     for prefix in ("https://api.example.org", "http://127.0.0.1:4566/_aws/execute-api/a1b2"):
         base = urljoin(f"{prefix}/v1/openapi.json", server["url"])

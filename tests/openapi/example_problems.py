@@ -26,6 +26,7 @@ RARE: Sequence[Exception] = (
     errors.OperatorRequired(),
     errors.RoleRequired("writer"),
     errors.OwnerForbidden("billing"),
+    errors.ApiKeysOff(),
     errors.SummaryOff(),
     errors.SwitchesFull(100),
     errors.TypesFull(100),

@@ -40,6 +40,8 @@ LOCAL = "local"
 """The environment that is deployed to the embedded AWS of one machine."""
 MAX_BATCHING_SECONDS = 300
 """Longest batching window of a queue (Source: AWS Lambda API Reference, "CreateEventSourceMapping")."""
+MAX_KEY_CACHE_SECONDS = 300
+"""Longest time for which a revoked API key may still be accepted."""
 _LEAST_UNRESERVED = 100
 """Concurrency that must stay unreserved for other functions (Source: AWS Lambda Developer Guide, reserved
 concurrency)."""
@@ -125,6 +127,8 @@ class FunctionName(StrEnum):
     """Serves the files of the web console; deployed if the settings enable it."""
     ARCHIVE = "archive"
     """Copies tasks removed by TTL to S3; deployed if `archive_days` is set."""
+    AUTHORIZER = "authorizer"
+    """Checks the API keys of requests; deployed if the settings accept them."""
     EGRESS = "egress"
     """Makes the HTTP calls of the worker and the API; it has no other permissions."""
     HANDLERS = "handlers"
@@ -171,6 +175,8 @@ SIZES: Mapping[FunctionName, FunctionSize] = {
     FunctionName.HANDLERS: FunctionSize(memory_mb=512, timeout_seconds=900),
     # It waits for the API, and repeats writes that the store does not answer.
     FunctionName.ATTEMPTS: FunctionSize(memory_mb=512, timeout_seconds=60),
+    # Source: API Gateway quotas, at most ten seconds for a Lambda authorizer.
+    FunctionName.AUTHORIZER: FunctionSize(memory_mb=512, timeout_seconds=10),
 }
 """Default size of each function."""
 
@@ -253,6 +259,12 @@ class Environment:
     admins: tuple[str, ...] = ()
     """Who may do everything, also create API keys: identities in the form of owners, such as
     `123456789012:role/Platform`."""
+    api_keys: bool = False
+    """Whether programs may also call the API with API keys, which administrators create, at `/key/v1` instead of
+    `/v1`."""
+    key_cache_seconds: int = 0
+    """How long API Gateway may accept a key again without asking, 0 to 300 seconds. A key that is revoked may be
+    accepted for so long; with 0, it is refused at once, and each request with a key invokes the authorizer."""
     teams: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Owners that several callers act for, by name, and who they are: identities in the form of owners, such as
     `{"billing": ("123456789012:role/Billing", "auth0|5f7c")}`. A request names the owner in `X-Duetime-Owner`."""
@@ -381,6 +393,7 @@ class Environment:
         without = {
             FunctionName.HANDLERS: True,
             FunctionName.ATTEMPTS: not self.handlers_packages,
+            FunctionName.AUTHORIZER: not self.api_keys,
             FunctionName.INTAKE: not self.intake_owner,
             FunctionName.ARCHIVE: not self.archive_days,
             FunctionName.CONSOLE: not self.console,
@@ -516,6 +529,11 @@ class Environment:
                     f"environment {self.name!r}: `teams` needs identities in the form of owners for {owner!r}, such as"
                     ' ("123456789012:role/Billing",)'
                 )
+        if not 0 <= self.key_cache_seconds <= MAX_KEY_CACHE_SECONDS:
+            raise UnsafeEnvironment(
+                f"environment {self.name!r}: `key_cache_seconds` must be 0 to {MAX_KEY_CACHE_SECONDS}, as a revoked key"
+                " may be accepted for so long"
+            )
         if self.teams_claim and self.authentication is not Authentication.JWT:
             raise UnsafeEnvironment(f"environment {self.name!r}: only tokens (`jwt`) have a `teams_claim`")
 
@@ -616,6 +634,7 @@ LOCAL_STACK = replace(
     authentication=Authentication.NONE,
     operators=("*",),
     admins=("*",),
+    api_keys=True,
     console=True,
     long_polls=20,
     # The owner of requests without an owner.

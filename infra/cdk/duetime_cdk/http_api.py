@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from duetime_cdk.environments import Environment
 
 EVERYTHING = "/v1/{proxy+}"
+WITH_KEY = "/key/v1/{proxy+}"
+"""Paths of requests with an API key: an HTTP API has one authorizer a route."""
 CONSOLE = ("/console", "/console/{proxy+}")
 PUBLIC = tuple(
     operation.path for operation in (health_and_openapi.INDEX, health_and_openapi.HEALTH, health_and_openapi.OPENAPI)
@@ -36,7 +38,7 @@ PREFLIGHT_LIFE = Duration.hours(1)
 ALLOWED_HEADERS = (
     *("Authorization", "X-Amz-Date", "X-Amz-Security-Token", "X-Amz-Content-Sha256"),
     *("Content-Type", "Content-Encoding", "If-Match", "If-None-Match", "Idempotency-Key", "Idempotency-Key-Seconds"),
-    *("X-Duetime-Lease", "traceparent"),
+    *("X-Duetime-Lease", "X-Duetime-Owner", "traceparent"),
 )
 """Request headers allowed from other origins."""
 EXPOSED_HEADERS = (
@@ -64,13 +66,15 @@ _CALLERS = {
 }
 """The caller's identity in access logs, by kind of authentication: an ARN, whose characters IAM limits, or the subject
 of a verified token, which its issuer writes (Source: API Gateway Developer Guide, "Customize HTTP API access logs")."""
+_KEY = "$context.authorizer.key"
+"""The id of the API key, which our authorizer tells."""
 _ERROR = "$context.error.messageString"
 """The gateway's error message, already quoted and escaped (Source: the same)."""
 
 
 def access_log_format(authentication: Authentication) -> str:
     """The format of an access-log line, by kind of authentication."""
-    fields = {**ACCESS_LOG_FIELDS, "caller": _CALLERS[authentication], "error": _ERROR}
+    fields = {**ACCESS_LOG_FIELDS, "caller": _CALLERS[authentication], "key": _KEY, "error": _ERROR}
     return json.dumps(fields).replace(f'"{_ERROR}"', _ERROR)
 
 
@@ -86,7 +90,8 @@ class HttpApi(Construct):
             create_default_stage=False,
             cors_preflight=_cors(environment.cors_origins) if environment.cors_origins else None,
         )
-        integration = integrations.HttpLambdaIntegration("Function", function)
+        self._environment = environment
+        self._integration = integration = integrations.HttpLambdaIntegration("Function", function)
         self.api.add_routes(
             path=EVERYTHING,
             methods=[apigateway.HttpMethod.ANY],
@@ -128,6 +133,22 @@ class HttpApi(Construct):
                 reason="It is JSON: the gateway writes the quotes of the error's message, which the format has not",
             )
         )
+
+    def accept_keys(self, function: lambda_.Function) -> None:
+        """Accept requests whose API key the function finds good, at paths of their own."""
+        authorizer = authorizers.HttpLambdaAuthorizer(
+            "ApiKeys",
+            function,
+            authorizer_name=f"{Stack.of(self).stack_name}-api-keys",
+            response_types=[authorizers.HttpLambdaResponseType.SIMPLE],
+            identity_source=["$request.header.Authorization"],
+            results_cache_ttl=Duration.seconds(self._environment.key_cache_seconds),
+        )
+        self.api.add_routes(
+            path=WITH_KEY, methods=[apigateway.HttpMethod.ANY], integration=self._integration, authorizer=authorizer
+        )
+        if self._environment.cors_origins:
+            self._open(WITH_KEY, (apigateway.HttpMethod.OPTIONS,), self._integration)
 
     def serve_console(self, function: lambda_.Function) -> str:
         """Serve the console under the API's origin, so that its page needs no CORS.

@@ -42,6 +42,8 @@ class Variable(StrEnum):
     """Identities, separated by spaces, that may act for all owners; `*` for everybody."""
     ADMINS = "DUETIME_ADMINS"
     """Identities, separated by spaces, that may do everything; `*` for everybody."""
+    API_KEYS = "DUETIME_API_KEYS"
+    """`on` if requests may be authorized by API keys."""
     TEAMS = "DUETIME_TEAMS"
     """JSON object: the identities that may act for an owner, by owner; empty for none."""
     TEAMS_CLAIM = "DUETIME_TEAMS_CLAIM"

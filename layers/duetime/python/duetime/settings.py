@@ -129,6 +129,11 @@ class Settings:
         return Admins(frozenset(self.environ.get(Variable.ADMINS, "").split()))
 
     @property
+    def accepts_api_keys(self) -> bool:
+        """Whether requests may be authorized by API keys."""
+        return self.environ.get(Variable.API_KEYS, "") == "on"
+
+    @property
     def teams(self) -> Mapping[str, Sequence[str]]:
         """The identities that may act for an owner, by owner."""
         configured: dict[str, list[str]] = json.loads(self.environ.get(Variable.TEAMS, "") or "{}")

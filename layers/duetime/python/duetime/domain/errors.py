@@ -211,6 +211,21 @@ class OwnerForbidden(RequestError):
         self.owner = owner
 
 
+class ApiKeyNotFound(RequestError):
+    """There is no API key with this id."""
+
+    def __init__(self, id_: str) -> None:
+        super().__init__(f"there is no API key {id_}")
+        self.id = id_
+
+
+class ApiKeysOff(RequestError):
+    """The deployment accepts no API keys."""
+
+    def __init__(self) -> None:
+        super().__init__("this deployment accepts no API keys: its setting `api_keys` is off")
+
+
 class SummaryOff(RequestError):
     """Counting tasks is turned off in the settings."""
 

@@ -121,6 +121,7 @@ _NOT_FOUND: Mapping[str, tuple[type[Exception], ...]] = {
     "/bulk-operations/{operation_id}": (for_bulk.BulkNotFound,),
     "/leases/{lease_id}": (errors.LeaseNotFound,),
     "/locks/{key}": (errors.LockNotFound,),
+    "/keys/{key_id}": (errors.ApiKeyNotFound,),
     "/schedules/{name}": (for_schedules.ScheduleNotFound,),
     "/types/{name}": (errors.TypeNotFound,),
     "/calendars/{name}": (for_schedules.CalendarNotFound,),

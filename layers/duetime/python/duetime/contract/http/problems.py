@@ -106,6 +106,8 @@ class ProblemCode(StrEnum):
     OPERATOR_REQUIRED = "operator_required"
     ROLE_REQUIRED = "role_required"
     OWNER_FORBIDDEN = "owner_forbidden"
+    API_KEY_NOT_FOUND = "api_key_not_found"
+    API_KEYS_OFF = "api_keys_off"
     SWITCH_NOT_FOUND = "switch_not_found"
     SWITCHES_FULL = "switches_full"
     TYPE_NOT_FOUND = "type_not_found"
@@ -176,6 +178,8 @@ KINDS: Mapping[type[Exception], Kind] = {
     errors.OwnerForbidden: Kind(
         HTTPStatus.FORBIDDEN, ProblemCode.OWNER_FORBIDDEN, "The caller may not act for this owner"
     ),
+    errors.ApiKeyNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.API_KEY_NOT_FOUND, "There is no such API key"),
+    errors.ApiKeysOff: Kind(HTTPStatus.CONFLICT, ProblemCode.API_KEYS_OFF, "The deployment accepts no API keys"),
     errors.SwitchNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.SWITCH_NOT_FOUND, "There is no such switch"),
     errors.SwitchesFull: Kind(HTTPStatus.CONFLICT, ProblemCode.SWITCHES_FULL, "There are too many switches"),
     errors.TypeNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.TYPE_NOT_FOUND, "There is no such type"),

@@ -44,6 +44,7 @@ DECLARED_IN: Mapping[str, Sequence[str]] = {
     "dispatch": ("duetime.contract.dispatch_status",),
     "watch-tickets": ("duetime.contract.live_updates.operations",),
     "signing-secrets": ("duetime.contract.signing_secrets",),
+    "keys": ("duetime.contract.api_keys",),
     "": (_HEALTH,),
     "health": (_HEALTH,),
     "openapi.json": (_HEALTH,),

@@ -15,7 +15,14 @@ from duetime.contract.http.etags import IF_MATCH_PATTERN, IF_NONE_MATCH_PATTERN
 from duetime.contract.http.request_errors import MOST_FAULTS, Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.request_json import path_of, reject_invalid_values
 from duetime.contract.http.timestamps import RANGE_REVERSED
-from duetime.contract.tasks.fields import LOCK_KEY_PATTERN, SCHEDULE_NAME_PATTERN, TAG_KEY_PATTERN, TYPE_PATTERN
+from duetime.contract.tasks.fields import (
+    LOCK_KEY_PATTERN,
+    OWNER_PATTERN,
+    OWNER_RULE,
+    SCHEDULE_NAME_PATTERN,
+    TAG_KEY_PATTERN,
+    TYPE_PATTERN,
+)
 from duetime.contract.tasks.target_fields import CONTAINER_PATTERN, SECRET_NAME_PATTERN
 from duetime.domain.limits import (
     MAX_IDEMPOTENCY_KEY_LENGTH,
@@ -238,6 +245,8 @@ _WORDS: Mapping[str, str] = {
     "^(https?://|arn:)": "should be a URL that begins with https:// or http://, or an ARN",
     "^[A-Za-z_][A-Za-z0-9_-]{0,63}$": "should be 1 to 64 characters: letters A to Z, digits, _ and -, and should begin"
     " with a letter or _",
+    "^[0-9a-f]{20}$": "should be the id of an API key: 20 digits and letters a to f",
+    f"^{OWNER_PATTERN}$": OWNER_RULE,
     "^[0-9]{1,9}$": "should be a whole number of at most 9 digits",
     ":": "should be a key and a value with a colon between them",
     r"^\*$": "should be a single asterisk",

@@ -29,6 +29,7 @@ _IN_PATH: Mapping[str, tuple[str, Schema]] = {
     "operation_id": ("The bulk operation's id.", _ID),
     "lease_id": ("The lease's id.", {"type": "string", "pattern": TOKEN_PATTERN}),
     "key": ("The lock's key.", {"type": "string", "pattern": LOCK_KEY_PATTERN}),
+    "key_id": ("The API key's id.", {"type": "string", "pattern": "^[0-9a-f]{20}$"}),
     "backfill_id": ("The backfill's id.", {"type": "string"}),
     "scope": ("The scope of the switch.", {"type": "string", "enum": [scope.value for scope in SwitchScope]}),
     "name": ("The {subject}'s name.", _NAME),
