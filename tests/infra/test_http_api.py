@@ -183,9 +183,10 @@ def test_api_sends_everything_to_the_api_function(every: Synthesis) -> None:
 
 
 def test_a_console_that_could_not_call_the_api_is_refused() -> None:
-    """A browser cannot sign requests, so a deployment that wants signatures has no console."""
+    """A browser cannot sign requests, so a deployment that wants signatures has no console, unless it takes keys."""
     with pytest.raises(UnsafeEnvironment, match="console"):
         replace(environment_named("dev"), console=True)
+    assert replace(environment_named("dev"), console=True, api_keys=True).console
     assert replace(
         environment_named("dev"),
         console=True,

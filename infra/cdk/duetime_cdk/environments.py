@@ -274,8 +274,8 @@ class Environment:
     cors_origins: tuple[str, ...] = ()
     """Origins whose pages may call the API from a browser, such as `https://console.example.org`. Empty: none may."""
     console: bool = False
-    """Whether the web console is served, at `/console` of the API; not with `iam`, because a browser cannot sign
-    requests."""
+    """Whether the web console is served, at `/console` of the API; with `iam` only if there are `api_keys`, because a
+    browser cannot sign requests."""
     sign_in_client_id: str = ""
     """Client id of the console at the identity provider (`jwt_issuer`): people sign in there with OpenID Connect's code
     flow and PKCE. A public client, without a secret, whose redirect URL is the console's. One of `jwt_audience`, unless
@@ -500,9 +500,10 @@ class Environment:
             raise UnsafeEnvironment(f"environment {self.name!r} would let anyone call its API; use `iam` or `jwt`")
         if (self.authentication is Authentication.JWT) != bool(self.jwt_issuer and self.jwt_audience):
             raise UnsafeEnvironment(f"environment {self.name!r}: `jwt` needs issuer and audience, and only `jwt` does")
-        if self.console and self.authentication is Authentication.IAM:
+        if self.console and self.authentication is Authentication.IAM and not self.api_keys:
             raise UnsafeEnvironment(
-                f"environment {self.name!r}: a browser cannot sign requests for `iam`; the console needs `jwt`"
+                f"environment {self.name!r}: a browser cannot sign requests for `iam`; the console needs `jwt` or"
+                " `api_keys`"
             )
         if self.sign_in_client_id and not (self.console and self.authentication is Authentication.JWT):
             raise UnsafeEnvironment(f"environment {self.name!r}: people sign in to a console with `jwt` only")

@@ -105,6 +105,19 @@ def test_the_settings_do_not_widen_a_key(admin: Gateway, environ: dict[str, str]
     assert refused.problem["code"] == "role_required"
 
 
+def test_the_local_stack_holds_a_key_to_its_owner(environ: dict[str, str], compose: Callable[[], None]) -> None:
+    """Where a request without a key may name any owner, one with a key may not."""
+    environ |= {Variable.ADMINS: "*", Variable.API_KEYS: "on"}
+    compose()
+    program = WithKey(created(Gateway())["key"])
+    found = program.send("GET", "/key/v1/settings")
+    assert found is not None
+    assert (found.body["owner"], found.body["owners"]) == ("billing", ["billing"])
+    foreign = program.send("GET", "/key/v1/tasks", headers={"X-Duetime-Owner": "local"})
+    assert foreign is not None
+    assert foreign.problem["code"] == "owner_forbidden"
+
+
 def test_only_a_digest_of_a_key_is_stored(admin: Gateway, session: FakeSession, environ: dict[str, str]) -> None:
     """The id is in clear, the secret nowhere: not in the table, and in no answer but the first."""
     key = created(admin)

@@ -53,8 +53,8 @@ def test_a_caller_reads_for_whom_it_may_act() -> None:
     with Scenario() as account:
         account.environ |= {Variable.TEAMS: '{"b": ["ann"], "c": ["bob"]}'}
         found = account.ask("GET", "/v1/settings", headers={"X-Duetime-Owner": "ann"}).body
-        assert (found["owner"], found["owners"]) == ("ann", ["ann", "b"])
-        assert found["roles"] == ["reader", "writer", "worker", "operator"]
+        assert (found["owner"], found["owners"]) == ("ann", ["ann", "b", "local"])
+        assert found["roles"] == ["reader", "writer", "worker", "operator", "admin"]
 
 
 def test_the_local_stack_has_no_console_of_cloudwatch() -> None:
