@@ -10,7 +10,7 @@ LOWEST := .venv-lowest
 FOLDERS := . client common testing infra/cdk local
 PROJECTS := $(addsuffix /pyproject.toml,$(FOLDERS))
 # The distributions, with all that is optional.
-DISTRIBUTIONS := '.[cloud,local,dev,tracing]' 'client[aws,archive,live,mcp]' common 'testing[moto]' infra/cdk local
+DISTRIBUTIONS := '.[cloud,local,dev,tracing]' 'client[aws,archive,live,mcp,signatures]' common 'testing[moto]' infra/cdk local
 NAMES := duetime duetime-client duetime-common duetime-testing duetime-cdk duetime-local
 SAY = @printf '\033[1m==>\033[0m %s\n'
 SOURCES := $(shell find layers infra/cdk/duetime_cdk/layers examples/handlers examples/billing -type f \( -name '*.py' -o -name '*.txt' -o -name '*.mjs' -o -name '*.json' \) 2>/dev/null)
@@ -83,7 +83,7 @@ test-lowest: setup ## run the client's tests with the oldest versions of the lib
 	@test -x $(LOWEST)/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python $(LOWEST)
 	@VIRTUAL_ENV="$(CURDIR)/$(LOWEST)" $(BIN)/uv pip install --quiet -c constraints.txt $(addprefix -e ,$(DISTRIBUTIONS))
 	@VIRTUAL_ENV="$(CURDIR)/$(LOWEST)" $(BIN)/uv pip install --quiet --upgrade --resolution lowest-direct \
-		-e common -e 'client[aws,archive,live,mcp]' 'boto3>=1.34' # of the same age as botocore
+		-e common -e 'client[aws,archive,live,mcp,signatures]' 'boto3>=1.34' # of the same age as botocore
 	@$(LOWEST)/bin/python -m pytest -n 2 tests/client
 
 docs: setup ## generate the tables of the reference pages and the examples of the OpenAPI document from the code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
@@ -9,6 +10,7 @@ from duetime.composition.core import CoreServices
 from duetime.contract.deployment_settings import GET, DeploymentSettings, LogLocation, PulledType, UsableSecret
 from duetime.contract.tasks.encoding import json_text
 from duetime.domain.callers import Role
+from duetime.domain.owner_patterns import Reservations
 from duetime.domain.times import DAY, SECOND
 
 from .callers import owners_of_caller
@@ -16,9 +18,10 @@ from .responses import Response, answer
 from .routing import route
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from duetime.domain.callers import Caller
+    from duetime.domain.tasks.allowed_targets import TargetRules
     from duetime.settings import Settings
 
     from .requests import Request
@@ -27,28 +30,31 @@ if TYPE_CHECKING:
 @route(GET)
 def get_settings(request: Request) -> Response:
     """Read the settings of the deployment that concern the caller."""
-    handled = composed(CoreServices).target_rules.handled
     settings = composed().settings
     owners = [request.owner] if request.parent else owners_of_caller(request.event, settings)
-    return answer(json_text(_settings(settings, request.caller, owners, handled)))
+    return answer(json_text(_settings(settings, request.caller, owners, composed(CoreServices).target_rules)))
 
 
-def _settings(
-    settings: Settings, caller: Caller, owners: Sequence[str], handled: Collection[str] | None
-) -> DeploymentSettings:
-    """The settings visible to a caller; operators see the secrets of all owners."""
+def _settings(settings: Settings, caller: Caller, owners: Sequence[str], rules: TargetRules) -> DeploymentSettings:
+    """The settings visible to a caller; operators see what is reserved for others, too."""
     owner = caller.owner
     stack, region, log_group = settings.worker_logs
     pullers = settings.pullers
+    leased = {name for name in pullers.by_type if pullers.allow(owner, name)}
+    if caller.is_operator:
+        rules = replace(rules, type_owners=Reservations(), arn_owners=Reservations())
     return DeploymentSettings(
         owner=owner,
         owners=owners,
         roles=[role for role in Role if caller.has(role)],
         is_operator=caller.is_operator,
         authentication=settings.authentication.value,
-        handler_types=None if handled is None else sorted(handled),
-        pulled_types=[PulledType(type=name, may_lease=pullers.allow(owner, name)) for name in sorted(pullers.by_type)],
-        aws_targets=settings.callable_arns.patterns,
+        handler_types=None if rules.handled is None else sorted(rules.usable_types(owner, rules.handled)),
+        pulled_types=[
+            PulledType(type=name, may_lease=name in leased)
+            for name in sorted(leased | rules.usable_types(owner, pullers.by_type))
+        ],
+        aws_targets=[each for each in settings.callable_arns.patterns if rules.arn_owners.allow(owner, each)],
         private_http_hosts=sorted(settings.http_allow),
         http_secrets=[
             UsableSecret(name=name, hosts=sorted(secret.hosts))

@@ -53,6 +53,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "tasks.create": (("mail",), {"idempotency_key": "k", "wait_seconds": 5, "estimate": True, "delay_seconds": 1}),
     "tasks.create_batch": (([{"type": "mail"}],), {"idempotency_key": "k"}),
     "topologies.create": (({"nodes": {"a": {"type": "mail"}}},), {"idempotency_key": "k", "estimate": True}),
+    "signing_secrets.list_public_keys": (("ann",), {}),
     "switches.delete": (("type", "mail"), {}),
     "types.delete": (("mail",), {}),
     "types.get": (("mail",), {}),

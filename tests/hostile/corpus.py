@@ -277,6 +277,7 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
 }
 """Other good bodies of an operation: fields that the first one has not, or cannot have beside its own."""
 QUERIES_OF: Mapping[str, str] = {
+    "listPublicKeys": "owner=ann",
     "getTopologyDefinitionDiff": "from=1&to=1",
     "getTopologyDefinition": "version=1",
     "listTopologies": "definition=nightly&limit=5",

@@ -64,6 +64,8 @@ USED = {
         Variable.TEAMS_CLAIM,
         Variable.PULLERS,
         Variable.AWS_TARGETS,
+        Variable.TYPE_OWNERS,
+        Variable.TARGET_OWNERS,
         Variable.HTTP_ALLOW,
         Variable.HTTP_SECRETS,
         Variable.BULK_FUNCTION,
@@ -80,11 +82,21 @@ USED = {
     | {Variable.TRACEBACKS, Variable.TRACES, Variable.PYDANTIC_PLUGINS}
     | {Variable.ARCHIVE_BUCKET, Variable.STACK, Variable.WORKER_LOGS},
     "trigger": EVERYWHERE
-    | {Variable.BUCKET, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.HTTP_SECRETS, Variable.BULK_FUNCTION},
+    | {
+        Variable.BUCKET,
+        Variable.AWS_TARGETS,
+        Variable.TYPE_OWNERS,
+        Variable.TARGET_OWNERS,
+        Variable.HTTP_ALLOW,
+        Variable.HTTP_SECRETS,
+        Variable.BULK_FUNCTION,
+    },
     "worker": EVERYWHERE
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.LEASE_SECONDS, Variable.HANDLERS, Variable.EGRESS_FUNCTION}
     | {
         Variable.AWS_TARGETS,
+        Variable.TYPE_OWNERS,
+        Variable.TARGET_OWNERS,
         Variable.HTTP_ALLOW,
         Variable.HTTP_SECRETS,
         Variable.TOPOLOGY_MACHINE,
@@ -97,12 +109,22 @@ USED = {
         Variable.BUCKET,
         Variable.RETENTION_DAYS,
         Variable.AWS_TARGETS,
+        Variable.TYPE_OWNERS,
+        Variable.TARGET_OWNERS,
         Variable.HTTP_ALLOW,
         Variable.HTTP_SECRETS,
         Variable.BULK_FUNCTION,
     },
     "bulk": EVERYWHERE
-    | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.HTTP_SECRETS},
+    | {
+        Variable.BUCKET,
+        Variable.RETENTION_DAYS,
+        Variable.AWS_TARGETS,
+        Variable.TYPE_OWNERS,
+        Variable.TARGET_OWNERS,
+        Variable.HTTP_ALLOW,
+        Variable.HTTP_SECRETS,
+    },
     "deadletter": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS},
     "broadcast": LIVE
     | {Variable.TASK_LISTS, Variable.RETENTION_DAYS}
@@ -148,7 +170,15 @@ USED = {
         Variable.API_FUNCTION,
     },
     "intake": EVERYWHERE
-    | {Variable.BUCKET, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.HTTP_SECRETS, Variable.HANDLER_TYPES}
+    | {
+        Variable.BUCKET,
+        Variable.AWS_TARGETS,
+        Variable.TYPE_OWNERS,
+        Variable.TARGET_OWNERS,
+        Variable.HTTP_ALLOW,
+        Variable.HTTP_SECRETS,
+        Variable.HANDLER_TYPES,
+    }
     | {Variable.INTAKE_OWNER, Variable.INTAKE_REJECTS, Variable.PYDANTIC_PLUGINS},
 }
 

@@ -21,7 +21,7 @@ from duetime_cdk.target_grants import grant_target_calls
 from duetime_cdk.topology_state_machine import TopologyMachine
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from duetime_cdk.archive import ArchiveBucket
     from duetime_cdk.environments import Environment
@@ -478,6 +478,8 @@ class Functions(Construct):
         settings = self._environment
         return {
             Variable.AWS_TARGETS: " ".join(settings.aws_targets),
+            Variable.TYPE_OWNERS: _owners_text(settings.type_owners),
+            Variable.TARGET_OWNERS: _owners_text(settings.target_owners),
             Variable.HTTP_ALLOW: ",".join(settings.http_allow),
             Variable.HTTP_SECRETS: self._secrets,
         }
@@ -521,3 +523,8 @@ class Functions(Construct):
         function.allow(WRITE, [self._stores.tables.tasks.table_arn])
         function.allow(["sqs:SendMessage"], self._queue_arns)
         return function
+
+
+def _owners_text(owners: Mapping[str, Sequence[str]]) -> str:
+    """The variable with patterns of owners, by names; the order of the names matters."""
+    return json.dumps({name: sorted(who) for name, who in owners.items()}, separators=(",", ":")) if owners else ""

@@ -15,7 +15,7 @@ from aws_cdk import aws_certificatemanager as acm
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from duetime.contract import health_and_openapi
+from duetime.contract import health_and_openapi, signing_secrets
 from duetime.settings import Authentication
 from duetime_cdk.removal_policies import VENDED_LOGS, removal_of
 
@@ -31,7 +31,13 @@ WITH_KEY = "/key/v1/{proxy+}"
 """Paths of requests with an API key: an HTTP API has one authorizer a route."""
 CONSOLE = ("/console", "/console/{proxy+}")
 PUBLIC = tuple(
-    operation.path for operation in (health_and_openapi.INDEX, health_and_openapi.HEALTH, health_and_openapi.OPENAPI)
+    operation.path
+    for operation in (
+        health_and_openapi.INDEX,
+        health_and_openapi.HEALTH,
+        health_and_openapi.OPENAPI,
+        signing_secrets.KEYS,
+    )
 )
 READING = (apigateway.HttpMethod.GET, apigateway.HttpMethod.HEAD)
 PREFLIGHT_LIFE = Duration.hours(1)

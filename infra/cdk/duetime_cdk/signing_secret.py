@@ -19,7 +19,10 @@ LENGTH = 64
 
 
 class Signing(Construct):
-    """A secret with two live versions, `AWSCURRENT` and `AWSPREVIOUS`, which Secrets Manager maintains."""
+    """The keys from which owners' secrets are derived: `duetime_common.signing_keys` describes what it holds.
+
+    CloudFormation generates the first key. `duetime secrets rotate` stores further ones, and the schedule of rotations.
+    """
 
     def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
         super().__init__(scope, id_)
@@ -39,6 +42,6 @@ class Signing(Construct):
         Validations.of(self.secret).acknowledge(
             Acknowledgment(
                 id="AwsSolutions-SMG4",
-                reason="receivers hold the secret too, and a rotation by schedule could not give them the new one",
+                reason="the secrets derived from it are rotated by the schedule that it holds, without a function",
             )
         )

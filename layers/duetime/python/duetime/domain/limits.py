@@ -196,6 +196,8 @@ MAX_CALENDAR_RULES = 100
 """Recurring events in one iCalendar file."""
 MAX_TOPOLOGY_LEVELS = 4
 """Topologies within each other, the outermost included."""
+MAX_MAP_BYTES = 33_554_432
+"""Bytes of the nodes of a map as JSON, each with its item: a short map can describe nodes that fit into no memory."""
 MAX_GRAPH_BYTES = 2_097_152
 """Bytes of a graph as JSON: together with the states of its nodes, it must fit into a response of 6 MB (Source: AWS
 Lambda quotas)."""

@@ -150,6 +150,7 @@ _OF_ANOTHER = {
     "forecast": "schedules",
     "watch-tickets": "live updates",
     "signing-secrets": "service",
+    "signing-keys": "service",
     "health": "service",
     "openapi.json": "service",
 }
