@@ -20,7 +20,8 @@ from duetime.contract.tasks.encoding import task_text
 from duetime.domain.tasks.poll_interval import poll_interval
 from duetime.domain.times import SECOND
 
-from .requests import header_of, request_id
+from .callers import header_of
+from .requests import request_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

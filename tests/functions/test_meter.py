@@ -29,9 +29,9 @@ from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
 from duetime.composition.worker import TargetServices
 from duetime.contract.bulk.bodies import read_stored
-from duetime.domain.admins import Admins
 from duetime.domain.bulk.filter_action import FilterAction
 from duetime.domain.bulk.operation import BulkKind
+from duetime.domain.callers import Caller, Role
 from duetime.domain.dispatch.enqueue_plan import BulkTimer
 from duetime.domain.limits import (
     INLINE_CONTENT_BYTES,
@@ -714,8 +714,8 @@ def test_switches_cost_a_worker_one_small_reading_every_five_seconds(metered: tu
 def test_a_look_at_a_stopped_task_costs_two_units(metered: tuple[Stack, Meter]) -> None:
     """A claim, and back: about once a minute; beyond the home minute's scan a timer is one more."""
     stack, meter = metered
-    switching = replace(composed(SwitchServices).admin, operators=Admins(frozenset({OWNER})))
-    switching.put(OWNER, Switch(SwitchKey(SwitchScope.TYPE, "report"), stopped=True))
+    operator = Caller(OWNER, frozenset({Role.OPERATOR}))
+    composed(SwitchServices).admin.put(operator, Switch(SwitchKey(SwitchScope.TYPE, "report"), stopped=True))
     task = create(stack)
     meter.reset()
     assert stack.work(Priority.NORMAL) == []

@@ -145,6 +145,12 @@ BODIES: Mapping[str, Any] = {
         "expires_seconds": 600,
         "unique": {"key": "one"},
     },
+    "createApiKey": {
+        "name": "billing worker",
+        "roles": ["writer", "worker"],
+        "owner": "billing",
+        "expires_at": "2027-11-21T00:00:00Z",
+    },
     "putSwitch": {
         "stopped": False,
         "max_concurrent": 3,

@@ -1,5 +1,6 @@
 /** The deployment's limits and setup, and the caller's identity. */
 import type { ComponentChildren } from "preact";
+import { actFor } from "../api/client";
 import { useResource } from "../api/resource";
 import type { DeploymentSettings } from "../api/types";
 import { Command, Facts, ProblemBox } from "../components/basics";
@@ -20,6 +21,18 @@ const AUTHENTICATION: Record<DeploymentSettings["authentication"], string> = {
 
 const days = (count: number): string => counted(count, "day");
 
+/** The owner that the viewer acts for, with a choice if there are several. */
+function Owner({ owner, owners }: { owner: string; owners: readonly string[] }) {
+  if (owners.length < 2) return <code>{owner}</code>;
+  return (
+    <select aria-label="Owner to act for" value={owner} onChange={(event) => actFor(event.currentTarget.value)}>
+      {owners.map((each) => (
+        <option key={each}>{each}</option>
+      ))}
+    </select>
+  );
+}
+
 export function Settings() {
   const page = useResource<DeploymentSettings>("/v1/settings");
   const read = page.data.value;
@@ -37,7 +50,8 @@ export function Settings() {
           <Card title="You">
             <Facts
               rows={[
-                ["Signed in as", <code>{read.owner}</code>],
+                [read.owners.length > 1 ? "Acting for" : "Signed in as", <Owner owner={read.owner} owners={read.owners} />],
+                ["Roles", read.roles.join(", ")],
                 ["Operator", read.is_operator ? "yes: you may use switches for all owners, and see the trigger and all queues" : "no: you cannot see or change what concerns all owners"],
                 ["Sign-in", AUTHENTICATION[read.authentication]],
               ]}

@@ -208,5 +208,4 @@ class DispatchStatusServices(Part):
             runtime=self.runtime,
             look_ahead=settings.look_ahead_ms,
             pulled_types=sorted(settings.pulled_queue_urls),
-            operators=settings.operators,
         )
