@@ -160,6 +160,7 @@ DECIDERS: dict[str, Rule] = {
     "services/worker/target_caller.py:CircuitBreakers._save": CIRCUIT,
     "services/bulk/manage.py:BulkOperations._note_latest": BULK_LATEST,
     "services/bulk/filter_actions.py:BulkRequests._remembered": KEY,
+    "services/purges.py:Purges.start": CONTENT,
     "services/bulk/filter_actions.py:BulkRequests.take": CONTENT,
     "services/tasks/approvals.py:Approvals._written": RECORD,
     "services/tasks/update.py:TaskUpdater._apply": CONTENT,

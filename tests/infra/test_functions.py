@@ -80,7 +80,7 @@ USED = {
         Variable.WATCH_URL,
     }
     | {Variable.TRACEBACKS, Variable.TRACES, Variable.PYDANTIC_PLUGINS}
-    | {Variable.ARCHIVE_BUCKET, Variable.STACK, Variable.WORKER_LOGS},
+    | {Variable.ARCHIVE_BUCKET, Variable.AUDIT_LOG_GROUP, Variable.STACK, Variable.WORKER_LOGS},
     "trigger": EVERYWHERE
     | {
         Variable.BUCKET,
@@ -124,6 +124,7 @@ USED = {
         Variable.TARGET_OWNERS,
         Variable.HTTP_ALLOW,
         Variable.HTTP_SECRETS,
+        Variable.ARCHIVE_BUCKET,
     },
     "deadletter": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS},
     "broadcast": LIVE

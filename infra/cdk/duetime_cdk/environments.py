@@ -51,6 +51,7 @@ _ARNS = re.compile(r"\*|arn:\S+:\S+")
 _OWNER = re.compile(OWNER_PATTERN)
 _SECRET_ARN = re.compile(r"arn:aws(-[a-z]+)*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9/_+=.@-]+-\w{6}")
 _DOMAIN = re.compile(r"([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}")
+_KMS_KEY = re.compile(r"arn:aws(-[a-z]+)*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+")
 _CERTIFICATE = re.compile(r"arn:aws(-[a-z]+)*:acm:[a-z0-9-]+:[0-9]{12}:certificate/[a-f0-9-]+")
 _ORIGIN = re.compile(r"(https://[a-z0-9]([a-z0-9.-]*[a-z0-9])?|http://(localhost|127\.0\.0\.1))(:[0-9]{1,5})?")
 
@@ -370,6 +371,14 @@ class Environment:
     """The lowest level that the functions log."""
     log_retention: Literal["ONE_DAY", "ONE_WEEK", "ONE_MONTH", "THREE_MONTHS", "ONE_YEAR"] = "ONE_MONTH"
     """How long logs are kept."""
+    audit_retention: Literal["", "ONE_MONTH", "ONE_YEAR", "THIRTEEN_MONTHS", "TWO_YEARS", "FIVE_YEARS", "TEN_YEARS"] = (
+        "THIRTEEN_MONTHS"
+    )
+    """How long the audit log is kept: who controlled or administered what, why and from where; empty for none."""
+    kms_key_arn: str = ""
+    """ARN of a KMS key of yours that encrypts the table, the queues, the buckets, the logs and the signing secret;
+    empty: keys of AWS do. It cannot be changed for existing messages and objects, which keep the key that they were
+    written with."""
     protected: bool = True
     """Whether the table and the bucket are protected from deletion and retained when the stack is deleted."""
     metric_owners: tuple[str, ...] = ()
@@ -526,6 +535,7 @@ class Environment:
                     " https://console.example.org; http is allowed for http://localhost and http://127.0.0.1 only"
                 )
         self._check_domain()
+        self._check_key()
         self._check_roles_and_teams()
         if self.intake_owner and _OWNER.fullmatch(self.intake_owner) is None:
             raise UnsafeEnvironment(f"environment {self.name!r}: {self.intake_owner!r} cannot own tasks")
@@ -549,6 +559,14 @@ class Environment:
             )
         if self.teams_claim and self.authentication is not Authentication.JWT:
             raise UnsafeEnvironment(f"environment {self.name!r}: only tokens (`jwt`) have a `teams_claim`")
+
+    def _check_key(self) -> None:
+        """Check the customer's key; an alias could lead to another key later."""
+        if self.kms_key_arn and not ("${Token[" in self.kms_key_arn or _KMS_KEY.fullmatch(self.kms_key_arn)):
+            raise UnsafeEnvironment(
+                f"environment {self.name!r}: {self.kms_key_arn!r} is not the ARN of a key in KMS, such as"
+                " arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+            )
 
     def _check_domain(self) -> None:
         """Check the API's own domain."""
@@ -689,6 +707,7 @@ LOCAL_STACK = replace(
     # Printing a line costs more than a task, because the emulator waits for it.
     log_level="WARN",
     log_retention="ONE_DAY",
+    audit_retention="",
 )
 
 PRESETS: Mapping[str, Environment] = {

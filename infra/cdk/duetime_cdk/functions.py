@@ -119,6 +119,8 @@ class Functions(Construct):
                 Variable.RETENTION_DAYS: str(settings.retention_days),
                 Variable.AUTHENTICATION: settings.authentication,
                 Variable.OPERATORS: " ".join(settings.operators),
+                # Of the construct `AuditLog`, if there is one.
+                Variable.AUDIT_LOG_GROUP: "",
                 Variable.ADMINS: " ".join(settings.admins),
                 Variable.API_KEYS: "on" if settings.api_keys else "",
                 Variable.TEAMS: json.dumps({owner: sorted(who) for owner, who in settings.teams.items()}),
@@ -197,15 +199,18 @@ class Functions(Construct):
         return function
 
     def _bulk(self) -> LambdaFunction:
-        settings = self._environment
+        settings, archive = self._environment, self._stores.archive
         function = self._function(
             FunctionName.BULK,
             {
                 Variable.BUCKET: self._stores.content.bucket.bucket_name,
                 Variable.RETENTION_DAYS: str(settings.retention_days),
+                Variable.ARCHIVE_BUCKET: archive.bucket.bucket_name if archive else "",
                 **self._callable,
             },
         )
+        if archive:
+            archive.grant_rewriting(function)
         function.allow([*READ_MANY, *DELETE], [self._stores.tables.tasks.table_arn])
         function.allow(["dynamodb:Query"], self._stores.tables.arns_of(schema.OWNER_INDEX, schema.FAILED_INDEX))
         self._stores.content.grant_access(function)

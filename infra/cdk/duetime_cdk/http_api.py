@@ -17,6 +17,7 @@ from constructs import Construct
 
 from duetime.contract import health_and_openapi, signing_secrets
 from duetime.settings import Authentication
+from duetime_cdk.encryption import key_of
 from duetime_cdk.removal_policies import VENDED_LOGS, removal_of
 
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ class HttpApi(Construct):
             "AccessLog",
             log_group_name=f"{VENDED_LOGS}/apigateway/{self.api.api_id}",
             retention=logs.RetentionDays[environment.log_retention],
+            encryption_key=key_of(self, environment),
             removal_policy=removal_of(environment),
         )
         self.domain = _domain(self, environment)

@@ -9,6 +9,7 @@ from aws_cdk import Acknowledgment, Validations
 from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
+from duetime_cdk.encryption import key_of
 from duetime_cdk.removal_policies import removal_of
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Signing(Construct):
                 exclude_characters=string.punctuation,
                 include_space=False,
             ),
+            encryption_key=key_of(self, environment),
             removal_policy=removal_of(environment),
         )
         Validations.of(self.secret).acknowledge(

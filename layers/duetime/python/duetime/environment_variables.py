@@ -38,6 +38,8 @@ class Variable(StrEnum):
     """`keep` to store the traceback of a task's last failed attempt, `log` to log it only."""
     AUTHENTICATION = "DUETIME_AUTHENTICATION"
     """`iam`, `jwt` or `none` (local stack only): how the API determines the owner."""
+    AUDIT_LOG_GROUP = "DUETIME_AUDIT_LOG_GROUP"
+    """Name of the log group for the audit log; empty for none."""
     OPERATORS = "DUETIME_OPERATORS"
     """Identities, separated by spaces, that may act for all owners; `*` for everybody."""
     ADMINS = "DUETIME_ADMINS"

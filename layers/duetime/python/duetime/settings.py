@@ -247,6 +247,8 @@ class Settings:
         """Number of the lists of tasks by state, type, name and tag; 0 if they are off."""
         return int(self.environ.get(Variable.TASK_LISTS, "0"))
 
+    audit_log_group = OptionalText(Variable.AUDIT_LOG_GROUP)
+    """Name of the log group for the audit log."""
     archive_bucket = OptionalText(Variable.ARCHIVE_BUCKET)
     """Name of the bucket for the archive of ended tasks."""
     event_bus = OptionalText(Variable.EVENT_BUS)

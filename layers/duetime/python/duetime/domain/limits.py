@@ -69,6 +69,8 @@ MAX_EXAMINED = 1_000
 """Records that one page of a filtered list reads before it returns a token to continue with."""
 BULK_RETENTION = 7 * DAY
 """How long a bulk operation that has ended can be read."""
+PURGE_RETENTION = 400 * DAY
+"""How long the receipt of a purge can be read."""
 MAX_BULK_PAGE = 50
 """Bulk operations in a list: the latest ones."""
 MIN_BULK_PACE = 0.1

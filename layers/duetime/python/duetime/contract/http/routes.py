@@ -31,6 +31,7 @@ _TOPOLOGIES = "duetime.contract.topologies"
 DECLARED_IN: Mapping[str, Sequence[str]] = {
     "tasks": (TASKS, _EXPLANATIONS, _BULK),
     "bulk-operations": (_BULK,),
+    "purges": ("duetime.contract.bulk.purges",),
     "locks": ("duetime.contract.locks",),
     "leases": ("duetime.contract.pull.operations",),
     "types": ("duetime.contract.task_types",),

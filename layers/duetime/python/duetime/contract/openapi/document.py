@@ -147,6 +147,7 @@ TAGS: Mapping[str, str] = {
 }
 _OF_ANOTHER = {
     "dead-letters": "tasks",
+    "purges": "bulk operations",
     "forecast": "schedules",
     "watch-tickets": "live updates",
     "signing-secrets": "service",
