@@ -60,3 +60,32 @@ def test_an_api_key_signs_in(console: Console, world: World) -> None:
     page.locator("dialog").get_by_role("button", name="Use this token").click()
     expect(page.get_by_role("heading", name="No tasks yet")).to_be_visible()
     assert any(re.match("/key/v1/tasks", path) for _, path in world.requests)
+
+
+def test_an_administrator_creates_and_revokes_keys(console: Console, world: World) -> None:
+    """The key is shown once, and listed with what it may do."""
+    page = console.open("/settings")
+    page.get_by_role("button", name="Create a key").click()
+    dialog = page.locator("dialog")
+    dialog.get_by_label("Name").fill("billing api")
+    dialog.get_by_label("Acts for").fill("billing")
+    dialog.get_by_label("Role").select_option("reader")
+    dialog.get_by_role("button", name="Create").click()
+    expect(dialog.locator("code.key")).to_have_text(re.compile("^dtk_[0-9a-f]{20}_[0-9a-f]{64}$"))
+    console.check_accessibility(page)
+    dialog.get_by_role("button", name="Close").click()
+    row = page.get_by_role("table", name="API keys").get_by_role("row", name="billing api")
+    expect(row).to_contain_text(re.compile("billing.*reader.*never.*active until"))
+    row.get_by_role("button", name="Revoke").click()
+    dialog.get_by_role("button", name="Revoke").click()
+    expect(row).to_contain_text("revoked")
+    console.check_accessibility(page)
+
+
+def test_others_than_administrators_see_no_keys(console: Console, world: World) -> None:
+    """The page does not ask for what would be refused."""
+    world.do(lambda live: live.environ.__setitem__(Variable.ADMINS, "boss"))
+    page = console.open("/settings")
+    expect(page.get_by_role("heading", name="What is kept")).to_be_visible()
+    expect(page.get_by_role("heading", name="API keys")).to_have_count(0)
+    assert all("/v1/keys" not in path for _, path in world.requests)

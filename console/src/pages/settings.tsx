@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { actFor } from "../api/client";
 import { useResource } from "../api/resource";
 import type { DeploymentSettings } from "../api/types";
-import { Command, Facts, ProblemBox } from "../components/basics";
+import { Command, Facts, ProblemBox, useLater } from "../components/basics";
 import { href } from "../router";
 import { counted } from "../time";
 
@@ -36,6 +36,7 @@ function Owner({ owner, owners }: { owner: string; owners: readonly string[] }) 
 export function Settings() {
   const page = useResource<DeploymentSettings>("/v1/settings");
   const read = page.data.value;
+  const ApiKeys = useLater(read?.roles.includes("admin") ?? false, async () => (await import("../components/api_keys")).ApiKeys);
   return (
     <>
       <div class="page-head">
@@ -113,6 +114,7 @@ export function Settings() {
           )}
         </div>
       )}
+      {ApiKeys && <ApiKeys />}
     </>
   );
 }

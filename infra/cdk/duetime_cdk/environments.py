@@ -192,6 +192,8 @@ _SELDOM = {
     # Once in five minutes for each shard of the table's stream.
     FunctionName.ARCHIVE: 2,
     FunctionName.ATTEMPTS: 10,
+    # A request with a key takes it some milliseconds.
+    FunctionName.AUTHORIZER: 10,
 }
 """Concurrency assumed for rarely invoked functions without a reservation."""
 
