@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 from duetime.composition import composed
 from duetime.composition.core import CoreServices
-from duetime.contract.deployment_settings import GET, DeploymentSettings, LogLocation, PulledType, UsableSecret
+from duetime.contract.deployment_settings import (
+    GET,
+    DeploymentSettings,
+    LogLocation,
+    OwnQuota,
+    PulledType,
+    UsableSecret,
+)
 from duetime.contract.tasks.encoding import json_text
 from duetime.domain.times import DAY, SECOND
 
@@ -26,6 +33,16 @@ def get_settings(request: Request) -> Response:
     """Read the settings of the deployment that concern the caller."""
     handled = composed(CoreServices).target_rules.handled
     return answer(json_text(_settings(composed().settings, request.owner, handled)))
+
+
+def _quotas(owner: str) -> list[OwnQuota]:
+    # Most deployments have no quotas.
+    from duetime.composition.quotas import QuotaServices  # noqa: PLC0415 - see the line above
+
+    services = composed(QuotaServices)
+    limits = services.book.of(owner)
+    used = services.usage.of(owner, limits)
+    return [OwnQuota(quota=each.value, limit=limits.limit(each) or 0, used=number) for each, number in used.items()]
 
 
 def _settings(settings: Settings, owner: str, handled: Collection[str] | None) -> DeploymentSettings:
@@ -53,5 +70,6 @@ def _settings(settings: Settings, owner: str, handled: Collection[str] | None) -
         look_ahead_seconds=settings.look_ahead_ms / SECOND,
         requests_per_second=settings.requests_per_second or None,
         waiting_requests=settings.long_polls or None,
+        quotas=_quotas(owner) if settings.has_quotas else [],
         logs=LogLocation(stack=stack, region=region or None, log_group=log_group or None) if stack else None,
     )

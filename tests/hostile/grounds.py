@@ -67,6 +67,8 @@ class InProcess:
             Variable.BUCKET: BUCKET,
             Variable.AUTHENTICATION: "none",
             Variable.OPERATORS: "local",
+            Variable.QUOTAS: "{}",
+            Variable.SUMMARY_SPREAD: "1",
             Variable.WATCH_URL: "wss://live.example.org/live",
             Variable.PULLED_QUEUES: json.dumps({PULLED: self._queue(PULLED)}),
             Variable.PULLERS: json.dumps({PULLED: ["*"]}),

@@ -48,6 +48,7 @@ def furnished(api: Api) -> dict[str, Sequence[str]]:
         _made(api, "POST", "/v1/schedules", {**SCHEDULE, "name": name})
     backfill = _made(api, "POST", f"/v1/schedules/{NAMES[0]}/backfills", BODIES["createBackfill"])
     _made(api, "PUT", "/v1/switches/type/mail", BODIES["putSwitch"])
+    _made(api, "PUT", "/v1/quotas/local", BODIES["putQuotas"])
     tasks = [
         _made(api, "POST", "/v1/tasks", task)["id"]
         for task in (_TASK, {"type": "echo"}, {**_TASK, "lock": None, "unique": None})
@@ -58,6 +59,7 @@ def furnished(api: Api) -> dict[str, Sequence[str]]:
         "topology_id": [graph, tasks[0]],
         "name": NAMES,
         "scope": ("type", "owner"),
+        "owner": ("local", "ann"),
         "key": (LOCK,),
         "backfill_id": [backfill["id"]],
         "step": ("charge",),

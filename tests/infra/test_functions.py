@@ -67,6 +67,7 @@ USED = {
     }
     | {
         Variable.LONG_POLLS,
+        Variable.QUOTAS,
         Variable.REQUESTS_PER_SECOND,
         Variable.SUMMARY_SPREAD,
         Variable.TASK_LISTS,
@@ -75,7 +76,14 @@ USED = {
     | {Variable.TRACEBACKS, Variable.TRACES, Variable.PYDANTIC_PLUGINS}
     | {Variable.ARCHIVE_BUCKET, Variable.STACK, Variable.WORKER_LOGS},
     "trigger": EVERYWHERE
-    | {Variable.BUCKET, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.HTTP_SECRETS, Variable.BULK_FUNCTION},
+    | {
+        Variable.QUOTAS,
+        Variable.BUCKET,
+        Variable.AWS_TARGETS,
+        Variable.HTTP_ALLOW,
+        Variable.HTTP_SECRETS,
+        Variable.BULK_FUNCTION,
+    },
     "worker": EVERYWHERE
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.LEASE_SECONDS, Variable.HANDLERS, Variable.EGRESS_FUNCTION}
     | {
@@ -86,9 +94,11 @@ USED = {
         Variable.API_FUNCTION,
         Variable.BULK_FUNCTION,
         Variable.TRACEBACKS,
+        Variable.QUOTAS,
     },
     "topology": EVERYWHERE
     | {
+        Variable.QUOTAS,
         Variable.BUCKET,
         Variable.RETENTION_DAYS,
         Variable.AWS_TARGETS,
@@ -97,6 +107,7 @@ USED = {
         Variable.BULK_FUNCTION,
     },
     "bulk": EVERYWHERE
+    | {Variable.QUOTAS}
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.HTTP_SECRETS},
     "deadletter": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS},
     "broadcast": LIVE

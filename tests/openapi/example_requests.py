@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.domain.times import to_iso
+from duetime.environment_variables import Variable
 from duetime.handlers import Accepted
 from duetime_testing.simulation.table_stream import SimulatedTableStream
 from tests.scenarios.scenario import HOUR, MINUTE, PHASED, PLAIN, SECOND, UNDONE
@@ -45,6 +46,7 @@ def ask_for_everything(account: Recorder) -> None:
     _topologies(account)
     _service(account)
     _refusals(account)
+    _quotas(account)
 
 
 def _create(account: Recorder) -> None:
@@ -202,6 +204,18 @@ def _switches(account: Recorder) -> None:
     reports = "/v1/switches/type/report"
     account.ask("PUT", reports, {"stopped": True, "reason": "disk full"})
     account.ask("GET", "/v1/switches")
+    account.ask("GET", reports)
+    account.ask("DELETE", reports)
+    account.ask("DELETE", reports)
+
+
+def _quotas(account: Recorder) -> None:
+    account.environ[Variable.QUOTAS] = '{"open_tasks":100000}'
+    # Only new processes have the setting.
+    account.machines.clear()
+    reports = "/v1/quotas/123456789012:role/Reports"
+    account.ask("PUT", reports, {"creates_per_second": 20, "open_tasks": 10_000, "reason": "a loop in production"})
+    account.ask("GET", "/v1/quotas")
     account.ask("GET", reports)
     account.ask("DELETE", reports)
     account.ask("DELETE", reports)

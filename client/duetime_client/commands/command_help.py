@@ -153,7 +153,6 @@ def group_help_lines(group: TyperGroup, ctx: Context) -> Iterator[Text]:
     commands = [(name, group.get_command(ctx, name)) for name in group.list_commands(ctx)]
     shown = [(name, each) for name, each in commands if each is not None and not each.hidden]
     yield from _panel("Commands", [(name, _first_line(each.help)) for name, each in shown])
-    yield Text()
     options = [max(each.opts, key=len) for each in group.params if not getattr(each, "hidden", False)]
     if options:
         yield Text.assemble((f"{OPTIONS}  ", "bold"), (" ".join(options), "cyan"))

@@ -30,6 +30,7 @@ VALUES = {
     "key": "key",
     "name": "name",
     "scope": "type",
+    "owner": "ann",
     "step": "step",
 }
 

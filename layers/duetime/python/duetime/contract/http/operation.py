@@ -98,7 +98,12 @@ CONDITIONS = (IF_MATCH.name, IF_NONE_MATCH.name, "If-Unmodified-Since", KEY.name
 """Headers that decide whether a request takes effect: operations that change something never ignore them."""
 
 _ALWAYS = (request_errors.ParametersInvalid,)
-_OF_A_CALLER = (request_errors.CallerUnknown, request_errors.CallerForbidden, errors.Unavailable)
+_OF_A_CALLER = (
+    request_errors.CallerUnknown,
+    request_errors.CallerForbidden,
+    errors.QuotaExceeded,
+    errors.Unavailable,
+)
 _OF_A_BODY = (
     request_errors.BodyUnreadable,
     request_errors.BodyTooLarge,
