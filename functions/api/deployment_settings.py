@@ -70,6 +70,6 @@ def _settings(settings: Settings, owner: str, handled: Collection[str] | None) -
         look_ahead_seconds=settings.look_ahead_ms / SECOND,
         requests_per_second=settings.requests_per_second or None,
         waiting_requests=settings.long_polls or None,
-        quotas=_quotas(owner) if settings.has_quotas else [],
+        quotas=_quotas(owner) if settings.has_quotas else None,
         logs=LogLocation(stack=stack, region=region or None, log_group=log_group or None) if stack else None,
     )

@@ -183,14 +183,19 @@ def test_attempts_at_once_are_limited_and_no_task_is_lost() -> None:
         assert max(accumulate(change for _, change in changes)) == 10
 
 
-def test_the_flood_of_one_owner_does_not_delay_another() -> None:
-    """A thousand tasks that are due at once leave the 99th percentile of another's starts within twice its own."""
+def test_a_hostile_owner_does_not_delay_another() -> None:
+    """Floods of due tasks, schedules and nodes leave another's worst start within twice what it is alone."""
     late = []
-    for count in (0, 1_000):
-        with Limited(concurrent_attempts=20) as tasks:
+    for is_hostile in (False, True):
+        with Limited(concurrent_attempts=20, topology_nodes=100, schedules=5) as tasks:
             tasks.target = working(tasks, 2 * SECOND)
             due = tasks.now + HOUR
-            tasks.create_due(count, due)
+            if is_hostile:
+                tasks.create_due(600, due)
+                nodes = {str(number): {"type": PLAIN, "timeout_seconds": 60} for number in range(100)}
+                for _ in range(3):
+                    graph = {"nodes": nodes, "due_at": to_iso(due)}
+                    assert tasks.as_hostile("POST", "/v1/topologies", graph).status == 201
             late.append(tasks.lateness(due))
     alone, beside = (each[-1] for each in late)
     assert beside <= 2 * max(alone, 20)

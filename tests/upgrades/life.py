@@ -72,7 +72,9 @@ class Life:
     def faked(cls) -> Life:
         """An empty deployment."""
         REGISTRY.update(HANDLERS)
-        return cls(Stack.faked({Variable.OPERATORS: OWNER}), Gateway(headers={"X-Duetime-Owner": OWNER}))
+        return cls(
+            Stack.faked({Variable.OPERATORS: OWNER, Variable.QUOTAS: "{}"}), Gateway(headers={"X-Duetime-Owner": OWNER})
+        )
 
     def create(self, kind: str = "report", **fields: Any) -> str:  # noqa: ANN401 - fields of a task
         """Create a task; its id."""

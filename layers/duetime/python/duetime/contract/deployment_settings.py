@@ -78,7 +78,10 @@ class DeploymentSettings(TypedDict):
         int | None,
         Field(description="Maximum number of requests that wait (`wait_seconds`) at once; null for no limit."),
     ]
-    quotas: Annotated[Sequence[OwnQuota], Field(description="The quotas that limit the caller.")]
+    quotas: Annotated[
+        Sequence[OwnQuota] | None,
+        Field(description="The quotas that limit the caller; null if the deployment has no quotas."),
+    ]
     logs: Annotated[
         LogLocation | None, Field(description="Where the logs of the workers are; null if it is not known.")
     ]
