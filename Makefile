@@ -6,11 +6,12 @@ BIN := $(VENV)/bin
 EMULATOR := .venv-emulator
 OPENAPI := .venv-openapi
 SITE := .venv-docs
+SUPPLY := .venv-supply
 LOWEST := .venv-lowest
 FOLDERS := . client common testing infra/cdk local
 PROJECTS := $(addsuffix /pyproject.toml,$(FOLDERS))
 # The distributions, with all that is optional.
-DISTRIBUTIONS := '.[cloud,local,dev,tracing]' 'client[aws,archive,live,mcp]' common 'testing[moto]' infra/cdk local
+DISTRIBUTIONS := '.[cloud,local,dev,tracing]' 'client[aws,archive,live,mcp,signatures]' common 'testing[moto]' infra/cdk local
 NAMES := duetime duetime-client duetime-common duetime-testing duetime-cdk duetime-local
 SAY = @printf '\033[1m==>\033[0m %s\n'
 SOURCES := $(shell find layers infra/cdk/duetime_cdk/layers examples/handlers examples/billing -type f \( -name '*.py' -o -name '*.txt' -o -name '*.mjs' -o -name '*.json' \) 2>/dev/null)
@@ -28,7 +29,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup console run demo check format test tests test-slow test-deployed test-lowest flaky docs docs-site docs-serve docs-tools screenshots console-figures openapi openapi-tools simulate pairs mutants files-entered fuzz fuzz-deployed kill load bench workflows wheels release lock clean distclean
+.PHONY: help setup console run demo check format test tests test-slow test-deployed test-lowest flaky docs docs-site docs-serve docs-tools screenshots console-figures openapi openapi-tools simulate pairs mutants files-entered fuzz fuzz-deployed kill load bench workflows wheels release lock sbom audit clean distclean
 
 help: ## list all targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -83,7 +84,7 @@ test-lowest: setup ## run the client's tests with the oldest versions of the lib
 	@test -x $(LOWEST)/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python $(LOWEST)
 	@VIRTUAL_ENV="$(CURDIR)/$(LOWEST)" $(BIN)/uv pip install --quiet -c constraints.txt $(addprefix -e ,$(DISTRIBUTIONS))
 	@VIRTUAL_ENV="$(CURDIR)/$(LOWEST)" $(BIN)/uv pip install --quiet --upgrade --resolution lowest-direct \
-		-e common -e 'client[aws,archive,live,mcp]' 'boto3>=1.34' # of the same age as botocore
+		-e common -e 'client[aws,archive,live,mcp,signatures]' 'boto3>=1.34' # of the same age as botocore
 	@$(LOWEST)/bin/python -m pytest -n 2 tests/client
 
 docs: setup ## generate the tables of the reference pages and the examples of the OpenAPI document from the code
@@ -153,15 +154,22 @@ release: setup ## build and check a release without publishing it (RELEASE=1 tag
 
 lock: $(VENV)/.uv ## update the pinned versions in constraints.txt (UPGRADE=1: newer ones)
 	@printf -- '-e %s\n' $(DISTRIBUTIONS) | $(BIN)/uv pip compile - --universal --python-version 3.11 \
-		$(addprefix --no-emit-package ,$(NAMES)) --no-header --no-annotate --no-emit-index-url $(if $(UPGRADE),--upgrade) --quiet --output-file constraints.txt
+		$(addprefix --no-emit-package ,$(NAMES)) --no-header --no-annotate --no-emit-index-url --generate-hashes \
+		$(if $(UPGRADE),--upgrade) --quiet --output-file constraints.txt
 	@grep '^uv==' constraints.txt > /dev/null
+
+sbom: $(SUPPLY)/.installed ## write CycloneDX documents of what is deployed, with licences, to build/sbom (ENV=prod)
+	@$(BIN)/python -m infra.supply_chain $(if $(ENV),--env $(ENV))
+
+audit: $(SUPPLY)/.installed ## look up known vulnerabilities of what is deployed; needs PyPI (ENV=prod)
+	@$(BIN)/python -m infra.supply_chain --audit $(if $(ENV),--env $(ENV))
 
 clean: ## remove build results
 	@rm -rf build functions/console/static cdk.out dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
-	@find . -name __pycache__ -type d -not -path './$(VENV)/*' -not -path './$(EMULATOR)/*' -not -path './$(OPENAPI)/*' -not -path './$(SITE)/*' -not -path './$(LOWEST)/*' -prune -exec rm -rf {} +
+	@find . -name __pycache__ -type d -not -path './$(VENV)/*' -not -path './$(EMULATOR)/*' -not -path './$(OPENAPI)/*' -not -path './$(SITE)/*' -not -path './$(SUPPLY)/*' -not -path './$(LOWEST)/*' -prune -exec rm -rf {} +
 
 distclean: clean ## also remove installed tools
-	@rm -rf $(VENV) $(LOWEST) $(EMULATOR) $(OPENAPI) $(SITE) node_modules console/node_modules tests/openapi/node_modules .duetime
+	@rm -rf $(VENV) $(LOWEST) $(EMULATOR) $(OPENAPI) $(SITE) $(SUPPLY) node_modules console/node_modules tests/openapi/node_modules .duetime
 
 # The stamps: each is newer than what it was made from.
 
@@ -170,7 +178,8 @@ $(VENV)/.uv: constraints.txt
 		|| { echo "duetime needs Python 3.11 or newer as '$(PYTHON)' (make PYTHON=python3.12 ...)"; exit 1; }
 	$(SAY) 'Preparing the virtual environment'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt uv
+	@mkdir -p build && sed -n '/^uv==/,/[^\\]$$/p' constraints.txt > build/uv.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r build/uv.txt
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.uv $(PROJECTS) constraints.txt
@@ -224,6 +233,12 @@ $(SITE)/.installed: $(VENV)/.uv docs/site/requirements.txt
 	$(SAY) 'Installing the generator of the documentation site'
 	@test -x $(SITE)/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python $(SITE)
 	@VIRTUAL_ENV="$(CURDIR)/$(SITE)" $(BIN)/uv pip install --quiet --no-deps -r docs/site/requirements.txt
+	@touch $@
+
+$(SUPPLY)/.installed: $(VENV)/.installed infra/supply_chain/requirements.txt
+	$(SAY) 'Installing the tools of the supply chain'
+	@test -x $(SUPPLY)/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python $(SUPPLY)
+	@VIRTUAL_ENV="$(CURDIR)/$(SUPPLY)" $(BIN)/uv pip install --quiet --no-deps --require-hashes -r infra/supply_chain/requirements.txt
 	@touch $@
 
 build/.layers: $(VENV)/.installed node_modules/.installed constraints.txt $(SOURCES)

@@ -237,6 +237,8 @@ def _of_objects(environ: Mapping[str, str], action: str, request: Mapping[str, A
     if action != "PutObject":
         yield "s3:ListBucket", bucket
     action = "PutObject" if action == "CopyObject" else action
+    if action == "ListObjectsV2":
+        return
     yield f"s3:{action}", f"{bucket}/{request['Key']}"
     if action == "PutObject" and "Tagging" in request:
         yield "s3:PutObjectTagging", f"{bucket}/{request['Key']}"

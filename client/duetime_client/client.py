@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     from duetime_client.dead_letters import AsyncDeadLetters, DeadLetters
     from duetime_client.deployment_settings import AsyncSettingsResource, SettingsResource
     from duetime_client.dispatch_status import AsyncDispatchResource, DispatchResource
+    from duetime_client.exports import AsyncExports, Exports
     from duetime_client.leases import AsyncLeases, Leases
     from duetime_client.live_connection import AsyncConnect, Connect
     from duetime_client.locks import AsyncLocks, Locks
+    from duetime_client.purges import AsyncPurges, Purges
     from duetime_client.quotas import AsyncQuotas, Quotas
     from duetime_client.schedules import AsyncSchedules, Schedules
     from duetime_client.session import PageRead
@@ -208,6 +210,20 @@ class Client:
         return DispatchResource(self._runner)
 
     @cached_property
+    def exports(self) -> Exports:
+        """Exports: everything that you have."""
+        from duetime_client.exports import Exports
+
+        return Exports(self._runner)
+
+    @cached_property
+    def purges(self) -> Purges:
+        """Purges: removal of all that is stored of tasks, or of an owner."""
+        from duetime_client.purges import Purges
+
+        return Purges(self._runner)
+
+    @cached_property
     def signing_secrets(self) -> SigningSecretsResource:
         """The secrets that sign HTTP calls for you."""
         from duetime_client.signing_secrets import SigningSecretsResource
@@ -374,6 +390,20 @@ class AsyncClient:
         from duetime_client.dispatch_status import AsyncDispatchResource
 
         return AsyncDispatchResource(self._runner)
+
+    @cached_property
+    def exports(self) -> AsyncExports:
+        """Exports: everything that you have."""
+        from duetime_client.exports import AsyncExports
+
+        return AsyncExports(self._runner)
+
+    @cached_property
+    def purges(self) -> AsyncPurges:
+        """Purges: removal of all that is stored of tasks, or of an owner."""
+        from duetime_client.purges import AsyncPurges
+
+        return AsyncPurges(self._runner)
 
     @cached_property
     def signing_secrets(self) -> AsyncSigningSecretsResource:

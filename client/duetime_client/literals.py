@@ -11,7 +11,7 @@ ActorType: TypeAlias = Literal["user", "schedule", "topology", "system"]
 """The kind of actor of an event."""
 AttemptOutcome: TypeAlias = Literal["succeeded", "retried", "failed", "lost", "paused", "cancelled", "rolled_back"]
 """How an attempt ended."""
-BulkOperationKind: TypeAlias = Literal["cancel", "update", "retry", "pause", "resume", "end", "delete"]
+BulkOperationKind: TypeAlias = Literal["cancel", "update", "retry", "pause", "resume", "end", "delete", "purge"]
 """The action of a bulk operation."""
 BulkOperationState: TypeAlias = Literal["running", "succeeded", "cancelled"]
 """Whether a bulk operation has ended."""

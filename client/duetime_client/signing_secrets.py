@@ -1,8 +1,9 @@
-"""`client.signing_secrets`: the secrets that sign HTTP calls for the caller."""
+"""`client.signing_secrets`: the secrets that sign HTTP calls for the caller, and the public keys of all owners."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence  # noqa: TC003 - pydantic reads the annotations when the class is made
+from datetime import datetime  # noqa: TC003 - same
 
 from duetime_client.io_operations import Request
 from duetime_client.resource import AsyncResource, Operation, Resource, SyncResource
@@ -10,17 +11,32 @@ from duetime_client.responses import one
 from duetime_client.task import ResponseModel
 
 
-class SigningSecret(ResponseModel):
-    """A secret in the form of Standard Webhooks; the current one, or the one before."""
+class SigningKey(ResponseModel):
+    """A public key in the form of Standard Webhooks; the current one, or the one before."""
+
+    public_key: str
+    is_current: bool
+
+
+class SigningSecret(SigningKey):
+    """A secret in the form of Standard Webhooks, with the public key that belongs to it."""
 
     secret: str
-    is_current: bool
 
 
 class SigningSecrets(ResponseModel):
     """The live secrets, the current one first; none if the deployment does not sign."""
 
     secrets: Sequence[SigningSecret]
+    rotates_at: datetime | None = None
+
+
+class SigningKeys(ResponseModel):
+    """The live public keys of an owner, the current one first; none if the deployment does not sign."""
+
+    owner: str
+    keys: Sequence[SigningKey]
+    rotates_at: datetime | None = None
 
 
 class SigningSecretOperations(Resource):
@@ -30,6 +46,11 @@ class SigningSecretOperations(Resource):
     def list(self) -> Request[SigningSecrets]:
         """The live secrets of the caller, the current one first."""
         return Request("GET", "/v1/signing-secrets", one(SigningSecrets))
+
+    @Operation
+    def list_public_keys(self, owner: str) -> Request[SigningKeys]:
+        """The live public keys that verify calls for an owner, the current one first."""
+        return Request("GET", "/v1/signing-keys", one(SigningKeys), query=(("owner", owner),))
 
 
 class SigningSecretsResource(SigningSecretOperations, SyncResource):

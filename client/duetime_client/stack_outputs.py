@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime_client.errors import ClientError
+from duetime_common.signing_keys import SigningKeys
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,11 +29,12 @@ def api_url_of(stack: str) -> str:
     return _output(stack, _session(stack), OUTPUT)
 
 
-def rotate_signing_secret(stack: str, new_secret: Callable[[], str]) -> None:
-    """Put a new signing secret of a stack, in the account and region of the environment.
+def change_signing_keys(stack: str, change: Callable[[SigningKeys], SigningKeys]) -> None:
+    """Change the signing keys of a stack, in the account and region of the environment.
 
     Raises:
-        StackUnreadable: it cannot be read or changed.
+        StackUnreadable: they cannot be read or changed.
+        SigningKeysFull: they would be too large for Secrets Manager.
     """
     session = _session(stack)
     arn = _output(stack, session, SIGNING_SECRET)
@@ -40,8 +42,10 @@ def rotate_signing_secret(stack: str, new_secret: Callable[[], str]) -> None:
     from botocore.exceptions import ClientError as Rejected  # noqa: PLC0415 - same
 
     try:
-        session.create_client("secretsmanager").put_secret_value(SecretId=arn, SecretString=new_secret())
-    except (BotoCoreError, Rejected) as error:
+        client = session.create_client("secretsmanager")
+        present = SigningKeys.parse(client.get_secret_value(SecretId=arn)["SecretString"])
+        client.put_secret_value(SecretId=arn, SecretString=change(present).text)
+    except (BotoCoreError, Rejected, ValueError) as error:
         raise StackUnreadable(stack, str(error)) from error
 
 

@@ -157,10 +157,12 @@ class TaskCount(ResponseModel):
     Attributes:
         tasks: their number, or how many of the first thousand tasks that were examined.
         is_exact: whether all tasks that may match were examined.
+        cost_dollars: their estimated cost so far, by assumed prices.
     """
 
     tasks: int
     is_exact: bool
+    cost_dollars: float = 0.0
 
 
 class TaskHistory(ResponseModel):

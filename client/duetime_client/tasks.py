@@ -84,7 +84,7 @@ class TaskOperations(TaskActions, FilterActions):
 
     @Operation
     def count(self, **filters: Unpack[TaskFilter]) -> Request[TaskCount]:
-        """How many tasks match the filters: exact up to a thousand examined tasks, as `is_exact` says."""
+        """How many tasks match the filters, and their cost: exact up to a thousand tasks, as `is_exact` says."""
         query = [*query_of(filters, 1), ("count", "true")]
         return Request("GET", TASKS, count_of, query=query)
 

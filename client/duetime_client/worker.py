@@ -45,6 +45,7 @@ from duetime_common.handler_batches import Batch, check_batch
 from duetime_common.handler_batches import BatchItem as _BatchItem
 from duetime_common.handler_retries import HANDLER_DEFINITION, RetryIn, RetryRule
 from duetime_common.secret_variables import SecretMissing, variable_of
+from duetime_common.soft_timeouts import SoftTimeout, soft_timeout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -67,6 +68,7 @@ __all__ = [
     "LeaseLost",
     "RetryIn",
     "SecretMissing",
+    "SoftTimeout",
     "StepInvalid",
     "Unavailable",
     "Unretriable",
@@ -74,6 +76,7 @@ __all__ = [
     "WorkerEvent",
     "WorkerIdle",
     "secret",
+    "soft_timeout",
 ]
 P = TypeVar("P")
 R = TypeVar("R")

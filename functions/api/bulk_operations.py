@@ -29,16 +29,21 @@ def list_bulk_operations(request: Request) -> Response:
 @route(operations.READ)
 def get_bulk_operation(request: Request) -> Response:
     """Read one operation with its progress."""
-    return answer(json_text(bulk_response(composed(BulkServices).operations.get(request.owner, _id_of(request)))))
+    return answer(json_text(bulk_response(composed(BulkServices).operations.get(request.owner, id_of(request)))))
 
 
 @route(operations.CANCEL)
 def cancel_bulk_operation(request: Request) -> Response:
     """Stop an operation."""
-    return answer(json_text(bulk_response(composed(BulkServices).operations.cancel(request.owner, _id_of(request)))))
+    return answer(json_text(bulk_response(composed(BulkServices).operations.cancel(request.owner, id_of(request)))))
 
 
-def _id_of(request: Request) -> TaskId:
+def id_of(request: Request) -> TaskId:
+    """The id of an operation in the path.
+
+    Raises:
+        BulkNotFound: it is no valid id.
+    """
     text = request.parameters["operation_id"]
     try:
         return TaskId.parse(text)

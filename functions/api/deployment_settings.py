@@ -21,8 +21,7 @@ from .responses import Response, answer
 from .routing import route
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
+    from duetime.domain.tasks.allowed_targets import TargetRules
     from duetime.settings import Settings
 
     from .requests import Request
@@ -31,8 +30,7 @@ if TYPE_CHECKING:
 @route(GET)
 def get_settings(request: Request) -> Response:
     """Read the settings of the deployment that concern the caller."""
-    handled = composed(CoreServices).target_rules.handled
-    return answer(json_text(_settings(composed().settings, request.owner, handled)))
+    return answer(json_text(_settings(composed().settings, request.owner, composed(CoreServices).target_rules)))
 
 
 def _quotas(owner: str) -> list[OwnQuota]:
@@ -45,17 +43,21 @@ def _quotas(owner: str) -> list[OwnQuota]:
     return [OwnQuota(quota=each.value, limit=limits.limit(each) or 0, used=number) for each, number in used.items()]
 
 
-def _settings(settings: Settings, owner: str, handled: Collection[str] | None) -> DeploymentSettings:
+def _settings(settings: Settings, owner: str, rules: TargetRules) -> DeploymentSettings:
     """The settings visible to a caller."""
     stack, region, log_group = settings.worker_logs
     pullers = settings.pullers
+    leased = {name for name in pullers.by_type if pullers.allow(owner, name)}
     return DeploymentSettings(
         owner=owner,
         is_operator=settings.operators.include(owner),
         authentication=settings.authentication.value,
-        handler_types=None if handled is None else sorted(handled),
-        pulled_types=[PulledType(type=name, may_lease=pullers.allow(owner, name)) for name in sorted(pullers.by_type)],
-        aws_targets=settings.callable_arns.patterns,
+        handler_types=None if rules.handled is None else sorted(rules.usable_types(owner, rules.handled)),
+        pulled_types=[
+            PulledType(type=name, may_lease=name in leased)
+            for name in sorted(leased | rules.usable_types(owner, pullers.by_type))
+        ],
+        aws_targets=[each for each in settings.callable_arns.patterns if rules.arn_owners.allow(owner, each)],
         private_http_hosts=sorted(settings.http_allow),
         http_secrets=[
             UsableSecret(name=name, hosts=sorted(secret.hosts))

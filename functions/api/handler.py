@@ -27,9 +27,21 @@ logger = Logger()
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
     """Answer one request; write a line of metrics only if the request ended an attempt."""
     try:
-        return delivered(with_deprecation(_response(event), event), event)
+        response = with_deprecation(_response(event), event)
+        if composed().settings.audit_log_group and event["requestContext"]["http"]["method"] != "GET":
+            _record(event, response)
+        return delivered(response, event)
     finally:
         composed().telemetry.flush()
+
+
+def _record(event: dict[str, Any], response: Response) -> None:
+    # Most requests create tasks or read, so the module is imported only for others.
+    if event["rawPath"].endswith("/v1/tasks"):
+        return
+    from .audit import record  # noqa: PLC0415 - see the line above
+
+    record(event, response)
 
 
 def _response(event: dict[str, Any]) -> Response:

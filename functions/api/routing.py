@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _HANDLED_IN: Mapping[str, Sequence[str]] = {
     "tasks": ("tasks", "task_control", "filter_actions", "explanations"),
     "bulk-operations": ("bulk_operations",),
+    "purges": ("purges",),
     "locks": ("locks",),
     "leases": ("leases",),
     "types": ("task_types",),
@@ -40,6 +41,7 @@ _HANDLED_IN: Mapping[str, Sequence[str]] = {
     "dispatch": ("dispatch_status",),
     "watch-tickets": ("watch_tickets",),
     "signing-secrets": ("signing_secrets",),
+    "signing-keys": ("signing_secrets",),
     "": ("health_and_openapi",),
     "health": ("health_and_openapi",),
     "openapi.json": ("health_and_openapi",),

@@ -1,4 +1,4 @@
-"""Handler for the secrets that sign HTTP calls."""
+"""Handlers for the secrets and public keys with which receivers verify HTTP calls."""
 
 from __future__ import annotations
 
@@ -6,18 +6,43 @@ from typing import TYPE_CHECKING
 
 from duetime.composition import composed
 from duetime.composition.http_calls import HttpServices
-from duetime.contract.signing_secrets import LIST, signing_secrets_response
+from duetime.contract.signing_secrets import KEYS, LIST, SigningKey, SigningKeyList, SigningSecret, SigningSecretList
 from duetime.contract.tasks.encoding import json_text
+from duetime.domain.times import to_iso
 
 from .responses import Response, answer
 from .routing import route
 
 if TYPE_CHECKING:
+    from duetime.contract.signing_secrets import SigningKeyQuery
+    from duetime.domain.times import Millis
+
     from .requests import Request
+
+_KEYS_CACHED = {"Cache-Control": "public, max-age=300"}
+"""Functions notice a rotation within five minutes, too."""
+
+
+def _text(at: Millis | None) -> str | None:
+    return None if at is None else to_iso(at)
 
 
 @route(LIST)
 def list_signing_secrets(request: Request) -> Response:
     """List the secrets of the caller."""
-    secrets = composed(HttpServices).secrets_of(request.owner)
-    return answer(json_text(signing_secrets_response(secrets)))
+    found, rotates_at = composed(HttpServices).secrets_of(request.owner)
+    secrets = [
+        SigningSecret(secret=each.secret, public_key=each.public_key, is_current=not number)
+        for number, each in enumerate(found)
+    ]
+    return answer(json_text(SigningSecretList(secrets=secrets, rotates_at=_text(rotates_at))))
+
+
+@route(KEYS)
+def list_signing_keys(request: Request[SigningKeyQuery]) -> Response:
+    """List the public keys of an owner."""
+    owner = request.query.owner
+    found, rotates_at = composed(HttpServices).secrets_of(owner)
+    keys = [SigningKey(public_key=each.public_key, is_current=not number) for number, each in enumerate(found)]
+    listed = SigningKeyList(owner=owner, keys=keys, rotates_at=_text(rotates_at))
+    return answer(json_text(listed), headers=_KEYS_CACHED)

@@ -72,7 +72,7 @@ def put_definition(request: Request) -> Response:
     """Create a definition, or its next version."""
     name = new_definition_name(request.name)
     content, graph = definition_content(request.document(), name)
-    composed(CoreServices).creation_rules.accept_nodes(graph)
+    composed(CoreServices).creation_rules.accept_nodes(request.owner, graph)
     by, condition = request.attributed("").name, _condition(request)
     stored = _definitions().put(request.owner, name, content, by, condition)
     if not stored.is_new:

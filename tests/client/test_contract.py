@@ -56,6 +56,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "quotas.delete": (("ann",), {}),
     "quotas.get": (("ann",), {}),
     "quotas.put": (("ann", {"creates_per_second": 5, "open_tasks": 100}), {"reason": "why"}),
+    "signing_secrets.list_public_keys": (("ann",), {}),
     "switches.delete": (("type", "mail"), {}),
     "types.delete": (("mail",), {}),
     "types.get": (("mail",), {}),
@@ -116,7 +117,15 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
                 "calendars.delete",
                 "schedules.delete",
             ),
-            *("locks.release", "bulk_operations.get", "calendars.get", "locks.get", "schedules.get", "tasks.get"),
+            *(
+                "locks.release",
+                "bulk_operations.get",
+                "purges.get",
+                "calendars.get",
+                "locks.get",
+                "schedules.get",
+                "tasks.get",
+            ),
             *("topologies.get", "tasks.list_attempts", "tasks.list_events", "leases.release"),
             *("tasks.list_steps", "leases.list_steps"),
             *("schedules.list_backfills", "schedules.list_events", "tasks.explain"),
@@ -130,6 +139,18 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
             *("schedules.resume", "schedules.run"),
         ),
         (_ANYTHING, {"reason": "why"}),
+    ),
+    "purges.create": (
+        (),
+        {
+            "task_ids": ["a"],
+            "filter": {"type": "x"},
+            "all": True,
+            "owner": "o",
+            "open_tasks": "cancel",
+            "per_second": 1.0,
+            "reason": "why",
+        },
     ),
     **dict.fromkeys(
         (
@@ -152,7 +173,16 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
 }
 """Each method that sends a request, with arguments that use all that it can send."""
 COMBINED = {
-    *("bulk_operations.follow", "tasks.count", "tasks.follow", "topologies.follow", "tasks.wait", "dead_letters.retry"),
+    *(
+        "bulk_operations.follow",
+        "purges.follow",
+        "exports.read",
+        "tasks.count",
+        "tasks.follow",
+        "topologies.follow",
+        "tasks.wait",
+        "dead_letters.retry",
+    ),
     *("tasks.watch", "topologies.watch", "schedules.watch"),
 }
 """Methods that send the requests of others."""
@@ -178,6 +208,7 @@ WITHOUT_COMMAND = {
     ),
     "listTopologyNodes": "it reads nodes in pages; duetime topologies show reads all of them",
     "getSettings": "it is what the console offers; a command learns from the answer to its request what is allowed",
+    "getPurge": "duetime purge follows a purge to its receipt",
     "createWatchTicket": "a ticket is good for one connection, which duetime watch opens",
     "getApiIndex": "it is for programs that find their way by links",
     "getHealth": "it is for monitors",

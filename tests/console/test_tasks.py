@@ -320,12 +320,12 @@ def test_a_click_is_one_request_for_at_most_a_hundred_tasks(console: Console, wo
 
 
 def test_the_tasks_of_all_pages_are_counted_when_asked(console: Console, world: World) -> None:
-    """The number is that of the search, not of the page; a new search is counted anew."""
+    """Number and cost are those of the search, not of the page; a new search is counted anew."""
     world.do(lambda live: [live.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": LATER}) for _ in range(103)])
     page = console.open("/tasks?q=state:scheduled")
     expect(page.locator(ROWS)).to_have_count(100)
     page.get_by_role("button", name="Count all").click()
-    expect(page.get_by_text("103 tasks in all")).to_be_visible()
+    expect(page.get_by_text("103 tasks in all")).to_contain_text("µ$")
     page.goto(page.url.replace("state:scheduled", f"type:{PLAIN}"))
     expect(page.get_by_role("button", name="Count all")).to_be_visible()
 

@@ -9,6 +9,7 @@ import pytest
 from duetime_cdk.layers.build import Layer
 from duetime_local.deployment import HANDLERS
 from duetime_local.handler_reload import HandlerVersions, built
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,13 +71,16 @@ def test_the_function_of_a_package_knows_no_table(deployed: Stack) -> None:
 
 
 @pytest.mark.usefixtures("broken")
-@pytest.mark.parametrize(("kind", "error"), [("billing.hang", "Timeout"), ("billing.exit", "HandlerCrashed")])
-def test_a_handler_that_breaks_its_process_fails_its_attempt(client: Client, kind: str, error: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "seconds", "error"), [("billing.hang", 3, "Timeout"), ("billing.exit", 120, "HandlerCrashed")]
+)
+def test_a_handler_that_breaks_its_process_fails_its_attempt(
+    client: Client, kind: str, seconds: int, error: str
+) -> None:
     """The worker records it, and runs other tasks meanwhile."""
     others = [client.tasks.create("echo", payload=number) for number in range(5)]
-    task = client.tasks.create(
-        kind, timeout_seconds=3, retry={"max_attempts": 1}, allow_unknown_type=True, wait_seconds=25
-    )
+    task = client.tasks.create(kind, timeout_seconds=seconds, retry={"max_attempts": 1}, allow_unknown_type=True)
+    task = client.tasks.wait(task.id, timeout=PATIENCE_SECONDS)
     assert task.error is not None
     assert (task.state, task.error.type) == ("failed", error)
-    assert [client.tasks.get(each.id).state for each in others] == 5 * ["succeeded"]
+    assert [client.tasks.wait(each.id, timeout=PATIENCE_SECONDS).state for each in others] == 5 * ["succeeded"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.adapters.targets.signing import secret_of_owner
 from duetime_cdk.layers.build import Layer
 from duetime_local.deployment import HANDLERS
 from duetime_local.handler_reload import HandlerVersions, built
 from duetime_local.project import handlers_package
+from tests.adapters.targets.receiver import public_key_for, secret_for
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,4 +48,5 @@ def test_the_secret_of_an_owner_is_derived_from_that_of_the_stack(deployed: Stac
         SecretId=deployed.deployment.outputs["SigningSecretArn"]
     )
     (found,) = client.signing_secrets.list().secrets
-    assert found.secret == secret_of_owner(stored["SecretString"], "local")
+    assert found.secret == secret_for("local", stored["SecretString"])
+    assert found.public_key == public_key_for("local", stored["SecretString"])

@@ -4,36 +4,55 @@ import json
 import re
 from typing import Any
 
+import pytest
+
 from duetime.adapters.runtime.process import SystemClock
 from duetime.adapters.targets.signing import Signer
 from duetime.domain.times import MINUTE
-from tests.adapters.targets.receiver import secret_for
+from duetime_common.signing_keys import SigningKey, SigningKeys
+from tests.adapters.targets.receiver import public_key_for, secret_for
 from tests.clocks import StandingClock
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "how-to" / "verify-a-signed-call.md"
 SECRET, OTHER = "c2VjcmV0" * 8, "b3RoZXIh" * 8
 ANNS = secret_for("ann", SECRET)
-BODY = json.dumps({"task_id": "01M7YXRMFX00364F3R8C6BAZYP"}).encode()
+BOTH = SigningKeys((SigningKey(OTHER), SigningKey(SECRET)))
+_FACTS = {"owner": "ann", "audience": "https://example.org/report", "task_id": "01M7YXRMFX00364F3R8C6BAZYP"}
+BODY = json.dumps(_FACTS).encode()
 
 
-def example() -> dict[str, Any]:
-    """The page's Python, run."""
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    names: dict[str, Any] = {}
-    exec(code, names)  # noqa: S102 - our own page
-    return names
+def examples() -> list[dict[str, Any]]:
+    """The page's Python, run: by the client, and by the library."""
+    found: list[dict[str, Any]] = []
+    for code in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
+        found.append({})
+        exec(code, found[-1])  # noqa: S102 - our own page
+    return found
 
 
-def test_the_receivers_example_takes_our_calls_and_no_others() -> None:
+CLIENT, LIBRARY = examples()
+
+
+def test_the_example_of_the_client_takes_public_keys() -> None:
+    """They verify calls, and are no secrets that could sign one."""
+    headers = dict(Signer(lambda: BOTH, SystemClock()).headers("ann", "id-1", BODY))
+    assert CLIENT["respond"](public_key_for("ann", SECRET), headers, BODY)[0] == 200
+    assert CLIENT["respond"](public_key_for("bob", SECRET), headers, BODY)[0] == 401
+
+
+@pytest.mark.parametrize("example", [CLIENT, LIBRARY])
+def test_the_receivers_example_takes_our_calls_and_no_others(example: dict[str, Any]) -> None:
     """By either live secret, unchanged and fresh: what the page shows accepts that, and answers 401 to all else."""
-    answer, clock = example()["respond"], SystemClock()
-    headers = dict(Signer(lambda: [OTHER, SECRET], clock).headers("ann", "id-1", BODY))
+    answer, clock = example["respond"], SystemClock()
+    headers = dict(Signer(lambda: BOTH, clock).headers("ann", "id-1", BODY))
     assert answer(ANNS, headers, BODY) == (200, "working on 01M7YXRMFX00364F3R8C6BAZYP")
     assert answer(secret_for("ann", OTHER), headers, BODY)[0] == 200
     assert answer(secret_for("bob", SECRET), headers, BODY)[0] == 401
     assert answer(ANNS, headers, BODY + b" ")[0] == 401
     assert answer(ANNS, headers | {"webhook-id": "id-2"}, BODY)[0] == 401
     assert answer(ANNS, {}, BODY)[0] == 401
-    old = dict(Signer(lambda: [SECRET], StandingClock(clock.now() - 10 * MINUTE)).headers("ann", "id-1", BODY))
+    old = dict(
+        Signer(lambda: SigningKeys.parse(SECRET), StandingClock(clock.now() - 10 * MINUTE)).headers("ann", "id-1", BODY)
+    )
     assert answer(ANNS, old, BODY)[0] == 401

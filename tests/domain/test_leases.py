@@ -4,16 +4,19 @@ import pytest
 
 from duetime.domain.errors import FieldInvalid, TypeNotPulled
 from duetime.domain.limits import MAX_PULLED_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS
+from duetime.domain.owner_patterns import OwnerPatterns
 from duetime.domain.tasks.allowed_targets import TargetRules
-from duetime.domain.tasks.pull_leases import ANYONE, Pullers
+from duetime.domain.tasks.pull_leases import Pullers
 from duetime.domain.tasks.targets import HandlerTarget, PullTarget
 from duetime.domain.tasks.task_spec import TaskSpec
 
 RULES = TargetRules({"resize"})
-PULLERS = Pullers({"resize": frozenset({ANYONE}), "report": frozenset({"ann"})})
+PULLERS = Pullers({"resize": OwnerPatterns(("*",)), "report": OwnerPatterns(("ann", "team-*"))})
 
 
-@pytest.mark.parametrize(("caller", "types"), [("bob", ["resize"]), ("ann", ["resize", "report"]), ("bob", [])])
+@pytest.mark.parametrize(
+    ("caller", "types"), [("bob", ["resize"]), ("ann", ["resize", "report"]), ("team-b", ["report"]), ("bob", [])]
+)
 def test_callers_pull_what_they_are_let(caller: str, types: list[str]) -> None:
     """A type for anyone is for anyone, and one with names is for those."""
     PULLERS.check(caller, types)
@@ -28,10 +31,12 @@ def test_nobody_else_pulls_anything(types: list[str]) -> None:
 
 def test_the_type_decides_where_no_target_is_named() -> None:
     """A pulled type waits for its workers, any other calls its handler, and what is named is kept."""
-    assert RULES.target_of(TaskSpec("resize")) == PullTarget()
-    assert RULES.target_of(TaskSpec("report")) == HandlerTarget()
-    assert RULES.target_of(TaskSpec("resize", timeout_seconds=MAX_PULLED_TIMEOUT_SECONDS)) == PullTarget()
-    assert RULES.target_of(TaskSpec("resize", target=HandlerTarget(), rollback_on_failure=True)) == HandlerTarget()
+    assert RULES.target_of("ann", TaskSpec("resize")) == PullTarget()
+    assert RULES.target_of("ann", TaskSpec("report")) == HandlerTarget()
+    assert RULES.target_of("ann", TaskSpec("resize", timeout_seconds=MAX_PULLED_TIMEOUT_SECONDS)) == PullTarget()
+    assert (
+        RULES.target_of("ann", TaskSpec("resize", target=HandlerTarget(), rollback_on_failure=True)) == HandlerTarget()
+    )
 
 
 @pytest.mark.parametrize(
@@ -46,5 +51,5 @@ def test_the_type_decides_where_no_target_is_named() -> None:
 def test_what_a_target_cannot_do_is_refused(spec: TaskSpec, field: str) -> None:
     """A type that nobody pulls, a rollback by pull workers, and an attempt that outlasts a worker function."""
     with pytest.raises(FieldInvalid) as refused:
-        RULES.target_of(spec)
+        RULES.target_of("ann", spec)
     assert refused.value.field == field

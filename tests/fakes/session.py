@@ -66,6 +66,7 @@ class FakeSession:
         self.secrets = FakeSecrets()
         self.connections = FakeConnections()
         self.events = FakeEvents()
+        self.logs = FakeLogs()
         self._services: dict[str, Any] = {
             "dynamodb": self.dynamodb,
             "sqs": self.sqs,
@@ -73,6 +74,7 @@ class FakeSession:
             "secretsmanager": self.secrets,
             "apigatewaymanagementapi": self.connections,
             "events": self.events,
+            "logs": self.logs,
         }
         self.heard: Callable[[str, dict[str, Any]], None] = lambda _operation, _request: None
         self.lock = RLock()
@@ -96,6 +98,42 @@ class FakeSecrets:
         if SecretId not in self.values or VersionStage != "AWSCURRENT":
             raise self.exceptions.make("ResourceNotFoundException", "GetSecretValue", SecretId)
         return {"SecretString": self.values[SecretId]}
+
+
+class FakeLogs:
+    """A client of CloudWatch Logs with one group.
+
+    Attributes:
+        lines: the messages of each stream.
+        error: code of the error that it answers every call with; empty for none.
+    """
+
+    GROUP = "audit"
+
+    def __init__(self) -> None:
+        self.exceptions = Exceptions()
+        self.lines: dict[str, list[str]] = {}
+        self.error = ""
+
+    def create_log_stream(self, *, logGroupName: str, logStreamName: str) -> dict[str, Any]:
+        """Create a stream."""
+        self._check(logGroupName, "CreateLogStream")
+        if logStreamName in self.lines:
+            raise self.exceptions.make("ResourceAlreadyExistsException", "CreateLogStream", logStreamName)
+        self.lines[logStreamName] = []
+        return {}
+
+    def put_log_events(self, *, logGroupName: str, logStreamName: str, logEvents: list[Any]) -> dict[str, Any]:
+        """Add lines to a stream."""
+        self._check(logGroupName, "PutLogEvents")
+        if logStreamName not in self.lines:
+            raise self.exceptions.make("ResourceNotFoundException", "PutLogEvents", logStreamName)
+        self.lines[logStreamName] += [event["message"] for event in logEvents]
+        return {}
+
+    def _check(self, group: str, operation: str) -> None:
+        if self.error or group != self.GROUP:
+            raise self.exceptions.make(self.error or "ResourceNotFoundException", operation, group)
 
 
 class FakeEvents:

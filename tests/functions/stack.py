@@ -18,7 +18,7 @@ from duetime_testing.simulation.virtual_time import SeededRandom
 from tests import grants
 from tests.adapters.clouds import Cloud
 from tests.clocks import StandingClock
-from tests.fakes.session import FakeSession
+from tests.fakes.session import FakeLogs, FakeSession
 
 if TYPE_CHECKING:
     import boto3
@@ -68,6 +68,7 @@ class Stack:
         self.clock = clock or StandingClock()
         self.process = EndedProcess()
         self.secrets: dict[str, str] = {}
+        self.logs = FakeLogs()
         self.environ: dict[str, str] = {
             Variable.TABLE: cloud.table(),
             Variable.BUCKET: cloud.bucket(),
@@ -97,7 +98,7 @@ class Stack:
         session.secrets.values.update(secrets or {})
         cloud = Cloud(session.client("dynamodb"), session.client("s3"), session.client("sqs"))
         stack = cls(cloud, session, settings, clock)
-        stack.secrets = session.secrets.values
+        stack.secrets, stack.logs = session.secrets.values, session.logs
         return stack
 
     def create(self, spec: TaskSpec) -> Task:

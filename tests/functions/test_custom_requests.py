@@ -340,9 +340,12 @@ def test_a_token_that_cannot_be_fetched_fails_the_attempt(
 def test_a_secret_is_not_for_everybody(stack: Stack, receiver: Receiver) -> None:
     """Settings that were narrowed since a task was created hold when it runs: by host, and by owner."""
     target = {"url": receiver.url, "method": "POST", "auth": bearer()}
+    task_id = Gateway().create({"type": "report", "target": {"kind": "http", **target}})["id"]
     one: dict[str, Any] = {"arn": SENT_SECRET, "hosts": ["127.0.0.1"], "owners": ["somebody"]}
     stack.environ[Variable.HTTP_SECRETS] = json.dumps({"crm": one})
-    task = run(stack, target)
+    assert stack.work(Priority.NORMAL) == []
+    task = composed(CoreServices).stores.tasks.read(TaskId.parse(task_id))
+    assert task is not None
     assert task.error is not None
     assert (task.state, task.error.type) == (State.FAILED, "SecretRefused")
     assert receiver.requests == []

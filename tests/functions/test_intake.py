@@ -118,6 +118,14 @@ def test_an_event_says_nothing_of_the_owner(intake: Stack) -> None:
     assert tasks_of() == tasks_of("boss") == []
 
 
+def test_an_event_of_a_type_that_is_reserved_for_others_is_rejected(intake: Stack) -> None:
+    """The owner of events may do no more than other owners."""
+    intake.environ[Variable.TYPE_OWNERS] = json.dumps({"report": ["123456789012:role/Billing"]})
+    assert take(intake, message(intake, event(intake, {"type": "report"}))) == []
+    assert [reason for _, reason in rejected(intake)] == ["type: 'report' is reserved for other owners by the settings"]
+    assert tasks_of() == []
+
+
 def test_a_hundred_events_with_repeats_and_poison_are_taken_at_once(intake: Stack) -> None:
     """Each event one task, each poison put aside, nothing reported, and the messages sent in batches of ten."""
     events = [event(intake, {"type": "report", "payload": n}) for n in range(80)]

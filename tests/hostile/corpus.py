@@ -111,6 +111,13 @@ BODIES: Mapping[str, Any] = {
     "updateTasksByFilter": {**SWEEP, "update": {"priority": "low"}},
     "retryTasksByFilter": {**SWEEP, "filter": {"error_type": "Boom"}},
     "deleteTasksByFilter": {**SWEEP, "filter": {"state": "failed", "error_type": "Boom"}},
+    "createPurge": {
+        "filter": {"type": "echo", "state": "failed", "finished_before": "2026-12-01T09:00:00Z"},
+        "owner": "local",
+        "open_tasks": "refuse",
+        "per_second": 9,
+        "reason": "why",
+    },
     "reportOutcome": {"fence": 1, "outcome": "succeeded", "result": {"x": 1}},
     "signalTask": {"approve": True, "payload": {"x": 1}, "reason": "why"},
     "reportHeartbeat": {"fence": 1},
@@ -229,6 +236,7 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
             "payload": {"nodes": {"a": {"type": "echo"}}},
         }
     ],
+    "createPurge": [{"task_ids": ["01M7XZ8CGJ0013P2ZBN3YDT3DX"]}, {"all": True, "owner": "nobody"}],
     "signalTask": [{"approve": False, "reason": "why"}],
     "reportOutcome": [{"fence": 1, "outcome": "failed", "error": {"type": "B", "message": "m"}, "retriable": False}],
     "createSchedule": [
@@ -283,6 +291,7 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
 }
 """Other good bodies of an operation: fields that the first one has not, or cannot have beside its own."""
 QUERIES_OF: Mapping[str, str] = {
+    "listPublicKeys": "owner=ann",
     "getTopologyDefinitionDiff": "from=1&to=1",
     "getTopologyDefinition": "version=1",
     "listTopologies": "definition=nightly&limit=5",

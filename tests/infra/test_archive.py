@@ -141,8 +141,21 @@ def test_the_function_may_write_the_archive_and_nothing_else(prod: Synthesis) ->
         "s3:ListBucket": [grants.ARCHIVE],
         "s3:PutObject": objects,
     }
-    of_others = {name: actions for name, actions in policies(prod).items() if name != "archive"}
+    of_others = {name: actions for name, actions in policies(prod).items() if name not in {"archive", "bulk"}}
     assert grants.ARCHIVE not in json.dumps(of_others)
+
+
+def test_purges_may_rewrite_tasks_in_the_archive_only(prod: Synthesis) -> None:
+    """The function of bulk operations reaches neither unreadable records nor results of queries."""
+    of = {
+        action: {each for each in resources if each.startswith(grants.ARCHIVE)}
+        for action, resources in policies(prod)["bulk"].items()
+    }
+    tasks = {f"{grants.ARCHIVE}/archive/*"}
+    assert {action: resources for action, resources in of.items() if resources} == {
+        "s3:ListBucket": {grants.ARCHIVE},
+        **dict.fromkeys(("s3:GetObject", "s3:PutObject", "s3:DeleteObject"), tasks),
+    }
 
 
 def test_objects_get_cheaper_with_their_age_and_are_removed(prod: Synthesis) -> None:

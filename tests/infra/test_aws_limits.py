@@ -79,10 +79,22 @@ def test_long_lists_of_secrets_and_targets_are_moved_too(layers: Layers, tmp_pat
         http_secrets={f"secret-{n}": HttpSecret(arn.format(n), hosts=(f"{n}.example.org",)) for n in range(30)},
         aws_targets=tuple(f"arn:aws:lambda:eu-west-1:123456789012:function:{LONGEST[:50]}-{n}" for n in range(40)),
         operators=tuple(f"123456789012:role/Operations-{n}" for n in range(20)),
+        type_owners={f"team-{n}.*": (f"123456789012:role/Team{n}-*",) for n in range(100)},
+        target_owners={f"arn:aws:*:team-{n}-*": (f"123456789012:role/Team{n}-*",) for n in range(100)},
     )
     made = Synthesis(environment, layers, tmp_path)
     for function in ("api", "worker", "trigger", "egress"):
-        assert len(Settings(variables_of(made, function)).http_secrets.by_name) == 30
+        settings = Settings(variables_of(made, function))
+        assert len(settings.http_secrets.by_name) == 30
+        if function != "egress":
+            reserved = (settings.type_owners.allow, settings.target_owners.allow)
+            assert [
+                allow(f"123456789012:role/Team{n}-a", name)
+                for allow, name in zip(
+                    reserved, ("team-99.a", "arn:aws:sqs:eu-west-1:123456789012:team-99-a"), strict=True
+                )
+                for n in (99, 9)
+            ] == [True, False] * 2
     assert len(variables_of(made, "api")[Variable.AWS_TARGETS].split()) == 40
 
 

@@ -151,6 +151,22 @@ def test_pulled_types_that_nobody_could_pull_are_refused(pulled: dict[str, tuple
         Environment(name="dev", pulled_types=pulled)
 
 
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"type_owners": {"billing *": ("*",)}}, "'billing \\*' in `type_owners` can match nothing"),
+        ({"type_owners": {"billing.*": ()}}, "`type_owners` needs the owners of 'billing"),
+        ({"type_owners": {"billing.*": "123456789012:role/Billing"}}, "`type_owners` needs the owners of 'billing"),
+        ({"target_owners": {"billing": ("*",)}}, "'billing' in `target_owners` can match nothing"),
+        ({"target_owners": {"arn:aws:sqs:*:billing": ("a b",)}}, "`target_owners` needs the owners of 'arn"),
+    ],
+)
+def test_reservations_that_protect_nothing_are_refused(settings: dict[str, Any], reason: str) -> None:
+    """A pattern that no type or ARN matches, nobody, no owner, and a text where a tuple of owners is meant."""
+    with pytest.raises(UnsafeEnvironment, match=reason):
+        replace(environment_named("dev"), **settings)
+
+
 def test_a_lease_that_cannot_be_renewed_in_time_is_refused() -> None:
     """The process of a worker must be gone before its lease is over: there must be time for heartbeats before that."""
     assert replace(environment_named("dev"), lease_seconds=15).lease_seconds == 15

@@ -59,6 +59,8 @@ USED = {
     | {
         Variable.PULLERS,
         Variable.AWS_TARGETS,
+        Variable.TYPE_OWNERS,
+        Variable.TARGET_OWNERS,
         Variable.HTTP_ALLOW,
         Variable.HTTP_SECRETS,
         Variable.BULK_FUNCTION,
@@ -74,12 +76,14 @@ USED = {
         Variable.WATCH_URL,
     }
     | {Variable.TRACEBACKS, Variable.TRACES, Variable.PYDANTIC_PLUGINS}
-    | {Variable.ARCHIVE_BUCKET, Variable.STACK, Variable.WORKER_LOGS},
+    | {Variable.ARCHIVE_BUCKET, Variable.AUDIT_LOG_GROUP, Variable.STACK, Variable.WORKER_LOGS},
     "trigger": EVERYWHERE
     | {
         Variable.QUOTAS,
         Variable.BUCKET,
         Variable.AWS_TARGETS,
+        Variable.TYPE_OWNERS,
+        Variable.TARGET_OWNERS,
         Variable.HTTP_ALLOW,
         Variable.HTTP_SECRETS,
         Variable.BULK_FUNCTION,
@@ -88,6 +92,8 @@ USED = {
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.LEASE_SECONDS, Variable.HANDLERS, Variable.EGRESS_FUNCTION}
     | {
         Variable.AWS_TARGETS,
+        Variable.TYPE_OWNERS,
+        Variable.TARGET_OWNERS,
         Variable.HTTP_ALLOW,
         Variable.HTTP_SECRETS,
         Variable.TOPOLOGY_MACHINE,
@@ -102,13 +108,24 @@ USED = {
         Variable.BUCKET,
         Variable.RETENTION_DAYS,
         Variable.AWS_TARGETS,
+        Variable.TYPE_OWNERS,
+        Variable.TARGET_OWNERS,
         Variable.HTTP_ALLOW,
         Variable.HTTP_SECRETS,
         Variable.BULK_FUNCTION,
     },
     "bulk": EVERYWHERE
     | {Variable.QUOTAS}
-    | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.HTTP_SECRETS},
+    | {
+        Variable.BUCKET,
+        Variable.RETENTION_DAYS,
+        Variable.AWS_TARGETS,
+        Variable.TYPE_OWNERS,
+        Variable.TARGET_OWNERS,
+        Variable.HTTP_ALLOW,
+        Variable.HTTP_SECRETS,
+        Variable.ARCHIVE_BUCKET,
+    },
     "deadletter": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS},
     "broadcast": LIVE
     | {Variable.TASK_LISTS, Variable.RETENTION_DAYS}
@@ -148,7 +165,15 @@ USED = {
         Variable.API_FUNCTION,
     },
     "intake": EVERYWHERE
-    | {Variable.BUCKET, Variable.AWS_TARGETS, Variable.HTTP_ALLOW, Variable.HTTP_SECRETS, Variable.HANDLER_TYPES}
+    | {
+        Variable.BUCKET,
+        Variable.AWS_TARGETS,
+        Variable.TYPE_OWNERS,
+        Variable.TARGET_OWNERS,
+        Variable.HTTP_ALLOW,
+        Variable.HTTP_SECRETS,
+        Variable.HANDLER_TYPES,
+    }
     | {Variable.INTAKE_OWNER, Variable.INTAKE_REJECTS, Variable.PYDANTIC_PLUGINS},
 }
 

@@ -52,8 +52,9 @@ def test_every_environment_grants_no_more_than_the_one_that_is_tested(every: Syn
     buses = set() if every.environment.event_bus else {"events:PutEvents"}
     unmonitored = set() if every.environment.heartbeat_url else {MONITORING}
     unsent = set() if every.environment.http_secrets else {SENDING}
+    archived = set() if every.environment.archive_days else {use for use in kept if use[2].startswith(grants.ARCHIVE)}
     packaged = set() if every.environment.handlers_packages else {PACKAGED}
-    left = kept - found - unmonitored - unsent - packaged
+    left = kept - found - unmonitored - unsent - packaged - archived
     assert {use for use in left if use[0] not in lacking and use[2] not in pulled and use[1] not in buses} == set()
 
 

@@ -188,7 +188,9 @@ def test_requirements_of_the_handlers_are_installed_with_them(package: Path) -> 
     """What `requirements.txt` lists beside the package is in the layer, at the version that the project pins."""
     (package.parent / "requirements.txt").write_text("# one of ours, so that nothing new is fetched\njmespath\n")
     layer = build.handlers_layer(Target.of_this_machine(), package)
-    pinned = [line for line in CONSTRAINTS.read_text().splitlines() if line.startswith("jmespath==")]
+    pinned = [
+        line.removesuffix(" \\") for line in CONSTRAINTS.read_text().splitlines() if line.startswith("jmespath==")
+    ]
     (installed,) = (layer.folder / "python").glob("jmespath-*.dist-info")
     assert pinned == [f"jmespath=={installed.name.removeprefix('jmespath-').removesuffix('.dist-info')}"]
 

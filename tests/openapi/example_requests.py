@@ -252,6 +252,9 @@ def _schedules(account: Recorder) -> None:
     account.ask("GET", f"{schedules}/weekly")
     account.ask("GET", "/v1/forecast")
     account.ask("GET", "/v1/signing-secrets")
+    account.ask("GET", "/v1/signing-keys", query="owner=123456789012:role/Billing")
+    purge = account.ask("POST", "/v1/purges", {"filter": {"tags": {"customer": "7"}}, "reason": "request 17"}).body
+    account.ask("GET", f"/v1/purges/{purge['id']}")
     account.ask("GET", f"{nightly}/occurrences", query="limit=3")
     account.ask("GET", f"{nightly}/explain", query="at=2026-12-25T01:30:00Z")
     account.ask("PATCH", nightly, {"cron": "45 1 * * *"})

@@ -41,7 +41,10 @@ GOES_WITH: Mapping[tuple[str, str], Mapping[str, Any]] = {
     },
 }
 """What a field needs beside it."""
-BESIDE: Mapping[tuple[str, ...], Mapping[str, Any]] = {("notify_on", "to"): {"failed": True}}
+BESIDE: Mapping[tuple[str, ...], Mapping[str, Any]] = {
+    ("notify_on", "to"): {"failed": True},
+    ("filter", "schedule"): {"type": "echo"},
+}
 """What a field needs beside it in its own object."""
 Path = tuple[str, ...]
 Schema = dict[str, Any]
@@ -236,7 +239,7 @@ def test_each_example_of_a_body_is_accepted(grounds: InProcess, known: dict[str,
 
 READ_BY = {"getSwitch": {"scope": ["type"], "name": ["mail"]}}
 """What some operations read, where parameters of the same name mean another thing elsewhere."""
-_ELSEWHERE = {"getBulkOperation", "getSummary", "listSummaryOwners"}
+_ELSEWHERE = {"getBulkOperation", "getPurge", "getSummary", "listSummaryOwners"}
 READING = [one for one in OPERATIONS if one.method == "GET" and one.id not in _ELSEWHERE]
 """All that read, but for operations that only long requests begin, and counts that only the table's stream makes."""
 

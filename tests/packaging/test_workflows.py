@@ -115,6 +115,7 @@ def test_only_one_job_of_a_release_has_an_identity() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_roles_are_a_valid_template() -> None:
     """CloudFormation's schemas accept it; remarks (I) are no errors."""
     assert [found for found in lint_all(PROJECT[ROLES]) if not found.rule.id.startswith("I")] == []

@@ -1,18 +1,18 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pytest
 
 from duetime.domain.times import MINUTE
 from duetime_testing.fakes.telemetry import FakeTelemetry
 from tests.simulation.fault_simulation import FaultSimulation, Theme
 
-if TYPE_CHECKING:
-    import pytest
-
 PAYLOADS = ("json", f"{2654435761 % 2**32:08x}")
 """Of what the users of a fault simulation hand over."""
 
 
+@pytest.mark.slow
 def test_no_note_quotes_a_payload_whatever_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """In minutes of faults everything that can go wrong is logged, and no line has a payload in it."""
     notes: list[tuple[str, dict[str, Any]]] = []

@@ -94,6 +94,7 @@ def listed_after(seed: int, theme: Theme) -> None:
         assert found == wanted, query
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", [Theme.TASKS, Theme.TOPOLOGIES])
 def test_after_faults_a_filter_lists_the_tasks_that_match(theme: Theme) -> None:
     """Processes die, calls are lost, late or throttled, batches come again."""

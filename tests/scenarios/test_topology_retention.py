@@ -187,7 +187,7 @@ def test_whoever_comes_last_lets_a_node_expire() -> None:
 INNER = {"nodes": {"x": {"type": PLAIN}, "y": {"type": PLAIN, "depends_on": ["x"]}}}
 
 
-@pytest.mark.parametrize("days", [0, 4])
+@pytest.mark.parametrize("days", [0, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("dies", ["before its nodes expire", "just before it is finished"])
 @pytest.mark.parametrize("which", ["outer", "inner"])
 def test_a_topology_that_is_finished_days_late_expires_before_its_nodes(which: str, dies: str, days: int) -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tests.simulation.users import Reply
 
 KEY = "customer-17"
+FREQUENT = [(100, 150), (50, 150), (100, 60), (25, 300)]
+"""Uses of a key, and deliveries, that come every so many milliseconds: hundreds of requests a case."""
 
 
 def unique(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
@@ -376,7 +378,10 @@ def test_a_debounced_task_is_put_off_by_each_creation_up_to_its_limit() -> None:
         assert make(tasks, **debounce).status == 201
 
 
-@pytest.mark.parametrize(("every", "delivery"), [(2000, 300), (400, 150), (100, 150), (50, 150), (100, 60), (25, 300)])
+@pytest.mark.parametrize(
+    ("every", "delivery"),
+    [(2000, 300), (400, 150), *(pytest.param(*each, marks=pytest.mark.slow) for each in FREQUENT)],
+)
 def test_a_debounced_task_starts_by_its_limit_however_often_its_key_is_used(every: Millis, delivery: Millis) -> None:
     """Creations come faster than messages are delivered: each task starts as its `max_seconds` say, all the time."""
     with Tasks() as tasks:

@@ -67,7 +67,8 @@ class ExpiryWatching:
             self._check(expires_at is not None and expires_at > max(ends), f"{partition} is forgotten too soon")
         elif partition.startswith(schema.UNIQUE_KEY_PREFIX) and expires_at is not None:
             task = self._account.watching.record(new[_KEY_HOLDER]["S"])
-            is_safe = task is None or _let_go(task) or (task.expires_at or expires_at) < expires_at
+            # A task that was erased cannot be retried, and takes no key again.
+            is_safe = task is None or task.erased or _let_go(task) or (task.expires_at or expires_at) < expires_at
             self._check(is_safe, f"{partition} may be removed before its task {new[_KEY_HOLDER]['S']}")
 
     def check_end(self) -> None:

@@ -338,17 +338,17 @@ class Watching:
             if each.is_locked and each.lock and (each.lock.key, each.owner) == (lock.key, effect.owner)
             if not each.was_frozen
         }
-        others |= self._deferred_under(lock)
+        others |= self._deferred_under(lock, effect.owner)
         count = len(others | {effect.task_id})
         self.check(count <= lock.max_holders, f"{what} began as number {count} under lock {lock.key}")
 
-    def _deferred_under(self, lock: LockSpec) -> set[str]:
-        """The tasks that hold a lock because their targets have accepted the work, and are to notify."""
+    def _deferred_under(self, lock: LockSpec, owner: str) -> set[str]:
+        """The tasks that hold a lock of an owner because their targets have accepted the work, and are to notify."""
         now = self.account.time.now()
         found = set()
         for task_id, until in self.account.attempts.deferred.items():
             task = self.record(task_id) if until > now else None
-            if task is None or task.lock is None or task.lock.key != lock.key:
+            if task is None or task.lock is None or (task.lock.key, task.owner) != (lock.key, owner):
                 continue
             if not self.account.locks.was_freed(task, self.claimed_at.get(task_id, now)):
                 found.add(task_id)

@@ -80,7 +80,7 @@ def _chosen() -> Choice | None:
     except DeploymentUnknown:
         return None
     except ClientError as error:
-        raise _ended(str(error), 1) from error
+        raise ended(str(error), 1) from error
 
 
 def _print_local_logs(context: typer.Context, arguments: list[str]) -> None:
@@ -92,7 +92,7 @@ def _print_local_logs(context: typer.Context, arguments: list[str]) -> None:
     group = None if plugin is None else loaded(plugin)
     command = group.get_command(context, "logs") if isinstance(group, TyperGroup) else None
     if command is None:
-        raise _ended("logs of the stack of this machine need duetime-local: pip install duetime-local", 1)
+        raise ended("logs of the stack of this machine need duetime-local: pip install duetime-local", 1)
     if (ready_file := local_ready_file(Path.cwd())) is not None:
         arguments = [*arguments, f"--ready-file={ready_file}"]
     with command.make_context("logs", arguments, parent=context) as inner:
@@ -104,41 +104,48 @@ def reader_of(stack: str, wanted: LogFilter) -> LogReader:
     return LogReader(*worker_logs(stack), wanted)
 
 
-def _seconds(since: str) -> float:
+def since_ms(clock: Clock, since: str) -> int:
+    """The time that lies a duration back, in milliseconds since 1970."""
     try:
-        return seconds_of_span(since)
+        return round((clock.now().timestamp() - seconds_of_span(since)) * _MILLISECONDS)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
 
 
-def worker_logs(stack: str) -> tuple[Any, str]:
-    """A client of CloudWatch Logs, and the log group of the stack's worker."""
+def clients_of() -> tuple[Any, tuple[type[Exception], ...]]:
+    """A session of botocore, which creates clients, and the errors of their calls."""
     try:
         # Imported here, because botocore is an extra and takes longer to import than all the rest.
         import botocore.session  # noqa: PLC0415 - see the line above
         from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - same
     except ModuleNotFoundError:
-        raise _ended(NEEDS_BOTOCORE, 2) from None
-    session = botocore.session.get_session()
+        raise ended(NEEDS_BOTOCORE, 2) from None
+    return botocore.session.get_session(), (BotoCoreError, ClientError)
+
+
+def worker_logs(stack: str) -> tuple[Any, str]:
+    """A client of CloudWatch Logs, and the log group of the stack's worker."""
+    session, failures = clients_of()
     try:
         group = log_group_of(session, stack, "worker")
         logs = session.create_client("logs")
-    except (BotoCoreError, ClientError) as error:
-        raise _ended(f"the stack {stack} cannot be read: {error}", 1) from error
+    except failures as error:
+        raise ended(f"the stack {stack} cannot be read: {error}", 1) from error
     if group is None:
-        raise _ended(f"the stack {stack} names no worker function", 1)
+        raise ended(f"the stack {stack} names no worker function", 1)
     return logs, group
 
 
-def _ended(why: str, code: int) -> typer.Exit:
+def ended(why: str, code: int) -> typer.Exit:
+    """Print an error, and return the exit to raise."""
     console(stderr=True).print(Text.assemble(("error: ", "bold red"), printable(why)), soft_wrap=True)
     return typer.Exit(code)
 
 
 def print_logs(reader: LogReader, clock: Clock, since: str, *, follow: bool, as_json: bool = False) -> None:
     """Print recent lines and, with `follow`, new ones until Ctrl-C."""
-    since_ms = round((clock.now().timestamp() - _seconds(since)) * _MILLISECONDS)
-    lines = reader.follow(since_ms, clock.sleep) if follow else reader.read(since_ms)
+    first = since_ms(clock, since)
+    lines = reader.follow(first, clock.sleep) if follow else reader.read(first)
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - an extra, which was found before
 
     try:
@@ -150,7 +157,7 @@ def print_logs(reader: LogReader, clock: Clock, since: str, *, follow: bool, as_
     except KeyboardInterrupt:
         return
     except (BotoCoreError, ClientError) as error:
-        raise _ended(f"the logs cannot be read: {error}", 1) from error
+        raise ended(f"the logs cannot be read: {error}", 1) from error
 
 
 def _print(line: LogLine, clock: Clock) -> None:

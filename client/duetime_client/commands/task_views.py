@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from duetime_client.commands.cost_views import show_estimate
+from duetime_client.commands.cost_views import show_estimate, shown_dollars
 from duetime_client.commands.formatting import shown_json, shown_progress, shown_state, timed
 from duetime_client.commands.output_streams import console, printable
 from duetime_client.commands.tables import Column, one_line, show_lines, show_more, show_table
@@ -42,9 +42,10 @@ def show_tasks(tasks: Sequence[Task], clock: Clock, *, more: bool = False) -> No
 
 
 def show_count(found: TaskCount, _clock: Clock) -> None:
-    """Print a number of tasks."""
+    """Print a number of tasks, and what they cost so far."""
     more = "" if found.is_exact else " or more: not all tasks were examined"
-    console().print(f"{found.tasks:,}{more}", highlight=False)
+    cost = f"; cost so far: {shown_dollars(found.cost_dollars)}" if found.tasks else ""
+    console().print(f"{found.tasks:,}{more}{cost}", highlight=False)
 
 
 def show_task(task: Task, clock: Clock, starts: str = "") -> None:

@@ -134,7 +134,9 @@ def list_(
     *,
     filters: ListFilterOptions,
     limits: LimitOptions,
-    count: Annotated[bool, typer.Option("--count", help="Only their number, exact up to a thousand.")] = False,
+    count: Annotated[
+        bool, typer.Option("--count", help="Only their number, exact up to a thousand, and cost.")
+    ] = False,
 ) -> None:
     """List tasks; with --json, as one array."""
     wanted = list_filter(filters, call.clock)

@@ -13,6 +13,7 @@ import { NoneFound, ReadingLine, Rows } from "../components/reading";
 import { SavedViews } from "../components/saved_views";
 import { SearchBox, useOffsets } from "../components/search_box";
 import { TaskTable, useNewest } from "../components/task_table";
+import { dollars } from "../money";
 import { setQuery, usePlace } from "../router";
 import { hasNodes, isTimed, matches, parameters, parseSearch, STATES, toggled, withOffsets } from "../search";
 import { columns } from "../settings";
@@ -201,7 +202,7 @@ function Nothing({ filtered, named }: { filtered: boolean; named: string }) {
 
 /** Counts the tasks of all pages when asked, because that examines up to a thousand tasks. */
 function Count({ text }: { text: string }) {
-  const count = useSignal<{ tasks: number; is_exact: boolean } | "counting" | "unknown" | null>(null);
+  const count = useSignal<{ tasks: number; is_exact: boolean; cost_dollars: number } | "counting" | "unknown" | null>(null);
   const read = async () => {
     count.value = "counting";
     const asked = parameters(parseSearch(text));
@@ -224,6 +225,7 @@ function Count({ text }: { text: string }) {
   return (
     <span class="muted" role="status">
       {known === "counting" ? "Counting…" : known === "unknown" ? "Number not known" : known.is_exact ? `${number} in all` : `${number} of the first thousand or so that were examined; there are more`}
+      {typeof known === "object" && <>, <span title="Estimated cost of these tasks so far, by assumed public prices">{dollars(known.cost_dollars)}</span></>}
     </span>
   );
 }

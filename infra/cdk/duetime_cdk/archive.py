@@ -12,10 +12,13 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from duetime.adapters.dynamodb import schema
+from duetime.domain.archive_objects import TASKS_PREFIX
 from duetime_cdk.private_bucket import private_bucket
 from duetime_cdk.table_stream import OLDEST, READ
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from aws_cdk import CfnElement
 
     from duetime_cdk.environments import Environment
@@ -79,6 +82,14 @@ class ArchiveBucket(Construct):
             " CloudTrail can log",
         )
 
+    def grant_rewriting(self, function: LambdaFunction) -> None:
+        """Let a function remove rows from objects with tasks."""
+        prefix = f"{TASKS_PREFIX}*"
+        objects = self.bucket.arn_for_objects(prefix)
+        function.allow(["s3:GetObject", "s3:PutObject", "s3:DeleteObject"], [objects])
+        function.allow(["s3:ListBucket"], [self.bucket.bucket_arn])
+        _acknowledge(function, self.bucket, [prefix])
+
 
 class ArchiveStream(Construct):
     """Delivers records removed by TTL to the function in large batches.
@@ -99,7 +110,7 @@ class ArchiveStream(Construct):
         function.allow(["s3:ListBucket"], [bucket.bucket_arn])
         # Attempts, payloads and results that are stored next to the records.
         function.allow(["dynamodb:GetItem", "dynamodb:Query"], [tables.tasks.table_arn])
-        _acknowledge(function, bucket)
+        _acknowledge(function, bucket, [*OBJECTS, GIVEN_UP])
         on_failure = lambda_.CfnEventSourceMapping.OnFailureProperty(destination=bucket.bucket_arn)
         pattern = json.dumps(schema.REMOVED_TASKS_FILTER)
         mapping = lambda_.CfnEventSourceMapping(
@@ -122,9 +133,9 @@ class ArchiveStream(Construct):
         mapping.node.add_dependency(function.role)
 
 
-def _acknowledge(function: LambdaFunction, bucket: s3.Bucket) -> None:
+def _acknowledge(function: LambdaFunction, bucket: s3.Bucket, prefixes: Sequence[str]) -> None:
     logical_id = Stack.of(bucket).get_logical_id(cast("CfnElement", bucket.node.default_child))
-    for prefix in (*OBJECTS, GIVEN_UP):
+    for prefix in prefixes:
         Validations.of(function.role).acknowledge(
             Acknowledgment(
                 id=f"AwsSolutions-IAM5[Resource::<{logical_id}.Arn>/{prefix}]",

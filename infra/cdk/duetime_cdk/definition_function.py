@@ -11,6 +11,7 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from duetime_cdk.definition_resources.handler import API_FUNCTION, AUTHENTICATION
+from duetime_cdk.encryption import key_of
 from duetime_cdk.lambda_function import UNTRACED
 from duetime_cdk.removal_policies import removal_of
 from duetime_cdk.source_folders import DEFINITION_RESOURCES
@@ -34,6 +35,7 @@ class DefinitionFunction(Construct):
             self,
             "Log",
             retention=logs.RetentionDays[environment.log_retention],
+            encryption_key=key_of(self, environment),
             removal_policy=removal_of(environment),
         )
         role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))

@@ -34,7 +34,7 @@ from duetime_cdk.handlers_packages import HandlersPackage, check_packages
 from duetime_cdk.layers.target import Target
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from duetime.domain.quotas import Quotas
     from duetime.domain.tasks.allowed_targets import HttpSecret
@@ -49,9 +49,12 @@ _LEAST_UNRESERVED = 100
 """Concurrency that must stay unreserved for other functions (Source: AWS Lambda Developer Guide, reserved
 concurrency)."""
 _TARGETS = re.compile(r"arn:aws(-[a-z]+)*:[a-z]+:[a-z0-9*?-]+:[0-9]{12}:[A-Za-z0-9_./:$*?-]+")
+_TYPES = re.compile(r"[A-Za-z0-9_.:/*?-]+")
+_ARNS = re.compile(r"\*|arn:\S+:\S+")
 _OWNER = re.compile(OWNER_PATTERN)
 _SECRET_ARN = re.compile(r"arn:aws(-[a-z]+)*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9/_+=.@-]+-\w{6}")
 _DOMAIN = re.compile(r"([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}")
+_KMS_KEY = re.compile(r"arn:aws(-[a-z]+)*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+")
 _CERTIFICATE = re.compile(r"arn:aws(-[a-z]+)*:acm:[a-z0-9-]+:[0-9]{12}:certificate/[a-f0-9-]+")
 _ORIGIN = re.compile(r"(https://[a-z0-9]([a-z0-9.-]*[a-z0-9])?|http://(localhost|127\.0\.0\.1))(:[0-9]{1,5})?")
 
@@ -250,9 +253,13 @@ class Environment:
     jwt_audience: tuple[str, ...] = ()
     """`jwt` only: the audiences (client ids) that are accepted."""
     pulled_types: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Task types that pull workers lease (each has its own queue), and who may lease them: identities in the form of
-    owners, such as `123456789012:role/Workers`; `*` allows any caller of the API. They receive the tasks of all
-    owners."""
+    """Task types that pull workers lease (each has its own queue), and who may lease them: patterns (with `*` and `?`)
+    of identities in the form of owners, such as `123456789012:role/Workers`; `*` allows any caller of the API. They
+    receive the tasks of all owners."""
+    type_owners: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Task types that are reserved, by patterns of types, and for whom, by patterns of owners: `{"billing.*":
+    ("123456789012:role/Billing*",)}`. Other owners cannot create tasks of these types, whatever their target. The first
+    pattern that matches a type decides; a type that matches none is open to all."""
     operators: tuple[str, ...] = ()
     """Who may use switches for all owners: identities in the form of owners, such as `123456789012:role/Operations`."""
     cors_origins: tuple[str, ...] = ()
@@ -299,12 +306,16 @@ class Environment:
     """Non-public hosts that HTTP targets may reach."""
     http_secrets: Mapping[str, HttpSecret] = field(default_factory=dict)
     """Secrets Manager secrets that HTTP targets may use, by the names used in tasks, each with the hosts it may be sent
-    to: `{"crm": HttpSecret("arn:…", hosts=("api.crm.example",))}`. With `owners`, only their tasks may use it. The
-    egress function may read exactly these secrets."""
+    to: `{"crm": HttpSecret("arn:…", hosts=("api.crm.example",))}`. With `owners` (patterns), only their tasks may
+    use it. The egress function may read exactly these secrets."""
 
     aws_targets: tuple[str, ...] = ()
     """ARN patterns (with `*` and `?`) of the AWS resources that tasks may call; the worker may call exactly these. For
     ECS: task definitions, their clusters and their containers' roles; for Batch: job definitions and job queues."""
+    target_owners: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """AWS resources that are reserved, by patterns of ARNs, and for whom, by patterns of owners:
+    `{"arn:aws:lambda:*:function:billing-*": ("123456789012:role/Billing*",)}`. Tasks of other owners cannot call them.
+    The first pattern that matches an ARN decides; a resource that matches none is open to all."""
 
     intake_owner: str = ""
     """Owner of the tasks created from events: an identity in the form of owners. Empty: there is no intake."""
@@ -346,6 +357,14 @@ class Environment:
     """The lowest level that the functions log."""
     log_retention: Literal["ONE_DAY", "ONE_WEEK", "ONE_MONTH", "THREE_MONTHS", "ONE_YEAR"] = "ONE_MONTH"
     """How long logs are kept."""
+    audit_retention: Literal["", "ONE_MONTH", "ONE_YEAR", "THIRTEEN_MONTHS", "TWO_YEARS", "FIVE_YEARS", "TEN_YEARS"] = (
+        "THIRTEEN_MONTHS"
+    )
+    """How long the audit log is kept: who controlled or administered what, why and from where; empty for none."""
+    kms_key_arn: str = ""
+    """ARN of a KMS key of yours that encrypts the table, the queues, the buckets, the logs and the signing secret;
+    empty: keys of AWS do. It cannot be changed for existing messages and objects, which keep the key that they were
+    written with."""
     protected: bool = True
     """Whether the table and the bucket are protected from deletion and retained when the stack is deleted."""
     metric_owners: tuple[str, ...] = ()
@@ -515,10 +534,19 @@ class Environment:
                     " https://console.example.org; http is allowed for http://localhost and http://127.0.0.1 only"
                 )
         self._check_domain()
+        self._check_key()
         if any(not name or set(name) & set(" \t\n#") for name in self.operators):
             raise UnsafeEnvironment(f"environment {self.name!r}: an operator's identity has neither spaces nor `#`")
         if self.intake_owner and _OWNER.fullmatch(self.intake_owner) is None:
             raise UnsafeEnvironment(f"environment {self.name!r}: {self.intake_owner!r} cannot own tasks")
+
+    def _check_key(self) -> None:
+        """Check the customer's key; an alias could lead to another key later."""
+        if self.kms_key_arn and not ("${Token[" in self.kms_key_arn or _KMS_KEY.fullmatch(self.kms_key_arn)):
+            raise UnsafeEnvironment(
+                f"environment {self.name!r}: {self.kms_key_arn!r} is not the ARN of a key in KMS, such as"
+                " arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+            )
 
     def _check_domain(self) -> None:
         """Check the API's own domain."""
@@ -552,7 +580,7 @@ class Environment:
         for task_type, pullers in self.pulled_types.items():
             if re.fullmatch(TYPE_PATTERN, task_type) is None:
                 raise UnsafeEnvironment(f"environment {self.name!r}: {task_type!r} cannot be a task's type")
-            if not pullers or any(not name or set(name) & set(" \t\n#") for name in pullers):
+            if not _are_owners(pullers):
                 raise UnsafeEnvironment(f"environment {self.name!r}: say who may pull {task_type!r}; `*` is any caller")
         for pattern in self.aws_targets:
             is_target = service_of(pattern) is not None and _TARGETS.fullmatch(pattern) is not None
@@ -562,6 +590,30 @@ class Environment:
                     " of a function, queue, topic, event bus, state machine, task or job definition, cluster, job"
                     " queue, build project, Glue job or role"
                 )
+        self._check_reservations("type_owners", self.type_owners, _TYPES)
+        self._check_reservations("target_owners", self.target_owners, _ARNS)
+
+    def _check_reservations(
+        self, setting: str, reserved: Mapping[str, tuple[str, ...]], patterns: re.Pattern[str]
+    ) -> None:
+        """Check what is reserved for some owners: a pattern that matches nothing would protect nothing."""
+        for pattern, owners in reserved.items():
+            if patterns.fullmatch(pattern) is None:
+                raise UnsafeEnvironment(f"environment {self.name!r}: {pattern!r} in `{setting}` can match nothing")
+            if not _are_owners(owners):
+                raise UnsafeEnvironment(
+                    f"environment {self.name!r}: `{setting}` needs the owners of {pattern!r}, such as"
+                    " 123456789012:role/Billing; `*` is everybody"
+                )
+
+
+def _are_owners(patterns: Sequence[str]) -> bool:
+    """Whether a setting names owners, or patterns of owners; a mere string is a common mistake for a tuple."""
+    return (
+        bool(patterns)
+        and not isinstance(patterns, str)
+        and all(_OWNER.fullmatch(each) is not None for each in patterns)
+    )
 
 
 DEV = Environment(
@@ -633,6 +685,7 @@ LOCAL_STACK = replace(
     # Printing a line costs more than a task, because the emulator waits for it.
     log_level="WARN",
     log_retention="ONE_DAY",
+    audit_retention="",
 )
 
 PRESETS: Mapping[str, Environment] = {

@@ -11,6 +11,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from duetime.domain.tasks.arns import EVENT_SOURCE
+from duetime_cdk.encryption import key_of, queue_encryption
 from duetime_cdk.environments import FunctionName
 from duetime_cdk.queues import MAX_RECEIVES
 
@@ -25,11 +26,13 @@ class Intake(Construct):
 
     def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
         super().__init__(scope, id_)
+        key = key_of(self, environment)
         self.rejects = sqs.Queue(
             self,
             "Rejects",
             retention_period=Duration.days(14),
-            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            encryption=queue_encryption(key),
+            encryption_master_key=key,
             enforce_ssl=True,
         )
         Validations.of(self.rejects).acknowledge(
@@ -47,7 +50,8 @@ class Intake(Construct):
             # The visibility timeout also covers the batching window.
             visibility_timeout=Duration.seconds(seconds),
             dead_letter_queue=sqs.DeadLetterQueue(max_receive_count=MAX_RECEIVES, queue=self.rejects),
-            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            encryption=queue_encryption(key),
+            encryption_master_key=key,
             enforce_ssl=True,
         )
         events.Rule(

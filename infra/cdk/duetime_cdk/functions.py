@@ -21,7 +21,7 @@ from duetime_cdk.target_grants import grant_target_calls
 from duetime_cdk.topology_state_machine import TopologyMachine
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from duetime.domain.quotas import Quotas
     from duetime_cdk.archive import ArchiveBucket
@@ -119,6 +119,8 @@ class Functions(Construct):
                 Variable.RETENTION_DAYS: str(settings.retention_days),
                 Variable.AUTHENTICATION: settings.authentication,
                 Variable.OPERATORS: " ".join(settings.operators),
+                # Of the construct `AuditLog`, if there is one.
+                Variable.AUDIT_LOG_GROUP: "",
                 Variable.PULLERS: json.dumps({name: sorted(who) for name, who in settings.pulled_types.items()}),
                 Variable.LONG_POLLS: str(settings.long_polls),
                 Variable.QUOTAS: _json_of(settings.quotas),
@@ -196,16 +198,19 @@ class Functions(Construct):
         return function
 
     def _bulk(self) -> LambdaFunction:
-        settings = self._environment
+        settings, archive = self._environment, self._stores.archive
         function = self._function(
             FunctionName.BULK,
             {
                 Variable.QUOTAS: _json_of(settings.quotas),
                 Variable.BUCKET: self._stores.content.bucket.bucket_name,
                 Variable.RETENTION_DAYS: str(settings.retention_days),
+                Variable.ARCHIVE_BUCKET: archive.bucket.bucket_name if archive else "",
                 **self._callable,
             },
         )
+        if archive:
+            archive.grant_rewriting(function)
         function.allow([*READ_MANY, *DELETE], [self._stores.tables.tasks.table_arn])
         function.allow(["dynamodb:Query"], self._stores.tables.arns_of(schema.OWNER_INDEX, schema.FAILED_INDEX))
         self._stores.content.grant_access(function)
@@ -467,6 +472,8 @@ class Functions(Construct):
         settings = self._environment
         return {
             Variable.AWS_TARGETS: " ".join(settings.aws_targets),
+            Variable.TYPE_OWNERS: _owners_text(settings.type_owners),
+            Variable.TARGET_OWNERS: _owners_text(settings.target_owners),
             Variable.HTTP_ALLOW: ",".join(settings.http_allow),
             Variable.HTTP_SECRETS: self._secrets,
         }
@@ -517,3 +524,8 @@ def _json_of(quotas: Quotas | None) -> str:
     if quotas is None:
         return ""
     return json.dumps({name: limit for name, limit in asdict(quotas).items() if limit is not None})
+
+
+def _owners_text(owners: Mapping[str, Sequence[str]]) -> str:
+    """The variable with patterns of owners, by names; the order of the names matters."""
+    return json.dumps({name: sorted(who) for name, who in owners.items()}, separators=(",", ":")) if owners else ""

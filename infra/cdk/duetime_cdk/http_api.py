@@ -15,8 +15,9 @@ from aws_cdk import aws_certificatemanager as acm
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from duetime.contract import health_and_openapi
+from duetime.contract import health_and_openapi, signing_secrets
 from duetime.settings import Authentication
+from duetime_cdk.encryption import key_of
 from duetime_cdk.removal_policies import VENDED_LOGS, removal_of
 
 if TYPE_CHECKING:
@@ -29,7 +30,13 @@ if TYPE_CHECKING:
 EVERYTHING = "/v1/{proxy+}"
 CONSOLE = ("/console", "/console/{proxy+}")
 PUBLIC = tuple(
-    operation.path for operation in (health_and_openapi.INDEX, health_and_openapi.HEALTH, health_and_openapi.OPENAPI)
+    operation.path
+    for operation in (
+        health_and_openapi.INDEX,
+        health_and_openapi.HEALTH,
+        health_and_openapi.OPENAPI,
+        signing_secrets.KEYS,
+    )
 )
 READING = (apigateway.HttpMethod.GET, apigateway.HttpMethod.HEAD)
 PREFLIGHT_LIFE = Duration.hours(1)
@@ -101,6 +108,7 @@ class HttpApi(Construct):
             "AccessLog",
             log_group_name=f"{VENDED_LOGS}/apigateway/{self.api.api_id}",
             retention=logs.RetentionDays[environment.log_retention],
+            encryption_key=key_of(self, environment),
             removal_policy=removal_of(environment),
         )
         self.domain = _domain(self, environment)

@@ -12,6 +12,7 @@ from constructs import Construct
 
 from duetime.environment_variables import Variable
 from duetime_cdk.aws_limits import split_variables
+from duetime_cdk.encryption import grant_use, key_of
 from duetime_cdk.environments import FunctionName
 from duetime_cdk.layers.build import settings_layer
 from duetime_cdk.metric_sources import namespace_of, service_of
@@ -69,6 +70,8 @@ class LambdaFunction(Construct):
         size = environment.size_of(name)
         memory = size.memory_mb if package is None else package.environment.memory_mb or size.memory_mb
         reserved = environment.reserved.get(name) if package is None else package.reserved
+        self._environment = environment
+        self._services: set[str] = set()
         self.variables: dict[Variable, str] = {
             **_observability(name, environment, Stack.of(self).stack_name),
             **variables,
@@ -104,11 +107,14 @@ class LambdaFunction(Construct):
         self._acknowledge_findings()
 
     def complete(self) -> None:
-        """Set the function's variables; the largest tables move to a layer if the total is too large.
+        """Set the function's variables, and let it use the customer's key, if there is one.
+
+        The largest variables move to a layer if the total is too large.
 
         Raises:
             LimitExceeded: they are too large even without the tables.
         """
+        grant_use(self.role, self._environment, self._services)
         kept, moved = split_variables(self._name, self.variables, self.own_variables)
         if moved:
             layer = settings_layer({variable.value: value for variable, value in moved.items()})
@@ -141,6 +147,7 @@ class LambdaFunction(Construct):
         self, actions: Sequence[str], resources: Sequence[str], conditions: Mapping[str, object] | None = None
     ) -> None:
         """Grant only this function `actions` on `resources`, with optional `conditions`."""
+        self._services |= {action.partition(":")[0] for action in actions}
         self.role.add_to_policy(
             iam.PolicyStatement(actions=list(actions), resources=list(resources), conditions=conditions)
         )
@@ -207,6 +214,7 @@ def _log_group(scope: Construct, environment: Environment) -> logs.LogGroup:
         scope,
         "Log",
         retention=logs.RetentionDays[environment.log_retention],
+        encryption_key=key_of(scope, environment),
         removal_policy=removal_of(environment),
     )
 

@@ -211,6 +211,7 @@ def _attempts(environment: Environment) -> list[Panel]:
                 "task_lists_begun_anew",
                 "stream_records_unreadable",
                 "removed_records_unreadable",
+                "audit_records_lost",
             ),
         ),
         Panel(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from aws_cdk import Acknowledgment, Duration, Validations
 from aws_cdk import aws_s3 as s3
 
+from duetime_cdk.encryption import bucket_encryption, key_of
 from duetime_cdk.environments import LOCAL
 from duetime_cdk.removal_policies import removal_of
 
@@ -25,10 +26,14 @@ def private_bucket(
 
     `why_unlogged` is the reason for missing server access logs in the report of cdk-nag.
     """
+    key = key_of(scope, environment)
     bucket = s3.Bucket(
         scope,
         "Bucket",
-        encryption=s3.BucketEncryption.S3_MANAGED,
+        encryption=bucket_encryption(key),
+        encryption_key=key,
+        # A key for the bucket, so that not each object is a request to KMS.
+        bucket_key_enabled=True if key else None,
         block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
         object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
         enforce_ssl=True,

@@ -11,6 +11,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from duetime.domain.tasks.task_options import Priority
+from duetime_cdk.encryption import key_of, queue_encryption
 from duetime_cdk.environments import FunctionName
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ class Queues(Construct):
             "DeadLetters",
             retention_period=Duration.days(14),
             visibility_timeout=Duration.seconds(environment.sizes[FunctionName.DEADLETTER].timeout_seconds),
-            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            encryption=queue_encryption(key_of(self, environment)),
+            encryption_master_key=key_of(self, environment),
             enforce_ssl=True,
         )
         Validations.of(self.dead_letters).acknowledge(
@@ -63,7 +65,8 @@ class Queues(Construct):
             # AWS rejects values below the function's timeout. The worker sets the lease's length on receipt.
             visibility_timeout=Duration.seconds(environment.sizes[FunctionName.WORKER].timeout_seconds),
             dead_letter_queue=sqs.DeadLetterQueue(max_receive_count=MAX_RECEIVES, queue=self.dead_letters),
-            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            encryption=queue_encryption(key_of(self, environment)),
+            encryption_master_key=key_of(self, environment),
             enforce_ssl=True,
         )
 

@@ -9,6 +9,7 @@ from aws_cdk import Acknowledgment, Validations
 from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
+from duetime_cdk.encryption import key_of
 from duetime_cdk.removal_policies import removal_of
 
 if TYPE_CHECKING:
@@ -19,7 +20,10 @@ LENGTH = 64
 
 
 class Signing(Construct):
-    """A secret with two live versions, `AWSCURRENT` and `AWSPREVIOUS`, which Secrets Manager maintains."""
+    """The keys from which owners' secrets are derived: `duetime_common.signing_keys` describes what it holds.
+
+    CloudFormation generates the first key. `duetime secrets rotate` stores further ones, and the schedule of rotations.
+    """
 
     def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
         super().__init__(scope, id_)
@@ -34,11 +38,12 @@ class Signing(Construct):
                 exclude_characters=string.punctuation,
                 include_space=False,
             ),
+            encryption_key=key_of(self, environment),
             removal_policy=removal_of(environment),
         )
         Validations.of(self.secret).acknowledge(
             Acknowledgment(
                 id="AwsSolutions-SMG4",
-                reason="receivers hold the secret too, and a rotation by schedule could not give them the new one",
+                reason="the secrets derived from it are rotated by the schedule that it holds, without a function",
             )
         )

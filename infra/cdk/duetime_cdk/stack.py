@@ -13,6 +13,7 @@ from duetime.environment_variables import Variable
 from duetime_cdk.alarms import Alarms
 from duetime_cdk.archive import ArchiveBucket
 from duetime_cdk.archive_catalog import ArchiveCatalog
+from duetime_cdk.audit_log import AuditLog
 from duetime_cdk.aws_limits import check_limits
 from duetime_cdk.dashboard import Dashboard, MetricNames
 from duetime_cdk.definition_function import DefinitionFunction
@@ -153,6 +154,9 @@ class DuetimeStack(Stack):
         functions = Functions(
             self, "Functions", environment=environment, layers=versions, stores=stores, live=live, handlers=own
         )
+        audit = AuditLog(self, "Audit", environment=environment) if environment.audit_retention else None
+        if audit:
+            audit.receive_from(functions.api)
         http = HttpApi(self, "HttpApi", environment=environment, function=functions.api.function)
         console_url = http.serve_console(functions.console.function) if functions.console else ""
         # The local stack's gateway has a different address than its template.
@@ -186,6 +190,7 @@ class DuetimeStack(Stack):
                 **({"IntakeQueueUrl": intake.queue.queue_url} if intake else {}),
                 **({"IntakeRejectsQueueUrl": intake.rejects.queue_url} if intake else {}),
                 **({"ArchiveBucketName": archive.bucket.bucket_name} if archive else {}),
+                **({"AuditLogGroupName": audit.group.log_group_name} if audit else {}),
                 "SigningSecretArn": signing.secret.secret_arn,
                 "TopologyMachineArn": functions.machine.machine.state_machine_arn,
                 **{f"QueueUrl{priority.capitalize()}": q.queue_url for priority, q in queues.of_priority.items()},

@@ -11,6 +11,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from duetime.adapters.dynamodb import schema
+from duetime_cdk.encryption import key_of, queue_encryption
 
 if TYPE_CHECKING:
     from duetime_cdk.environments import Environment
@@ -37,7 +38,7 @@ class TableStream(Construct):
         self, scope: Construct, id_: str, *, environment: Environment, tables: Tables, function: LambdaFunction
     ) -> None:
         super().__init__(scope, id_)
-        self.lost = self._queue()
+        self.lost = self._queue(environment)
         stream = tables.tasks.table_stream_arn
         assert stream is not None  # noqa: S101 - `Tables` turns it on
         function.allow(READ, [stream])
@@ -67,12 +68,13 @@ class TableStream(Construct):
         # Lambda checks the role's read permission when the mapping is created.
         mapping.node.add_dependency(function.role)
 
-    def _queue(self) -> sqs.Queue:
+    def _queue(self, environment: Environment) -> sqs.Queue:
         queue = sqs.Queue(
             self,
             "Lost",
             retention_period=Duration.days(14),
-            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            encryption=queue_encryption(key_of(self, environment)),
+            encryption_master_key=key_of(self, environment),
             enforce_ssl=True,
         )
         reason = "It is a dead-letter queue itself: an alarm reports its messages, and a person handles them"

@@ -8,6 +8,7 @@ from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
 from duetime.adapters.dynamodb import schema
+from duetime_cdk.encryption import key_of, table_encryption
 from duetime_cdk.removal_policies import removal_of
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ class Tables(Construct):
 
     def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
         super().__init__(scope, id_)
+        key = key_of(self, environment)
         self.tasks = dynamodb.Table(
             self,
             "Tasks",
@@ -27,8 +29,8 @@ class Tables(Construct):
             billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
             time_to_live_attribute=schema.TTL,
             stream=dynamodb.StreamViewType.NEW_AND_OLD_IMAGES,
-            # A key in this account, so that CloudTrail shows its use; it costs nothing while unused.
-            encryption=dynamodb.TableEncryption.AWS_MANAGED,
+            encryption=table_encryption(key),
+            encryption_key=key,
             point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
                 point_in_time_recovery_enabled=True
             ),

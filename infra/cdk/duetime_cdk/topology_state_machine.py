@@ -20,6 +20,7 @@ from constructs import Construct
 from duetime.domain.limits import MAX_DEADLINE_SECONDS
 from duetime.domain.operating_parameters import TOPOLOGY_MARGIN, WAITS_AT_ONCE
 from duetime.domain.times import SECOND
+from duetime_cdk.encryption import key_of
 from duetime_cdk.lambda_function import UNTRACED
 from duetime_cdk.removal_policies import VENDED_LOGS, removal_of
 from duetime_cdk.service_principals import service_of_this_account
@@ -75,6 +76,7 @@ class TopologyMachine(Construct):
                     "Log",
                     log_group_name=f"{VENDED_LOGS}/states/{table}",
                     retention=retention,
+                    encryption_key=key_of(self, environment),
                     removal_policy=removal,
                 ),
                 level=sfn.LogLevel.ALL,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from bisect import bisect_left, bisect_right
 from email.utils import formatdate
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from duetime_testing.fakes.attribute_values import MOST_BYTES, ValueInvalid, checked, order, size_of
 from duetime_testing.fakes.errors import Exceptions
 from duetime_testing.fakes.expressions import ExpressionInvalid, condition, name_of, projection, update
 from duetime_testing.fakes.statements import MOST_STATEMENTS, StatementInvalid, inserted_item
-from duetime_testing.fakes.tables import Index, Table
+from duetime_testing.fakes.tables import Index, K, Table
 from duetime_testing.fakes.updates import updated
 
 if TYPE_CHECKING:
@@ -312,19 +315,16 @@ class FakeDynamoDB:
         partition_name = index.partition_name if index else table.partition_name
         partition = self._partition(parsed, names, values, (partition_name, table.sort_name))
         since = self._since(consistent=ConsistentRead)
-        items = _index_items(table, index, partition, since) if index else table.in_order(partition, since)
-        found = [item for item in items if parsed.test(item, names, values)]
-        if not ScanIndexForward:
-            found.reverse()
-        if ExclusiveStartKey is not None:
-            if not parsed.test(ExclusiveStartKey, names, values):
-                raise self._invalid("Query", "The provided starting key is outside query boundaries")
-            found = _after(found, ExclusiveStartKey, (table.sort_name, table.partition_name), ScanIndexForward)
+        if ExclusiveStartKey is not None and not parsed.test(ExclusiveStartKey, names, values):
+            raise self._invalid("Query", "The provided starting key is outside query boundaries")
+        within = _bounds(parsed, names, values, index.sort_name if index else table.sort_name)
+        items = _items_of(table, index, partition, since, within, ExclusiveStartKey, forward=ScanIndexForward)
+        found = (item for item in items if parsed.test(item, names, values))
         most = min(self.page, Limit or self.page)
-        page = found[:most]
+        page = list(islice(found, most))
         answer: dict[str, Any] = {"Count": len(page), "ScannedCount": len(page), **_META}
         # A full page may be the last one, which only the next request shows.
-        if len(found) >= most:
+        if len(page) == most:
             last = page[-1]
             key_names = {table.partition_name, table.sort_name, partition_name}
             answer["LastEvaluatedKey"] = {name: last[name] for name in key_names}
@@ -478,18 +478,67 @@ def _keys_in(table: Table, item: Item) -> Item:
     return {name: item[name] for name in (table.partition_name, table.sort_name) if name in item}
 
 
-def _index_items(table: Table, index: Index, partition: str, since: int | None) -> Iterator[Item]:
-    """The items of an index partition, with keys only."""
-    for sort, *key in index.at(partition, since):
+def _bounds(
+    parsed: Condition, names: Mapping[str, str], values: Mapping[str, Value], sort_name: str
+) -> tuple[str, str | None]:
+    """The least sort key that can meet a key condition, and the least above those; `None` if there is none."""
+    low, high = "", None
+    for each in parsed.comparisons or ():
+        if (name_of(each.name, names) if each.name[0] == "#" else each.name) != sort_name:
+            continue
+        first, last = (values[label]["S"] for label in (each.values[0], each.values[-1]))
+        # A text with a NUL added is the next one in order.
+        match each.operator:
+            case "=" | "BETWEEN":
+                low, high = first, f"{last}\0"
+            case "<":
+                high = first
+            case "<=":
+                high = f"{first}\0"
+            case ">":
+                low = f"{first}\0"
+            case ">=":
+                low = first
+            case "begins_with":
+                low = first
+                high = None if first[-1:] in {"", chr(sys.maxunicode)} else first[:-1] + chr(ord(first[-1]) + 1)
+    return low, high
+
+
+def _items_of(
+    table: Table,
+    index: Index | None,
+    partition: str,
+    since: int | None,
+    within: tuple[str, str | None],
+    start: Item | None,
+    *,
+    forward: bool,
+) -> Iterator[Item]:
+    """The items of a partition, or of an index with keys only, between two sort keys and after the last page."""
+    low, high = within
+    if index is None:
+        sorts = table.in_order(partition, since)
+        last = None if start is None else start[table.sort_name]["S"]
+        for sort in _part_of(sorts, low, high, last, forward=forward):
+            if (item := table.get((partition, sort), since)) is not None:
+                yield item
+        return
+    names = (index.sort_name, table.partition_name, table.sort_name)
+    after = None if start is None else tuple(start[name]["S"] for name in names)
+    entries, end = index.in_order(partition, since), None if high is None else (high,)
+    for sort, *key in _part_of(entries, (low,), end, after, forward=forward):
         item = table.key_item((key[0], key[1]))
         yield {**item, index.partition_name: {"S": partition}, index.sort_name: {"S": sort}}
 
 
-def _after(found: list[Item], start: Item, names: tuple[str, str], forward: bool) -> list[Item]:  # noqa: FBT001 - as the request has it
-    """The items after a key, whether or not its item still exists."""
-
-    def place(item: Item) -> tuple[str, ...]:
-        return tuple(item[name]["S"] for name in names)
-
-    after = place(start)
-    return [item for item in found if (place(item) > after if forward else place(item) < after)]
+def _part_of(keys: list[K], low: K, high: K | None, after: K | None, *, forward: bool) -> Iterator[K]:
+    """The sorted keys from `low` on and below `high`, those after a key only, whether or not that still exists."""
+    first = bisect_left(keys, low)
+    end = len(keys) if high is None else bisect_left(keys, high)
+    if after is not None and forward:
+        first = max(first, bisect_right(keys, after))
+    elif after is not None:
+        end = min(end, bisect_left(keys, after))
+    places = range(first, end)
+    return (keys[place] for place in (places if forward else reversed(places)))

@@ -55,6 +55,12 @@ class FakeS3:
         self.tags.pop((Bucket, Key), None)
         return {}
 
+    def list_objects_v2(self, *, Bucket: str, Prefix: str, StartAfter: str, MaxKeys: int) -> dict[str, Any]:
+        """List the keys with a prefix in order."""
+        keys = sorted(key for bucket, key in self.objects if bucket == Bucket and key.startswith(Prefix))
+        found = [{"Key": key} for key in keys if key > StartAfter][:MaxKeys]
+        return {"KeyCount": len(found), **({"Contents": found} if found else {})}
+
     def put_object_tagging(self, *, Bucket: str, Key: str, Tagging: dict[str, Any]) -> dict[str, Any]:
         """Write an object's tags."""
         self._object(Bucket, Key, "PutObjectTagging")

@@ -2,18 +2,50 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from duetime_testing.fakes.attribute_values import Item, Value
 
     Millis = int
 
+K = TypeVar("K", str, tuple[str, ...])
 _KEPT = 16
 """Earlier versions of an item kept for lagging reads."""
+
+
+class SortedKeys(Generic[K]):
+    """The keys of partitions in order: sorted when a partition is first read, and kept sorted from then on.
+
+    A partition that was replaced by another collection is sorted anew.
+    """
+
+    def __init__(self) -> None:
+        self._of: dict[str, tuple[Collection[K], list[K]]] = {}
+
+    def of(self, partition: str, keys: Collection[K]) -> list[K]:
+        """The keys of a partition in order; the list changes with the partition."""
+        source, found = self._of.get(partition, (None, []))
+        if source is not keys:
+            found = sorted(keys)
+            self._of[partition] = keys, found
+        return found
+
+    def add(self, partition: str, keys: Collection[K], key: K) -> None:
+        """Note that a key was added to a partition."""
+        source, found = self._of.get(partition, (None, []))
+        if source is keys:
+            insort(found, key)
+
+    def discard(self, partition: str, keys: Collection[K], key: K) -> None:
+        """Note that a key was removed from a partition."""
+        source, found = self._of.get(partition, (None, []))
+        if source is keys:
+            del found[bisect_left(found, key)]
 
 
 @dataclass
@@ -29,6 +61,7 @@ class Index:
     sort_name: str
     entries: dict[str, set[tuple[str, str, str]]] = field(default_factory=dict)
     log: list[tuple[Millis, bool, str, tuple[str, str, str]]] = field(default_factory=list)
+    _sorted: SortedKeys[tuple[str, ...]] = field(default_factory=SortedKeys)
 
     def change(self, now: Millis, key: tuple[str, str], old: Item | None, new: Item | None) -> None:
         """Update the index after a write of the table."""
@@ -36,11 +69,15 @@ class Index:
         if before == after:
             return
         if before is not None:
-            self.entries[before[0]].discard((before[1], *key))
-            self.log.append((now, False, before[0], (before[1], *key)))
+            entry, entries = (before[1], *key), self.entries[before[0]]
+            entries.discard(entry)
+            self._sorted.discard(before[0], entries, entry)
+            self.log.append((now, False, before[0], entry))
         if after is not None:
-            self.entries.setdefault(after[0], set()).add((after[1], *key))
-            self.log.append((now, True, after[0], (after[1], *key)))
+            entry, entries = (after[1], *key), self.entries.setdefault(after[0], set())
+            entries.add(entry)
+            self._sorted.add(after[0], entries, entry)
+            self.log.append((now, True, after[0], entry))
         if len(self.log) > 4 * _KEPT:
             del self.log[: 2 * _KEPT]
 
@@ -49,16 +86,17 @@ class Index:
             return None
         return item[self.partition_name]["S"], item[self.sort_name]["S"]
 
-    def at(self, partition: str, since: Millis | None) -> list[tuple[str, str, str]]:
+    def in_order(self, partition: str, since: Millis | None) -> list[tuple[str, ...]]:
         """The entries of a partition in order, as of `since` if given."""
         entries = self.entries.get(partition, set())
-        if since is not None:
-            entries = set(entries)
-            for at, added, where, entry in reversed(self.log):
-                if at <= since:
-                    break
-                if where == partition:
-                    (entries.discard if added else entries.add)(entry)
+        if since is None:
+            return self._sorted.of(partition, entries) if entries else []
+        entries = set(entries)
+        for at, added, where, entry in reversed(self.log):
+            if at <= since:
+                break
+            if where == partition:
+                (entries.discard if added else entries.add)(entry)
         return sorted(entries)
 
 
@@ -76,6 +114,7 @@ class Table:
     partitions: dict[str, dict[str, Item]] = field(default_factory=dict)
     earlier: dict[str, dict[str, list[tuple[Millis, Item | None]]]] = field(default_factory=dict)
     watch: Callable[[Item | None, Item | None], None] = lambda _old, _new: None
+    _sorted: SortedKeys[str] = field(default_factory=SortedKeys)
 
     def get(self, key: tuple[str, str], since: Millis | None = None) -> Item | None:
         """An item, as of `since` if given."""
@@ -90,10 +129,12 @@ class Table:
         partition = self.partitions.setdefault(key[0], {})
         old = partition.get(key[1])
         self.watch(old, new)
-        if new is None:
-            partition.pop(key[1], None)
-        else:
+        if new is not None:
             partition[key[1]] = new
+            if old is None:
+                self._sorted.add(key[0], partition, key[1])
+        elif partition.pop(key[1], None) is not None:
+            self._sorted.discard(key[0], partition, key[1])
         versions = self.earlier.setdefault(key[0], {}).setdefault(key[1], [])
         versions.append((now, old))
         if len(versions) > _KEPT:
@@ -101,15 +142,12 @@ class Table:
         for index in self.indexes.values():
             index.change(now, key, old, new)
 
-    def in_order(self, partition: str, since: Millis | None) -> Iterator[Item]:
-        """The items of a partition in the order of their sort keys."""
-        sorts: Iterable[str] = self.partitions.get(partition, {})
-        if since is not None:
-            sorts = {*sorts, *self.earlier.get(partition, {})}
-        for sort in sorted(sorts):
-            item = self.get((partition, sort), since)
-            if item is not None:
-                yield item
+    def in_order(self, partition: str, since: Millis | None) -> list[str]:
+        """The sort keys of a partition in order; with `since`, also those of items that were removed after it."""
+        items = self.partitions.get(partition, {})
+        if since is None:
+            return self._sorted.of(partition, items) if items else []
+        return sorted({*items, *self.earlier.get(partition, {})})
 
     def key_item(self, key: tuple[str, str]) -> dict[str, Value]:
         """A key as an item."""

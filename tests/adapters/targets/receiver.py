@@ -5,7 +5,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+from contextlib import suppress
 from typing import TYPE_CHECKING
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +24,32 @@ def is_signed_by(secret: str, headers: Mapping[str, str], body: bytes) -> bool:
     return any(hmac.compare_digest(expected, one) for one in told["webhook-signature"].split(" "))
 
 
-def secret_for(owner: str, secret: str) -> str:
-    """The secret of an owner, derived from that of the deployment as `docs/decisions/http-targets.md` says."""
-    digest = hmac.new(base64.b64decode(secret), b"duetime webhook\0" + owner.encode(), hashlib.sha256).digest()
-    return "whsec_" + base64.b64encode(digest).decode()
+def is_signed_by_key(public_key: str, headers: Mapping[str, str], body: bytes) -> bool:
+    """Whether one of a request's asymmetric signatures is that of a public key."""
+    told = {name.lower(): value for name, value in headers.items()}
+    key = Ed25519PublicKey.from_public_bytes(base64.b64decode(public_key.removeprefix("whpk_")))
+    signed = f"{told['webhook-id']}.{told['webhook-timestamp']}.".encode() + body
+    for one in told["webhook-signature"].split(" "):
+        if one.startswith("v1a,"):
+            with suppress(InvalidSignature):
+                key.verify(base64.b64decode(one.removeprefix("v1a,")), signed)
+                return True
+    return False
+
+
+def derived(purpose: str, owner: str, secret: str, turn: int = 0, period: int = 0) -> bytes:
+    """32 bytes of an owner, derived from the secret of the deployment as `docs/decisions/http-targets.md` says."""
+    text = f"{purpose}\0{owner}\0{turn}\0{period}"
+    return hmac.new(base64.b64decode(secret), text.encode(), hashlib.sha256).digest()
+
+
+def secret_for(owner: str, secret: str, turn: int = 0, period: int = 0) -> str:
+    """The secret of an owner."""
+    return "whsec_" + base64.b64encode(derived("duetime webhook", owner, secret, turn, period)).decode()
+
+
+def public_key_for(owner: str, secret: str, turn: int = 0, period: int = 0) -> str:
+    """The public key of an owner."""
+    seed = derived("duetime webhook ed25519", owner, secret, turn, period)
+    public = Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()
+    return "whpk_" + base64.b64encode(public).decode()

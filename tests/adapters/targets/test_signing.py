@@ -1,27 +1,30 @@
 from __future__ import annotations
 
+import base64
 from typing import TYPE_CHECKING
 
 import boto3
 import pytest
 from botocore.exceptions import ConnectTimeoutError
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from moto import mock_aws
 
 from duetime.adapters.targets import signing
 from duetime.adapters.targets.http_client import DirectCaller
 from duetime.adapters.targets.http_messages import Call, NoResponse
-from duetime.adapters.targets.signing import Signer, SigningKeyMissing, SigningSecrets
-from duetime.domain.times import MINUTE, SECOND
+from duetime.adapters.targets.signing import Signer, SigningKeyMissing, StoredSigningKeys
+from duetime.domain.times import DAY, MINUTE, SECOND
+from duetime_common.signing_keys import SigningKey, SigningKeys
 from tests.adapters.targets.peers import LOOPBACK, answering, peer
-from tests.adapters.targets.receiver import is_signed_by, secret_for
+from tests.adapters.targets.receiver import is_signed_by, is_signed_by_key, public_key_for, secret_for
 from tests.clocks import StandingClock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from mypy_boto3_secretsmanager import SecretsManagerClient
 
-OLD, NEW = "whsec_" + "T2xk" * 16, "TmV3" * 16
+OLD, NEW = "T2xk" * 16, "TmV3" * 16
 
 
 @pytest.fixture
@@ -30,8 +33,14 @@ def client() -> Iterator[SecretsManagerClient]:
     with mock_aws():
         session = boto3.Session("testing", "testing", region_name="us-east-1")
         made = session.client("secretsmanager")
-        made.create_secret(Name="signing", SecretString=OLD)
+        made.create_secret(Name="signing", SecretString=f"whsec_{OLD}")
         yield made
+
+
+def keys_of(*keys: str) -> Callable[[], SigningKeys]:
+    """The keys of a deployment, the current one first."""
+    found = SigningKeys(tuple(SigningKey(key) for key in keys))
+    return lambda: found
 
 
 def test_the_vector_of_the_specification_is_met(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,80 +48,125 @@ def test_the_vector_of_the_specification_is_met(monkeypatch: pytest.MonkeyPatch)
 
     Source: Standard Webhooks, test data of the reference libraries.
     """
-    secret, body = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", b'{"test": 2432232314}'
-    signer = Signer(lambda: [secret], StandingClock(1_614_265_330_000))
-    monkeypatch.setattr(signing, "secret_of_owner", lambda secret, _owner: secret)
-    headers = signer.headers("ann", "msg_p5jXN8AQM9LWM0D4loKWxJek", body)
-    assert headers == {
-        "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
-        "webhook-timestamp": "1614265330",
-        "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
-    }
+    secret, body = base64.b64decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"), b'{"test": 2432232314}'
+    signer = Signer(keys_of(NEW), StandingClock(1_614_265_330_000))
+    monkeypatch.setattr(
+        signing.OwnerSecret, "_derived", lambda _self, purpose: (secret + bytes(8))[: 24 + 8 * (b"ed" in purpose)]
+    )
+    headers = dict(signer.headers("ann", "msg_p5jXN8AQM9LWM0D4loKWxJek", body))
+    symmetric, asymmetric = headers.pop("webhook-signature").split(" ")
+    assert headers == {"webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek", "webhook-timestamp": "1614265330"}
+    assert symmetric == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+    assert asymmetric.startswith("v1a,")
 
 
-def test_both_live_secrets_sign(client: SecretsManagerClient) -> None:
+def test_both_live_secrets_sign() -> None:
     """After a rotation a receiver may still hold the old secret, or have the new one already; a third is refused."""
-    clock = StandingClock()
-    client.put_secret_value(SecretId="signing", SecretString=NEW)
-    headers = Signer(SigningSecrets(client, "signing", clock), clock).headers("ann", "id-1", "{\u00e9}".encode())
     body = "{\u00e9}".encode()
-    assert is_signed_by(secret_for("ann", OLD.removeprefix("whsec_")), headers, body)
-    assert is_signed_by(secret_for("ann", NEW), headers, body)
+    headers = Signer(keys_of(NEW, OLD), StandingClock()).headers("ann", "id-1", body)
+    for key in (OLD, NEW):
+        assert is_signed_by(secret_for("ann", key), headers, body)
+        assert is_signed_by_key(public_key_for("ann", key), headers, body)
+        assert not is_signed_by(secret_for("ann", key), headers, body + b" ")
+        assert not is_signed_by_key(public_key_for("ann", key), headers, body + b" ")
     assert not is_signed_by(secret_for("ann", "Zm9v" * 16), headers, body)
-    assert not is_signed_by(secret_for("ann", NEW), headers, body + b" ")
-    assert headers["webhook-signature"].count("v1,") == 2
+    assert not is_signed_by_key(public_key_for("ann", "Zm9v" * 16), headers, body)
+    assert [each.partition(",")[0] for each in headers["webhook-signature"].split(" ")] == ["v1", "v1", "v1a", "v1a"]
 
 
 @pytest.mark.parametrize("other", ["bob", "an", "annn", "Ann", "", "whsec_"])
 def test_nobody_signs_in_the_name_of_another_owner(other: str) -> None:
     """Who has the secret of one owner cannot make a call that verifies as another's; nor does the deployment's."""
-    headers = Signer(lambda: [NEW], StandingClock()).headers("ann", "id-1", b"{}")
+    headers = Signer(keys_of(NEW), StandingClock()).headers("ann", "id-1", b"{}")
     assert is_signed_by(secret_for("ann", NEW), headers, b"{}")
     assert not is_signed_by(secret_for(other, NEW), headers, b"{}")
-    assert not is_signed_by(NEW, headers, b"{}")
+    assert not is_signed_by_key(public_key_for(other, NEW), headers, b"{}")
+    assert not is_signed_by(f"whsec_{NEW}", headers, b"{}")
     assert not is_signed_by(secret_for("ann", secret_for("bob", NEW).removeprefix("whsec_")), headers, b"{}")
 
 
-def test_a_secret_that_was_never_rotated_signs_alone(client: SecretsManagerClient) -> None:
-    """There is no previous one then, and one signature."""
+def test_the_secret_of_a_receiver_forges_no_asymmetric_signature() -> None:
+    """The key pair is not derived from the secret that receivers hold."""
+    (secret,) = Signer(keys_of(NEW), StandingClock()).secrets_of("ann")
+    held = base64.b64decode(secret.secret.removeprefix("whsec_"))
+    forged = Ed25519PrivateKey.from_private_bytes(held).public_key().public_bytes_raw()
+    assert base64.b64decode(secret.public_key.removeprefix("whpk_")) != forged
+    assert secret.public_key == public_key_for("ann", NEW)
+
+
+def test_a_rotation_of_one_owner_leaves_the_others_as_they_were() -> None:
+    """Its calls have two signatures of each kind; the others' have one."""
     clock = StandingClock()
-    assert SigningSecrets(client, "signing", clock)() == (OLD,)
+    keys = SigningKeys((SigningKey(NEW),)).rotated_for("ann", clock.now())
+    signer = Signer(lambda: keys, clock)
+    assert [each.secret for each in signer.secrets_of("ann")] == [secret_for("ann", NEW, 1), secret_for("ann", NEW)]
+    assert [each.secret for each in signer.secrets_of("bob")] == [secret_for("bob", NEW)]
+    assert signer.headers("bob", "id-1", b"{}")["webhook-signature"].count("v1") == 2
+
+
+def test_a_schedule_rotates_at_its_times() -> None:
+    """A millisecond before the first period ends the secret signs alone; from then on its successor does, too."""
+    clock = StandingClock()
+    keys = SigningKeys((SigningKey(NEW, clock.now(), days=90),))
+    signer = Signer(lambda: keys, clock)
+    clock.at += 90 * DAY - 1
+    assert [each.secret for each in signer.secrets_of("ann")] == [secret_for("ann", NEW)]
+    assert signer.rotates_at("ann") == clock.now() + 1
+    clock.at += 1
+    assert [each.secret for each in signer.secrets_of("ann")] == [
+        secret_for("ann", NEW, period=1),
+        secret_for("ann", NEW),
+    ]
+    assert signer.rotates_at("ann") == clock.now() + 90 * DAY
 
 
 def test_secrets_are_read_again_after_some_minutes(client: SecretsManagerClient) -> None:
     """A rotation is noticed within five minutes, and until then no request is made for it."""
     clock = StandingClock()
-    secrets = SigningSecrets(client, "signing", clock)
-    assert secrets() == (OLD,)
-    client.put_secret_value(SecretId="signing", SecretString=NEW)
+    keys = StoredSigningKeys(client, "signing", clock)
+    assert keys() == keys_of(OLD)()
+    rotated = keys().rotated(NEW, clock.now())
+    client.put_secret_value(SecretId="signing", SecretString=rotated.text)
     clock.at += 5 * MINUTE - SECOND
-    assert secrets() == (OLD,)
+    assert keys() == keys_of(OLD)()
     clock.at += SECOND
-    assert secrets() == (NEW, OLD)
+    assert keys() == rotated
 
 
 def test_secrets_outlive_an_outage(client: SecretsManagerClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that were read go on signing while Secrets Manager does not answer."""
     clock = StandingClock()
-    secrets = SigningSecrets(client, "signing", clock)
-    assert secrets() == (OLD,)
+    keys = StoredSigningKeys(client, "signing", clock)
+    assert keys() == keys_of(OLD)()
 
     def fail(**_: object) -> None:
         raise ConnectTimeoutError(endpoint_url="https://secrets")
 
     monkeypatch.setattr(client, "get_secret_value", fail)
     clock.at += 60 * MINUTE
-    assert secrets() == (OLD,)
+    assert keys() == keys_of(OLD)()
+
+
+def test_a_secret_of_another_form_does_not_replace_the_last_good_one(client: SecretsManagerClient) -> None:
+    """Somebody may have put anything there; a process that has read nothing else signs nothing."""
+    clock = StandingClock()
+    keys = StoredSigningKeys(client, "signing", clock)
+    assert keys() == keys_of(OLD)()
+    client.put_secret_value(SecretId="signing", SecretString='{"keys": [{"key": 1}]}')
+    clock.at += 60 * MINUTE
+    assert keys() == keys_of(OLD)()
+    with pytest.raises(SigningKeyMissing):
+        StoredSigningKeys(client, "signing", clock)()
 
 
 def test_nothing_is_sent_unsigned(client: SecretsManagerClient) -> None:
     """Without a secret there is a failure that may be retried, and no call."""
     clock = StandingClock()
-    secrets = SigningSecrets(client, "gone", clock)
+    keys = StoredSigningKeys(client, "gone", clock)
     with pytest.raises(SigningKeyMissing):
-        secrets()
+        keys()
     with peer(answering(b"")) as other:
-        caller = DirectCaller(frozenset({LOOPBACK}), Signer(secrets, clock), clock)
+        caller = DirectCaller(frozenset({LOOPBACK}), Signer(keys, clock), clock)
         reply = caller.call(Call("id-1", "PUT", f"http://{LOOPBACK}:{other.port}/", body=b"{}"))
     assert isinstance(reply, NoResponse)
     assert (reply.kind, reply.retriable) == ("SigningKeyMissing", True)

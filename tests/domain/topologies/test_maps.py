@@ -32,6 +32,22 @@ def test_a_map_without_items_runs_nothing() -> None:
     assert ending_without_items(map_payload(NodeMap("parents"), NODE, [1])) is None
 
 
+@pytest.mark.parametrize(
+    ("template", "items"),
+    [
+        ({"type": "echo", "payload": "<duetime.item>" * 10_000}, ["x" * 200_000]),
+        ({"type": "echo", "payload": "x" * 100_000}, [0] * 10_000),
+    ],
+)
+def test_a_map_that_describes_more_than_fits_into_memory_is_refused(
+    template: dict[str, str], items: list[object]
+) -> None:
+    """Before its nodes are made: two gigabytes of one item in many places, and a gigabyte of one text in many nodes."""
+    with pytest.raises(MapFailed, match="33554432 are allowed"):
+        map_payload(NodeMap("parents"), template, items)
+    assert map_payload(NodeMap("parents"), {"type": "echo", "payload": "x" * 3_000}, [0] * 10_000)
+
+
 def test_what_cannot_be_kept_is_no_map() -> None:
     """Too large, or no JSON."""
     for items in (["x" * 2_100_000], [float("inf")]):

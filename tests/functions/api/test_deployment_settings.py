@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from duetime.domain.tasks.pull_leases import ANYONE, Pullers
+from duetime.domain.owner_patterns import OwnerPatterns, Reservations
+from duetime.domain.tasks.allowed_targets import TargetRules
+from duetime.domain.tasks.pull_leases import Pullers
 from duetime.environment_variables import Variable
 from duetime.settings import Settings
 from functions.api.deployment_settings import _settings
@@ -24,28 +26,46 @@ JWT: dict[str, str] = {
 
 def test_a_caller_reads_what_the_deployment_allows_it() -> None:
     """Its identity and rights, the types, the targets, and where the logs are; never who else may do what."""
-    found = _settings(Settings(JWT), "ada", {"report", "canary"})
+    found = _settings(Settings(JWT), "ada", TargetRules(handled={"report", "canary"}))
     assert (found["owner"], found["is_operator"], found["authentication"]) == ("ada", False, "jwt")
     assert found["handler_types"] == ["canary", "report"]
     assert found["pulled_types"] == [{"type": "mail", "may_lease": True}, {"type": "render", "may_lease": True}]
     assert (found["is_archived"], found["is_counted"], found["retention_days"]) == (True, False, 7)
     assert found["logs"] == {"stack": "duetime-prod", "region": "eu-west-1", "log_group": "worker-logs"}
-    other = _settings(Settings(JWT), "grace", None)
+    other = _settings(Settings(JWT), "grace", TargetRules())
     assert (other["is_operator"], other["handler_types"]) == (True, None)
     assert other["pulled_types"][1] == {"type": "render", "may_lease": False}
     assert "ada" not in str(other)
 
 
+def test_what_is_reserved_for_others_is_not_told() -> None:
+    """Neither their types nor their resources; a type that the caller may only lease stays."""
+    rules = TargetRules(
+        handled={"report", "billing.invoice"},
+        type_owners=Reservations({"billing.*": OwnerPatterns(("bil*",)), "render": OwnerPatterns(("bill",))}),
+        arn_owners=Reservations({"*:b": OwnerPatterns(("bill",))}),
+    )
+    found = {owner: _settings(Settings(JWT), owner, rules) for owner in ("ada", "bill", "carl")}
+    assert found["ada"]["handler_types"] == ["report"]
+    assert found["bill"]["handler_types"] == ["billing.invoice", "report"]
+    assert [len(found[owner]["aws_targets"]) for owner in found] == [1, 2, 1]
+    assert {owner: [each["type"] for each in one["pulled_types"]] for owner, one in found.items()} == {
+        "ada": ["mail", "render"],
+        "bill": ["mail", "render"],
+        "carl": ["mail"],
+    }
+
+
 def test_the_local_stack_has_no_console_of_cloudwatch() -> None:
     """Without a log group no region is named either; without a stack nothing is known of logs."""
     local = {name: value for name, value in JWT.items() if name != Variable.WORKER_LOGS}
-    assert _settings(Settings(local), "ada", None)["logs"] == {
+    assert _settings(Settings(local), "ada", TargetRules())["logs"] == {
         "stack": "duetime-prod",
         "region": None,
         "log_group": None,
     }
     unknown = {name: value for name, value in local.items() if name != Variable.STACK}
-    assert _settings(Settings(unknown), "ada", None)["logs"] is None
+    assert _settings(Settings(unknown), "ada", TargetRules())["logs"] is None
 
 
 def test_the_settings_are_read_over_rest() -> None:
@@ -58,7 +78,7 @@ def test_the_settings_are_read_over_rest() -> None:
 
 def test_anyone_is_every_caller() -> None:
     """A type is pulled by those who are named for it, or by any."""
-    pullers = Pullers({"mail": frozenset({ANYONE}), "render": frozenset({"ada"})})
+    pullers = Pullers({"mail": OwnerPatterns(("*",)), "render": OwnerPatterns(("ada",))})
     assert pullers.allow("grace", "mail")
     assert not pullers.allow("grace", "render")
     assert not pullers.allow("grace", "unheard-of")

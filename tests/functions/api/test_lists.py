@@ -138,12 +138,12 @@ def test_a_page_ends_before_its_contents_become_too_large(api: Gateway) -> None:
 
 
 def test_a_list_says_how_many_tasks_match_if_asked(api: Gateway) -> None:
-    """On all pages, whichever page it is; up to the limit of examined tasks."""
-    for _ in range(5):
-        api.create(LATER)
+    """On all pages, whichever page it is, and what they cost; up to the limit of examined tasks."""
+    costs = [api.create(LATER)["cost_dollars"] for _ in range(5)]
     api.create({**LATER, "type": "mail"})
     first = api.send("GET", "/v1/tasks", query="type=report&limit=2&count=true").body
-    assert first["applied"]["count"] == {"tasks": 5, "is_exact": True}
+    counted = {"tasks": 5, "is_exact": True, "cost_dollars": pytest.approx(sum(costs))}
+    assert first["applied"]["count"] == counted
     query = f"type=report&limit=2&count=true&next_token={first['next_token']}"
-    assert api.send("GET", "/v1/tasks", query=query).body["applied"]["count"] == {"tasks": 5, "is_exact": True}
+    assert api.send("GET", "/v1/tasks", query=query).body["applied"]["count"] == counted
     assert api.send("GET", "/v1/topologies", query="count=true").body["applied"]["count"]["tasks"] == 0

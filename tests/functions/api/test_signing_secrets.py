@@ -3,15 +3,21 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pytest
+
+from duetime.domain.times import DAY, to_iso
 from duetime.environment_variables import Variable
-from tests.adapters.targets.receiver import secret_for
+from duetime_common.signing_keys import SigningKeys
+from tests.adapters.targets.receiver import public_key_for, secret_for
 from tests.functions.stack import Stack
 
 if TYPE_CHECKING:
     from tests.functions.api.gateway import Gateway
 
 SECRET = "c2VjcmV0" * 8
+OTHER = "b3RoZXIh" * 8
 PATH = "/v1/signing-secrets"
+KEYS = "/v1/signing-keys"
 
 
 def test_an_owner_reads_its_own_secret(api: Gateway) -> None:
@@ -21,13 +27,48 @@ def test_an_owner_reads_its_own_secret(api: Gateway) -> None:
         owner: replace(api, headers={"X-Duetime-Owner": owner}).send("GET", PATH).body["secrets"]
         for owner in ("ann", "bob")
     }
-    assert found == {owner: [{"secret": secret_for(owner, SECRET), "is_current": True}] for owner in ("ann", "bob")}
+    assert found == {
+        owner: [
+            {
+                "secret": secret_for(owner, SECRET),
+                "public_key": public_key_for(owner, SECRET),
+                "is_current": True,
+            }
+        ]
+        for owner in ("ann", "bob")
+    }
     assert found["ann"] != found["bob"]
+
+
+def test_anybody_reads_the_public_keys_of_an_owner(api: Gateway) -> None:
+    """Without credentials, and without a secret in the answer; both live keys, and when the next rotation is."""
+    now = Stack.faked().clock.now()
+    keys = SigningKeys.parse(SECRET).rotated(OTHER, now, days=30)
+    Stack.faked({Variable.SIGNING_SECRET: "signing", Variable.AUTHENTICATION: "iam"}, {"signing": keys.text})
+    found = api.send("GET", KEYS, query="owner=123456789012:role/Ann")
+    owner = "123456789012:role/Ann"
+    assert found.body == {
+        "owner": owner,
+        "keys": [
+            {"public_key": public_key_for(owner, OTHER), "is_current": True},
+            {"public_key": public_key_for(owner, SECRET), "is_current": False},
+        ],
+        "rotates_at": to_iso(now + 30 * DAY),
+    }
+    assert "whsec_" not in found.text
+    assert api.send("GET", PATH).status == 401
+
+
+@pytest.mark.parametrize("query", ["", "owner=", "owner=a%20b", "owner=a%23b", f"owner={'a' * 257}", "owner=a&all=1"])
+def test_public_keys_are_those_of_one_owner(api: Gateway, query: str) -> None:
+    """A name that no owner can have is refused."""
+    assert api.send("GET", KEYS, query=query).status == 400
 
 
 def test_without_a_signing_secret_there_are_none(api: Gateway) -> None:
     """A deployment that signs nothing says so by an empty list."""
-    assert api.send("GET", PATH).body == {"secrets": []}
+    assert api.send("GET", PATH).body == {"secrets": [], "rotates_at": None}
+    assert api.send("GET", KEYS, query="owner=ann").body == {"owner": "ann", "keys": [], "rotates_at": None}
 
 
 def test_a_secret_that_cannot_be_read_is_a_503(api: Gateway) -> None:

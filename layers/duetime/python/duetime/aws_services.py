@@ -4,7 +4,7 @@ from __future__ import annotations
 
 AWS_SERVICES = frozenset(
     {
-        *("apigatewaymanagementapi", "dynamodb", "events", "lambda"),
+        *("apigatewaymanagementapi", "dynamodb", "events", "lambda", "logs"),
         *("s3", "secretsmanager", "sns", "sqs", "ssm", "stepfunctions", "sts"),
         # Services that run the jobs of tasks.
         *("batch", "codebuild", "ecs", "glue"),

@@ -38,6 +38,8 @@ class Variable(StrEnum):
     """`keep` to store the traceback of a task's last failed attempt, `log` to log it only."""
     AUTHENTICATION = "DUETIME_AUTHENTICATION"
     """`iam`, `jwt` or `none` (local stack only): how the API determines the owner."""
+    AUDIT_LOG_GROUP = "DUETIME_AUDIT_LOG_GROUP"
+    """Name of the log group for the audit log; empty for none."""
     OPERATORS = "DUETIME_OPERATORS"
     """Identities, separated by spaces, that may act for all owners; `*` for everybody."""
     HANDLERS = "DUETIME_HANDLERS"
@@ -64,6 +66,10 @@ class Variable(StrEnum):
     """JSON object: ARN, hosts and owners of each secret that HTTP calls may use, by its name."""
     AWS_TARGETS = "DUETIME_AWS_TARGETS"
     """ARN patterns, separated by spaces, of the AWS resources that tasks may call; empty for none."""
+    TYPE_OWNERS = "DUETIME_TYPE_OWNERS"
+    """JSON object: patterns of the owners who may create tasks of types, by patterns of types; empty for all."""
+    TARGET_OWNERS = "DUETIME_TARGET_OWNERS"
+    """JSON object: patterns of the owners whose tasks may call AWS resources, by patterns of ARNs; empty for all."""
     INTAKE_OWNER = "DUETIME_INTAKE_OWNER"
     """Owner of the tasks that are created from events."""
     INTAKE_REJECTS = "DUETIME_INTAKE_REJECTS"
@@ -129,6 +135,8 @@ TABLES = frozenset(
         Variable.PULLED_QUEUES,
         Variable.PULLERS,
         Variable.AWS_TARGETS,
+        Variable.TYPE_OWNERS,
+        Variable.TARGET_OWNERS,
         Variable.HTTP_ALLOW,
         Variable.HTTP_SECRETS,
         Variable.HANDLER_SECRETS,

@@ -194,6 +194,9 @@ METRICS: Mapping[str, Metric] = {
     "long_polls_refused": _count(
         "api", "requests that got an immediate response instead of waiting, because of the limit `long_polls`"
     ),
+    "audit_records_lost": _count(
+        "api", "requests whose audit record could not be stored; it is in the function's log; should be zero"
+    ),
     "intake_tasks": _count("intake", "events that became tasks, including repeats"),
     "intake_refused": _count("intake", "events that are not valid tasks"),
 }

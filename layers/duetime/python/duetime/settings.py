@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.domain.admins import Admins
 from duetime.domain.dispatch.enqueue_plan import Precision
+from duetime.domain.owner_patterns import OwnerPatterns, Reservations
 from duetime.domain.tasks.arns import ArnPatterns
 from duetime.domain.tasks.packaged_types import PackagedTypes
 from duetime.domain.tasks.pull_leases import Pullers
@@ -170,6 +171,16 @@ class Settings:
         return ArnPatterns(tuple(self.environ.get(Variable.AWS_TARGETS, "").split()))
 
     @property
+    def type_owners(self) -> Reservations:
+        """The types that are reserved for some owners."""
+        return Reservations(self._owners(Variable.TYPE_OWNERS))
+
+    @property
+    def target_owners(self) -> Reservations:
+        """The AWS resources that are reserved for some owners."""
+        return Reservations(self._owners(Variable.TARGET_OWNERS))
+
+    @property
     def intake_owner(self) -> str:
         """Owner of the tasks that are created from events."""
         return self._required(Variable.INTAKE_OWNER)
@@ -192,8 +203,7 @@ class Settings:
     @property
     def pullers(self) -> Pullers:
         """Identities that may pull each type."""
-        owners: dict[str, list[str]] = json.loads(self.environ.get(Variable.PULLERS, "") or "{}")
-        return Pullers({task_type: frozenset(names) for task_type, names in owners.items()})
+        return Pullers(self._owners(Variable.PULLERS))
 
     @property
     def long_polls(self) -> int:
@@ -235,6 +245,8 @@ class Settings:
         """Number of the lists of tasks by state, type, name and tag; 0 if they are off."""
         return int(self.environ.get(Variable.TASK_LISTS, "0"))
 
+    audit_log_group = OptionalText(Variable.AUDIT_LOG_GROUP)
+    """Name of the log group for the audit log."""
     archive_bucket = OptionalText(Variable.ARCHIVE_BUCKET)
     """Name of the bucket for the archive of ended tasks."""
     event_bus = OptionalText(Variable.EVENT_BUS)
@@ -287,6 +299,11 @@ class Settings:
         """The values with separate metrics, by dimension, for dimensions with arbitrary values."""
         variables = {"owner": Variable.METRIC_OWNERS, "type": Variable.METRIC_TYPES}
         return {name: frozenset(self.environ.get(variable, "").split()) for name, variable in variables.items()}
+
+    def _owners(self, variable: Variable) -> dict[str, OwnerPatterns]:
+        """The patterns of owners in a JSON object, by its names."""
+        configured: dict[str, list[str]] = json.loads(self.environ.get(variable, "") or "{}")
+        return {name: OwnerPatterns(tuple(owners)) for name, owners in configured.items()}
 
     def _required(self, variable: Variable) -> str:
         value = self.environ.get(variable, "")

@@ -5,7 +5,11 @@ from __future__ import annotations
 import gzip
 from typing import TYPE_CHECKING
 
+from botocore.exceptions import ClientError
+
 from duetime.adapters.aws_clients import translated
+from duetime.adapters.content_store import MISSING
+from duetime.domain.archive_objects import TASKS_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,3 +29,25 @@ class ArchiveBucket:
         body = gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0)
         with translated():
             self._s3.put_object(Bucket=self._bucket, Key=key, Body=body)
+
+    def keys(self, after: str, limit: int) -> Sequence[str]:
+        """The first keys of objects with tasks that follow `after`, in order."""
+        with translated():
+            page = self._s3.list_objects_v2(Bucket=self._bucket, Prefix=TASKS_PREFIX, StartAfter=after, MaxKeys=limit)
+        return [each["Key"] for each in page.get("Contents", ())]
+
+    def lines(self, key: str) -> Sequence[str]:
+        """The lines of an object; none if it does not exist."""
+        with translated():
+            try:
+                body = self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()
+            except ClientError as error:
+                if error.response["Error"]["Code"] == MISSING:
+                    return []
+                raise
+        return gzip.decompress(body).decode().removesuffix("\n").split("\n")
+
+    def delete(self, key: str) -> None:
+        """Delete an object, if it exists."""
+        with translated():
+            self._s3.delete_object(Bucket=self._bucket, Key=key)

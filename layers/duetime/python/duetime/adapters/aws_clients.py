@@ -202,6 +202,11 @@ class Clients:
         )
         return _shareable(client)
 
+    def logs(self) -> Any:  # noqa: ANN401 - its types would be a package more
+        """A client of CloudWatch Logs."""
+        client: Any = self._session.client("logs", config=CONFIG)
+        return _shareable(client)
+
     def secrets(self) -> SecretsManagerClient:
         """A client of Secrets Manager."""
         return _shareable(self._session.client("secretsmanager", config=CONFIG))

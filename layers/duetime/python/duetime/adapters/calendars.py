@@ -147,6 +147,8 @@ _LONGEST = timedelta(days=366)
 _MAX_LABEL_LENGTH = 80
 _PREFIXED = re.compile(r"^/.+?/([A-Z][A-Za-z_]+/[A-Za-z0-9_+/-]+)$")
 """The IANA name at the end of a globally unique zone name (Source: RFC 5545, 3.2.19)."""
+_LONGEST_ZONE = 255
+"""Characters of a zone's name that are looked at: the pattern takes quadratic time."""
 _FIRST_YEAR, LAST_YEAR = 1900, 2199
 
 
@@ -217,7 +219,7 @@ def _zone_of(moment: datetime, given: object) -> Zone:
         return zone_named(name)
     if moment.tzinfo is UTC:
         return UTC_ZONE
-    text = str(given or "")
+    text = str(given or "")[:_LONGEST_ZONE]
     for candidate in (WINDOWS_TO_OLSON.get(text), text, *_PREFIXED.findall(text)):
         with suppress(FieldInvalid):
             if candidate:
@@ -339,7 +341,8 @@ def _parsed(data: bytes) -> icalendar.Calendar:
         raise FieldInvalid(FIELD, f"should have at most {MAX_CALENDAR_BYTES} bytes", FaultCode.TOO_LONG)
     try:
         parsed = icalendar.Calendar.from_ical(data)
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError) as refusal:
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError) as refusal:
+        # Recursion: icalendar looks for a time zone of many parts in as many packages.
         raise FieldInvalid(FIELD, "is not an iCalendar file", FaultCode.UNREADABLE) from refusal
     if not isinstance(parsed, icalendar.Calendar):
         raise FieldInvalid(FIELD, "is not an iCalendar file", FaultCode.UNREADABLE)

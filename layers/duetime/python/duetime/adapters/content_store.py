@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _DATA = "b"
 _LINE = "line#"
-_MISSING = "NoSuchKey"
+MISSING = "NoSuchKey"
 """S3's code for a missing key, for callers that may list the bucket, as all functions that read or tag objects may.
 Others get `AccessDenied` (Source: S3 API Reference, GetObject): for duetime that means a wrong policy, not a lost
 content.
@@ -90,7 +90,7 @@ class SplitContentStore:
                 answer = self._s3.get_object(Bucket=self._bucket, Key=_object_of(task_id, name))
                 return inflated(answer["Body"].read())
             except ClientError as error:
-                if error.response["Error"]["Code"] == _MISSING:
+                if error.response["Error"]["Code"] == MISSING:
                     raise ContentExpired(task_id, name) from error
                 raise
 
@@ -133,7 +133,7 @@ class SplitContentStore:
                 Tagging=_tag(expiry),
             )
         except ClientError as error:
-            if error.response["Error"]["Code"] == _MISSING:
+            if error.response["Error"]["Code"] == MISSING:
                 return False
             raise
         return True
@@ -171,7 +171,7 @@ class SplitContentStore:
             tags = {"TagSet": [{"Key": key, "Value": value}]}
             self._s3.put_object_tagging(Bucket=self._bucket, Key=_object_of(task_id, name), Tagging=tags)  # type: ignore[arg-type]  # a TaggingTypeDef
         except ClientError as error:
-            if error.response["Error"]["Code"] != _MISSING:
+            if error.response["Error"]["Code"] != MISSING:
                 raise
 
     def expire_items(self, task_id: TaskId, expiry: Expiry) -> None:

@@ -16,6 +16,7 @@ from duetime.services.topologies.bulk_node_actions import TopologySteps
 if TYPE_CHECKING:
     from duetime.domain.bulk.filter_action import BulkRequest
     from duetime.domain.bulk.operation import BulkKind
+    from duetime.services.purges import OwnerResources, Purges, PurgeSteps
     from duetime.services.schedules.manage import FilteredSchedules
     from duetime.services.topologies.deletion import TopologyEraser
 
@@ -59,6 +60,55 @@ class BulkExecutorServices(Part):
             runtime=self.runtime,
             filter_steps=self.part(FilterActionServices).requests,
             topology_steps=TopologySteps(topologies.outlines, topologies.reconciler, topologies.node_eraser),
+            purge_steps=lambda: self.part(PurgeServices).steps,
+        )
+
+
+class PurgeServices(Part):
+    """Accepts purges, and carries them out."""
+
+    @cached_property
+    def purges(self) -> Purges:
+        """Accepts purges."""
+        from duetime.services.purges import Purges
+
+        stores, operations = self.part(CoreServices).stores, self.part(BulkServices).operations
+        return Purges(operations, stores, self.settings.operators, self.runtime)
+
+    @cached_property
+    def steps(self) -> PurgeSteps:
+        """The steps of purges."""
+        from duetime.adapters.archive_bucket import ArchiveBucket
+        from duetime.contract.bulk.purges import PurgeBodies
+        from duetime.services.purges import PurgeSteps, TaskPurger
+
+        stores, bucket = self.part(CoreServices).stores, self.settings.archive_bucket
+        control, eraser = self.part(TaskServices).control, self.part(TopologyServices).eraser
+        return PurgeSteps(
+            filtered_tasks=self.part(FilterActionServices).requests.filtered_tasks,
+            task_purger=TaskPurger(control, eraser, stores, self.runtime),
+            resources=lambda: self._resources,
+            archive=ArchiveBucket(self.platform.clients.s3(), bucket) if bucket else None,
+            stores=stores,
+            runtime=self.runtime,
+            read_request=PurgeBodies(),
+        )
+
+    @cached_property
+    def _resources(self) -> OwnerResources:
+        from duetime.composition.attempts import SwitchServices
+        from duetime.composition.schedules import ScheduleServices
+        from duetime.services.purges import OwnerResources
+
+        core, schedules = self.part(CoreServices), self.part(ScheduleServices)
+        return OwnerResources(
+            schedules=schedules.manager,
+            calendars=schedules.calendar_manager,
+            definitions=core.topology_definitions,
+            types=core.type_admin,
+            switches=self.part(SwitchServices).admin,
+            stores=core.stores,
+            runtime=self.runtime,
         )
 
 

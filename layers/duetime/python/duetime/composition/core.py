@@ -120,6 +120,8 @@ class CoreServices(Part):
             settings.http_allow,
             handled,
             settings.http_secrets,
+            settings.type_owners,
+            settings.target_owners,
         )
 
     @cached_property

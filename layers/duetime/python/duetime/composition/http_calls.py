@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.adapters.targets.egress import Egress, EgressCaller, LambdaInvocation
 from duetime.adapters.targets.http_client import DirectCaller
-from duetime.adapters.targets.signing import Signer, SigningKeyMissing, SigningSecrets
+from duetime.adapters.targets.signing import Signer, SigningKeyMissing, StoredSigningKeys
 from duetime.composition import Part
 from duetime.domain.errors import Unavailable
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from duetime.adapters.targets.credentials import Credentials
     from duetime.adapters.targets.http_messages import Caller
+    from duetime.adapters.targets.signing import OwnerSecret
+    from duetime.domain.times import Millis
 
 
 class HttpServices(Part):
@@ -48,18 +50,20 @@ class HttpServices(Part):
     @cached_property
     def _signer(self) -> Signer | None:
         secret, clock = self.settings.signing_secret, self.runtime.clock
-        return Signer(SigningSecrets(self.platform.clients.secrets(), secret, clock), clock) if secret else None
+        return Signer(StoredSigningKeys(self.platform.clients.secrets(), secret, clock), clock) if secret else None
 
-    def secrets_of(self, owner: str) -> Sequence[str]:
-        """The live secrets that sign an owner's calls, the current one first; none without a signing secret.
+    def secrets_of(self, owner: str) -> tuple[Sequence[OwnerSecret], Millis | None]:
+        """The live secrets that sign an owner's calls, the current one first, and when a schedule replaces it.
+
+        There are none in a deployment without a signing secret.
 
         Raises:
             Unavailable: the secret of the deployment cannot be read.
         """
         if self._signer is None:
-            return ()
+            return (), None
         try:
-            return self._signer.secrets_of(owner)
+            return self._signer.secrets_of(owner), self._signer.rotates_at(owner)
         except SigningKeyMissing as error:
             raise Unavailable(str(error)) from error
 

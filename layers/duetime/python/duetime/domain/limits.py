@@ -69,6 +69,8 @@ MAX_EXAMINED = 1_000
 """Records that one page of a filtered list reads before it returns a token to continue with."""
 BULK_RETENTION = 7 * DAY
 """How long a bulk operation that has ended can be read."""
+PURGE_RETENTION = 400 * DAY
+"""How long the receipt of a purge can be read."""
 MAX_BULK_PAGE = 50
 """Bulk operations in a list: the latest ones."""
 MIN_BULK_PACE = 0.1
@@ -196,6 +198,8 @@ MAX_CALENDAR_RULES = 100
 """Recurring events in one iCalendar file."""
 MAX_TOPOLOGY_LEVELS = 4
 """Topologies within each other, the outermost included."""
+MAX_MAP_BYTES = 33_554_432
+"""Bytes of the nodes of a map as JSON, each with its item: a short map can describe nodes that fit into no memory."""
 MAX_GRAPH_BYTES = 2_097_152
 """Bytes of a graph as JSON: together with the states of its nodes, it must fit into a response of 6 MB (Source: AWS
 Lambda quotas)."""

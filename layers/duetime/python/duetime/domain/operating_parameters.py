@@ -16,6 +16,8 @@ MOST_CHILDREN_TIME = 10 * SECOND
 """How long a request that cancels the children of a task looks for more of them."""
 BULK_STEP = 5 * SECOND
 """How long a bulk operation works before it stores its progress and checks whether it was cancelled."""
+PURGE_PATIENCE = DAY
+"""How long a purge waits for the end of attempts that it has asked to stop."""
 BULK_LEASE = 30 * SECOND
 """If a bulk operation has stored no progress for this long, another invocation continues it; longer than a step and the
 longest pause between tasks."""

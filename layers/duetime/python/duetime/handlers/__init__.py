@@ -70,6 +70,7 @@ from duetime_common.secret_variables import SecretMissing
 
 if TYPE_CHECKING:
     from duetime_common.option_fields import LockSpec, NotifyOn, RateSpec, RetryPolicy, TypeOptions, UniqueKey
+    from duetime_common.soft_timeouts import SoftTimeout, soft_timeout
 
 __all__ = [
     "PHASES",
@@ -101,6 +102,7 @@ __all__ = [
     "RunTopology",
     "SecretMissing",
     "SecretUnavailable",
+    "SoftTimeout",
     "StepInvalid",
     "TaskHandler",
     "TaskTypeMissing",
@@ -110,17 +112,19 @@ __all__ = [
     "process_lock",
     "registered_as",
     "secret",
+    "soft_timeout",
 ]
 if not TYPE_CHECKING:
     _OPTION_TYPES = {"LockSpec", "NotifyOn", "RateSpec", "RetryPolicy", "UniqueKey"}
+    _SOFT_TIMEOUTS = {"SoftTimeout", "soft_timeout"}
 
     def __getattr__(name: str) -> object:
-        """Import the types of options when a module of handlers first names one."""
-        if name not in _OPTION_TYPES:
+        """Import the types of options, and soft timeouts, when a module of handlers first names one."""
+        if name not in _OPTION_TYPES | _SOFT_TIMEOUTS:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from duetime_common import option_fields  # noqa: PLC0415 - see above
+        from duetime_common import option_fields, soft_timeouts  # noqa: PLC0415 - see above
 
-        return getattr(option_fields, name)
+        return getattr(soft_timeouts if name in _SOFT_TIMEOUTS else option_fields, name)
 
 
 Handler = Callable[[Context, Any], Any]

@@ -66,3 +66,27 @@ class ArchiveStore(Protocol):
             Unavailable: the store failed.
         """
         ...
+
+    def keys(self, after: str, limit: int) -> Sequence[str]:
+        """The first keys of objects with tasks that follow `after`, in order.
+
+        Raises:
+            Unavailable: the store failed.
+        """
+        ...
+
+    def lines(self, key: str) -> Sequence[str]:
+        """The lines of an object; none if it does not exist.
+
+        Raises:
+            Unavailable: the store failed.
+        """
+        ...
+
+    def delete(self, key: str) -> None:
+        """Delete an object, if it exists.
+
+        Raises:
+            Unavailable: the store failed.
+        """
+        ...

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.bulk.filter_action import BulkRequest, FilterAction, FilterResult
     from duetime.domain.bulk.operation import BulkKind, BulkOperation, BulkProgress, Latest
+    from duetime.domain.bulk.purge import PurgeRequest
     from duetime.domain.circuit_breakers import Circuit
     from duetime.domain.dispatch.cursors import Cursors, ShardHistory
     from duetime.domain.ids import TaskId
@@ -698,6 +699,30 @@ class BulkRequestReader(Protocol):
 
     def __call__(self, kind: BulkKind, text: bytes) -> BulkRequest:
         """The request in an accepted body."""
+        ...
+
+
+class PurgeRequestReader(Protocol):
+    """Decodes purges, and finds the rows of the archive that they mean."""
+
+    def __call__(self, text: bytes, owner: str) -> PurgeRequest:
+        """The request in an accepted body, for the data of an owner."""
+        ...
+
+    def is_meant(self, request: PurgeRequest, line: str) -> bool:
+        """Whether a purge removes a line of the archive; an unreadable line stays."""
+        ...
+
+
+class AuditLog(Protocol):
+    """The audit log, to which lines can only be added."""
+
+    def add(self, at: Millis, line: str) -> None:
+        """Add a line.
+
+        Raises:
+            Unavailable: it could not be stored.
+        """
         ...
 
 

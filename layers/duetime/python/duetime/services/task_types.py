@@ -121,20 +121,25 @@ class TypeAdmin:
     runtime: Runtime
 
     def list(self, owner: str, after: str, limit: int) -> Sequence[TypeStatus]:
-        """The types with a handler, with pull workers or with defaults of the owner, by name."""
+        """The types with a handler, with pull workers or with defaults of the owner, by name.
+
+        Types that are reserved for other owners are not listed.
+        """
         own = self.types.store.read(owner, consistent=True)
         handled = () if self.rules.handled is None else self.rules.handled
-        names = {*self.types.handlers, *handled, *self.rules.pulled, *own.by_type} - {*self.built_in}
+        known = {*self.types.handlers, *handled, *self.rules.pulled, *own.by_type} - {*self.built_in}
+        names = self.rules.usable_types(owner, known)
         return [self._status(name, own) for name in sorted(names) if name > after][:limit]
 
     def get(self, owner: str, name: str) -> TypeStatus:
         """One type.
 
         Raises:
-            TypeNotFound: it has no handler, no pull workers and no defaults of the owner.
+            TypeNotFound: it has no handler, no pull workers and no defaults of the owner, or is reserved for others.
         """
         found = self._status(name, self.types.store.read(owner, consistent=True))
-        if not (found.has_handler or found.handler or found.is_pulled or found.own):
+        is_known = found.has_handler or found.handler or found.is_pulled or found.own
+        if not is_known or not self.rules.type_owners.allow(owner, name):
             raise TypeNotFound(name)
         return found
 
@@ -146,7 +151,7 @@ class TypeAdmin:
             TypesFull: too many types have defaults.
             Unavailable: too many concurrent writes, or the store did not answer.
         """
-        self.rules.target_of(with_defaults(TaskSpec(name), merged({}, options)))
+        self.rules.target_of(owner, with_defaults(TaskSpec(name), merged({}, options)))
         wanted = OwnDefaults(options, self.runtime.now(), owner)
 
         def change(types: OwnerTypes) -> OwnerTypes:

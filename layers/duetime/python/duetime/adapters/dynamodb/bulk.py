@@ -28,7 +28,7 @@ _LATEST = "bulk"
 _OPERATION = "o"
 _OWNER, _KIND, _STATE, _CREATED_AT, _FINISHED_AT, _TOPOLOGY, _REQUEST = "O", "k", "Z", "c", "F", "t", "b"
 _AFTER, _COUNTS, _REFUSED, _NEXT_AT, _UNTIL = "a", "n", "r", "d", "U"
-_AFTER_NAME = "N"
+_AFTER_NAME, _STAGE, _REMOVED, _SUBJECT = "N", "G", "R", "S"
 _HOLDER, _EPOCH, _LEASED_UNTIL, _NOT_BEFORE, _REASON, _ACTOR = "h", "q", "l", "w", "m", "u"
 
 
@@ -114,16 +114,20 @@ def _item_of(operation: BulkOperation) -> Item:
     }
     if operation.topology is not None:
         item[_TOPOLOGY] = attribute_values.text(operation.topology.text)
-    if operation.actor:
-        item[_ACTOR] = attribute_values.text(operation.actor)
+    texts = {
+        _ACTOR: operation.actor,
+        _SUBJECT: operation.subject,
+        _AFTER_NAME: progress.after_name,
+        _STAGE: progress.stage,
+        _REMOVED: json.dumps(dict(progress.removed), separators=(",", ":")) if progress.removed else "",
+    }
+    item |= {name: attribute_values.text(text) for name, text in texts.items() if text}
     if operation.until is not None:
         item[_UNTIL] = attribute_values.number(operation.until)
     if operation.request is not None:
         item[_REQUEST] = field_codecs.content(operation.request)
     if progress.after is not None:
         item[_AFTER] = attribute_values.text(progress.after.text)
-    if progress.after_name:
-        item[_AFTER_NAME] = attribute_values.text(progress.after_name)
     if operation.finished_at is not None:
         item[_FINISHED_AT] = attribute_values.number(operation.finished_at)
     if operation.expires_at is not None:
@@ -133,18 +137,8 @@ def _item_of(operation: BulkOperation) -> Item:
 
 def _operation(item: StoredItem) -> BulkOperation:
     with unreadable_as_error(item):
-        examined, matched, affected = map(int, attribute_values.string(item[_COUNTS]).split())
         state = BulkState(attribute_values.string(item[_STATE]))
-        progress = BulkProgress(
-            after=TaskId(attribute_values.string(item[_AFTER])) if _AFTER in item else None,
-            examined=examined,
-            matched=matched,
-            affected=affected,
-            refused=json.loads(attribute_values.string(item[_REFUSED])),
-            next_at=attribute_values.integer(item[_NEXT_AT]),
-            is_complete=state is BulkState.SUCCEEDED,
-            after_name=attribute_values.string(item[_AFTER_NAME]) if _AFTER_NAME in item else "",
-        )
+        progress = _progress(item, is_complete=state is BulkState.SUCCEEDED)
         return BulkOperation(
             id=TaskId(attribute_values.string(item[schema.SORT_KEY])),
             owner=attribute_values.string(item[_OWNER]),
@@ -160,7 +154,28 @@ def _operation(item: StoredItem) -> BulkOperation:
             not_complete_before=attribute_values.integer(item[_NOT_BEFORE]),
             finished_at=attribute_values.integer(item[_FINISHED_AT]) if _FINISHED_AT in item else None,
             reason=attribute_values.string(item[_REASON]),
-            actor=attribute_values.string(item[_ACTOR]) if _ACTOR in item else "",
+            actor=_optional(item, _ACTOR),
+            subject=_optional(item, _SUBJECT),
             until=attribute_values.integer(item[_UNTIL]) if _UNTIL in item else None,
             version=version_of(item),
         )
+
+
+def _progress(item: StoredItem, *, is_complete: bool) -> BulkProgress:
+    examined, matched, affected = map(int, attribute_values.string(item[_COUNTS]).split())
+    return BulkProgress(
+        after=TaskId(attribute_values.string(item[_AFTER])) if _AFTER in item else None,
+        examined=examined,
+        matched=matched,
+        affected=affected,
+        refused=json.loads(attribute_values.string(item[_REFUSED])),
+        next_at=attribute_values.integer(item[_NEXT_AT]),
+        is_complete=is_complete,
+        after_name=_optional(item, _AFTER_NAME),
+        stage=_optional(item, _STAGE),
+        removed=json.loads(_optional(item, _REMOVED) or "{}"),
+    )
+
+
+def _optional(item: StoredItem, name: str) -> str:
+    return attribute_values.string(item[name]) if name in item else ""

@@ -1,9 +1,10 @@
 """Signatures of HTTP calls, with which a receiver verifies that duetime sent them for an owner.
 
-Each owner has secrets of its own, derived from those of the deployment: who can verify the calls of one owner can
-neither verify nor forge those of another.
+Each owner has secrets of its own, derived from the keys of the deployment: who can verify the calls of one owner can
+neither verify nor forge those of another. Each call has a symmetric signature (`v1`) and an asymmetric one (`v1a`),
+whose public key lets receivers verify calls without being able to forge any.
 
-Source: Standard Webhooks, specification of the symmetric signature `v1`.
+Source: Standard Webhooks, specification: "Signature scheme", `v1` (HMAC-SHA256) and `v1a` (Ed25519).
 """
 
 from __future__ import annotations
@@ -18,39 +19,68 @@ from botocore.exceptions import BotoCoreError, ClientError
 from standardwebhooks.webhooks import Webhook
 
 from duetime.domain.times import MINUTE, SECOND, to_datetime
+from duetime_common.signing_keys import SigningKeys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mypy_boto3_secretsmanager import SecretsManagerClient
+    from nacl.signing import SigningKey
 
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock
+    from duetime_common.signing_keys import SecretVersion
 
-_STAGES = ("AWSCURRENT", "AWSPREVIOUS")
-"""The two live versions of the secret; Secrets Manager moves the labels when a new value is put."""
 _KEPT_FOR = 5 * MINUTE
 """A new value is noticed within this time."""
+_SYMMETRIC, _ASYMMETRIC = b"duetime webhook", b"duetime webhook ed25519"
 
 
 class SigningKeyMissing(Exception):
     """No signing secret can be read; calls are not sent unsigned instead."""
 
 
-_PREFIX = "whsec_"
-_PURPOSE = b"duetime webhook\0"
+@dataclass(frozen=True, slots=True)
+class OwnerSecret:
+    """One live secret of an owner, and the key pair that belongs to it.
 
-
-def secret_of_owner(secret: str, owner: str) -> str:
-    """The secret of an owner, in the form of Standard Webhooks: `whsec_` and 32 bytes in base64.
-
-    Args:
-        secret: a secret of the deployment, in base64, with or without the prefix.
-        owner: the owner.
+    Attributes:
+        version: of the secret.
     """
-    key = base64.b64decode(secret.removeprefix(_PREFIX))
-    digest = hmac.digest(key, _PURPOSE + owner.encode(), "sha256")
-    return f"{_PREFIX}{base64.b64encode(digest).decode()}"
+
+    owner: str
+    version: SecretVersion
+
+    @property
+    def secret(self) -> str:
+        """The symmetric secret in the form of Standard Webhooks: `whsec_` and 32 bytes in base64."""
+        return f"whsec_{_text(self._derived(_SYMMETRIC))}"
+
+    @property
+    def public_key(self) -> str:
+        """The public key in the form of Standard Webhooks: `whpk_` and 32 bytes in base64."""
+        return f"whpk_{_text(bytes(self._private_key.verify_key))}"
+
+    def signatures(self, id_: str, now: datetime, body: str) -> tuple[str, str]:
+        """The symmetric and the asymmetric signature of a call."""
+        signed = f"{id_}.{int(now.timestamp())}.{body}".encode()
+        return Webhook(self.secret).sign(id_, now, body), f"v1a,{_text(self._private_key.sign(signed).signature)}"
+
+    @property
+    def _private_key(self) -> SigningKey:
+        # Imported when needed: of the functions, only egress signs, and the API shows keys when asked.
+        from nacl.signing import SigningKey  # noqa: PLC0415 - see the line above
+
+        return SigningKey(self._derived(_ASYMMETRIC))
+
+    def _derived(self, purpose: bytes) -> bytes:
+        """32 bytes for a purpose; owners contain no zero byte."""
+        of_owner = f"{self.owner}\0{self.version.turn}\0{self.version.period}".encode()
+        return hmac.digest(base64.b64decode(self.version.key), purpose + b"\0" + of_owner, "sha256")
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +88,11 @@ class Signer:
     """Signs with every live secret of an owner, so that receivers may change theirs at any time.
 
     Attributes:
-        secrets: returns the live secrets of the deployment, the current one first.
-        clock: clock for the signed time, which limits replays of old requests.
+        keys: returns the keys of the deployment.
+        clock: clock for the signed time, which limits replays of old requests, and for scheduled rotations.
     """
 
-    secrets: Callable[[], Sequence[str]]
+    keys: Callable[[], SigningKeys]
     clock: Clock
 
     def headers(self, owner: str, id_: str, body: bytes) -> Mapping[str, str]:
@@ -77,62 +107,54 @@ class Signer:
             SigningKeyMissing: there is no secret to sign with.
         """
         now = to_datetime(self.clock.now() // SECOND * SECOND).astimezone(UTC)
-        text = body.decode()
-        signatures = [_signature(secret, id_, now, text) for secret in self.secrets_of(owner)]
+        pairs = [secret.signatures(id_, now, body.decode()) for secret in self.secrets_of(owner)]
+        # Symmetric ones first: there are receivers that look at the first signatures only.
+        signatures = [*(symmetric for symmetric, _ in pairs), *(asymmetric for _, asymmetric in pairs)]
         return {
             "webhook-id": id_,
             "webhook-timestamp": str(int(now.timestamp())),
             "webhook-signature": " ".join(signatures),
         }
 
-    def secrets_of(self, owner: str) -> Sequence[str]:
+    def secrets_of(self, owner: str) -> Sequence[OwnerSecret]:
         """The live secrets of an owner, the current one first.
 
         Raises:
             SigningKeyMissing: there is no secret.
         """
-        return [secret_of_owner(secret, owner) for secret in self.secrets()]
+        return [OwnerSecret(owner, version) for version in self.keys().live(owner, self.clock.now())]
+
+    def rotates_at(self, owner: str) -> Millis | None:
+        """When the next scheduled rotation replaces an owner's secret; `None` without a schedule.
+
+        Raises:
+            SigningKeyMissing: there is no secret.
+        """
+        return self.keys().rotates_at(owner, self.clock.now())
 
 
-def _signature(secret: str, id_: str, now: datetime, text: str) -> str:
-    return Webhook(secret).sign(id_, now, text)
-
-
-class SigningSecrets:
-    """The live secrets in Secrets Manager, read again every few minutes."""
+class StoredSigningKeys:
+    """The keys in Secrets Manager, read again every few minutes."""
 
     def __init__(self, client: SecretsManagerClient, secret_id: str, clock: Clock) -> None:
         self._client = client
         self._secret_id = secret_id
         self._clock = clock
-        self._read: tuple[str, ...] = ()
+        self._read: SigningKeys | None = None
         self._read_at: Millis = 0
 
-    def __call__(self) -> Sequence[str]:
-        """The current secret, and the previous one if there is one.
-
-        If Secrets Manager does not answer, the last known secrets are used.
+    def __call__(self) -> SigningKeys:
+        """The keys; the last known ones if Secrets Manager does not answer.
 
         Raises:
-            SigningKeyMissing: none has ever been read.
+            SigningKeyMissing: none have ever been read.
         """
         now = self._clock.now()
-        if not self._read or now - self._read_at >= _KEPT_FOR:
+        if self._read is None or now - self._read_at >= _KEPT_FOR:
             try:
-                self._read, self._read_at = self._read_all(), now
-            except (ClientError, BotoCoreError) as error:
-                if not self._read:
+                text = self._client.get_secret_value(SecretId=self._secret_id)["SecretString"]
+                self._read, self._read_at = SigningKeys.parse(text), now
+            except (ClientError, BotoCoreError, ValueError) as error:
+                if self._read is None:
                     raise SigningKeyMissing(f"the signing secret cannot be read: {type(error).__name__}") from error
         return self._read
-
-    def _read_all(self) -> tuple[str, ...]:
-        current, *older = (self._value(stage) for stage in _STAGES)
-        if current is None:
-            raise SigningKeyMissing("there is no current signing secret")
-        return (current, *(value for value in older if value))
-
-    def _value(self, stage: str) -> str | None:
-        try:
-            return self._client.get_secret_value(SecretId=self._secret_id, VersionStage=stage)["SecretString"]
-        except self._client.exceptions.ResourceNotFoundException:
-            return None

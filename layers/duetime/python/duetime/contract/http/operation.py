@@ -115,7 +115,7 @@ _NOT_FOUND: Mapping[str, tuple[type[Exception], ...]] = {
     "/{task_id}": (errors.TaskNotFound, errors.TaskArchived),
     "/definitions/{name}": (for_topologies.DefinitionNotFound,),
     "/{topology_id}": (errors.TaskNotFound,),
-    "/bulk-operations/{operation_id}": (for_bulk.BulkNotFound,),
+    "/{operation_id}": (for_bulk.BulkNotFound,),
     "/leases/{lease_id}": (errors.LeaseNotFound,),
     "/locks/{key}": (errors.LockNotFound,),
     "/schedules/{name}": (for_schedules.ScheduleNotFound,),

@@ -31,6 +31,7 @@ _TOPOLOGIES = "duetime.contract.topologies"
 DECLARED_IN: Mapping[str, Sequence[str]] = {
     "tasks": (TASKS, _EXPLANATIONS, _BULK),
     "bulk-operations": (_BULK,),
+    "purges": ("duetime.contract.bulk.purges",),
     "locks": ("duetime.contract.locks",),
     "leases": ("duetime.contract.pull.operations",),
     "types": ("duetime.contract.task_types",),
@@ -45,6 +46,7 @@ DECLARED_IN: Mapping[str, Sequence[str]] = {
     "dispatch": ("duetime.contract.dispatch_status",),
     "watch-tickets": ("duetime.contract.live_updates.operations",),
     "signing-secrets": ("duetime.contract.signing_secrets",),
+    "signing-keys": ("duetime.contract.signing_secrets",),
     "": (_HEALTH,),
     "health": (_HEALTH,),
     "openapi.json": (_HEALTH,),

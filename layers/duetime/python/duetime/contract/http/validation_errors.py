@@ -15,7 +15,14 @@ from duetime.contract.http.etags import IF_MATCH_PATTERN, IF_NONE_MATCH_PATTERN
 from duetime.contract.http.request_errors import MOST_FAULTS, Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.request_json import path_of, reject_invalid_values
 from duetime.contract.http.timestamps import RANGE_REVERSED
-from duetime.contract.tasks.fields import LOCK_KEY_PATTERN, SCHEDULE_NAME_PATTERN, TAG_KEY_PATTERN, TYPE_PATTERN
+from duetime.contract.tasks.fields import (
+    LOCK_KEY_PATTERN,
+    OWNER_PATTERN,
+    OWNER_RULE,
+    SCHEDULE_NAME_PATTERN,
+    TAG_KEY_PATTERN,
+    TYPE_PATTERN,
+)
 from duetime.contract.tasks.target_fields import CONTAINER_PATTERN, SECRET_NAME_PATTERN
 from duetime.domain.limits import (
     MAX_IDEMPOTENCY_KEY_LENGTH,
@@ -245,6 +252,7 @@ _WORDS: Mapping[str, str] = {
         rf"^[!-~]{{1,{longest}}}$": f"should be 1 to {longest} visible ASCII characters, without spaces"
         for longest in (MAX_IDEMPOTENCY_KEY_LENGTH, MAX_UNIQUE_KEY_LENGTH)
     },
+    f"^{OWNER_PATTERN}$": OWNER_RULE,
     CONTAINER_PATTERN: "should be 1 to 255 characters: letters A to Z, digits, _ and -",
 }
 

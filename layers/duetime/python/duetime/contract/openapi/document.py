@@ -117,9 +117,11 @@ TAGS: Mapping[str, str] = {
 }
 _OF_ANOTHER = {
     "dead-letters": "tasks",
+    "purges": "bulk operations",
     "forecast": "schedules",
     "watch-tickets": "live updates",
     "signing-secrets": "service",
+    "signing-keys": "service",
     "health": "service",
     "openapi.json": "service",
 }

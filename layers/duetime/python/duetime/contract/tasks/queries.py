@@ -30,6 +30,7 @@ from duetime.domain.times import to_iso
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from duetime.domain.tasks.filters import MatchCount
     from duetime.domain.times import Millis
 
 
@@ -243,7 +244,7 @@ class ListedQuery(Parameters, TaskConditions):
         examined: int,
         after: TaskId | None,
         changed_at: Millis | None = None,
-        count: tuple[int, bool] | None = None,
+        count: MatchCount | None = None,
     ) -> AppliedList:
         """The filters of the list, and how much of it was read.
 
@@ -251,7 +252,7 @@ class ListedQuery(Parameters, TaskConditions):
             examined: number of tasks that were read for the page.
             after: the last of them; `None` if there are no more.
             changed_at: when the lists that it was read from followed a change last; `None` if it was read from records.
-            count: how many tasks match, and whether all were examined; `None` if it was not requested.
+            count: how many tasks match; `None` if it was not requested.
         """
         names = sorted(self.model_fields_set - _NO_FILTERS)
         filters = {name: _texts(getattr(self, name)) for name in names}
@@ -263,7 +264,9 @@ class ListedQuery(Parameters, TaskConditions):
             examined=examined,
             examined_to=None if after is None else to_iso(after.home),
             changes_until=None if changed_at is None else to_iso(changed_at),
-            count=None if count is None else TaskCount(tasks=count[0], is_exact=count[1]),
+            count=None
+            if count is None
+            else TaskCount(tasks=count.tasks, is_exact=count.is_exact, cost_dollars=count.dollars),
         )
 
 

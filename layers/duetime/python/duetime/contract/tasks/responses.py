@@ -485,6 +485,7 @@ class TaskCount(TypedDict):
 
     tasks: Annotated[int, Field(description="Their number, or how many of the first examined tasks match.")]
     is_exact: Annotated[bool, Field(description="Whether all tasks that may match were examined.")]
+    cost_dollars: Annotated[float, Field(description="Estimated cost of these tasks so far, by assumed prices.")]
 
 
 class AppliedList(TypedDict):

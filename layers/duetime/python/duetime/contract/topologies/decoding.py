@@ -73,7 +73,7 @@ def read_graph(payload: bytes, parameters: Collection[str] = ()) -> Graph:
     Raises:
         FieldInvalid: the payload does not contain a valid graph.
     """
-    return _read(payload, parameters)
+    return _read(payload, parameters, is_new=True)
 
 
 def read_stored_graph(payload: bytes) -> Graph:
@@ -82,12 +82,15 @@ def read_stored_graph(payload: bytes) -> Graph:
     Raises:
         FieldInvalid: the payload does not contain a valid graph.
     """
-    return _read(payload, None)
+    return _read(payload, None, is_new=False)
 
 
-def _read(payload: bytes, parameters: Collection[str] | None) -> Graph:
+def _read(payload: bytes, parameters: Collection[str] | None, *, is_new: bool) -> Graph:
     try:
         value = json.loads(payload)
+        if is_new:
+            # Only a worker creates the payload of a map.
+            return _with_graphs(value, parameters)
         return _map_graph(value, parameters) if is_map(value) else _with_graphs(value, parameters)
     except ValueError:
         raise FieldInvalid("payload", "should be a graph", FaultCode.WRONG_TYPE) from None

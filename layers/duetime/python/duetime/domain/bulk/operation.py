@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import BULK_RETENTION
+from duetime.domain.limits import BULK_RETENTION, PURGE_RETENTION
 from duetime.domain.operating_parameters import BULK_LEASE, MAX_CLOCK_DIFFERENCE
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ class BulkKind(StrEnum):
     Attributes:
         END: cancels, stops or rolls back the open nodes of a topology that has failed or ended.
         DELETE: erases the ended tasks that match a filter, or the nodes of a deleted topology.
+        PURGE: removes everything that is stored of some tasks, or of an owner.
     """
 
     CANCEL = "cancel"
@@ -37,6 +38,7 @@ class BulkKind(StrEnum):
     RESUME = "resume"
     END = "end"
     DELETE = "delete"
+    PURGE = "purge"
 
     @property
     def is_of_schedules(self) -> bool:
@@ -58,13 +60,15 @@ class BulkProgress:
 
     Attributes:
         after: the last examined task; processing continues after it.
-        after_name: the last examined schedule, for operations on schedules.
+        after_name: the last examined schedule, for operations on schedules; for a purge, the archive's last object.
         examined: tasks that were read.
         matched: examined tasks that match.
         affected: matched tasks that were changed, cancelled, paused and so on.
         rejected: matched tasks that could not be changed, by name of the error.
-        next_at: the earliest time of the next task at the requested pace.
+        next_at: the earliest time of the next step.
         is_complete: whether all tasks are processed.
+        stage: stage of a purge; empty before the first one.
+        removed: for a purge, how much it has removed, by kind.
     """
 
     after: TaskId | None = None
@@ -75,6 +79,8 @@ class BulkProgress:
     next_at: Millis = 0
     is_complete: bool = False
     after_name: str = ""
+    stage: str = ""
+    removed: Mapping[str, int] = field(default_factory=dict)
 
     def plus(self, *, examined: int = 0, matched: int = 0, affected: int = 0, refused: list[str]) -> BulkProgress:
         """Adds to the counts."""
@@ -101,6 +107,7 @@ class BulkOperation:
         not_complete_before: an operation that this one replaces may still change tasks until this time.
         reason: why it was cancelled, if not by its user.
         actor: name of the requester, if that is not the owner.
+        subject: owner whose data a purge removes, if that is not the requester.
         until: excludes tasks that were created or ended after this time; `None` for no such limit. If a request is
             repeated with its idempotency key before anything of it was stored, the time of the first request applies.
         version: number of writes; 0 before the first one.
@@ -121,6 +128,7 @@ class BulkOperation:
     finished_at: Millis | None = None
     reason: str = ""
     actor: str = ""
+    subject: str = ""
     until: Millis | None = None
     version: int = 0
 
@@ -132,7 +140,8 @@ class BulkOperation:
     @property
     def expires_at(self) -> Millis | None:
         """When it expires; `None` while it runs."""
-        return None if self.finished_at is None else self.finished_at + BULK_RETENTION
+        kept = PURGE_RETENTION if self.kind is BulkKind.PURGE else BULK_RETENTION
+        return None if self.finished_at is None else self.finished_at + kept
 
     def is_free(self, now: Millis) -> bool:
         """Whether another process may take it over: its lease has ended by every clock."""
@@ -151,8 +160,9 @@ class BulkOperation:
         return replace(self, leased_until=min(self.leased_until, now - MAX_CLOCK_DIFFERENCE))
 
     def ended(self, state: BulkState, now: Millis, reason: str = "") -> BulkOperation:
-        """A copy in its final state."""
-        return replace(self, state=state, finished_at=now, reason=reason)
+        """A copy in its final state; that of a purge no longer says what was purged."""
+        request = None if self.kind is BulkKind.PURGE else self.request
+        return replace(self, state=state, finished_at=now, reason=reason, request=request)
 
 
 @dataclass(frozen=True, slots=True)

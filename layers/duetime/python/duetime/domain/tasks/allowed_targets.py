@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_REQUEST_BYTES, MAX_TIMEOUT_SECONDS
+from duetime.domain.owner_patterns import OwnerPatterns, Reservations
 from duetime.domain.tasks.arns import ArnPatterns, AwsService, service_of
 from duetime.domain.tasks.http_requests import BODILESS, AuthScheme
 from duetime.domain.tasks.targets import (
@@ -22,7 +23,7 @@ from duetime.domain.tasks.targets import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from urllib.parse import SplitResult
 
     from duetime.domain.tasks.http_requests import Auth, HttpRequest
@@ -162,12 +163,12 @@ class HttpSecret:
     Attributes:
         arn: of the secret.
         hosts: the hosts to which it may be sent.
-        owners: the owners whose tasks may use it; empty for all.
+        owners: patterns of the owners whose tasks may use it; empty for all.
     """
 
     arn: str
     hosts: Collection[str]
-    owners: Collection[str] = ()
+    owners: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,14 +198,16 @@ class HttpSecrets:
     def refusal_of_owner(self, name: str, owner: str) -> str | None:
         """Why an owner's task may not use a secret; `None` if it may."""
         secret = self.by_name.get(name)
-        if secret is None or (secret.owners and owner not in secret.owners):
+        if secret is None or (secret.owners and not OwnerPatterns(secret.owners).include(owner)):
             return f"{name!r} is not among the secrets that the settings let the tasks of this owner use"
         return None
 
 
 _NO_ARNS = ArnPatterns()
 _NO_SECRETS = HttpSecrets()
+_NOTHING_RESERVED = Reservations()
 _NOT_CALLABLE = "is not among the resources that the settings let tasks call"
+_RESERVED = "{0!r} is reserved for other owners by the settings"
 _OURS_ONLY = "applies only to duetime's own request, which `method` and `body` replace"
 _TOO_LONG = f"should be less than or equal to {MAX_TIMEOUT_SECONDS}, unless pull workers run the task"
 _MOST_LISTED = 20
@@ -221,6 +224,8 @@ class TargetRules:
         reachable_hosts: hosts that HTTP calls may reach although they are not public.
         handled: the types that have a handler; `None` if unknown, in which case no type is rejected.
         secrets: the secrets that HTTP calls may use.
+        type_owners: types that are reserved for some owners.
+        arn_owners: AWS resources that are reserved for some owners.
     """
 
     pulled: Collection[str] = ()
@@ -228,72 +233,96 @@ class TargetRules:
     reachable_hosts: Collection[str] = ()
     handled: Collection[str] | None = None
     secrets: HttpSecrets = _NO_SECRETS
+    type_owners: Reservations = _NOTHING_RESERVED
+    arn_owners: Reservations = _NOTHING_RESERVED
 
-    def accept(self, spec: TaskSpec) -> Target:
+    def accept(self, owner: str, spec: TaskSpec) -> Target:
         """The target of a new task. Later, `target_of` returns it, even if its type has no handler any more.
 
         Raises:
             FieldInvalid: as for `target_of`; or no handler is known for its type, and the request does not allow that.
         """
-        target = self.target_of(spec)
+        target = self.target_of(owner, spec)
         is_known = self.handled is None or spec.type in self.handled or spec.allow_unknown_type
         if isinstance(target, HandlerTarget) and not is_known:
-            raise FieldInvalid("type", self._unknown(spec.type), FaultCode.NOT_ALLOWED)
+            raise FieldInvalid("type", self._unknown(owner, spec.type), FaultCode.NOT_ALLOWED)
         return target
 
-    def target_of(self, spec: TaskSpec) -> Target:
-        """The target of a task: the requested one, else pull workers of its type, else its handler.
+    def default_target(self, task_type: str) -> Target:
+        """The target of a task that names none: pull workers of its type, else its handler."""
+        return PullTarget() if task_type in self.pulled else HandlerTarget()
+
+    def usable_types(self, owner: str, types: Iterable[str]) -> set[str]:
+        """Those of some types that are not reserved for other owners."""
+        return {each for each in types if self.type_owners.allow(owner, each)}
+
+    def target_of(self, owner: str, spec: TaskSpec) -> Target:
+        """The target of an owner's task: the requested one, else the default of its type.
 
         Raises:
-            FieldInvalid: its type cannot be pulled, or its rollback is not supported by pull workers, AWS resources or
-                topologies; or an HTTP call would reach an address that is not public; or an attempt may take longer
-                than a worker function can.
+            FieldInvalid: its type or resource is reserved for other owners; its type cannot be pulled, or its rollback
+                is not supported by pull workers, AWS resources or topologies; or an HTTP call would reach an address
+                that is not public; or an attempt may take longer than a worker function can.
         """
-        target = spec.target or (PullTarget() if spec.type in self.pulled else HandlerTarget())
+        if not self.type_owners.allow(owner, spec.type):
+            raise FieldInvalid("type", _RESERVED.format(spec.type), FaultCode.NOT_ALLOWED)
+        target = spec.target or self.default_target(spec.type)
         if isinstance(target, PullTarget) and spec.type not in self.pulled:
             raise FieldInvalid(
                 "target",
                 f"is 'pull', but the settings do not declare the type {spec.type!r} as pulled",
                 FaultCode.NOT_ALLOWED,
             )
-        if isinstance(target, AwsTarget) and not self.callable_arns.allow(target.arn):
-            raise FieldInvalid("target.arn", _NOT_CALLABLE, FaultCode.NOT_ALLOWED)
-        if isinstance(target, AwsTarget) and target.place and not self.callable_arns.allow(target.place):
-            where = "cluster" if target.service is AwsService.ECS else "queue"
-            raise FieldInvalid(f"target.{where}", _NOT_CALLABLE, FaultCode.NOT_ALLOWED)
+        if isinstance(target, AwsTarget):
+            self._check_arn("target.arn", owner, target.arn)
+        if isinstance(target, AwsTarget) and target.place:
+            self._check_arn(
+                "target.cluster" if target.service is AwsService.ECS else "target.queue", owner, target.place
+            )
         if isinstance(target, HttpTarget):
-            self._check_http(target)
+            self._check_http(owner, target)
         if spec.callback_url is not None:
             self._check_url("callback_url", spec.callback_url)
         if spec.notify_on is not None:
-            self._check_address("notify_on.to", spec.notify_on.to)
+            self._check_address("notify_on.to", owner, spec.notify_on.to)
         if spec.rollback_on_failure and (why := _lacking_rollback(target)):
             raise FieldInvalid("rollback_on_failure", f"needs a target that supports it; {why}", FaultCode.CONFLICT)
         if spec.timeout_seconds > MAX_TIMEOUT_SECONDS and not isinstance(target, PullTarget):
             raise FieldInvalid("timeout_seconds", _TOO_LONG, FaultCode.OUT_OF_RANGE)
         return target
 
-    def _unknown(self, task_type: str) -> str:
-        pulled = f"; pulled types: {_listed(self.pulled)}" if self.pulled else ""
+    def _unknown(self, owner: str, task_type: str) -> str:
+        handled, pulled = self.usable_types(owner, self.handled or ()), self.usable_types(owner, self.pulled)
+        more = f"; pulled types: {_listed(pulled)}" if pulled else ""
         return (
-            f"{task_type!r} is not known to this deployment; it has handlers for {_listed(self.handled or ())}{pulled};"
+            f"{task_type!r} is not known to this deployment; it has handlers for {_listed(handled)}{more};"
             " set `allow_unknown_type` for a type that a later deployment adds"
         )
 
-    def _check_address(self, field: str, address: str) -> None:
+    def _check_address(self, field: str, owner: str, address: str) -> None:
         """Rejects an address to which notices may not be sent."""
         if service_of(address) is None:
             self._check_url(field, address)
-        elif not self.callable_arns.allow(address):
-            raise FieldInvalid(field, _NOT_CALLABLE, FaultCode.NOT_ALLOWED)
+        else:
+            self._check_arn(field, owner, address)
 
-    def _check_http(self, target: HttpTarget) -> None:
+    def _check_arn(self, field: str, owner: str, arn: str) -> None:
+        """Rejects an AWS resource that tasks of this owner may not call."""
+        if not self.callable_arns.allow(arn):
+            raise FieldInvalid(field, _NOT_CALLABLE, FaultCode.NOT_ALLOWED)
+        if not self.arn_owners.allow(owner, arn):
+            raise FieldInvalid(field, _RESERVED.format(arn), FaultCode.NOT_ALLOWED)
+
+    def _check_http(self, owner: str, target: HttpTarget) -> None:
         """Rejects a request that contradicts itself, or whose URL or secret is not allowed."""
         self._check_url("target.url", target.url)
         _check_request(target)
         auth = target.request.auth
-        if auth and (why := self.secrets.refusal(auth.secret, target.url, self.reachable_hosts)):
+        if auth and (why := self._refusal_of_secret(owner, auth.secret, target.url)):
             raise FieldInvalid("target.auth.secret", why, FaultCode.NOT_ALLOWED)
+
+    def _refusal_of_secret(self, owner: str, name: str, url: str) -> str | None:
+        return self.secrets.refusal_of_owner(name, owner) or self.secrets.refusal(name, url, self.reachable_hosts)
 
     def _check_url(self, field: str, url: str) -> None:
         if why := refusal(url, self.reachable_hosts):

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 
+from duetime.domain.wildcards import translated
+
 EVENT_SOURCE = "duetime"
 """Source of all events that tasks put on event buses: no task can impersonate another system, or create tasks by
 events."""
@@ -115,9 +117,4 @@ class ArnPatterns:
 @cache
 def _matcher(pattern: str) -> re.Pattern[str]:
     *places, resource = pattern.split(":", _SEGMENTS - 1)
-    return re.compile(":".join([*(_translated(place, "[^:]") for place in places), _translated(resource, ".")]))
-
-
-def _translated(text: str, any_character: str) -> str:
-    wild = {"*": f"{any_character}*", "?": any_character}
-    return "".join(wild.get(character) or re.escape(character) for character in text)
+    return re.compile(":".join([*(translated(place, "[^:]") for place in places), translated(resource)]))

@@ -11,6 +11,8 @@ from duetime.domain.times import SECOND
 from duetime_common.prices import DEFAULT_REGION, PRICES, WORKER_MB
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from duetime.domain.tasks.attempt_records import AttemptRecord
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
@@ -43,3 +45,8 @@ def cost_of(task: Task, prices: Prices = ASSUMED) -> float:
     ended = (line for line in task.attempt_history if line.outcome is not AttemptOutcome.LOST)
     attempts = sum(dollars_of(worker_time(line, task), prices) for line in ended)
     return round(CREATION_WRITE_UNITS * prices.write_unit + attempts, _DECIMALS)
+
+
+def total_of(costs: Iterable[float]) -> float:
+    """The sum of costs, without the noise of binary fractions."""
+    return round(sum(costs), _DECIMALS)

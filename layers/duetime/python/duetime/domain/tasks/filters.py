@@ -93,3 +93,17 @@ class TaskFilter:
             and self.created.holds(task.created_at)
             and self.finished.holds(task.finished_at)
         )
+
+
+@dataclass(frozen=True, slots=True)
+class MatchCount:
+    """How many tasks match a filter.
+
+    Attributes:
+        is_exact: whether all tasks that may match were examined.
+        dollars: their estimated cost so far.
+    """
+
+    tasks: int
+    is_exact: bool
+    dollars: float

@@ -11,22 +11,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from duetime.domain.ids import TaskId
+    from duetime.domain.owner_patterns import OwnerPatterns
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
-
-ANYONE = "*"
-"""Stands for every caller of the API."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pullers:
-    """Permissions to pull: the allowed callers by type, named as owners are."""
+    """Permissions to pull: patterns of the allowed callers by type, named as owners are."""
 
-    by_type: Mapping[str, frozenset[str]]
+    by_type: Mapping[str, OwnerPatterns]
 
     def allow(self, caller: str, task_type: str) -> bool:
         """Whether a caller may pull a type."""
-        return not self.by_type.get(task_type, frozenset()).isdisjoint({caller, ANYONE})
+        callers = self.by_type.get(task_type)
+        return callers is not None and callers.include(caller)
 
     def check(self, caller: str, types: Iterable[str]) -> None:
         """Checks that a caller may pull these types.

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.limits import MAX_GRAPH_BYTES
+from duetime.domain.limits import MAX_GRAPH_BYTES, MAX_MAP_BYTES
 from duetime.domain.tasks.attempt_results import Succeeded, failure
 from duetime.domain.tasks.placeholders import PREFIX
 from duetime.domain.topologies.parameters import Replacement, compact_json
@@ -25,6 +25,7 @@ MAP, ITEMS = "map", "items"
 _PLACEHOLDER = re.compile(rf"(<?){re.escape(PREFIX)}(item|index)>")
 _OF_THE_MAP = frozenset({MAP, "depends_on", "trigger_rule", "inputs", "when", "expected_seconds", "delay_seconds"})
 """Fields of a node that apply to the map as a whole, not to its items."""
+_ITEM = f"{PREFIX}item>".encode()
 _SAMPLE: Mapping[str, Any] = {"item": "x", "index": 0}
 _EMPTY, _UNKNOWN = b'{"items":[],', b'{"items":null,'
 _ITEMS_UNKNOWN = "its items are not known: retry its topology"
@@ -65,7 +66,7 @@ def map_payload(node_map: NodeMap, node: Mapping[str, Any], items: Sequence[Any]
         items: the list of items; `None` while they are unknown.
 
     Raises:
-        MapFailed: it is too large, or contains an infinite number.
+        MapFailed: it or its nodes are too large, or it contains an infinite number.
     """
     template = {name: value for name, value in node.items() if name not in _OF_THE_MAP}
     rest = {"max_parallel": node_map.max_parallel, "node": template, "tolerated_failures": node_map.tolerated_failures}
@@ -75,7 +76,15 @@ def map_payload(node_map: NodeMap, node: Mapping[str, Any], items: Sequence[Any]
         raise MapFailed("the items hold a number that JSON has not") from error
     if len(payload) > MAX_GRAPH_BYTES:
         raise MapFailed(f"the items and their node have {len(payload)} bytes; {MAX_GRAPH_BYTES} are allowed")
+    if items and (size := _nodes_size(template, items)) > MAX_MAP_BYTES:
+        raise MapFailed(f"the nodes with their items have up to {size} bytes; {MAX_MAP_BYTES} are allowed")
     return payload
+
+
+def _nodes_size(template: Mapping[str, Any], items: Sequence[Any]) -> int:
+    """Maximum size of the nodes with their items in place, in bytes of JSON; an item in a URL may be longer."""
+    node = compact_json(template)
+    return len(node) * len(items) + node.count(_ITEM) * len(compact_json(items))
 
 
 def ending_without_items(payload: bytes) -> Ending | None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.bulk.operation import BulkState
+from duetime.domain.bulk.operation import BulkKind, BulkState
 from duetime.domain.errors import RequestError, Unavailable
 from duetime.domain.operating_parameters import BULK_INVOCATION, BULK_STEP
 from duetime.domain.times import SECOND
 from duetime.services.bulk.manage import REPLACED
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from duetime.domain.bulk.operation import BulkOperation
     from duetime.domain.ids import TaskId
     from duetime.ports.runtime import Runtime
@@ -31,18 +33,22 @@ class BulkExecutor:
     Attributes:
         filter_steps: steps of operations on all tasks that match a filter.
         topology_steps: steps of operations on the nodes of a topology.
+        purge_steps: returns the steps of purges, whose parts few invocations need.
     """
 
     store: BulkStore
     runtime: Runtime
     filter_steps: BulkSteps
     topology_steps: BulkSteps
+    purge_steps: Callable[[], BulkSteps]
 
     def carry_out(self, operation_id: TaskId, holder: str) -> None:
         """Run an operation to its end, or until the invocation's time is up; skip one that another executor holds."""
         until = self.runtime.now() + BULK_INVOCATION
         operation = self._taken(operation_id, holder)
-        while operation is not None and operation.is_running and self.runtime.now() < until:
+        while (
+            operation is not None and operation.is_running and operation.progress.next_at <= self.runtime.now() < until
+        ):
             operation = self._advanced(operation)
         if operation is not None and operation.is_running:
             # The next timer finds it, within a minute or two.
@@ -63,9 +69,8 @@ class BulkExecutor:
     def _advanced(self, operation: BulkOperation) -> BulkOperation | None:
         """The operation after one more step; `None` if this holder has lost its lease."""
         now = self.runtime.now()
-        steps = self.filter_steps if operation.topology is None else self.topology_steps
         try:
-            progress = steps.step(operation, min(now + BULK_STEP, operation.leased_until))
+            progress = self._steps(operation).step(operation, min(now + BULK_STEP, operation.leased_until))
         except Replaced:
             return self._ended(operation, BulkState.CANCELLED, REPLACED)
         except RequestError as refusal:
@@ -83,6 +88,11 @@ class BulkExecutor:
             # The replaced operation may still be running; a pass that begins later sees its changes.
             self.runtime.clock.sleep_until(min(now + BULK_STEP, operation.not_complete_before))
         return saved
+
+    def _steps(self, operation: BulkOperation) -> BulkSteps:
+        if operation.kind is BulkKind.PURGE:
+            return self.purge_steps()
+        return self.filter_steps if operation.topology is None else self.topology_steps
 
     def _ended(self, operation: BulkOperation, state: BulkState, reason: str = "") -> BulkOperation | None:
         return self._saved(operation.ended(state, self.runtime.now(), reason))

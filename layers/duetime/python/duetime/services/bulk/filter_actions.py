@@ -224,6 +224,10 @@ class FilteredTasks:
         erase = self.task_eraser().erase
         return self._apply(owner, action, lambda task: erase(owner, task.id, task.version))
 
+    def purge(self, owner: str, action: FilterAction, purge: Callable[[Task], object]) -> FilterResult:
+        """Purge a piece of the tasks with a function that purges one; the filter asks for all states that it means."""
+        return self._apply(owner, action, purge)
+
     def _apply(self, owner: str, action: FilterAction, act: Callable[[Task], object]) -> FilterResult:
         """Process one piece; raises `Unavailable` only if nothing was done yet."""
         counts = Counts(action.after)

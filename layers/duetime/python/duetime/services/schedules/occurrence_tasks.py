@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FieldInvalid
@@ -67,7 +68,7 @@ class OccurrenceTasks:
         Raises:
             FieldInvalid: its task's target is not allowed.
         """
-        _within_task(self.rules.targets.target_of, stored.spec.task)
+        _within_task(partial(self.rules.targets.target_of, stored.owner), stored.spec.task)
 
     def accept(self, owner: str, task: TaskSpec) -> None:
         """Reject a schedule's task for the same reasons as a task that is created directly.
@@ -75,7 +76,7 @@ class OccurrenceTasks:
         Raises:
             FieldInvalid: its target is not allowed, or its type has no handler; also for a topology's nodes.
         """
-        _within_task(lambda spec: self.rules.accept(self.rules.resolved(owner, spec)), task)
+        _within_task(lambda spec: self.rules.accept(owner, self.rules.resolved(owner, spec)), task)
 
     def task_of(self, stored: StoredSchedule) -> TaskSpec:
         """The specification of the schedule's tasks, with the present defaults of their type.
@@ -142,7 +143,7 @@ class OccurrenceTasks:
     def _produced(self, stored: StoredSchedule, due: Due, spec: TaskSpec, traceparent: str | None) -> tuple[Task, bool]:
         occurrence, now = due.occurrence, self.runtime.now()
         task_id = stored.id_of(occurrence, due.purpose)
-        spec = replace(spec, target=self.rules.targets.target_of(spec))
+        spec = replace(spec, target=self.rules.targets.target_of(stored.owner, spec))
         expiry = unless_referenced(occurrence.due_at)
         content = self.contents.keep(task_id, payload_name(spec.target), spec.payload, expiry)
         task = new_task(task_id, spec, stored.owner, occurrence.due_at, now, content)

@@ -119,7 +119,7 @@ class TaskCreator:
             if repeated is None:
                 raise
             return repeated
-        order = replace(order, spec=replace(spec, target=self.rules.accept(spec, order.graph)))
+        order = replace(order, spec=replace(spec, target=self.rules.accept(owner, spec, order.graph)))
         identity = self._identity(order)
         if order.key is not None:
             task_id, remembered = identity.task_id, self._remember(owner, order.key, identity)

@@ -120,26 +120,27 @@ class CreationRules:
         spec = self._with_definitions(owner, TaskSpec("", wanted.payload, target=target))
         return replace(wanted, payload=spec.payload)
 
-    def accept(self, spec: TaskSpec, graph: Graph | None = None) -> Target:
+    def accept(self, owner: str, spec: TaskSpec, graph: Graph | None = None) -> Target:
         """The target of a new task.
 
         Args:
+            owner: owner of the task.
             spec: the task.
             graph: graph of a topology, if the request gave it in separate fields and not as a payload.
 
         Raises:
             FieldInvalid: its target is not allowed, or its type has no handler; also for each node.
         """
-        target = self.targets.accept(spec)
+        target = self.targets.accept(owner, spec)
         if graph is not None:
             # If its nodes name definitions, the request did not contain the whole graph.
-            self.accept_nodes(self.read_graph(spec.payload, ()) if names_definitions(spec.payload) else graph)
+            self.accept_nodes(owner, self.read_graph(spec.payload, ()) if names_definitions(spec.payload) else graph)
         elif isinstance(target, TopologyTarget):
-            self.graph_of(spec.payload, target)
+            self.graph_of(owner, spec.payload, target)
         return target
 
-    def graph_of(self, payload: bytes, target: Target) -> Graph:
-        """The graph in the new payload of a task with this target.
+    def graph_of(self, owner: str, payload: bytes, target: Target) -> Graph:
+        """The graph in the new payload of an owner's task with this target.
 
         Raises:
             FieldInvalid: the payload is no graph, or a node is invalid.
@@ -147,28 +148,28 @@ class CreationRules:
         try:
             ref = definition_of(target)
             graph = self.read_graph(payload, () if ref is None else json.loads(ref.parameters))
-            self.accept_nodes(graph)
+            self.accept_nodes(owner, graph)
         except FieldInvalid as refusal:
             field = refusal.field if refusal.field == PAYLOAD else f"{PAYLOAD}.{refusal.field}"
             raise FieldInvalid(field, refusal.reason, refusal.code) from None
         return graph
 
-    def accept_nodes(self, graph: Graph) -> None:
-        """Reject a graph with an invalid node task.
+    def accept_nodes(self, owner: str, graph: Graph) -> None:
+        """Reject an owner's graph with an invalid node task.
 
         Raises:
             FieldInvalid: a node is invalid; the error names it.
         """
         for node in graph.nodes:
             try:
-                self.targets.accept(node.spec)
+                self.targets.accept(owner, node.spec)
                 if node.subgraph is not None:
-                    self._accept_subgraph(node.subgraph)
+                    self._accept_subgraph(owner, node.subgraph)
             except FieldInvalid as refusal:
                 raise refusal.inside(f"nodes.{node.key}") from None
 
-    def _accept_subgraph(self, graph: Graph) -> None:
+    def _accept_subgraph(self, owner: str, graph: Graph) -> None:
         try:
-            self.accept_nodes(graph)
+            self.accept_nodes(owner, graph)
         except FieldInvalid as refusal:
             raise refusal.inside(PAYLOAD) from None

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.domain.errors import ContentExpired, QueryNotOffered, TaskArchived, TaskNotFound
 from duetime.domain.limits import MAX_EXAMINED, MAX_EXPANDED_BYTES, MAX_PAGE
+from duetime.domain.tasks.costs import cost_of, total_of
+from duetime.domain.tasks.filters import MatchCount
 from duetime.domain.tasks.targets import HttpTarget
 from duetime.domain.tasks.task_lists import place_of
 from duetime.domain.times import SECOND
@@ -145,10 +147,10 @@ class TaskReader:
             if len(matching) == query.limit or chunk <= 0:
                 return page(list(matching.values()), after, examined)
 
-    def count(self, query: ListQuery, wanted: TaskFilter) -> tuple[int, bool]:
-        """How many tasks match on all pages, and whether all were examined: at most `MAX_EXAMINED` are."""
+    def count(self, query: ListQuery, wanted: TaskFilter) -> MatchCount:
+        """How many tasks match on all pages; at most `MAX_EXAMINED` are examined."""
         page = self.list(replace(query, after=None, limit=MAX_EXAMINED), wanted)
-        return len(page.tasks), page.after is None
+        return MatchCount(len(page.tasks), page.after is None, total_of(map(cost_of, page.tasks)))
 
     def expanded(self, page: Page, fields: Collection[str]) -> Page:
         """A page with the payloads or results of its tasks; it ends before they become too large for a response.

@@ -161,7 +161,7 @@ class TaskUpdater:
 
     def _apply(self, task: Task, wanted: TaskChange, by: Attribution) -> WriteResult:
         """Make a change once; the one of the old and new payload that the task does not refer to expires."""
-        by_type = self.rules.targets.target_of(TaskSpec(task.type))
+        by_type = self.rules.targets.default_target(task.type)
         wanted = self.rules.resolved_change(task, wanted.merged_into(task, by_type))
         fields: TaskChanges = {**self._of_its_graph(task, wanted), **wanted.fields}
         self._reject_unfit(task, wanted, fields)
@@ -186,7 +186,7 @@ class TaskUpdater:
         if not is_topology:
             return {}
         payload = wanted.payload if wanted.payload is not None else self._payload_of(task)
-        return {"notify_within_seconds": self.rules.graph_of(payload, target).lasts_seconds}
+        return {"notify_within_seconds": self.rules.graph_of(task.owner, payload, target).lasts_seconds}
 
     def _reject_unfit(self, task: Task, wanted: TaskChange, fields: TaskChanges) -> None:
         """Reject a change that does not fit the task, before anything is stored."""
@@ -200,7 +200,8 @@ class TaskUpdater:
             spec = TaskSpec(task.type, target=target, rollback_on_failure=rollback, timeout_seconds=timeout)
             callback_url = fields.get("callback_url", task.callback_url)
             notify_on = fields.get("notify_on", task.notify_on)
-            self.rules.targets.target_of(replace(spec, callback_url=callback_url, notify_on=notify_on))
+            spec = replace(spec, callback_url=callback_url, notify_on=notify_on)
+            self.rules.targets.target_of(task.owner, spec)
             if rollback and isinstance(target, HttpTarget) and Phase.ROLLBACK not in target.phases:
                 raise FieldInvalid(
                     "rollback_on_failure", "needs 'rollback' among the phases of the target", FaultCode.CONFLICT

@@ -126,8 +126,15 @@ class TopologyEraser:
     runtime: Runtime
     bulk_operations: BulkOperations
 
-    def erase(self, owner: str, task_id: TaskId, version: int | None = None) -> None:
+    def erase(self, owner: str, task_id: TaskId, version: int | None = None, *, contents_first: bool = False) -> None:
         """Erase a task; a task that has not started is cancelled first. A bulk operation does long work.
+
+        Args:
+            owner: owner who requests it.
+            task_id: id of the task.
+            version: required version; any if `None`.
+            contents_first: erase its contents before its record, so that a crash between leaves none of them; a task
+                that is retried at that moment fails, because its payload is gone.
 
         Raises:
             TaskNotFound: it does not exist, belongs to another owner, or was erased before.
@@ -136,7 +143,9 @@ class TopologyEraser:
             Unavailable: a store failed, or concurrent writes kept changing the task.
         """
         try:
-            task = self.task_eraser.erase(owner, task_id, version, self._prepare)
+            task = self.task_eraser.erase(
+                owner, task_id, version, self._prepare_contents if contents_first else self._prepare
+            )
         except TaskNotFound:
             record = self.stores.tasks.read(task_id)
             if record is not None and record.owner == owner and record.erased:
@@ -165,6 +174,10 @@ class TopologyEraser:
                 raise StateConflict(task, "deleted by itself: delete its topology, which deletes all of its nodes")
         if isinstance(task.target, TopologyTarget):
             self.node_eraser.remember(task)
+
+    def _prepare_contents(self, task: Task) -> None:
+        self._prepare(task)
+        self.stores.contents.erase(task.id, task.contents_outside)
 
     def _erase_nodes(self, owner: str, topology: TaskId) -> None:
         if not self.node_eraser.erase(topology, self.runtime.now() + BULK_INLINE):

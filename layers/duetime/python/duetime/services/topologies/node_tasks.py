@@ -58,7 +58,7 @@ class NodeTasks:
         Raises:
             FieldInvalid: the settings no longer allow a node's target.
         """
-        self._make_all(topology_run, self._keys(topology_run, waits=True), self.rules.target_of)
+        self._make_all(topology_run, self._keys(topology_run, waits=True), self._target_rule(topology_run))
 
     def start(self, topology_run: TopologyRun) -> tuple[Collection[str], TopologyRun]:
         """Create the tasks of nodes that wait for no other, due at once, and send their messages together.
@@ -77,7 +77,7 @@ class NodeTasks:
         keys = self._keys(topology_run, waits=False)
         self.types.look(topology_run.task.owner)
         if not topology_run.starts_nodes:
-            self._make_all(topology_run, keys, self.rules.target_of)
+            self._make_all(topology_run, keys, self._target_rule(topology_run))
             return (), topology_run
         tasks = self.runtime.executor.map(partial(self._start, topology_run), keys)
         # Creating thousands takes a while: the run may have been paused since, or an existing task may have failed.
@@ -105,6 +105,10 @@ class NodeTasks:
         again = graph.by_key.keys() - topology_run.run_state.ran.keys()
         return [key for key in creation_order(graph, again) if starts_at_once(graph.by_key[key]) is not waits]
 
+    def _target_rule(self, topology_run: TopologyRun) -> Callable[[TaskSpec], Target]:
+        """Returns the targets of the run's tasks, if the settings still allow them."""
+        return partial(self.rules.target_of, topology_run.task.owner)
+
     def _make_all(self, topology_run: TopologyRun, keys: Sequence[str], target: Callable[[TaskSpec], Target]) -> None:
         # Once, before parallel calls need it.
         self.types.look(topology_run.task.owner)
@@ -115,7 +119,7 @@ class NodeTasks:
 
     def _start(self, topology_run: TopologyRun, key: str) -> Task | None:
         """Create a node's task, due at once; `None` if it has one."""
-        task = self._blocked(topology_run, self.rules.target_of, key)
+        task = self._blocked(topology_run, self._target_rule(topology_run), key)
         due = self.runtime.now() + (topology_run.graph.by_key[key].spec.delay or 0)
         task = replace(task, state=State.SCHEDULED, due_at=due, next_at=due)
         return task if self.enqueuer.create(task) else None

@@ -1,0 +1,73 @@
+"""Reads the audit log of a deployment from CloudWatch Logs. Needs botocore, the extra `aws`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+OUTPUT = "AuditLogGroupName"
+"""The stack's output with the name of the log group."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFilter:
+    """Selects records; a record must match every given field.
+
+    Attributes:
+        subject: a part of the path of what it concerns, such as a task's id.
+    """
+
+    owner: str = ""
+    operation: str = ""
+    subject: str = ""
+
+    def matches(self, record: Mapping[str, Any]) -> bool:
+        """Whether a record matches all fields."""
+        return (
+            self.owner in {"", record.get("owner")}
+            and self.operation in {"", record.get("operation")}
+            and self.subject in f"{record.get('subject', '')} {record.get('location', '')}"
+        )
+
+    @property
+    def pattern(self) -> str:
+        """The filter pattern of CloudWatch Logs for the fields that it can compare; empty for all records."""
+        values = {"owner": self.owner, "operation": self.operation}
+        # An asterisk would be a wildcard there: `matches` compares again.
+        terms = [f"($.{name} = {json.dumps(value)})" for name, value in values.items() if value]
+        return "{ " + " && ".join(terms) + " }" if terms else ""
+
+
+def audit_group(session: Any, stack: str) -> str | None:  # noqa: ANN401 - botocore has no types
+    """The log group of a stack's audit log; `None` if it has none."""
+    response = session.create_client("cloudformation").describe_stacks(StackName=stack)
+    outputs = response["Stacks"][0].get("Outputs", [])
+    return next((str(each["OutputValue"]) for each in outputs if each["OutputKey"] == OUTPUT), None)
+
+
+def audit_records(
+    logs: Any,  # noqa: ANN401 - botocore has no types
+    group: str,
+    wanted: AuditFilter,
+    since_ms: int,
+) -> Iterator[Mapping[str, Any]]:
+    """The records since a time, oldest first, page by page.
+
+    Args:
+        logs: botocore's client of CloudWatch Logs.
+        group: name of the log group.
+        wanted: which records.
+        since_ms: the earliest time, in milliseconds since 1970.
+    """
+    pages = logs.get_paginator("filter_log_events").paginate(
+        logGroupName=group, startTime=since_ms, **({"filterPattern": wanted.pattern} if wanted.pattern else {})
+    )
+    for page in pages:
+        for event in page["events"]:
+            record = json.loads(event["message"])
+            if wanted.matches(record):
+                yield record

@@ -1,0 +1,152 @@
+"""`client.exports`: everything that the caller has, as lines of JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from duetime_client.io_operations import Item, Request
+from duetime_client.pages import page
+from duetime_client.problems import document_of
+from duetime_client.resource import AsyncResource, Resource, Stream, SyncResource
+from duetime_client.session import segment
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import httpx
+
+    from duetime_client.io_operations import Items, Steps
+
+CURSOR, END = "cursor", "end"
+"""Kinds of lines that hold no object: after it, an export can be continued; it is complete."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One kind of object.
+
+    Attributes:
+        entries: field of the list's responses that holds the objects; empty for a single object.
+        query: parameters of the list.
+        is_summarized: whether the list leaves fields out, so that each object is read by its name.
+    """
+
+    kind: str
+    path: str
+    entries: str = ""
+    query: Sequence[tuple[str, str]] = ()
+    is_summarized: bool = False
+
+
+PARTS = (
+    _Part("settings", "/v1/settings"),
+    _Part("calendar", "/v1/calendars", "calendars", is_summarized=True),
+    _Part("schedule", "/v1/schedules", "schedules", is_summarized=True),
+    _Part("topology_definition", "/v1/topologies/definitions", "definitions", is_summarized=True),
+    _Part("type", "/v1/types", "types"),
+    _Part("switch", "/v1/switches", "switches"),
+    # Ascending, so that tasks that are created meanwhile come at the end.
+    _Part("task", "/v1/tasks", "tasks", [("expand", "payload,result"), ("order", "asc")]),
+)
+"""The parts of an export, in order."""
+
+
+class InvalidCursor(ValueError):
+    """A cursor does not come from an export of this version."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportLine:
+    """One line of an export.
+
+    Attributes:
+        kind: `settings`, `calendar`, `schedule`, `topology_definition`, `type`, `switch` or `task`; `cursor` after each
+            page, with what continues the export there; `end` at the end, with the number of lines that were read.
+        value: the object as the API returns it.
+    """
+
+    kind: str
+    value: Mapping[str, Any]
+
+    @property
+    def text(self) -> str:
+        """The line as JSON, without a line break."""
+        return json.dumps({"kind": self.kind, "value": self.value}, ensure_ascii=False, separators=(",", ":"))
+
+
+class ExportOperations(Resource):
+    """Exports."""
+
+    @Stream
+    def read(self, cursor: Mapping[str, Any] | None = None) -> Items[ExportLine]:
+        """Yield everything that the caller has: settings, calendars, schedules, definitions, types, switches, tasks.
+
+        Tasks have their payloads and results. Archived tasks, attempts and events are not included.
+
+        Args:
+            cursor: the value of the last line of kind `cursor`, to continue an export that was interrupted.
+
+        Raises:
+            InvalidCursor: the cursor is not one of an export.
+        """
+        first, token, count = _position(cursor)
+        for number, part in enumerate(PARTS[first:], first):
+            while True:
+                found, token = yield from self._page(part, token)
+                for value in found:
+                    count += 1
+                    yield Item(ExportLine(part.kind, value))
+                position = {"part": part.kind if token else _following(number), "next_token": token, "lines": count}
+                yield Item(ExportLine(CURSOR, position))
+                if not token:
+                    break
+        yield Item(ExportLine(END, {"lines": count}))
+
+    def _page(self, part: _Part, token: str) -> Steps[tuple[Sequence[Mapping[str, Any]], str]]:
+        if not part.entries:
+            value = yield from self._session.send(_get(part.path))
+            return [value], ""
+        found, token = yield from self._session.send(page(part.path, part.entries, _whole, part.query, token))
+        if part.is_summarized:
+            whole = []
+            for each in found:
+                whole.append((yield from self._session.send(_get(f"{part.path}/{segment(each['name'])}"))))  # noqa: PERF401 - no yield in a comprehension
+            found = whole
+        return found, token
+
+
+def _following(number: int) -> str:
+    return PARTS[number + 1].kind if number + 1 < len(PARTS) else END
+
+
+def _position(cursor: Mapping[str, Any] | None) -> tuple[int, str, int]:
+    """The number of the part, the token of its page, and the number of lines before."""
+    if cursor is None:
+        return 0, "", 0
+    kinds = [*(part.kind for part in PARTS), END]
+    try:
+        return kinds.index(cursor["part"]), str(cursor["next_token"]), int(cursor["lines"])
+    except (KeyError, ValueError, TypeError) as error:
+        raise InvalidCursor("this is no cursor of an export") from error
+
+
+def _get(path: str) -> Request[Mapping[str, Any]]:
+    return Request("GET", path, _document)
+
+
+def _document(response: httpx.Response) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", document_of(response))
+
+
+def _whole(_response: httpx.Response, entry: object) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", entry)
+
+
+class Exports(ExportOperations, SyncResource):
+    """`client.exports` of `Client`."""
+
+
+class AsyncExports(ExportOperations, AsyncResource):
+    """`client.exports` of `AsyncClient`."""

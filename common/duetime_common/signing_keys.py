@@ -1,0 +1,155 @@
+"""The keys of a deployment that sign HTTP calls, as stored in Secrets Manager, and how they are rotated.
+
+Each owner's secret is derived from the deployment's key, the owner, and two numbers: how often the owner's secret was
+rotated under this key, and how many periods of a scheduled rotation have passed since. So no secret is stored for an
+owner, and a scheduled rotation needs no process that performs it. Two secrets are live at any time: the current one,
+and the one before the last rotation of any kind.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+DAY_MS = 86_400_000
+MOST_SECRET_BYTES = 65_536
+"""Source: AWS Secrets Manager quotas, "Secret value size"."""
+_LIVE_KEYS = 2
+
+
+class SigningKeysFull(Exception):
+    """Too many owners' secrets were rotated one by one for the secret of the deployment."""
+
+    def __init__(self) -> None:
+        super().__init__("too many owners were rotated one by one; rotate the secrets of all owners")
+
+
+@dataclass(frozen=True, slots=True)
+class SecretVersion:
+    """Identifies a secret of an owner.
+
+    Attributes:
+        key: key of the deployment, in base64.
+        turn: how often the owner's secret was rotated under this key.
+        period: how many periods of the scheduled rotation have passed since.
+    """
+
+    key: str
+    turn: int = 0
+    period: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SigningKey:
+    """A key of the deployment.
+
+    Attributes:
+        key: 24 to 64 random bytes in base64.
+        since: when it became the current one, in milliseconds since 1970; 0 if unknown.
+        days: days from one scheduled rotation to the next; 0 for none.
+        owners: when the secrets of single owners were rotated under this key, in milliseconds since 1970, in order.
+    """
+
+    key: str
+    since: int = 0
+    days: int = 0
+    owners: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    def starts(self, owner: str) -> tuple[int, ...]:
+        """When each turn of an owner began."""
+        return (self.since, *self.owners.get(owner, ()))
+
+    def version(self, turn: int, since: int, at: int) -> SecretVersion:
+        """The version that is current at a time within a turn that began at `since`."""
+        length = self.days * DAY_MS
+        return SecretVersion(self.key, turn, max(0, at - since) // length if length else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class SigningKeys:
+    """The keys of a deployment, the current one first, then the one before."""
+
+    keys: tuple[SigningKey, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> SigningKeys:
+        """Keys from the stored text: JSON, or the bare key that CloudFormation generates.
+
+        Raises:
+            ValueError: it is neither.
+        """
+        if not text.startswith("{"):
+            return cls((SigningKey(text.removeprefix("whsec_")),))
+        try:
+            return cls(
+                tuple(
+                    SigningKey(
+                        one["key"],
+                        one["since"],
+                        one["days"],
+                        {owner: tuple(times) for owner, times in one["owners"].items()},
+                    )
+                    for one in json.loads(text)["keys"]
+                )
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError("the signing secret has another form") from error
+
+    @property
+    def text(self) -> str:
+        """The text to store.
+
+        Raises:
+            SigningKeysFull: it is too large for Secrets Manager.
+        """
+        keys = [{"key": one.key, "since": one.since, "days": one.days, "owners": {**one.owners}} for one in self.keys]
+        text = json.dumps({"keys": keys}, separators=(",", ":"))
+        if len(text.encode()) > MOST_SECRET_BYTES:
+            raise SigningKeysFull
+        return text
+
+    def live(self, owner: str, now: int) -> tuple[SecretVersion, ...]:
+        """The versions of an owner's secret that sign at a time: the current one, and the one before if there is one.
+
+        Args:
+            owner: the owner.
+            now: in milliseconds since 1970.
+        """
+        (key, turn, since), *older = self._turns(owner)
+        current = key.version(turn, since, now)
+        if current.period:
+            return current, replace(current, period=current.period - 1)
+        # The version at the last moment before this turn.
+        return (current, *(one.version(number, began, since - 1) for one, number, began in older[:1]))
+
+    def rotates_at(self, owner: str, now: int) -> int | None:
+        """When the next scheduled rotation replaces an owner's secret, in milliseconds; `None` without a schedule."""
+        key, turn, since = next(self._turns(owner))
+        return since + (key.version(turn, since, now).period + 1) * key.days * DAY_MS if key.days else None
+
+    def rotated(self, key: str, now: int, days: int | None = None) -> SigningKeys:
+        """The keys after a rotation of all owners' secrets.
+
+        Args:
+            key: the new key, in base64.
+            now: in milliseconds since 1970.
+            days: days until the next scheduled rotation, and from each to the next; 0 for none; `None` as before.
+        """
+        new = SigningKey(key, now, self.keys[0].days if days is None else days)
+        return SigningKeys((new, *self.keys[: _LIVE_KEYS - 1]))
+
+    def rotated_for(self, owner: str, now: int) -> SigningKeys:
+        """The keys after a rotation of one owner's secret."""
+        current, *older = self.keys
+        owners = {**current.owners, owner: (*current.owners.get(owner, ()), now)}
+        return SigningKeys((replace(current, owners=owners), *older))
+
+    def _turns(self, owner: str) -> Iterator[tuple[SigningKey, int, int]]:
+        """Key, number and beginning of each turn of an owner, the newest first."""
+        for key in self.keys:
+            for turn, since in reversed([*enumerate(key.starts(owner))]):
+                yield key, turn, since

@@ -1,0 +1,84 @@
+"""A soft time limit: an exception in a function that is late, so that it can clean up before its attempt is ended."""
+
+from __future__ import annotations
+
+import ctypes
+from contextlib import ContextDecorator
+from threading import Lock, Timer, get_ident
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+
+class SoftTimeout(TimeoutError):
+    """A block or function did not end within its `soft_timeout`."""
+
+    def __init__(self, message: str = "the soft time limit has passed") -> None:
+        super().__init__(message)
+
+
+class soft_timeout(ContextDecorator):  # noqa: N801 - used like a function
+    """Raise `SoftTimeout` in a block or function that does not end within some seconds.
+
+        @handler("report", timeout_seconds=60)
+        @soft_timeout(50)
+        def make_report(context, payload): ...
+
+    The exception is raised between two instructions of Python, in the thread that entered the block. A call that waits
+    outside Python, such as `time.sleep` or a read from a socket, is not interrupted: give it a timeout of its own. In a
+    coroutine, use `asyncio.timeout`. An exception that is not caught fails the attempt, which is retried as any other.
+
+    Args:
+        seconds: More than 0. Choose less than the task's `timeout_seconds`, after which the attempt fails anyway.
+
+    Raises:
+        TypeError: `seconds` is not a number.
+        ValueError: `seconds` is not positive.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+            raise TypeError(f"soft_timeout takes a number of seconds, not {seconds!r}")
+        # A comparison that NaN fails, too.
+        if not seconds > 0:
+            raise ValueError(f"soft_timeout takes more than 0 seconds, not {seconds!r}")
+        self._seconds = seconds
+        self._lock = Lock()
+        self._has_ended = False
+        self._was_raised = False
+
+    def __enter__(self) -> None:
+        """Start the timer."""
+        self._thread = get_ident()
+        self._timer = Timer(self._seconds, self._interrupt)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Stop the timer."""
+        with self._lock:
+            self._has_ended = True
+        self._timer.cancel()
+        if self._was_raised:
+            # It must not reach the code after the block, if the block ended just before it.
+            _raise_in(self._thread, None)
+
+    def _recreate_cm(self) -> soft_timeout:
+        """A timer of its own for each call of a decorated function, which may run in several threads."""
+        return soft_timeout(self._seconds)
+
+    def _interrupt(self) -> None:
+        with self._lock:
+            if not self._has_ended:
+                self._was_raised = True
+                _raise_in(self._thread, SoftTimeout)
+
+
+def _raise_in(thread: int, error: type[BaseException] | None) -> None:
+    """Raise an exception in a thread; `None` withdraws one that was not raised yet (Source: Python/C API docs)."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+        ctypes.c_ulong(thread), None if error is None else ctypes.py_object(error)
+    )

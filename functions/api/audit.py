@@ -1,0 +1,98 @@
+"""Records requests in the audit log, with their responses."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from duetime.composition import composed
+from duetime.composition.audit import AuditServices
+from duetime.contract.audit import is_recorded, record_text
+from duetime.contract.http.request_errors import BodyUnreadable
+from duetime.contract.http.request_json import text_of
+from duetime.contract.http.routes import operation_at, path_within
+from duetime.domain.audit import AuditRecord
+from duetime.domain.errors import RequestError, Unavailable
+from duetime.domain.limits import MAX_ACTION_REASON_LENGTH
+
+from . import requests
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .responses import Response
+
+_MOST_OF_A_NAME = 256
+"""Characters of a user agent that are recorded; a caller can send any text."""
+
+
+def record(event: Mapping[str, Any], response: Response) -> None:
+    """Record a request, if its operation controls or administers something.
+
+    The response is sent even if the log does not answer: its caller's change is made, and would be repeated. The record
+    is then in the function's log, and a metric counts it.
+    """
+    path = path_within(event["rawPath"])
+    try:
+        operation, _ = operation_at(event["requestContext"]["http"]["method"].upper(), path)
+    except RequestError:
+        return
+    if not is_recorded(operation):
+        return
+    found = _record(event, response, operation.id, path)
+    try:
+        composed(AuditServices).log.add(found.at, record_text(found))
+    except Unavailable as error:
+        telemetry = composed().telemetry
+        telemetry.count("audit_records_lost")
+        telemetry.note("an audit record could not be stored", record=record_text(found), error=str(error))
+
+
+def _record(event: Mapping[str, Any], response: Response, operation: str, path: str) -> AuditRecord:
+    source: Mapping[str, Any] = event["requestContext"]["http"]
+    owner, caller = _identity(event)
+    return AuditRecord(
+        at=composed().runtime.now(),
+        owner=owner,
+        caller=caller,
+        operation=operation,
+        subject=path,
+        reason=_reason(event),
+        status=int(response.status),
+        code=_code(response),
+        location=response.headers.get("Location", ""),
+        source_ip=str(source.get("sourceIp", "")),
+        user_agent=str(source.get("userAgent", ""))[:_MOST_OF_A_NAME],
+        request_id=requests.request_id(event),
+    )
+
+
+def _identity(event: Mapping[str, Any]) -> tuple[str, str]:
+    """The owner and the caller; both empty if the caller is unknown."""
+    handler = (event["requestContext"].get("authorizer") or {}).get(requests.HANDLER)
+    if handler is not None:
+        return handler["owner"], f"handler of {handler['task_id']}"
+    authentication = composed().settings.authentication
+    with suppress(RequestError):
+        return requests.owner_of(event, authentication), requests.caller_of(event, authentication)
+    return "", ""
+
+
+def _reason(event: Mapping[str, Any]) -> str:
+    """The `reason` in the body, or in the query of an update; empty if there is none or the request is unreadable."""
+    found: object = (event.get("queryStringParameters") or {}).get("reason")
+    with suppress(BodyUnreadable, RequestError, ValueError, RecursionError):
+        text = text_of(event.get("body") or "", is_base64=bool(event.get("isBase64Encoded")))
+        document = json.loads(text) if text else None
+        found = document.get("reason", found) if isinstance(document, dict) else found
+    return found[:MAX_ACTION_REASON_LENGTH] if isinstance(found, str) else ""
+
+
+def _code(response: Response) -> str:
+    """The code of a problem."""
+    if response.status < 400:  # noqa: PLR2004 - where HTTP's errors begin
+        return ""
+    with suppress(ValueError, TypeError):
+        return str(json.loads(response.text).get("code", ""))
+    return ""

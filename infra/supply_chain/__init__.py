@@ -1,0 +1,1 @@
+"""What is deployed, with versions, licences and known vulnerabilities: `make sbom` and `make audit`."""

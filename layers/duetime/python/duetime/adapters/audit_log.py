@@ -1,0 +1,64 @@
+"""The audit log in CloudWatch Logs: a group of its own, in which functions can only add lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError
+
+from duetime.adapters.aws_clients import translated
+from duetime.domain.errors import Unavailable
+
+if TYPE_CHECKING:
+    from duetime.domain.times import Millis
+
+_MISSING, _EXISTS = "ResourceNotFoundException", "ResourceAlreadyExistsException"
+
+
+class CloudWatchAuditLog:
+    """`duetime.ports.stores.AuditLog` over a log group; each process writes to a stream of its own.
+
+    Args:
+        client: boto3's client of CloudWatch Logs.
+        group: name of the log group.
+        stream: name of the stream, which is created with the first line.
+    """
+
+    def __init__(self, client: Any, group: str, stream: str) -> None:  # noqa: ANN401 - its types are a package more
+        self._client = client
+        self._group = group
+        self._stream = stream
+
+    def add(self, at: Millis, line: str) -> None:
+        """Add a line. A line that is sent again after a lost answer may be there twice.
+
+        Raises:
+            Unavailable: it could not be stored.
+        """
+        with translated():
+            try:
+                self._put_in_stream(at, line)
+            except ClientError as error:
+                # Whatever the reason, the request is done: its response must not depend on the log.
+                raise Unavailable(str(error)) from error
+
+    def _put_in_stream(self, at: Millis, line: str) -> None:
+        try:
+            self._put(at, line)
+        except ClientError as error:
+            if error.response["Error"]["Code"] != _MISSING:
+                raise
+            self._create_stream()
+            self._put(at, line)
+
+    def _put(self, at: Millis, line: str) -> None:
+        self._client.put_log_events(
+            logGroupName=self._group, logStreamName=self._stream, logEvents=[{"timestamp": at, "message": line}]
+        )
+
+    def _create_stream(self) -> None:
+        try:
+            self._client.create_log_stream(logGroupName=self._group, logStreamName=self._stream)
+        except ClientError as error:
+            if error.response["Error"]["Code"] != _EXISTS:
+                raise

@@ -1,0 +1,118 @@
+"""`duetime audit`: what it asks of CloudWatch Logs, and what it prints."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+import pytest
+
+from tests.client.deployment import NOW
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typer.testing import Result
+
+    Run = Callable[..., Result]
+
+AT = round(NOW.timestamp() * 1000)
+DAY = 24 * 3_600_000
+
+
+def record(operation: str, owner: str, subject: str) -> dict[str, Any]:
+    """A record as the API function writes it."""
+    return {
+        "at": "2026-11-21T11:59:00.000Z",
+        "owner": owner,
+        "caller": f"{owner}/session",
+        "operation": operation,
+        "subject": subject,
+        "reason": "month end",
+        "status": 200,
+        "code": "",
+        "location": "",
+        "source_ip": "203.0.113.7",
+        "user_agent": "curl",
+        "request_id": "r",
+    }
+
+
+@dataclass
+class FakeSession:
+    """A session of botocore with one stack and its audit log, in pages of one record.
+
+    Attributes:
+        records: the records of the log.
+        outputs: the stack's outputs.
+        asked: what was asked of the log.
+    """
+
+    records: list[dict[str, Any]]
+    outputs: dict[str, str] = field(default_factory=lambda: {"AuditLogGroupName": "audit"})
+    asked: list[dict[str, Any]] = field(default_factory=list)
+
+    def create_client(self, _service: str) -> Self:
+        """Any client."""
+        return self
+
+    def describe_stacks(self, StackName: str) -> dict[str, Any]:  # noqa: N803 - boto3's name
+        """Describe the stack."""
+        assert StackName == "duetime-prod"
+        outputs = [{"OutputKey": key, "OutputValue": value} for key, value in self.outputs.items()]
+        return {"Stacks": [{"Outputs": outputs}]}
+
+    def get_paginator(self, _operation: str) -> Self:
+        """The reader of pages."""
+        return self
+
+    def paginate(self, **wanted: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - as botocore's
+        """The pages."""
+        self.asked.append(wanted)
+        return [{"events": [{"message": json.dumps(each)}]} for each in self.records]
+
+
+@pytest.fixture
+def session(monkeypatch: pytest.MonkeyPatch) -> FakeSession:
+    """What botocore finds."""
+    found = FakeSession(
+        [record("pauseTask", "ann", "/v1/tasks/A/pause"), record("putSwitch", "bob", "/v1/switches/x/y")]
+    )
+    monkeypatch.setattr("botocore.session.get_session", lambda: found)
+    return found
+
+
+def test_all_records_of_a_time_are_printed(duetime: Run, session: FakeSession) -> None:
+    """Each with caller, subject, status, address and reason."""
+    ended = duetime("audit", "--stack", "duetime-prod", "--since", "2d", "--json")
+    assert ended.exit_code == 0, ended.output
+    assert json.loads(ended.stdout) == session.records
+    assert session.asked == [{"logGroupName": "audit", "startTime": AT - 2 * DAY}]
+    table = duetime("audit", "--stack", "duetime-prod").stdout
+    assert all(word in table for word in ("ann/session", "pauseTask", "203.0.113.7"))
+
+
+@pytest.mark.parametrize(
+    ("options", "pattern"),
+    [
+        (("--of-owner", "ann"), '{ ($.owner = "ann") }'),
+        (("--operation", "pauseTask"), '{ ($.operation = "pauseTask") }'),
+        (("--subject", "tasks/A"), None),
+    ],
+)
+def test_options_select_records(
+    duetime: Run, session: FakeSession, options: tuple[str, str], pattern: str | None
+) -> None:
+    """The service filters by what it can compare; whatever it returns is compared again."""
+    ended = duetime("audit", "--stack", "duetime-prod", *options, "--json")
+    assert [each["owner"] for each in json.loads(ended.stdout)] == ["ann"]
+    assert session.asked[0].get("filterPattern") == pattern
+
+
+def test_a_stack_without_an_audit_log_is_told_the_setting(duetime: Run, session: FakeSession) -> None:
+    """Instead of an empty list."""
+    session.outputs.clear()
+    ended = duetime("audit", "--stack", "duetime-prod")
+    assert ended.exit_code == 1
+    assert "audit_retention" in ended.output

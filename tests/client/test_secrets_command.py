@@ -1,0 +1,100 @@
+"""`duetime secrets`: what it shows, and what it stores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime_client import stack_outputs
+from duetime_common.signing_keys import DAY_MS, SigningKeys
+from tests.client.deployment import Answer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typer.testing import Result
+
+    from tests.client.deployment import Deployment
+
+    Run = Callable[..., Result]
+
+FIRST = "T2xk" * 16
+PAIRS = [
+    {"secret": "whsec_new", "public_key": "whpk_new", "is_current": True},
+    {"secret": "whsec_old", "public_key": "whpk_old", "is_current": False},
+]
+
+
+class _Account:
+    """CloudFormation and Secrets Manager, with one stack and its secret."""
+
+    def __init__(self) -> None:
+        self.stored = FIRST
+
+    def create_client(self, _name: str) -> _Account:
+        return self
+
+    def describe_stacks(self, **_stack: str) -> dict[str, Any]:
+        return {"Stacks": [{"Outputs": [{"OutputKey": "SigningSecretArn", "OutputValue": "arn"}]}]}
+
+    def get_secret_value(self, **_secret: str) -> dict[str, str]:
+        return {"SecretString": self.stored}
+
+    def put_secret_value(self, **secret: str) -> None:
+        self.stored = secret["SecretString"]
+
+
+@pytest.fixture
+def account(monkeypatch: pytest.MonkeyPatch) -> _Account:
+    """The account that the command finds."""
+    made = _Account()
+    monkeypatch.setattr(stack_outputs, "_session", lambda _stack: made)
+    return made
+
+
+def test_secrets_are_listed_with_their_public_keys(duetime: Run, deployment: Deployment) -> None:
+    """The previous ones are marked, and the next rotation of a schedule is announced."""
+    deployment.scripted.append(Answer(200, {"secrets": PAIRS, "rotates_at": "2026-12-01T00:00:00Z"}))
+    shown = duetime("secrets", "list").stdout
+    assert shown.splitlines()[:4] == ["whsec_new", "whsec_old  (previous)", "whpk_new", "whpk_old  (previous)"]
+    assert "rotated next at 2026-12-01" in shown
+
+
+def test_public_keys_of_an_owner_are_listed(duetime: Run, deployment: Deployment) -> None:
+    """By its name, which may have slashes."""
+    deployment.scripted.append(Answer(200, {"owner": "a/b", "keys": PAIRS[:1], "rotates_at": None}))
+    assert duetime("secrets", "keys", "a/b").stdout == "whpk_new\n"
+    assert deployment.received[0].query == {"owner": ["a/b"]}
+
+
+def test_a_rotation_of_all_stores_a_new_key_and_the_one_before(duetime: Run, account: _Account) -> None:
+    """The second one forgets the first key; the schedule stays until another one is given."""
+    duetime("secrets", "rotate", "--stack=prod", "--yes", "--every-days=90")
+    keys = SigningKeys.parse(account.stored).keys
+    assert (keys[0].days, keys[1].key, len(keys)) == (90, FIRST, 2)
+    duetime("secrets", "rotate", "--stack=prod", "--yes")
+    later = SigningKeys.parse(account.stored)
+    assert (later.keys[0].days, later.keys[1]) == (90, keys[0])
+    now = later.keys[0].since
+    assert later.rotates_at("ann", now) == now + 90 * DAY_MS
+    duetime("secrets", "rotate", "--stack=prod", "--yes", "--every-days=0")
+    assert SigningKeys.parse(account.stored).keys[0].days == 0
+
+
+def test_a_rotation_of_one_owner_changes_no_other(duetime: Run, account: _Account) -> None:
+    """The key of the deployment stays."""
+    before = SigningKeys.parse(account.stored)
+    duetime("secrets", "rotate", "--stack=prod", "--yes", "--owner=ann")
+    after = SigningKeys.parse(account.stored)
+    now = after.keys[0].owners["ann"][0]
+    assert after.live("bob", now) == before.live("bob", now)
+    assert after.live("ann", now)[1:] == before.live("ann", now)
+
+
+def test_what_cannot_be_rotated_is_said(duetime: Run, account: _Account) -> None:
+    """A schedule of one owner, and a secret that holds something else; nothing is stored."""
+    assert duetime("secrets", "rotate", "--stack=prod", "-y", "--owner=a", "--every-days=9").exit_code == 2
+    account.stored = "{}"
+    assert duetime("secrets", "rotate", "--stack=prod", "--yes").exit_code == 2
+    assert account.stored == "{}"

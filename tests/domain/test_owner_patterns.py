@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import pytest
+
+from duetime.domain.owner_patterns import OwnerPatterns, Reservations
+
+BILLING = "123456789012:role/Billing"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "owner", "is_included"),
+    [
+        (BILLING, BILLING, True),
+        (BILLING, f"{BILLING}2", False),
+        (BILLING, f"x{BILLING}", False),
+        ("123456789012:role/Bill*", BILLING, True),
+        ("1234567890??:role/Billing", BILLING, True),
+        ("*", BILLING, True),
+        ("auth0|[a]", "auth0|[a]", True),
+        ("auth0|[a]", "auth0|a", False),
+        ("a.c", "abc", False),
+    ],
+)
+def test_an_owner_matches_a_pattern_as_a_whole(pattern: str, owner: str, is_included: bool) -> None:  # noqa: FBT001
+    """Only `*` and `?` stand for others; brackets and dots, which identities may have, stand for themselves."""
+    assert OwnerPatterns((pattern,)).include(owner) is is_included
+
+
+def test_the_first_pattern_that_matches_decides() -> None:
+    """So an exception stands before its rule, and what matches none is free."""
+    reserved = Reservations(
+        {
+            "billing.public": OwnerPatterns(("*",)),
+            "billing.*": OwnerPatterns(("bill", "bob")),
+        }
+    )
+    assert [reserved.allow("ann", name) for name in ("billing.public", "billing.pay", "report")] == [True, False, True]
+    assert reserved.allow("bob", "billing.pay")

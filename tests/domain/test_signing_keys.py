@@ -1,0 +1,97 @@
+"""Rotations of signing keys: what is live when, whatever was rotated in what order."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duetime_common.signing_keys import DAY_MS, SecretVersion, SigningKey, SigningKeys, SigningKeysFull
+
+KEY = "T2xk" * 16
+T0 = 1_790_000_000_000
+FIRST = SigningKeys((SigningKey(KEY, T0),))
+
+
+@pytest.mark.parametrize("text", [KEY, f"whsec_{KEY}"])
+def test_a_generated_key_is_a_key_that_was_never_rotated(text: str) -> None:
+    """CloudFormation can generate characters only; what is stored later is JSON."""
+    keys = SigningKeys.parse(text)
+    assert keys.live("ann", T0) == (SecretVersion(KEY),)
+    assert SigningKeys.parse(keys.text) == keys
+
+
+@pytest.mark.parametrize("text", ["{", "{}", '{"keys": 1}', '{"keys": [1]}', '{"keys": [{"key": "a", "since": 1}]}'])
+def test_a_text_of_another_form_is_refused(text: str) -> None:
+    """As one kind of error, which does not show the text."""
+    with pytest.raises(ValueError, match=r"^(?!.*keys).*$"):
+        SigningKeys.parse(text)
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.integers(0, 400 * DAY_MS),
+        st.sampled_from(["all", "ann", "bob", "nothing"]),
+        st.none() | st.integers(0, 200),
+    ),
+    max_size=12,
+)
+
+
+@given(STEPS)
+def test_what_was_current_signs_until_two_rotations_later(steps: list[tuple[int, str, int | None]]) -> None:
+    """At any time at most two are live, the current one is new after each rotation of its owner, and is that before."""
+    keys, now, rotated = FIRST, T0, False
+    seen = [keys.live("ann", now)]
+    for number, (after, what, days) in enumerate(steps):
+        now += after + 1
+        before = keys.live("ann", now - 1)
+        if what == "all":
+            keys = keys.rotated(f"{KEY}{number}", now, days)
+        elif what != "nothing":
+            keys = keys.rotated_for(what, now)
+        keys = SigningKeys.parse(keys.text)
+        live, rotated = keys.live("ann", now), what in {"all", "ann"}
+        assert 1 <= len(live) <= 2
+        assert len(set(live)) == len(live)
+        assert not rotated or (live[0] not in before and live[1] == before[0])
+        seen.append(live)
+    for earlier, later in pairwise(seen):
+        assert earlier[0] == later[0] or later[0] not in earlier
+
+
+@given(st.integers(1, 3_650), st.integers(0, 100))
+def test_the_times_of_a_schedule_are_the_times_of_its_changes(days: int, periods: int) -> None:
+    """What is announced as the next rotation is exactly when the current secret becomes the previous one."""
+    keys = FIRST.rotated(KEY[::-1], T0 + 5, days)
+    now = T0 + 5 + periods * days * DAY_MS
+    at = keys.rotates_at("ann", now)
+    assert at is not None
+    current = keys.live("ann", now)[0]
+    assert keys.live("ann", at - 1)[0] == current
+    assert keys.live("ann", at)[1] == current
+    assert keys.rotates_at("ann", at) == at + days * DAY_MS
+    assert FIRST.rotates_at("ann", now) is None
+
+
+def test_a_rotation_keeps_its_schedule_unless_another_is_given() -> None:
+    """Zero days end it; the time until the next rotation counts from the last one of the owner."""
+    keys = FIRST.rotated("a", T0, 30).rotated("b", T0 + 10 * DAY_MS)
+    assert keys.rotates_at("ann", T0 + 10 * DAY_MS) == T0 + 40 * DAY_MS
+    assert keys.rotated_for("ann", T0 + 15 * DAY_MS).rotates_at("ann", T0 + 15 * DAY_MS) == T0 + 45 * DAY_MS
+    assert keys.rotated("c", T0 + 20 * DAY_MS, 0).rotates_at("ann", T0 + 20 * DAY_MS) is None
+
+
+def test_rotations_of_single_owners_are_forgotten_with_their_key() -> None:
+    """So the secret of the deployment stays small; too many at once are refused by a message that says what to do."""
+    keys = FIRST
+    for number in range(500):
+        keys = keys.rotated_for(f"{'o' * 100}{number:03}", T0)
+    assert SigningKeys.parse(keys.text) == keys
+    for number in range(500, 600):
+        keys = keys.rotated_for(f"{'o' * 100}{number:03}", T0)
+    with pytest.raises(SigningKeysFull, match="rotate the secrets of all owners"):
+        _ = keys.text
+    assert len(keys.rotated("a", T0).rotated("b", T0).text) < 300

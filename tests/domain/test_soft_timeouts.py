@@ -1,0 +1,148 @@
+"""Soft time limits: what is raised in a function that is late, and what is left of the limit afterwards."""
+
+from __future__ import annotations
+
+import threading
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from duetime import handlers
+from duetime_client import worker
+from duetime_common import soft_timeouts
+from duetime_common.soft_timeouts import SoftTimeout, soft_timeout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Timers:
+    """Timers that go off when the test says so."""
+
+    def __init__(self) -> None:
+        self.made: list[Timers.Timer] = []
+
+    class Timer:
+        """One timer."""
+
+        def __init__(self, seconds: float, call: Callable[[], None]) -> None:
+            self.seconds = seconds
+            self.call = call
+            self.is_running = False
+            self.daemon = False
+
+        def start(self) -> None:
+            """Begin to wait."""
+            self.is_running = True
+
+        def cancel(self) -> None:
+            """Wait no more."""
+            self.is_running = False
+
+    def make(self, seconds: float, call: Callable[[], None]) -> Timer:
+        """Make a timer."""
+        self.made.append(self.Timer(seconds, call))
+        return self.made[-1]
+
+
+@pytest.fixture
+def timers(monkeypatch: pytest.MonkeyPatch) -> Timers:
+    """The timers that soft time limits start."""
+    timers = Timers()
+    monkeypatch.setattr(soft_timeouts, "Timer", timers.make)
+    return timers
+
+
+def test_a_function_that_is_late_is_interrupted() -> None:
+    """An endless loop ends with `SoftTimeout`, by a real timer."""
+
+    @soft_timeout(0.001)
+    def count() -> None:
+        while True:
+            pass
+
+    with pytest.raises(SoftTimeout, match="the soft time limit has passed"):
+        count()
+
+
+def test_a_function_can_catch_it_and_return(timers: Timers) -> None:
+    """The limit is raised once: what the function does afterwards is not interrupted."""
+
+    @soft_timeout(20)
+    def work() -> str:
+        (timer,) = timers.made
+        try:
+            timer.call()
+            while True:
+                pass
+        except SoftTimeout:
+            return "cleaned up"
+
+    assert work() == "cleaned up"
+    assert (timers.made[0].seconds, timers.made[0].is_running) == (20, False)
+
+
+def test_nothing_is_raised_after_the_block(timers: Timers) -> None:
+    """A timer that goes off late, as its cancellation may come too late, does nothing."""
+    with soft_timeout(20):
+        pass
+    timers.made[0].call()
+    assert sum(range(1000)) == 499_500
+
+
+def test_an_exception_that_was_not_yet_raised_ends_with_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The code after a block that ended just when the limit passed is not interrupted."""
+    sent: list[Any] = []
+    monkeypatch.setattr(soft_timeouts, "_raise_in", lambda thread, error: sent.append((thread, error)))
+    limit = soft_timeout(20)
+    with limit:
+        limit._interrupt()
+        limit._timer.cancel()
+    assert sent == [(threading.get_ident(), SoftTimeout), (threading.get_ident(), None)]
+
+
+def test_each_call_has_a_limit_of_its_own(timers: Timers) -> None:
+    """The end of one call does not end the limit of another that runs in a thread beside it."""
+    has_begun, may_end = Event(), Event()
+    ended: list[str] = []
+
+    @soft_timeout(20)
+    def work(*, is_long: bool) -> None:
+        has_begun.set()
+        try:
+            while is_long and not may_end.is_set():
+                pass
+            ended.append("in time")
+        except SoftTimeout:
+            ended.append("late")
+
+    long = Thread(target=work, kwargs={"is_long": True})
+    long.start()
+    has_begun.wait()
+    work(is_long=False)
+    timers.made[0].call()
+    long.join(timeout=60)
+    may_end.set()
+    long.join()
+    assert ended == ["in time", "late"]
+
+
+@pytest.mark.parametrize("seconds", [True, "20", None])
+def test_the_limit_is_a_number(seconds: object) -> None:
+    """Anything else is an error at import."""
+    with pytest.raises(TypeError, match="takes a number of seconds"):
+        soft_timeout(cast("float", seconds))
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan")])
+def test_the_limit_is_positive(seconds: float) -> None:
+    """A limit that has passed already is an error at import."""
+    with pytest.raises(ValueError, match="takes more than 0 seconds"):
+        soft_timeout(seconds)
+
+
+def test_pull_workers_have_the_same(timers: Timers) -> None:
+    """Both modules that authors import from offer it."""
+    assert (worker.soft_timeout, worker.SoftTimeout) == (handlers.soft_timeout, handlers.SoftTimeout)
+    assert timers.made == []

@@ -1,0 +1,101 @@
+"""The audit log: who requested what of whom, why, from where, and how it ended."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.contract.audit import NOT_RECORDED
+from duetime.contract.http.operations import OPERATIONS
+from duetime.environment_variables import Variable
+from tests.functions.stack import Stack
+
+if TYPE_CHECKING:
+    from tests.functions.api.gateway import Gateway
+
+LATER = {"type": "later", "delay_seconds": 3600, "allow_unknown_type": True}
+
+
+@pytest.fixture
+def stack(api: Gateway) -> Stack:
+    """The functions over fakes, with an audit log."""
+    del api
+    return Stack.faked({Variable.AUDIT_LOG_GROUP: "audit"})
+
+
+def records(stack: Stack) -> list[dict[str, Any]]:
+    """What the log has."""
+    return [json.loads(line) for lines in stack.logs.lines.values() for line in lines]
+
+
+def test_a_controlling_call_is_recorded_with_its_reason(api: Gateway, stack: Stack) -> None:
+    """With caller, subject, address, user agent and status; creating and reading a task is not recorded."""
+    ann = replace(api, headers={"X-Duetime-Owner": "ann"})
+    task = ann.send("POST", "/v1/tasks", LATER).body["id"]
+    ann.send("GET", f"/v1/tasks/{task}")
+    assert records(stack) == []
+    ann.send("POST", f"/v1/tasks/{task}/pause", {"reason": "month end"})
+    (found,) = records(stack)
+    assert found.pop("request_id")
+    assert found.pop("at").endswith("Z")
+    assert {name: bool(found.pop(name)) for name in ("source_ip", "user_agent")} == {
+        "source_ip": True,
+        "user_agent": True,
+    }
+    assert found == {
+        "owner": "ann",
+        "caller": "ann",
+        "operation": "pauseTask",
+        "subject": f"/v1/tasks/{task}/pause",
+        "reason": "month end",
+        "status": 200,
+        "code": "",
+        "location": "",
+    }
+
+
+def test_a_refused_call_is_recorded_with_its_problem(api: Gateway, stack: Stack) -> None:
+    """Also one whose body is unreadable, and one that only an operator may send."""
+    api.send("PUT", "/v1/switches/all/all", {"stopped": True, "reason": "an attempt"})
+    api.send("POST", "/v1/tasks/cancel", raw='{"reason": 7, "filter"')
+    found = [(each["operation"], each["status"], each["code"], each["reason"]) for each in records(stack)]
+    assert found == [
+        ("putSwitch", 403, "operator_required", "an attempt"),
+        ("cancelTasksByFilter", 400, "body_unreadable", ""),
+    ]
+
+
+def test_a_bulk_operation_is_recorded_with_its_path(api: Gateway, stack: Stack) -> None:
+    """So that the record leads to what was started."""
+    started = api.send("POST", "/v1/purges", {"filter": {"type": "a"}, "reason": "request 17"})
+    (found,) = records(stack)
+    assert (found["operation"], found["location"]) == ("createPurge", f"/v1/purges/{started.body['id']}")
+
+
+def test_all_records_of_a_process_are_in_one_stream(api: Gateway, stack: Stack) -> None:
+    """The stream is created with the first one."""
+    for _ in range(3):
+        api.send("POST", "/v1/purges", {"filter": {"type": "a"}})
+    assert [len(lines) for lines in stack.logs.lines.values()] == [3]
+
+
+@pytest.mark.parametrize("error", ["ThrottlingException", "AccessDeniedException"])
+def test_a_request_is_answered_even_if_the_log_is_not_there(
+    api: Gateway, stack: Stack, error: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The record is in the function's log instead, and a metric counts it."""
+    task = api.send("POST", "/v1/tasks", LATER).body["id"]
+    stack.logs.error = error
+    assert api.send("POST", f"/v1/tasks/{task}/cancel", {"reason": "why"}).status == 200
+    written = capsys.readouterr().out
+    assert '\\"operation\\":\\"cancelTask\\"' in written
+    assert "audit_records_lost" in written
+
+
+def test_every_operation_without_a_record_exists() -> None:
+    """The list of exceptions names operations, none of them one that only reads."""
+    changing = {each.id for each in OPERATIONS if not each.is_safe}
+    assert changing >= NOT_RECORDED

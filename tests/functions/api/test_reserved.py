@@ -1,0 +1,166 @@
+"""What is reserved for some owners: no way of creating a task leads others to it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+
+from duetime.environment_variables import Variable
+from tests.functions.api.gateway import Gateway
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.fakes.session import FakeSession
+
+FUNCTIONS = "arn:aws:lambda:eu-west-1:123456789012:function:"
+BILLING, ALERTS = f"{FUNCTIONS}billing-pay", "arn:aws:sns:eu-west-1:123456789012:billing-alerts"
+TYPE, PULLED = "billing.invoice", "render"
+LATER: dict[str, Any] = {"delay_seconds": 600}
+CALL: dict[str, Any] = {"type": "any", "target": {"kind": "lambda", "arn": BILLING}}
+NOTICE: dict[str, Any] = {"type": "any", "notify_on": {"failed": True, "to": ALERTS}}
+NIGHTLY = {"cron": "0 3 * * *", "timezone": "Europe/London"}
+
+
+@pytest.fixture
+def environ(environ: dict[str, str], session: FakeSession) -> dict[str, str]:
+    """The function's environment, where Bill's types, pulled types and functions are reserved."""
+    queue = session.client("sqs").create_queue(QueueName=f"render-{uuid4().hex[:8]}")["QueueUrl"]
+    return {
+        **environ,
+        Variable.AWS_TARGETS: f"{FUNCTIONS}* {ALERTS}",
+        Variable.HTTP_SECRETS: json.dumps({"crm": {"arn": "arn", "hosts": ["crm.example"], "owners": ["bil*"]}}),
+        Variable.PULLED_QUEUES: json.dumps({PULLED: queue}),
+        Variable.PULLERS: json.dumps({PULLED: ["bil*"]}),
+        Variable.TYPE_OWNERS: json.dumps({"billing.*": ["bil*"], PULLED: ["bill"]}),
+        Variable.TARGET_OWNERS: json.dumps({"arn:aws:*:billing-*": ["bil*"]}),
+    }
+
+
+@pytest.fixture
+def ann(compose: Callable[[], None]) -> Gateway:
+    """The requests of an owner for whom nothing is reserved."""
+    compose()
+    return Gateway(headers={"x-duetime-owner": "ann"})
+
+
+@pytest.fixture
+def bill(ann: Gateway) -> Gateway:
+    """The requests of the owner of what is reserved."""
+    del ann
+    return Gateway(headers={"x-duetime-owner": "bill"})
+
+
+def topology(task: dict[str, Any]) -> dict[str, Any]:
+    """A graph whose second node is this task."""
+    return {"nodes": {"first": {"type": "any"}, "second": {**task, "depends_on": ["first"]}}}
+
+
+RESERVED: list[tuple[dict[str, Any], str]] = [
+    ({"type": TYPE}, "type"),
+    ({"type": PULLED}, "type"),
+    ({"type": TYPE, "target": {"kind": "http", "url": "https://example.org/"}}, "type"),
+    (CALL, "target.arn"),
+    (NOTICE, "notify_on.to"),
+]
+WAYS: dict[str, tuple[str, str, Callable[[dict[str, Any]], dict[str, Any]], str]] = {
+    "task": ("POST", "/v1/tasks", lambda task: {**task, **LATER}, ""),
+    "topology": ("POST", "/v1/topologies", topology, "nodes.second."),
+    "topology of a topology": (
+        "POST",
+        "/v1/topologies",
+        lambda task: {"nodes": {"a": {"target": {"kind": "topology"}, "payload": topology(task), "type": "any"}}},
+        "nodes.a.payload.nodes.second.",
+    ),
+    "map": (
+        "POST",
+        "/v1/topologies",
+        lambda task: {
+            "nodes": {"l": {"type": "any"}, "a": {**task, "depends_on": ["l"], "map": {"over": "parents.l.result"}}}
+        },
+        "nodes.a.",
+    ),
+    "definition": ("PUT", "/v1/topologies/definitions/daily", topology, "nodes.second."),
+    "schedule": ("POST", "/v1/schedules", lambda task: {"name": "nightly", **NIGHTLY, "task": dict(task)}, "task."),
+}
+
+
+@pytest.mark.parametrize(("task", "field"), RESERVED, ids=[f"{field} of {task['type']}" for task, field in RESERVED])
+@pytest.mark.parametrize("way", WAYS)
+def test_what_is_reserved_for_others_is_refused(
+    ann: Gateway, bill: Gateway, way: str, task: dict[str, Any], field: str
+) -> None:
+    """Whatever creates the task; the refusal names the field, and the owner itself may."""
+    method, path, body, place = WAYS[way]
+    refused = ann.send(method, path, body(task))
+    assert refused.status == 422, refused.text
+    (error,) = refused.body["errors"]
+    assert (error["field"], error["code"]) == (f"{place}{field}", "not_allowed")
+    assert "reserved for other owners" in error["reason"]
+    assert bill.send(method, path, body(task)).status in {200, 201}
+
+
+def test_of_a_batch_only_what_is_reserved_is_refused(ann: Gateway) -> None:
+    """The other tasks of the batch are created."""
+    found = ann.send("POST", "/v1/tasks/batch", {"tasks": [{"type": "any", **LATER}, {"type": TYPE, **LATER}]})
+    assert [one["status"] for one in found.body["results"]] == [201, 422]
+
+
+@pytest.mark.parametrize(("change", "field"), [({"target": CALL["target"]}, "target.arn"), (NOTICE, "notify_on.to")])
+def test_a_change_leads_to_nothing_reserved(ann: Gateway, change: dict[str, Any], field: str) -> None:
+    """Neither of a task nor of a schedule's task nor of all tasks that a filter matches."""
+    change = {name: value for name, value in change.items() if name != "type"}
+    task_id = ann.create({"type": "any", **LATER})["id"]
+    assert ann.send("POST", "/v1/schedules", {"name": "n", **NIGHTLY, "task": {"type": "any"}}).status == 201
+    for path, body, place in (
+        (f"/v1/tasks/{task_id}", change, ""),
+        ("/v1/schedules/n", {"task": {"type": "any", **change}}, "task."),
+    ):
+        refused = ann.send("PATCH", path, body)
+        assert (refused.status, refused.body["errors"][0]["field"]) == (422, f"{place}{field}"), refused.text
+
+
+def test_a_graph_of_a_topology_is_not_changed_to_what_is_reserved(ann: Gateway) -> None:
+    """A new payload is checked like the first."""
+    task_id = ann.create({"type": "any", "target": {"kind": "topology"}, "payload": topology({"type": "any"}), **LATER})
+    refused = ann.send("PATCH", f"/v1/tasks/{task_id['id']}", {"payload": topology({"type": TYPE})})
+    assert (refused.status, refused.body["errors"][0]["field"]) == (422, "payload.nodes.second.type"), refused.text
+
+
+def test_a_task_whose_type_became_reserved_can_still_be_moved(
+    ann: Gateway, environ: dict[str, str], compose: Callable[[], None]
+) -> None:
+    """What was accepted runs; its owner may change when, and take it back."""
+    task_id = ann.create({"type": "old", **LATER})["id"]
+    environ[Variable.TYPE_OWNERS] = json.dumps({"old": ["bill"]})
+    compose()
+    assert ann.send("PATCH", f"/v1/tasks/{task_id}", {"delay_seconds": 900}).status == 200
+    assert ann.send("POST", "/v1/tasks", {"type": "old"}).status == 422
+
+
+def test_a_secret_of_others_is_refused_at_creation(ann: Gateway, bill: Gateway) -> None:
+    """With the words of a secret that does not exist, so that nobody learns its name."""
+    auth = {"scheme": "bearer", "secret": "crm"}
+    task = {"type": "any", **LATER, "target": {"kind": "http", "url": "https://crm.example/", "auth": auth}}
+    refused = ann.send("POST", "/v1/tasks", task)
+    assert (refused.status, refused.body["errors"][0]["field"]) == (422, "target.auth.secret")
+    assert bill.send("POST", "/v1/tasks", task).status == 201
+
+
+def test_only_owners_that_match_lease_a_type(ann: Gateway, bill: Gateway) -> None:
+    """Others get 403 for the type, even beside one of their own."""
+    assert bill.send("POST", "/v1/leases", {"types": [PULLED]}).status == 200
+    refused = ann.send("POST", "/v1/leases", {"types": [PULLED]})
+    assert (refused.status, refused.body["code"]) == (403, "type_not_pulled")
+    assert PULLED in refused.text
+
+
+def test_reserved_types_are_not_listed_for_others(ann: Gateway, bill: Gateway) -> None:
+    """Neither in the list of types nor by name, nor can their defaults be set."""
+    assert PULLED in [each["type"] for each in bill.send("GET", "/v1/types").body["types"]]
+    assert ann.send("GET", "/v1/types").body["types"] == []
+    assert [each.send("GET", f"/v1/types/{PULLED}").status for each in (ann, bill)] == [404, 200]
+    assert ann.send("PUT", f"/v1/types/{TYPE}/defaults", {"priority": "high"}).status == 422

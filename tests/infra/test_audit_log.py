@@ -1,0 +1,49 @@
+"""The audit log's group: kept for its own time, and only added to."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.infra.synthesis import Synthesis
+
+VARIABLE = "DUETIME_AUDIT_LOG_GROUP"
+
+
+@pytest.fixture
+def prod(synthesis_of: Callable[[str], Synthesis]) -> Synthesis:
+    """The environment `prod`."""
+    return synthesis_of("prod")
+
+
+def group_of(synthesis: Synthesis) -> str:
+    """The logical id of the audit log's group; empty for none."""
+    value = synthesis.functions()["api"]["Environment"]["Variables"][VARIABLE]
+    return str(value["Ref"]) if value else ""
+
+
+def test_the_group_is_kept_and_outlives_other_logs(prod: Synthesis) -> None:
+    """For thirteen months, and even if the stack is deleted."""
+    group = prod.of_type("AWS::Logs::LogGroup")[group_of(prod)]
+    assert (group["Properties"]["RetentionInDays"], group["DeletionPolicy"]) == (400, "RetainExceptOnCreate")
+
+
+def test_lines_can_only_be_added(prod: Synthesis) -> None:
+    """By the API function; no other function reaches the group."""
+    group = group_of(prod)
+    granted = {
+        name: {action for each in prod.statements_of(name) if group in json.dumps(each) for action in each["Action"]}
+        for name in prod.functions()
+    }
+    actions = {"logs:CreateLogStream", "logs:PutLogEvents"}
+    assert {name: found for name, found in granted.items() if found} == {"api": actions}
+
+
+def test_an_environment_without_a_retention_has_no_audit_log(every: Synthesis) -> None:
+    """The local stack has none."""
+    assert bool(group_of(every)) == bool(every.environment.audit_retention)

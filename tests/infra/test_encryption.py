@@ -1,0 +1,108 @@
+"""A key of the customer encrypts everything that holds data, and each function may use it as far as it needs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime_cdk.encryption import ACTIONS
+from duetime_cdk.environments import PROD
+from duetime_cdk.errors import UnsafeEnvironment
+from tests.infra.synthesis import Synthesis, as_list
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime_cdk.layers.build import Layers
+
+KEY = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+ENCRYPTED = {
+    "AWS::DynamoDB::Table": ("SSESpecification", "KMSMasterKeyId"),
+    "AWS::SQS::Queue": ("KmsMasterKeyId",),
+    "AWS::S3::Bucket": (
+        "BucketEncryption",
+        "ServerSideEncryptionConfiguration",
+        0,
+        "ServerSideEncryptionByDefault",
+        "KMSMasterKeyID",
+    ),
+    "AWS::Logs::LogGroup": ("KmsKeyId",),
+    "AWS::SecretsManager::Secret": ("KmsKeyId",),
+}
+"""Where each type of resource names its key."""
+
+
+@pytest.fixture(scope="module")
+def own_key(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> Synthesis:
+    """An environment with everything, and a key of the customer."""
+    environment = replace(
+        PROD, kms_key_arn=KEY, intake_owner="intake", pulled_types={"pulled": ("*",)}, event_bus="default"
+    )
+    return Synthesis(environment, layers, tmp_path_factory.mktemp("own-key"))
+
+
+def value_at(properties: Mapping[str, Any], path: tuple[str | int, ...]) -> object:
+    """The value at a path in a resource's properties; `None` if there is none."""
+    found: Any = properties
+    for part in path:
+        try:
+            found = found[part]
+        except (KeyError, IndexError):
+            return None
+    return found
+
+
+def uses_of(synthesis: Synthesis, function: str) -> dict[str, set[str]]:
+    """The actions with the key that a function is allowed, by the service through which it uses it."""
+    found: dict[str, set[str]] = {}
+    for statement in synthesis.statements_of(function):
+        actions = {action for action in as_list(statement["Action"]) if action.startswith("kms:")}
+        if actions:
+            assert statement["Resource"] == KEY
+            via = json.dumps(statement["Condition"]["StringEquals"]["kms:ViaService"])
+            service = next(each for each in ACTIONS if f"{each}." in via)
+            found.setdefault(service, set()).update(actions)
+    return found
+
+
+@pytest.mark.parametrize("type_", ENCRYPTED)
+def test_everything_that_holds_data_has_the_key(own_key: Synthesis, type_: str) -> None:
+    """Each table, queue, bucket, log group and secret of the stack."""
+    found = {name: value_at(each, ENCRYPTED[type_]) for name, each in own_key.properties(type_).items()}
+    assert found
+    assert {name: key for name, key in found.items() if key != KEY} == {}
+
+
+def test_each_function_uses_the_key_through_its_services_only(own_key: Synthesis) -> None:
+    """The egress only reads secrets, the console has no data, and no function may use the key directly."""
+    used = {name: set(uses_of(own_key, name)) for name in own_key.functions()}
+    assert used["egress"] == {"secretsmanager"}
+    assert used.get("console", set()) == set()
+    assert used["api"] == {"dynamodb", "sqs", "s3", "secretsmanager"}
+    assert used["archive"] == {"dynamodb", "s3"}
+    assert uses_of(own_key, "egress") == {"secretsmanager": {"kms:Decrypt"}}
+
+
+def test_a_function_has_the_key_for_each_service_that_it_may_use(own_key: Synthesis) -> None:
+    """A grant without the key would be an access denied in the cloud only."""
+    for name in own_key.functions():
+        actions = {action for each in own_key.statements_of(name) for action in as_list(each["Action"])}
+        services = {action.partition(":")[0] for action in actions} & ACTIONS.keys()
+        assert {service: set(ACTIONS[service]) for service in services} == uses_of(own_key, name), name
+
+
+def test_without_a_key_none_is_named_or_granted(cloud: Synthesis) -> None:
+    """Keys of AWS need no grants."""
+    assert "kms:" not in json.dumps([cloud.statements_of(name) for name in cloud.functions()])
+    for type_, path in ENCRYPTED.items():
+        assert {value_at(each, path) for each in cloud.properties(type_).values()} == {None}
+
+
+@pytest.mark.parametrize("arn", ["alias/duetime", "arn:aws:kms:us-east-1:123456789012:alias/duetime", "1234abcd"])
+def test_a_key_is_named_by_its_arn(arn: str) -> None:
+    """An alias may lead to another key tomorrow, which would not decrypt today's data."""
+    with pytest.raises(UnsafeEnvironment, match="ARN of a key in KMS"):
+        replace(PROD, kms_key_arn=arn)

@@ -1,0 +1,214 @@
+"""Purges: everything that is stored of tasks, or of an owner, is removed as far as it can be, whatever crashes."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.adapters.dynamodb import schema
+from duetime.domain.bulk.purge import BACKUP_RETENTION
+from duetime.domain.limits import PURGE_RETENTION
+from duetime.environment_variables import Variable
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
+from tests.scenarios.test_archive import DAY, Archived
+from tests.scenarios.test_bulk_operations import killing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from duetime_testing.fakes.attribute_values import Item
+    from duetime_testing.simulation.faults import Call
+
+PATIENT = "the-name-of-a-patient"
+LARGE = PATIENT + "".join(sha256(str(number).encode()).hexdigest() for number in range(8_000))
+"""So large that it is in S3."""
+OTHER = {"X-Duetime-Owner": "somebody"}
+
+
+@pytest.fixture
+def account() -> Iterator[Archived]:
+    """An account with an archive."""
+    with Archived() as account:
+        yield account
+
+
+def purged(account: Archived, body: dict[str, Any], within: int = HOUR) -> dict[str, Any]:
+    """Purge, and wait for the end; the last answer."""
+    answer = account.ask("POST", "/v1/purges", body)
+    assert answer.status == 202, answer.body
+    path = f"/v1/purges/{answer.body['id']}"
+    assert account.run_until(lambda: account.ask("GET", path).body["state"] != "running", within, SECOND)
+    found: dict[str, Any] = account.ask("GET", path).body
+    return found
+
+
+def stored_with(account: Archived, text: str) -> list[str]:
+    """The keys of all items and objects that contain a text."""
+    items = [
+        f"{partition}/{key}"
+        for partition, found in account.table.partitions.items()
+        for key, item in found.items()
+        if text in json.dumps(item, default=str)
+    ]
+    rows = [str(row["id"]) for row in account.rows() if text in json.dumps(row)]
+    return items + rows
+
+
+def of_task(account: Archived, task_id: str) -> list[Item]:
+    """The items of a task outside its record."""
+    return list(account.table.partitions.get(f"{schema.CONTENT_PREFIX}{task_id}", {}).values())
+
+
+def content_objects(account: Archived) -> list[str]:
+    """The keys of objects with large contents."""
+    return [key for bucket, key in account.s3.objects if bucket != "archive"]
+
+
+def test_a_purged_task_leaves_only_a_record_without_data(account: Archived) -> None:
+    """Its payload in S3, its name and its unique key are gone; the receipt says what is left and until when."""
+    task = account.create(payload=LARGE, name=PATIENT, tags={"patient": PATIENT}, unique={"key": PATIENT})
+    assert account.run_until(lambda: account.record(task).finished_at is not None, MINUTE)
+    assert content_objects(account)
+    kept = account.create(name="kept")
+    end = purged(account, {"task_ids": [task], "reason": "request 17"})
+    assert (end["state"], end["receipt"]["removed"], end["refused"]) == ("succeeded", {"tasks": 1}, {})
+    left = {each["kind"]: each["until"] for each in end["receipt"]["left"]}
+    assert set(left) == {"records", "keys", "names", "stream", "backups"}
+    assert (content_objects(account), of_task(account, task)) == ([], [])
+    keys = [key for key in stored_with(account, PATIENT) if not key.startswith(schema.LIST_PREFIX)]
+    assert keys == [f"{schema.UNIQUE_KEY_PREFIX}local#{PATIENT}/local"]
+    account.run(MINUTE)
+    account.stand_still()
+    account.run(3 * DAY)
+    account.expire()
+    assert stored_with(account, PATIENT) == []
+    assert account.ask("GET", f"/v1/tasks/{task}").status == 404
+    assert account.record(kept).name == "kept"
+
+
+def test_an_open_task_is_refused_unless_it_is_to_be_cancelled(account: Archived) -> None:
+    """It goes on, and is counted; with `open_tasks: cancel`, it is cancelled and erased."""
+    task = account.create(delay_seconds=7200)
+    end = purged(account, {"task_ids": [task]})
+    assert (end["refused"], end["receipt"]["removed"]) == ({"state_conflict": 1}, {})
+    assert account.record(task).state == "scheduled"
+    end = purged(account, {"task_ids": [task], "open_tasks": "cancel"})
+    assert (end["refused"], end["receipt"]["removed"]) == ({}, {"tasks": 1})
+    assert account.record(task).erased
+
+
+def test_a_running_task_is_asked_to_stop_and_erased_after_its_end(account: Archived) -> None:
+    """The purge waits for the attempt between its passes, and ends with nothing refused."""
+    task = account.create(
+        target={"kind": "http", "url": "https://example.org/job"}, type="job", notify_within_seconds=600
+    )
+    account.run(SECOND)
+    end = purged(account, {"task_ids": [task], "open_tasks": "cancel"})
+    assert (end["state"], end["refused"], end["receipt"]["removed"]) == ("succeeded", {}, {"tasks": 1})
+    assert account.record(task).erased
+
+
+def test_a_filter_reaches_the_archive(account: Archived) -> None:
+    """Rows of matching tasks are removed; the rest of their object stays, and an object without rows is deleted."""
+    gone, kept = account.create(tags={"patient": PATIENT}), account.create()
+    assert account.run_until(lambda: account.record(kept).finished_at is not None, MINUTE)
+    account.run(DAY)
+    alone = account.create(tags={"patient": PATIENT}, name="alone")
+    assert account.run_until(lambda: account.record(alone).finished_at is not None, MINUTE)
+    account.pass_retention()
+    account.read_stream()
+    assert set(account.tasks()) == {gone, kept, alone}
+    lately = account.create(tags={"patient": PATIENT}, delay_seconds=7200)
+    end = purged(account, {"filter": {"tags": {"patient": PATIENT}}, "open_tasks": "cancel"})
+    assert end["receipt"]["removed"] == {"tasks": 1, "archive_rows": 2}
+    assert set(account.tasks()) == {kept}
+    assert account.record(lately).erased
+    assert purged(account, {"task_ids": [kept]})["receipt"]["removed"] == {"archive_rows": 1}
+    assert account.objects() == {}
+
+
+def resources_of(account: Archived) -> dict[str, list[str]]:
+    """Make one of everything that an owner can have besides tasks; the paths of their lists, with the keys in them."""
+    calendar = {"dates": ["2027-01-01"]}
+    assert account.ask("PUT", "/v1/calendars/holidays", calendar).status in {200, 201}
+    nightly = {"name": "nightly", "rate": "rate(1 hour)", "calendars": ["holidays"], "task": {"type": PLAIN}}
+    assert account.ask("POST", "/v1/schedules", nightly).status == 201
+    graph = {"nodes": {"a": {"type": PLAIN}, "b": {"type": PLAIN, "depends_on": ["a"]}}}
+    assert account.ask("PUT", "/v1/topologies/definitions/etl", graph).status in {200, 201}
+    assert account.ask("PUT", f"/v1/types/{PLAIN}", {"priority": "low"}).status == 200
+    assert account.ask("POST", "/v1/topologies", graph).status == 201
+    return {
+        "/v1/calendars": ["calendars"],
+        "/v1/schedules": ["schedules"],
+        "/v1/topologies/definitions": ["definitions"],
+        "/v1/tasks": ["tasks"],
+    }
+
+
+def test_everything_of_an_owner_is_purged_by_an_operator_only(account: Archived) -> None:
+    """Schedules, calendars, definitions, defaults, tasks and nodes are gone; other owners keep theirs."""
+    account.environ[Variable.OPERATORS] = "somebody"
+    lists = resources_of(account)
+    other = account.ask("POST", "/v1/tasks", {"type": PLAIN}, headers=OTHER).body["id"]
+    account.run(2 * HOUR)
+    refused = account.ask("POST", "/v1/purges", {"all": True, "owner": "somebody"})
+    assert (refused.status, refused.body["code"]) == (403, "operator_required")
+    answer = account.ask("POST", "/v1/purges", {"all": True, "owner": "local", "open_tasks": "cancel"}, headers=OTHER)
+    path = f"/v1/purges/{answer.body['id']}"
+    ended = lambda: account.ask("GET", path, headers=OTHER).body["state"] == "succeeded"  # noqa: E731 - short
+    assert account.run_until(ended, HOUR, SECOND)
+    receipt = account.ask("GET", path, headers=OTHER).body["receipt"]
+    one_each = {"schedules": 1, "calendars": 1, "topology_definitions": 1, "type_defaults": 1}
+    assert {**receipt["removed"], "tasks": 0} == {**one_each, "tasks": 0}
+    assert (receipt["owner"], account.ask("GET", path).status) == ("local", 404)
+    for listed, (name,) in lists.items():
+        assert account.ask("GET", listed).body[name] == [], listed
+    assert all(task.erased for task in account.watching.tasks() if task.owner == "local")
+    assert account.ask("GET", f"/v1/tasks/{other}", headers=OTHER).status == 200
+
+
+@pytest.mark.parametrize("number", range(1, 40, 3))
+def test_a_purge_that_crashes_goes_on_where_it_stopped(account: Archived, number: int) -> None:
+    """Wherever its function dies, nothing of the task is left, and the receipt comes."""
+    task = account.create(payload=LARGE, name=PATIENT)
+    assert account.run_until(lambda: account.record(task).finished_at is not None, MINUTE)
+    calls: list[Call] = []
+    account.before_call = killing("bulk", number, calls)
+    end = purged(account, {"filter": {"type": PLAIN}})
+    assert end["state"] == "succeeded"
+    assert (content_objects(account), of_task(account, task), account.record(task).name) == ([], [], "")
+
+
+def test_the_receipt_is_kept_longer_than_backups(account: Archived) -> None:
+    """It expires after the table's backups have."""
+    assert PURGE_RETENTION > BACKUP_RETENTION
+    task = account.create()
+    account.run(MINUTE)
+    end = purged(account, {"task_ids": [task]})
+    account.stand_still()
+    account.run(60 * DAY)
+    account.expire()
+    assert account.ask("GET", f"/v1/purges/{end['id']}").body["receipt"] == end["receipt"]
+
+
+def test_the_tasks_of_others_are_not_found(account: Archived) -> None:
+    """Neither by their ids nor by a filter that they match; they stay as they are."""
+    other = account.ask("POST", "/v1/tasks", {"type": PLAIN, "name": "theirs"}, headers=OTHER).body["id"]
+    account.run(MINUTE)
+    for body in ({"task_ids": [other]}, {"filter": {"name": "theirs"}}):
+        assert purged(account, body)["receipt"]["removed"] == {}
+    assert account.record(other).name == "theirs"
+
+
+def test_an_ended_purge_does_not_keep_what_it_was_asked_for(account: Archived) -> None:
+    """The filter may name a person, and the receipt is kept for long."""
+    task = account.create(tags={"patient": PATIENT})
+    account.run(MINUTE)
+    end = purged(account, {"filter": {"tags": {"patient": PATIENT}}})
+    assert end["receipt"]["removed"] == {"tasks": 1}
+    partition = account.table.partitions[f"{schema.BULK_PREFIX}{end['id']}"]
+    assert "b" not in partition[end["id"]]
+    assert account.record(task).erased
