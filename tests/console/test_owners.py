@@ -62,7 +62,7 @@ def test_an_api_key_signs_in(console: Console, world: World) -> None:
     assert any(re.match("/key/v1/tasks", path) for _, path in world.requests)
 
 
-def test_an_administrator_creates_and_revokes_keys(console: Console, world: World) -> None:
+def test_an_administrator_creates_and_revokes_keys(console: Console) -> None:
     """The key is shown once, and listed with what it may do."""
     page = console.open("/settings")
     page.get_by_role("button", name="Create a key").click()
