@@ -136,7 +136,7 @@ def caller_of(event: Mapping[str, Any], settings: Settings) -> Caller:
         OwnerForbidden: the caller may not act for the owner that its request names.
         ParametersInvalid: the request names no valid owner.
     """
-    identity = _identity(event, settings)
+    identity = identity_of(event, settings)
     if _OWNER.fullmatch(identity.name) is None:
         raise CallerForbidden(OWNER_RULE)
     owner = _owner_header(event) or identity.name
@@ -148,7 +148,7 @@ def caller_of(event: Mapping[str, Any], settings: Settings) -> Caller:
 
 def owners_of_caller(event: Mapping[str, Any], settings: Settings) -> Sequence[str]:
     """All owners that the caller of a request may act for, in order of name."""
-    identities = [_identity(event, settings)]
+    identities = [identity_of(event, settings)]
     if settings.authentication is Authentication.NONE and not _authorizer(event).get(API_KEY):
         # Whoever has named an owner can leave it again.
         identities.append(Identity(LOCAL_OWNER, LOCAL_OWNER))
@@ -171,7 +171,13 @@ def _usual_roles(names: set[str], settings: Settings) -> frozenset[Role]:
     return frozenset(roles)
 
 
-def _identity(event: Mapping[str, Any], settings: Settings) -> Identity:
+def identity_of(event: Mapping[str, Any], settings: Settings) -> Identity:
+    """What the authorizer verified about the sender of a request.
+
+    Raises:
+        CallerUnknown: the gateway passed no identity.
+        ParametersInvalid: the request names no valid owner.
+    """
     authorizer = _authorizer(event)
     if key := authorizer.get(API_KEY):
         return _identity_of_key(key)
