@@ -64,6 +64,10 @@ RATE = Rule(
     "the time of its last place, and as far ahead as it has counted starts",
     "test_a_rate_is_remembered_for_longer_than_anybody_waits_for_it",
 )
+QUOTA_USE = Rule(
+    "the windows of a rate that count, the end of a place, and as long as a topology or a lease may go on",
+    "test_what_an_owner_uses_is_kept_for_as_long_as_it_counts",
+)
 MARKER = Rule(
     "the latest moment at which a write may land that was begun before the deletion, by every clock",
     "test_a_deletion_marker_outlives_every_write_that_may_still_come",
@@ -126,6 +130,9 @@ WRITERS: dict[str, Rule] = {
     "adapters/dynamodb/task_store.py:late_timer_item_of": TIMER,
     "adapters/dynamodb/task_store.py:schedule_timer_item_of": TIMER,
     "adapters/dynamodb/task_store.py:timer_item_of": TIMER,
+    "adapters/dynamodb/quotas.py:DynamoQuotaUse.add": QUOTA_USE,
+    "adapters/dynamodb/quotas.py:DynamoQuotaUse.hold": QUOTA_USE,
+    "adapters/dynamodb/quotas.py:DynamoQuotaUse.take": QUOTA_USE,
     "adapters/dynamodb/rates.py:DynamoRateStore.apply": RATE,
     "adapters/dynamodb/schedules.py:DynamoScheduleStore._end_activity": MARKER,
     "adapters/dynamodb/summary.py:DynamoSummaryStore._remembering": SUMMARY_STEPS,
@@ -176,6 +183,9 @@ DECIDERS: dict[str, Rule] = {
     "services/attempt_steps.py:AttemptSteps.keep": STEP,
     "services/outcomes/outcome.py:skip": RECORD,
     "services/outcomes/outcome.py:OutcomeWriter.write_outcome": RECORD,
+    "services/quotas/at_once.py:RunningTopologies.refusal": QUOTA_USE,
+    "services/quotas/at_once.py:LeaseQuota.note": QUOTA_USE,
+    "services/quotas/rates.py:RateMeter._add": QUOTA_USE,
     "services/locking.py:LockAdmin.release": LOCK,
     "services/schedules/calendars.py:CalendarManager.delete": MARKER,
     "services/topologies/definitions.py:TopologyDefinitions.delete": MARKER,

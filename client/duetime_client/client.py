@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from duetime_client.live_connection import AsyncConnect, Connect
     from duetime_client.locks import AsyncLocks, Locks
     from duetime_client.purges import AsyncPurges, Purges
+    from duetime_client.quotas import AsyncQuotas, Quotas
     from duetime_client.schedules import AsyncSchedules, Schedules
     from duetime_client.session import PageRead
     from duetime_client.signing_secrets import AsyncSigningSecretsResource, SigningSecretsResource
@@ -162,6 +163,13 @@ class Client:
         from duetime_client.task_types import Types
 
         return Types(self._runner)
+
+    @cached_property
+    def quotas(self) -> Quotas:
+        """What each owner may use, and what it uses."""
+        from duetime_client.quotas import Quotas
+
+        return Quotas(self._runner)
 
     @cached_property
     def switches(self) -> Switches:
@@ -346,6 +354,13 @@ class AsyncClient:
         from duetime_client.task_types import AsyncTypes
 
         return AsyncTypes(self._runner)
+
+    @cached_property
+    def quotas(self) -> AsyncQuotas:
+        """What each owner may use, and what it uses."""
+        from duetime_client.quotas import AsyncQuotas
+
+        return AsyncQuotas(self._runner)
 
     @cached_property
     def switches(self) -> AsyncSwitches:

@@ -34,6 +34,14 @@ class LogLocation(ResponseModel):
     log_group: str | None = None
 
 
+class OwnQuota(ResponseModel):
+    """A quota of the caller, and what it uses of it: in a second, or at once."""
+
+    quota: str
+    limit: int
+    used: float = 0
+
+
 class DeploymentSettings(ResponseModel):
     """What the deployment allows, and how it identifies the caller.
 
@@ -42,6 +50,7 @@ class DeploymentSettings(ResponseModel):
         owners: All owners that it may act for.
         roles: What it may do.
         handler_types: Types with a Python handler; `None` if unknown.
+        quotas: The quotas that limit the caller; `None` if the deployment has no quotas.
     """
 
     owner: str
@@ -62,6 +71,7 @@ class DeploymentSettings(ResponseModel):
     look_ahead_seconds: float
     requests_per_second: int | None = None
     waiting_requests: int | None = None
+    quotas: list[OwnQuota] | None = None
     logs: LogLocation | None = None
 
 

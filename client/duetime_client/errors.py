@@ -61,6 +61,8 @@ class Problem:
     detail: str
     errors: tuple[InvalidField, ...] = ()
     retry_after: float | None = None
+    quota: str = ""
+    """The quota that is used up, such as `creates_per_second`; empty for another error."""
 
 
 class ApiError(ClientError):
@@ -116,7 +118,12 @@ class PreconditionFailed(ApiError):
 
 
 class RateLimited(ApiError):
-    """The API rejected the request and all retries because of its rate limit; see `retry_after`."""
+    """The API rejected the request and all retries because of its rate limit or a quota; see `retry_after`."""
+
+    @property
+    def quota(self) -> str:
+        """The quota that is used up; empty for the rate limit of all callers."""
+        return self.problem.quota
 
 
 class ServerError(ApiError):

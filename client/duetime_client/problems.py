@@ -67,6 +67,7 @@ def error_of_problem(status: int, document: object, retry_after: float | None = 
         detail=text_of(members.get("detail")) or title,
         errors=tuple(invalid_fields(members.get("errors"))),
         retry_after=retry_after,
+        quota=text_of(members.get("quota")),
     )
     if code == WRONG_ADDRESS:
         return UnexpectedResponse(problem)

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 from duetime.composition import composed
 from duetime.composition.core import CoreServices
-from duetime.contract.deployment_settings import GET, DeploymentSettings, LogLocation, PulledType, UsableSecret
+from duetime.contract.deployment_settings import (
+    GET,
+    DeploymentSettings,
+    LogLocation,
+    OwnQuota,
+    PulledType,
+    UsableSecret,
+)
 from duetime.contract.tasks.encoding import json_text
 from duetime.domain.callers import Role
 from duetime.domain.owner_patterns import Reservations
@@ -33,6 +40,16 @@ def get_settings(request: Request) -> Response:
     settings = composed().settings
     owners = [request.owner] if request.parent else owners_of_caller(request.event, settings)
     return answer(json_text(_settings(settings, request.caller, owners, composed(CoreServices).target_rules)))
+
+
+def _quotas(owner: str) -> list[OwnQuota]:
+    # Most deployments have no quotas.
+    from duetime.composition.quotas import QuotaServices  # noqa: PLC0415 - see the line above
+
+    services = composed(QuotaServices)
+    limits = services.book.of(owner)
+    used = services.usage.of(owner, limits)
+    return [OwnQuota(quota=each.value, limit=limits.limit(each) or 0, used=number) for each, number in used.items()]
 
 
 def _settings(settings: Settings, caller: Caller, owners: Sequence[str], rules: TargetRules) -> DeploymentSettings:
@@ -69,5 +86,6 @@ def _settings(settings: Settings, caller: Caller, owners: Sequence[str], rules: 
         look_ahead_seconds=settings.look_ahead_ms / SECOND,
         requests_per_second=settings.requests_per_second or None,
         waiting_requests=settings.long_polls or None,
+        quotas=_quotas(owner) if settings.has_quotas else None,
         logs=LogLocation(stack=stack, region=region or None, log_group=log_group or None) if stack else None,
     )

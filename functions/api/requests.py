@@ -129,6 +129,11 @@ class Request(Generic[Q]):
         return bool((self.event.get("body") or "").strip())
 
     @property
+    def size(self) -> int:
+        """Size of the body as sent, in characters."""
+        return len(self.event.get("body") or "")
+
+    @property
     def is_icalendar(self) -> bool:
         """Whether the body is declared to be an iCalendar file."""
         return (self.header("Content-Type") or "").partition(";")[0].strip().lower() == ICALENDAR

@@ -17,6 +17,7 @@ from duetime.contract.http.operation import MERGE_PATCH, ON_CONFLICT, REPLAYED
 from duetime.contract.http.request_errors import EncodingUnsupported, MediaTypeUnsupported, MethodUnsupported
 from duetime.contract.http.routes import reference_to
 from duetime.contract.tasks.encoding import task_text
+from duetime.domain.errors import QuotaExceeded
 from duetime.domain.tasks.poll_interval import poll_interval
 from duetime.domain.times import SECOND
 
@@ -150,6 +151,8 @@ def problem_response(error: Exception, instance: str) -> Response:
     """An error as a problem document."""
     problem = problems.problem_of(error, instance)
     headers = {**_NO_STORE, "Content-Type": problems.MEDIA_TYPE}
+    if isinstance(error, QuotaExceeded):
+        headers["Retry-After"] = str(-(-error.retry_after // SECOND))
     if isinstance(error, MethodUnsupported):
         headers["Allow"] = ", ".join(error.allowed)
     if isinstance(error, MediaTypeUnsupported) and MERGE_PATCH in error.accepted:

@@ -13,7 +13,7 @@ from duetime.contract.http.request_errors import allowed
 from duetime.contract.http.routes import methods_at, operation_at, path_within, subject_of
 from duetime.domain.errors import RequestError
 
-from . import requests
+from . import quota_admission, requests
 from .responses import Response
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ _HANDLED_IN: Mapping[str, Sequence[str]] = {
     "leases": ("leases",),
     "types": ("task_types",),
     "switches": ("switches",),
+    "quotas": ("quotas",),
     "schedules": ("schedules", "explanations"),
     "calendars": ("calendars",),
     "forecast": ("forecast",),
@@ -95,7 +96,9 @@ def respond(event: Mapping[str, Any]) -> Response:
         return Response(HTTPStatus.NO_CONTENT, headers={"Allow": ", ".join(allowed(methods_at(_path(event))))})
     # Its body is removed before it is sent.
     operation, parameters = operation_at("GET" if method == "HEAD" else method, _path(event))
-    return _handler_of(operation, _path(event))(requests.read(event, operation, parameters))
+    request = requests.read(event, operation, parameters)
+    quota_admission.admit_read(request)
+    return _handler_of(operation, _path(event))(request)
 
 
 def with_deprecation(response: Response, event: Mapping[str, Any]) -> Response:

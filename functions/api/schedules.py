@@ -38,6 +38,7 @@ from duetime.services.schedules.manual_runs_and_backfills import Period
 from duetime.services.schedules.runs import RunsQuery
 
 from .filter_actions import begin
+from .quota_admission import admit_schedule
 from .requests import body_hash
 from .responses import Response, answer, replayed, task_response, with_estimate
 from .routing import route
@@ -61,8 +62,10 @@ if TYPE_CHECKING:
 def create_schedule(request: Request[EstimateQuery]) -> Response:
     """Create a schedule."""
     document = request.document()
+    spec = decoding.schedule_spec(document)
+    admit_schedule(request)
     made = composed(ScheduleServices).creator.create(
-        request.owner, decoding.schedule_spec(document), _key(request, document.value), request.traceparent
+        request.owner, spec, _key(request, document.value), request.traceparent
     )
     location = {"Location": operations.READ.url(name=made.value.name)}
     response = _response(request, made.value, replayed(location, is_replay=made.is_replay))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
@@ -13,7 +14,7 @@ from duetime.contract.tasks import operations, responses
 from duetime.contract.tasks.decoding import batch_items, task_spec
 from duetime.contract.tasks.encoding import entry, json_text
 from duetime.contract.tasks.updates import task_change
-from duetime.domain.errors import FieldInvalid
+from duetime.domain.errors import FieldInvalid, QuotaExceeded
 from duetime.domain.tasks.creation import Order
 from duetime.domain.tasks.keys import Accepted, IdempotencyKey
 from duetime.domain.tasks.task_spec import TaskSpec
@@ -21,6 +22,7 @@ from duetime.domain.times import SECOND
 from duetime.services.tasks.read import Page
 
 from .pages import page_response, read_page
+from .quota_admission import admit_tasks
 from .requests import body_hash
 from .responses import (
     Response,
@@ -49,10 +51,13 @@ def create_task(request: Request[CreationQuery]) -> Response:
     document, wait = request.document(), request.query.wait_seconds
     key = _key(request, request.key, document.value)
     order = Order(task_spec(document), key, traceparent=request.traceparent, parent=request.parent)
+    admit_tasks(request)
     creation = composed(TaskServices).creator.create_once(request.owner, order)
     task = creation.value
     if wait:
-        task = composed(TaskServices).waiter.wait(task, wait * SECOND)
+        with suppress(QuotaExceeded):
+            # The task is created: a request that may not wait is answered at once.
+            task = composed(TaskServices).waiter.wait(task, wait * SECOND)
     status = creation_status(creation, is_waiting=bool(wait) and not task.is_terminal)
     headers = creation_headers(creation, operations.READ.url(task_id=task.id))
     response = task_response(composed(TaskServices).reader.with_contents(task), status, headers)
@@ -77,6 +82,7 @@ def create_task_batch(request: Request[EstimateQuery]) -> Response:
         for index, item in enumerate(items)
         if isinstance(item.wanted, TaskSpec)
     ]
+    admit_tasks(request, len(orders))
     created = iter(composed(TaskServices).batch_creator.create_many(request.owner, orders))
     ends = [item.wanted if isinstance(item.wanted, FieldsInvalid) else next(created) for item in items]
     results = [_result(index, end, request.instance) for index, end in enumerate(ends)]

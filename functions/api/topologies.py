@@ -21,6 +21,7 @@ from duetime.services.topologies.service import ControlResult
 
 from .filter_actions import location
 from .pages import applied, next_token, read_page
+from .quota_admission import admit_tasks
 from .requests import body_hash
 from .responses import Response, answer, creation_headers, creation_status, no_content, task_response, with_estimate
 from .routing import route
@@ -42,6 +43,7 @@ def create_topology(request: Request[EstimateQuery]) -> Response:
     wanted = topology_request(document)
     key = IdempotencyKey(request.key, body_hash(document.value), request.key_life) if request.key else None
     order = Order(wanted.spec, key, graph=wanted.graph, traceparent=request.traceparent, parent=request.parent)
+    admit_tasks(request, nodes=len(wanted.graph.order))
     creation = composed(TaskServices).creator.create_once(request.owner, order)
     headers = creation_headers(creation, operations.READ.url(topology_id=creation.value.id))
     task = composed(TaskServices).reader.with_contents(creation.value)

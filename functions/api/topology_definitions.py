@@ -33,6 +33,7 @@ from duetime.domain.topologies.definitions import differences
 from duetime.domain.topologies.errors import DefinitionNotFound
 from duetime.services.topologies.definitions import Precondition
 
+from .quota_admission import admit_tasks
 from .requests import body_hash
 from .responses import Response, answer, creation_headers, creation_status, task_response
 from .routing import route
@@ -107,6 +108,7 @@ def run_definition(request: Request) -> Response:
     name, document = definition_name(request.name), request.document()
     spec = run_spec(document, name)
     key = IdempotencyKey(request.key, body_hash([name, document.value]), request.key_life) if request.key else None
+    admit_tasks(request)
     try:
         creation = composed(TaskServices).creator.create_once(
             request.owner, Order(spec, key, traceparent=request.traceparent, parent=request.parent)

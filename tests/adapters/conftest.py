@@ -17,6 +17,7 @@ from duetime.adapters.dynamodb.keys import DynamoKeyStore
 from duetime.adapters.dynamodb.live_updates import DynamoWatchStore
 from duetime.adapters.dynamodb.locks import DynamoLockStore
 from duetime.adapters.dynamodb.long_polls import DynamoLongPollStore
+from duetime.adapters.dynamodb.quotas import DynamoQuotaStore, DynamoQuotaUse
 from duetime.adapters.dynamodb.rates import DynamoRateStore
 from duetime.adapters.dynamodb.schedules import DynamoCalendarStore, DynamoScheduleStore
 from duetime.adapters.dynamodb.switches import DynamoSwitchStore
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
         CursorStore,
         LockStore,
         LongPollStore,
+        QuotaStore,
+        QuotaUseStore,
         RateStore,
         ScheduleStore,
         ShardStore,
@@ -177,6 +180,20 @@ def switch_store(request: pytest.FixtureRequest) -> SwitchStore:
     """An empty store of switches."""
     cloud = cloud_of(request)
     return DynamoSwitchStore(cloud.dynamodb, cloud.table())
+
+
+@pytest.fixture(params=IMPLEMENTATIONS)
+def quota_store(request: pytest.FixtureRequest) -> QuotaStore:
+    """An empty store of quotas."""
+    cloud = cloud_of(request)
+    return DynamoQuotaStore(cloud.dynamodb, cloud.table())
+
+
+@pytest.fixture(params=IMPLEMENTATIONS)
+def quota_use(request: pytest.FixtureRequest) -> QuotaUseStore:
+    """An empty store of what owners use."""
+    cloud = cloud_of(request)
+    return DynamoQuotaUse(cloud.dynamodb, cloud.table())
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)

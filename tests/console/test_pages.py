@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
+from duetime.environment_variables import Variable
 from tests.console.sample_account import fill
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
 
@@ -225,6 +226,19 @@ def test_the_settings_say_what_the_deployment_allows(console: Console, world: Wo
     world.run(10 * SECOND)
     page.goto(page.url.replace("/settings", f"/tasks/{task_id}"))
     expect(page.locator(".logs")).to_contain_text(f"duetime logs {task_id} --stack duetime-test")
+
+
+def test_the_settings_show_quotas_and_what_is_used(console: Console, world: World) -> None:
+    """The viewer's own with their use; to an operator the defaults, and the owners that have others."""
+    world.do(lambda live: live.environ.__setitem__(Variable.QUOTAS, '{"schedules": 5}'))
+    world.ask("PUT", "/v1/quotas/1:role/reports", {"creates_per_second": 20, "reason": "a loop"})
+    page = console.open("/settings")
+    expect(page.locator("section", has_text="Your quotas")).to_contain_text("0 of 5")
+    owners = page.locator("section", has_text="Quotas of owners")
+    expect(owners).to_contain_text("By default")
+    expect(owners).to_contain_text("1:role/reports")
+    expect(owners).to_contain_text("creates_per_second 20: a loop")
+    expect(owners.locator(".command")).to_contain_text("duetime quotas set OWNER creates_per_second=20")
 
 
 @pytest.mark.parametrize("page_name", ["dead-letters", "calendars", "workers"])

@@ -26,6 +26,7 @@ from duetime.composition.attempts import SwitchServices
 from duetime.composition.bulk import BulkExecutorServices, FilterActionServices
 from duetime.composition.core import BulkServices, CoreServices
 from duetime.composition.http_calls import HttpServices
+from duetime.composition.quotas import QuotaServices
 from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
 from duetime.composition.worker import TargetServices
@@ -738,6 +739,41 @@ def test_a_look_at_a_stopped_task_costs_two_units(metered: tuple[Stack, Meter]) 
     assert stack.get(task).state is State.WAITING
     assert (meter.table_units, meter.index_units) == (2, 0)
     assert meter.requests["SendMessageBatch"] == 1
+
+
+@pytest.fixture
+def quotas(metered: tuple[Stack, Meter]) -> tuple[QuotaServices, Stack, Meter]:
+    """The same with quotas of a thousand a second, and of ten attempts at once."""
+    stack, meter = metered
+    limits = {"creates_per_second": 1_000, "payload_bytes_per_second": 1_000_000, "concurrent_attempts": 10}
+    stack.environ[Variable.QUOTAS] = json.dumps(limits)
+    meter.reset()
+    return composed(QuotaServices), stack, meter
+
+
+def test_a_caller_within_its_quotas_pays_one_write_for_fifty_creations(
+    quotas: tuple[QuotaServices, Stack, Meter],
+) -> None:
+    """A process reports every twentieth of a second's limit, and reads the use once a second: 3 + 1 stays 3 + 1."""
+    services, _, meter = quotas
+    for _ in range(500):
+        services.guard.admit_tasks(OWNER, 1, 112)
+    # Of the creations, and of the bytes: 56 000 of 50 000 a report.
+    assert meter.requests["UpdateItem"] in range(10, 13)
+    assert (meter.table_units, meter.index_units) == (meter.requests["UpdateItem"], 0)
+    assert (meter.requests["Query"], meter.requests["GetItem"], meter.read_units) == (1, 1, 1)
+
+
+def test_an_attempt_within_a_quota_costs_two_units_more(quotas: tuple[QuotaServices, Stack, Meter]) -> None:
+    """It takes a place and gives it back; an owner far from its limit reads nothing for it."""
+    _, stack, meter = quotas
+    create(stack)
+    meter.reset()
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units) == (2 + 2, 0)
+    assert (meter.requests["UpdateItem"], meter.requests["DeleteItem"]) == (3, 1)
+    # The switches; the process had read the quotas for the creation.
+    assert meter.read_units == 0.5
 
 
 def test_a_healthy_host_costs_one_small_reading_every_five_seconds(metered: tuple[Stack, Meter]) -> None:

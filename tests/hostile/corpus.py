@@ -151,6 +151,18 @@ BODIES: Mapping[str, Any] = {
         "owner": "billing",
         "expires_at": "2027-11-21T00:00:00Z",
     },
+    "putQuotas": {
+        "creates_per_second": 1_000_000,
+        "payload_bytes_per_second": 1_000_000_000,
+        "reads_per_second": 1_000_000,
+        "open_tasks": 1_000_000,
+        "concurrent_attempts": 10_000,
+        "schedules": 10_000,
+        "topology_nodes": 1_000_000,
+        "long_polls": 1_000,
+        "pull_leases": 1_000,
+        "reason": "for now",
+    },
     "putSwitch": {
         "stopped": False,
         "max_concurrent": 3,

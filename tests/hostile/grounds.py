@@ -69,6 +69,8 @@ class InProcess:
             Variable.OPERATORS: "local",
             Variable.ADMINS: "local",
             Variable.API_KEYS: "on",
+            Variable.QUOTAS: "{}",
+            Variable.SUMMARY_SPREAD: "1",
             Variable.WATCH_URL: "wss://live.example.org/live",
             Variable.PULLED_QUEUES: json.dumps({PULLED: self._queue(PULLED)}),
             Variable.PULLERS: json.dumps({PULLED: ["*"]}),

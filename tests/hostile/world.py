@@ -49,6 +49,7 @@ def furnished(api: Api) -> dict[str, Sequence[str]]:
     backfill = _made(api, "POST", f"/v1/schedules/{NAMES[0]}/backfills", BODIES["createBackfill"])
     _made(api, "PUT", "/v1/switches/type/mail", BODIES["putSwitch"])
     api_key = _made(api, "POST", "/v1/keys", BODIES["createApiKey"])
+    _made(api, "PUT", "/v1/quotas/local", BODIES["putQuotas"])
     tasks = [
         _made(api, "POST", "/v1/tasks", task)["id"]
         for task in (_TASK, {"type": "echo"}, {**_TASK, "lock": None, "unique": None})
@@ -59,6 +60,7 @@ def furnished(api: Api) -> dict[str, Sequence[str]]:
         "topology_id": [graph, tasks[0]],
         "name": NAMES,
         "scope": ("type", "owner"),
+        "owner": ("local", "ann"),
         "key": (LOCK,),
         "key_id": [api_key["id"]],
         "backfill_id": [backfill["id"]],

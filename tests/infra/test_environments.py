@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from duetime.domain.limits import MAX_QUOTA
+from duetime.domain.quotas import Quotas
 from duetime.domain.tasks.task_options import Priority
 from duetime_cdk import environments
 from duetime_cdk.environments import Environment, FunctionName, Pollers, UnknownEnvironment, WorkerBatch
@@ -96,6 +98,32 @@ def test_the_page_about_deploying_says_what_each_environment_needs() -> None:
         ", ".join(str(each.reserved[FunctionName(name)]) for name in order) if each.reserved else "nothing"
         for each in found
     ]
+
+
+def test_quotas_are_given_to_the_functions_that_apply_them(dev: Synthesis, layers: Layers, tmp_path: Path) -> None:
+    """As JSON, without those that are not set; a deployment without the setting has none."""
+    quotas = Quotas(creates_per_second=20, concurrent_attempts=50)
+    functions = Synthesis(replace(environment_named("dev"), quotas=quotas), layers, tmp_path).functions()
+    given = {name: each["Environment"]["Variables"].get("DUETIME_QUOTAS") for name, each in functions.items()}
+    told = {name for name, value in given.items() if value is not None}
+    assert told == {"api", "bulk", "topology", "trigger", "worker"}
+    assert {given[name] for name in told} == {'{"creates_per_second": 20, "concurrent_attempts": 50}'}
+    assert dev.functions()["api"]["Environment"]["Variables"]["DUETIME_QUOTAS"] == ""
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"quotas": Quotas(schedules=0)},
+        {"quotas": Quotas(reads_per_second=MAX_QUOTA + 1)},
+        {"quotas": Quotas(open_tasks=5), "summary_spread": 0},
+        {"quotas": Quotas(open_tasks=5), "broadcast_batch_seconds": 30},
+    ],
+)
+def test_quotas_that_cannot_be_kept_are_refused(settings: dict[str, Any]) -> None:
+    """A limit that is none, and open tasks that are not counted in time."""
+    with pytest.raises(UnsafeEnvironment, match="`quotas`"):
+        replace(environment_named("dev"), **settings)
 
 
 @pytest.mark.parametrize("name", ["dev", "prod"])

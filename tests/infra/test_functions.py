@@ -74,6 +74,7 @@ USED = {
     }
     | {
         Variable.LONG_POLLS,
+        Variable.QUOTAS,
         Variable.REQUESTS_PER_SECOND,
         Variable.SUMMARY_SPREAD,
         Variable.TASK_LISTS,
@@ -83,6 +84,7 @@ USED = {
     | {Variable.ARCHIVE_BUCKET, Variable.AUDIT_LOG_GROUP, Variable.STACK, Variable.WORKER_LOGS},
     "trigger": EVERYWHERE
     | {
+        Variable.QUOTAS,
         Variable.BUCKET,
         Variable.AWS_TARGETS,
         Variable.TYPE_OWNERS,
@@ -103,9 +105,11 @@ USED = {
         Variable.API_FUNCTION,
         Variable.BULK_FUNCTION,
         Variable.TRACEBACKS,
+        Variable.QUOTAS,
     },
     "topology": EVERYWHERE
     | {
+        Variable.QUOTAS,
         Variable.BUCKET,
         Variable.RETENTION_DAYS,
         Variable.AWS_TARGETS,
@@ -116,6 +120,7 @@ USED = {
         Variable.BULK_FUNCTION,
     },
     "bulk": EVERYWHERE
+    | {Variable.QUOTAS}
     | {
         Variable.BUCKET,
         Variable.RETENTION_DAYS,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.domain.times import to_iso
+from duetime.environment_variables import Variable
 from duetime.handlers import Accepted
 from duetime_testing.simulation.table_stream import SimulatedTableStream
 from tests.scenarios.scenario import HOUR, MINUTE, PHASED, PLAIN, SECOND, UNDONE
@@ -46,6 +47,7 @@ def ask_for_everything(account: Recorder) -> None:
     _topologies(account)
     _service(account)
     _refusals(account)
+    _quotas(account)
 
 
 def _create(account: Recorder) -> None:
@@ -214,6 +216,18 @@ def _api_keys(account: Recorder) -> None:
     account.ask("GET", "/v1/keys")
     account.ask("DELETE", f"/v1/keys/{key}")
     account.ask("DELETE", "/v1/keys/00000000000000000000")
+
+
+def _quotas(account: Recorder) -> None:
+    account.environ[Variable.QUOTAS] = '{"open_tasks":100000}'
+    # Only new processes have the setting.
+    account.machines.clear()
+    reports = "/v1/quotas/123456789012:role/Reports"
+    account.ask("PUT", reports, {"creates_per_second": 20, "open_tasks": 10_000, "reason": "a loop in production"})
+    account.ask("GET", "/v1/quotas")
+    account.ask("GET", reports)
+    account.ask("DELETE", reports)
+    account.ask("DELETE", reports)
 
 
 def _types(account: Recorder) -> None:

@@ -170,6 +170,14 @@ def switched(life: Life) -> None:
     life.create(delay_seconds=5)
 
 
+def limited(life: Life) -> None:
+    """Quotas of an owner, some of which it uses."""
+    limits = {"creates_per_second": 1, "concurrent_attempts": 9, "topology_nodes": 5, "reason": "for now"}
+    assert life.api.send("PUT", f"/v1/quotas/{OWNER}", limits).status == 200
+    life.create(delay_seconds=60)
+    life.create(delay_seconds=60)
+
+
 def stopped(life: Life) -> None:
     """The switch that stops all tasks."""
     assert life.api.send("PUT", "/v1/switches/all/all", {"stopped": True}).status == 200
@@ -308,6 +316,7 @@ SCENES: tuple[Callable[[Life], None], ...] = (
     keyed,
     locked,
     switched,
+    limited,
     stopped,
     authorized,
     defaulted,
@@ -321,7 +330,15 @@ SCENES: tuple[Callable[[Life], None], ...] = (
     ticked,
 )
 READ = (
-    *("/v1/locks/db-17", "/v1/switches", "/v1/schedules", BACKFILLS, "/v1/calendars", "/v1/bulk-operations"),
+    *(
+        "/v1/locks/db-17",
+        "/v1/switches",
+        "/v1/quotas",
+        "/v1/schedules",
+        BACKFILLS,
+        "/v1/calendars",
+        "/v1/bulk-operations",
+    ),
     "/v1/keys",
     *(f"{DEFINITIONS}/nightly", f"{DEFINITIONS}/nightly/versions"),
 )

@@ -73,7 +73,9 @@ class Life:
         """An empty deployment."""
         REGISTRY.update(HANDLERS)
         return cls(
-            Stack.faked({Variable.OPERATORS: OWNER, Variable.ADMINS: OWNER, Variable.API_KEYS: "on"}),
+            Stack.faked(
+                {Variable.OPERATORS: OWNER, Variable.ADMINS: OWNER, Variable.API_KEYS: "on", Variable.QUOTAS: "{}"}
+            ),
             Gateway(headers={"X-Duetime-Owner": OWNER}),
         )
 

@@ -47,6 +47,7 @@ export type Lock = Schemas["Lock"];
 export type SwitchPage = Schemas["SwitchList"];
 export type Backfill = Schemas["Backfill"];
 export type Calendar = Schemas["Calendar"];
+export type QuotaList = Schemas["QuotaList"];
 export type DeploymentSettings = Schemas["DeploymentSettings"];
 export type DispatchStatus = Schemas["Dispatch"];
 export type Circuit = Schemas["Circuit"];

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { actFor } from "../api/client";
 import { useResource } from "../api/resource";
-import type { DeploymentSettings } from "../api/types";
+import type { DeploymentSettings, QuotaList } from "../api/types";
 import { Command, Facts, ProblemBox, useLater } from "../components/basics";
 import { href } from "../router";
 import { counted } from "../time";
@@ -85,6 +85,13 @@ export function Settings() {
               ]}
             />
           </Card>
+          {read.quotas && (
+            <Card title="Your quotas">
+              <Facts rows={read.quotas.map(({ quota, limit, used }) => [quota, `${used.toLocaleString("en")} of ${limit.toLocaleString("en")}`])} />
+              {read.quotas.length === 0 && <p class="muted">No quota limits you.</p>}
+            </Card>
+          )}
+          {read.quotas && read.is_operator && <OwnerQuotas />}
           <Card title="Types">
             <Names names={read.handler_types} none="The types with a handler are not known: any type is accepted." link />
             {read.pulled_types.length > 0 && (
@@ -127,6 +134,32 @@ function Card({ title, children }: { title: string; children: ComponentChildren 
     </section>
   );
 }
+
+/** The quotas that operators have set, which take effect without a deployment. */
+function OwnerQuotas() {
+  const page = useResource<QuotaList>("/v1/quotas");
+  const read = page.data.value;
+  return (
+    <Card title="Quotas of owners">
+      {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
+      {read && (
+        <Facts
+          rows={[
+            ["By default", limits(read.defaults)],
+            ...read.owners.map((each) => [each.owner, `${limits(each.own)}${each.reason && `: ${each.reason}`}`] as const),
+          ]}
+        />
+      )}
+      <Command text="duetime quotas set OWNER creates_per_second=20" />
+    </Card>
+  );
+}
+
+const limits = (quotas: QuotaList["defaults"]): string =>
+  Object.entries(quotas)
+    .filter(([, limit]) => limit !== null)
+    .map(([quota, limit]) => `${quota} ${limit?.toLocaleString("en")}`)
+    .join(", ") || "no limits";
 
 /** Names as tags; types link to their tasks. */
 function Names({ names, none, link = false }: { names: readonly string[] | null; none: string; link?: boolean }) {

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.enqueue_plan import Precision
+from duetime.domain.quotas import Quotas
 from duetime.domain.tasks.allowed_targets import HttpSecret
 from duetime.domain.tasks.task_options import Priority
 from duetime.settings import Authentication
@@ -61,6 +62,7 @@ __all__ = [
     "Pollers",
     "Precision",
     "Priority",
+    "Quotas",
     "Schedule",
     "Target",
     "TopologyDefinition",

@@ -18,10 +18,12 @@ from duetime.domain.ids import MAX_SHARDS
 from duetime.domain.limits import (
     MAX_ARCHIVE_DAYS,
     MAX_METRIC_VALUES,
+    MAX_QUOTA,
     MAX_WORKER_BATCH,
     SHORTEST_WORKER_LEASE_SECONDS,
     WORKER_FUNCTION_SECONDS,
 )
+from duetime.domain.quotas import Quota
 from duetime.domain.tasks.arns import is_role, service_of
 from duetime.domain.tasks.costs import WORKER_GIGABYTES
 from duetime.domain.tasks.task_options import Priority
@@ -34,6 +36,7 @@ from duetime_cdk.layers.target import Target
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from duetime.domain.quotas import Quotas
     from duetime.domain.tasks.allowed_targets import HttpSecret
 
 LOCAL = "local"
@@ -42,6 +45,8 @@ MAX_BATCHING_SECONDS = 300
 """Longest batching window of a queue (Source: AWS Lambda API Reference, "CreateEventSourceMapping")."""
 MAX_KEY_CACHE_SECONDS = 300
 """Longest time for which a revoked API key may still be accepted."""
+MAX_QUOTA_BATCHING_SECONDS = 5
+"""Longest batching window of the table's stream with which open tasks are counted in time for a quota."""
 _LEAST_UNRESERVED = 100
 """Concurrency that must stay unreserved for other functions (Source: AWS Lambda Developer Guide, reserved
 concurrency)."""
@@ -297,6 +302,10 @@ class Environment:
     to the output `ApiDomainTarget`. Empty: the API has AWS's address only."""
     certificate_arn: str = ""
     """ARN of that domain's certificate in AWS Certificate Manager, in the stack's Region."""
+    quotas: Quotas | None = None
+    """Default quotas of each owner, which operators can change for single owners without a deployment (`duetime quotas
+    set`): `Quotas(creates_per_second=100, concurrent_attempts=200)`. `Quotas()`: only what operators set.
+    `None`: there are no quotas, for a deployment of one team."""
     requests_per_second: int = 500
     """Steady rate of API requests; callers above it get 429."""
     request_burst: int = 1000
@@ -468,6 +477,7 @@ class Environment:
                 f" not {self.archive_days}"
             )
         self._check_worker()
+        self._check_quotas()
         self._check_pollers()
         self._check_worker_batches()
         self._check_identities()
@@ -496,6 +506,20 @@ class Environment:
             raise UnsafeEnvironment(
                 f"environment {self.name!r}: the worker's timeout is {WORKER_FUNCTION_SECONDS} s, not {timeout}: tasks"
                 " may run for so long, and Lambda bills what is used. Limit a task by its `timeout_seconds`"
+            )
+
+    def _check_quotas(self) -> None:
+        quotas = self.quotas
+        if quotas is None:
+            return
+        limits = [limit for quota in Quota if (limit := quotas.limit(quota)) is not None]
+        if any(not 1 <= limit <= MAX_QUOTA for limit in limits):
+            raise UnsafeEnvironment(f"environment {self.name!r}: each of `quotas` must be 1 to {MAX_QUOTA}")
+        is_counted = self.summary_spread > 0 and self.broadcast_batch_seconds <= MAX_QUOTA_BATCHING_SECONDS
+        if quotas.open_tasks is not None and not is_counted:
+            raise UnsafeEnvironment(
+                f"environment {self.name!r}: `open_tasks` of `quotas` needs `summary_spread`, and"
+                f" `broadcast_batch_seconds` of at most {MAX_QUOTA_BATCHING_SECONDS}"
             )
 
     def _check_pollers(self) -> None:

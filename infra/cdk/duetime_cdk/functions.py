@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from aws_cdk import Duration, Stack
@@ -23,6 +23,7 @@ from duetime_cdk.topology_state_machine import TopologyMachine
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from duetime.domain.quotas import Quotas
     from duetime_cdk.archive import ArchiveBucket
     from duetime_cdk.environments import Environment
     from duetime_cdk.event_intake import Intake
@@ -127,6 +128,7 @@ class Functions(Construct):
                 Variable.TEAMS_CLAIM: settings.teams_claim,
                 Variable.PULLERS: json.dumps({name: sorted(who) for name, who in settings.pulled_types.items()}),
                 Variable.LONG_POLLS: str(settings.long_polls),
+                Variable.QUOTAS: _json_of(settings.quotas),
                 Variable.TRACEBACKS: "keep" if settings.keep_tracebacks else "log",
                 Variable.SUMMARY_SPREAD: str(settings.summary_spread),
                 Variable.TASK_LISTS: str(settings.task_lists),
@@ -162,6 +164,7 @@ class Functions(Construct):
         function = self._function(
             FunctionName.TRIGGER,
             {
+                Variable.QUOTAS: _json_of(self._environment.quotas),
                 Variable.BUCKET: self._stores.content.bucket.bucket_name,
                 **self._callable,
             },
@@ -188,6 +191,7 @@ class Functions(Construct):
         function = self._function(
             FunctionName.TOPOLOGY,
             {
+                Variable.QUOTAS: _json_of(settings.quotas),
                 Variable.BUCKET: self._stores.content.bucket.bucket_name,
                 Variable.RETENTION_DAYS: str(settings.retention_days),
                 **self._callable,
@@ -203,6 +207,7 @@ class Functions(Construct):
         function = self._function(
             FunctionName.BULK,
             {
+                Variable.QUOTAS: _json_of(settings.quotas),
                 Variable.BUCKET: self._stores.content.bucket.bucket_name,
                 Variable.RETENTION_DAYS: str(settings.retention_days),
                 Variable.ARCHIVE_BUCKET: archive.bucket.bucket_name if archive else "",
@@ -232,6 +237,7 @@ class Functions(Construct):
                 Variable.API_FUNCTION: self.api.function.function_name,
                 Variable.EGRESS_FUNCTION: self.egress.function.function_name,
                 **self._callable,
+                Variable.QUOTAS: _json_of(settings.quotas),
                 Variable.TOPOLOGY_MACHINE: self.machine.machine.state_machine_arn,
             },
         )
@@ -528,6 +534,13 @@ class Functions(Construct):
         function.allow(WRITE, [self._stores.tables.tasks.table_arn])
         function.allow(["sqs:SendMessage"], self._queue_arns)
         return function
+
+
+def _json_of(quotas: Quotas | None) -> str:
+    """The default quotas of owners; empty if there are no quotas."""
+    if quotas is None:
+        return ""
+    return json.dumps({name: limit for name, limit in asdict(quotas).items() if limit is not None})
 
 
 def _owners_text(owners: Mapping[str, Sequence[str]]) -> str:

@@ -31,6 +31,7 @@ VALUES = {
     "key": "key",
     "name": "name",
     "scope": "type",
+    "owner": "ann",
     "step": "step",
 }
 

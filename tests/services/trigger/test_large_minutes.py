@@ -74,7 +74,7 @@ class Deployment:
         )
         stores: Any = SimpleNamespace(tasks=ports, cursors=cursors)
         runtime = Runtime(ports, ports, ports, self.facts)
-        due_messages = DueMessages(ports, ports, ports, ports, runtime, LOOK_AHEAD, Precision.NORMAL)
+        due_messages = DueMessages(ports, ports, ports, ports, runtime, LOOK_AHEAD, Precision.NORMAL, None)
         return Dispatcher(stores, ports, ports, runtime, shards, LOOK_AHEAD, due_messages, Unmonitored())
 
     def now(self) -> Millis:

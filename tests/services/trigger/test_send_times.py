@@ -50,7 +50,7 @@ def test_messages_are_sent_at_their_moment(oversleeps: Millis, early: Millis) ->
     """0.15 s early and less than a step; a little late they arrive a little later, very late they are held longer."""
     ports: Any = Ports(oversleeps)
     due_messages = DueMessages(
-        ports, ports, ports, ports, Runtime(ports, ports, ports, FakeTelemetry()), 180_000, Precision.NORMAL
+        ports, ports, ports, ports, Runtime(ports, ports, ports, FakeTelemetry()), 180_000, Precision.NORMAL, None
     )
     messages = [
         Message(TaskId.of(NOW, 0, number), 0, NOW + 60_490 + 1_000 * number, Priority.NORMAL, "me")

@@ -90,6 +90,8 @@ class Variable(StrEnum):
     """JSON object: identities that may pull each pulled type, a list in the form of owners; `*` is any caller."""
     LONG_POLLS = "DUETIME_LONG_POLLS"
     """How many API requests may wait at the same time; 0 for any number."""
+    QUOTAS = "DUETIME_QUOTAS"
+    """JSON object: the default quotas of owners, by name; empty if there are no quotas."""
     REQUESTS_PER_SECOND = "DUETIME_REQUESTS_PER_SECOND"
     """The gateway's steady rate limit for all callers together, shown in responses; 0 if unknown."""
     SUMMARY_SPREAD = "DUETIME_SUMMARY_SPREAD"

@@ -24,6 +24,7 @@ from duetime.environment_variables import QUEUE_VARIABLES, Variable
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from duetime.domain.quotas import Quotas
     from duetime.domain.tasks.allowed_targets import HttpSecrets
 
 
@@ -226,6 +227,21 @@ class Settings:
     def long_polls(self) -> int:
         """How many requests may wait at the same time; 0 for any number."""
         return int(self.environ.get(Variable.LONG_POLLS, "0"))
+
+    @property
+    def has_quotas(self) -> bool:
+        """Whether there are quotas."""
+        return bool(self.environ.get(Variable.QUOTAS, ""))
+
+    @property
+    def quotas(self) -> Quotas | None:
+        """The default quotas of owners; `None` if there are no quotas."""
+        if not (configured := self.environ.get(Variable.QUOTAS, "")):
+            return None
+        # Imported when needed: most deployments have one owner, and no quotas.
+        from duetime.domain.quotas import Quotas  # noqa: PLC0415 - see the line above
+
+        return Quotas(**json.loads(configured))
 
     @property
     def requests_per_second(self) -> int:

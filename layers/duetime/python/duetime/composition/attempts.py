@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from duetime.services.pull.claims import PullLocks
     from duetime.services.pull.lease import LeaseService
     from duetime.services.pull.report import LeaseReports
+    from duetime.services.quotas.at_once import LeaseQuota
     from duetime.services.schedules.overlap import OverlapControl
     from duetime.services.switch_admin import SwitchAdmin
     from duetime.services.tasks.control import TaskControl
@@ -214,8 +215,17 @@ class PullServices(Part):
             messages=PullMessages(core.queues, self.runtime),
             pullers=self.settings.pullers,
             long_polls=core.long_polls,
+            quota=self._lease_quota,
             runtime=self.runtime,
         )
+
+    @property
+    def _lease_quota(self) -> LeaseQuota | None:
+        if not self.settings.has_quotas:
+            return None
+        from duetime.composition.quotas import QuotaServices
+
+        return self.part(QuotaServices).leases
 
     @cached_property
     def reports(self) -> LeaseReports:

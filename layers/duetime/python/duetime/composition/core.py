@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from duetime.ports.stores import StepStore, TracebackStore
     from duetime.services.bulk.manage import BulkOperations
     from duetime.services.long_poll_limit import LongPolls
+    from duetime.services.quotas.book import QuotaBook
+    from duetime.services.quotas.pacing import DispatchPace
     from duetime.services.rate_limiter import RateLimiter
     from duetime.services.task_types import TypeAdmin, TypeDefaults
     from duetime.services.tasks.creation_rules import CreationRules
@@ -74,7 +76,32 @@ class CoreServices(Part):
     def enqueuer(self) -> Enqueuer:
         """Schedules checks of tasks."""
         settings = self.settings
-        return Enqueuer(self.stores.tasks, self.queues, self.runtime, settings.look_ahead_ms, settings.precision)
+        return Enqueuer(
+            self.stores.tasks, self.queues, self.runtime, settings.look_ahead_ms, settings.precision, self.pace
+        )
+
+    @cached_property
+    def quota_book(self) -> QuotaBook:
+        """The quotas of owners.
+
+        Raises:
+            QuotasOff: there are none; most deployments have no quotas, and import nothing for them.
+        """
+        from duetime.domain.errors import QuotasOff
+        from duetime.services.quotas.book import QuotaBook
+
+        if (defaults := self.settings.quotas) is None:
+            raise QuotasOff
+        return QuotaBook(self.stores.quotas, self.runtime, defaults)
+
+    @cached_property
+    def pace(self) -> DispatchPace | None:
+        """Spreads the messages of owners with a quota; `None` if there are no quotas."""
+        if not self.settings.has_quotas:
+            return None
+        from duetime.services.quotas.pacing import DispatchPace
+
+        return DispatchPace(self.quota_book, self.runtime.clock)
 
     @cached_property
     def shards(self) -> Shards:
@@ -166,7 +193,12 @@ class CoreServices(Part):
         """Limits how many requests wait."""
         from duetime.services.long_poll_limit import LongPolls
 
-        return LongPolls(self.stores.long_polls, self.runtime, self.settings.long_polls)
+        of_owners = None
+        if self.settings.has_quotas:
+            from duetime.services.quotas.at_once import WaitingRequests
+
+            of_owners = WaitingRequests(self.quota_book, self.stores.quota_use, self.runtime)
+        return LongPolls(self.stores.long_polls, self.runtime, self.settings.long_polls, of_owners)
 
     def deliveries(self, event: Mapping[str, Any]) -> list[Delivery]:
         """The deliveries in a Lambda event from SQS; unreadable ones are noted and left out."""

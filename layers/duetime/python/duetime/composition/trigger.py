@@ -27,6 +27,7 @@ class TriggerServices(Part):
             runtime=self.runtime,
             look_ahead=look_ahead,
             precision=self.settings.precision,
+            pace=core.pace,
         )
         return Dispatcher(
             stores=core.stores,

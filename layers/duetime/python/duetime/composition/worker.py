@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.ports.targets import Work
     from duetime.services.job_watcher import JobWatcher
+    from duetime.services.quotas.at_once import RunningTopologies
 
 
 class WorkerServices(Part):
@@ -100,7 +101,12 @@ class WorkerServices(Part):
     @cached_property
     def _phases(self) -> AttemptPhases:
         core = self.part(CoreServices)
-        locks = AttemptLocks(self.part(LockServices).manager)
+        quota = None
+        if self.settings.has_quotas:
+            from duetime.composition.quotas import QuotaServices
+
+            quota = self.part(QuotaServices).attempts
+        locks = AttemptLocks(self.part(LockServices).manager, quota)
         lease = AttemptLease(core.stores.tasks, locks, self.runtime, self.settings.lease_ms)
         outcome_writer = self.part(OutcomeServices).writer_with(self._completion)
         caller = TargetCaller(
@@ -171,7 +177,9 @@ class TargetServices(Part):
     def targets(self) -> Targets:
         """Calls targets."""
         topologies = TopologyRunner(
-            machine=lambda: _topologies(self).state_machine, rollback=lambda: _topologies(self).rollback
+            machine=lambda: _topologies(self).state_machine,
+            rollback=lambda: _topologies(self).rollback,
+            quota=self._topology_quota,
         )
         package = self.part(StartGateServices).handlers_package
         # Imported before its first task, while Lambda gives a starting process more CPU.
@@ -180,6 +188,13 @@ class TargetServices(Part):
             ChainMap(REGISTRY, dict(BUILT_IN)), package, clients=self._clients_of, packaged=self._packaged
         )
         return Targets(handlers, HttpRunner(self.part(HttpServices).caller), self.aws_runner, topologies)
+
+    def _topology_quota(self) -> RunningTopologies | None:
+        if not self.settings.has_quotas:
+            return None
+        from duetime.composition.quotas import QuotaServices
+
+        return self.part(QuotaServices).running_topologies
 
     @property
     def _packaged(self) -> PackagedHandlers | None:

@@ -37,6 +37,14 @@ class LogLocation(TypedDict):
     ]
 
 
+class OwnQuota(TypedDict):
+    """A quota of the caller."""
+
+    quota: Annotated[str, Field(description="Its name, such as `creates_per_second`.")]
+    limit: Annotated[int, Field(description="The most that the caller may use.")]
+    used: Annotated[float, Field(description="What the caller uses: in a second, averaged over five, or at once.")]
+
+
 class DeploymentSettings(TypedDict):
     """What the deployment allows its callers, and how it is set up."""
 
@@ -74,6 +82,10 @@ class DeploymentSettings(TypedDict):
     waiting_requests: Annotated[
         int | None,
         Field(description="Maximum number of requests that wait (`wait_seconds`) at once; null for no limit."),
+    ]
+    quotas: Annotated[
+        Sequence[OwnQuota] | None,
+        Field(description="The quotas that limit the caller; null if the deployment has no quotas."),
     ]
     logs: Annotated[
         LogLocation | None, Field(description="Where the logs of the workers are; null if it is not known.")

@@ -226,6 +226,42 @@ class ApiKeysOff(RequestError):
         super().__init__("this deployment accepts no API keys: its setting `api_keys` is off")
 
 
+class QuotaExceeded(RequestError):
+    """The owner has used what one of its quotas allows.
+
+    Attributes:
+        quota: name of the quota.
+        retry_after: when the request may be repeated, in milliseconds from now.
+    """
+
+    def __init__(self, quota: str, limit: int, retry_after: Millis) -> None:
+        super().__init__(f"the quota {quota} of {limit} is used up; repeat the request later")
+        self.quota = quota
+        self.limit = limit
+        self.retry_after = retry_after
+
+
+class QuotasOff(RequestError):
+    """Quotas are turned off in the settings."""
+
+    def __init__(self) -> None:
+        super().__init__("this deployment has no quotas: its setting `quotas` is not set")
+
+
+class QuotasNotFound(RequestError):
+    """The owner has no quotas of its own."""
+
+    def __init__(self, owner: str) -> None:
+        super().__init__(f"{owner} has no quotas of its own")
+
+
+class QuotasFull(RequestError):
+    """The maximum number of owners with quotas of their own is reached."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"{most} owners have quotas of their own already; delete those of one first")
+
+
 class SummaryOff(RequestError):
     """Counting tasks is turned off in the settings."""
 

@@ -237,6 +237,10 @@ MAX_SWITCHES = 100
 """Switches that operators can set, and switches that owners can set for themselves, apart from that of all tasks. Each
 kind is stored in one item that every worker reads."""
 MAX_SWITCH_REASON_LENGTH = 128
+MAX_QUOTA_OWNERS = 500
+"""Owners with quotas of their own; all are stored in one item that the API and workers read."""
+MAX_QUOTA = 1_000_000_000
+"""Largest limit of a quota."""
 MAX_TYPES_WITH_DEFAULTS = 100
 """Types to which an owner can give defaults; they are stored in one item that creations of tasks read."""
 MAX_HOST_LENGTH = 253

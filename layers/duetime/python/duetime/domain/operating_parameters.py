@@ -102,6 +102,23 @@ TYPE_DEFAULTS_LIFE = 5 * SECOND
 """How long a process caches the defaults that an owner gives to types."""
 TYPE_DEFAULTS_TRUST = 60 * SECOND
 """How long a process uses cached defaults of types if it cannot read them."""
+QUOTAS_LIFE = 5 * SECOND
+"""How long a process caches the quotas that operators have set."""
+QUOTA_WINDOW = 5 * SECOND
+"""Time over which a quota per second is averaged."""
+QUOTA_USE_LIFE = SECOND
+"""How long a process uses the counts of an owner's use that it has read, and how often it counts open tasks."""
+QUOTA_COUNT_WAIT = 5 * SECOND
+"""When to repeat a request that was rejected because of what there is at once."""
+QUOTA_COUNTS_KEPT = HOUR
+"""How long the use of a window is stored, for longer than clocks may differ."""
+QUOTA_DISPATCHES_PER_ATTEMPT = 5
+"""How many messages the trigger lets arrive in a second for each attempt that their owner may run at once: enough for
+attempts of a fifth of a second."""
+SHORTEST_QUOTA_WAIT = 4 * SECOND
+"""How long a due task waits at first if its owner runs as many attempts as it may; the time doubles."""
+LONGEST_QUOTA_WAIT = 2 * MINUTE
+"""Longest such wait."""
 SHORTEST_STOP = 30 * SECOND
 """Shortest time until a task that is stopped by a switch is checked again."""
 LONGEST_STOP = 85 * SECOND

@@ -39,6 +39,14 @@ class Outgoing:
     delay_seconds: int
 
 
+class MessagePace(Protocol):
+    """Spreads the messages of owners that may not run all of their due tasks at once."""
+
+    def delay_seconds(self, owner: str, delay_seconds: int) -> int:
+        """The delay of a message that would be sent with the given one; both 0 to 900 seconds."""
+        ...
+
+
 class WorkQueues(Protocol):
     """One queue per priority, and one per pulled type; at-least-once, unordered.
 

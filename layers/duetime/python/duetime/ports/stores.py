@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.live_updates import Connection, Notice, Subscription, Ticket, Watched
     from duetime.domain.locks import Holder, Lock, LockName, Waiter
+    from duetime.domain.quotas import Hold, Quota, StoredQuotas, WindowCounts
     from duetime.domain.rates import RateName, RateState, RateUpdate
     from duetime.domain.resource_generations import Incarnation
     from duetime.domain.schedules.calendars import Calendar
@@ -100,6 +101,16 @@ class Stores(Protocol):
     @property
     def switches(self) -> SwitchStore:
         """Switches."""
+        ...
+
+    @property
+    def quotas(self) -> QuotaStore:
+        """Quotas of owners."""
+        ...
+
+    @property
+    def quota_use(self) -> QuotaUseStore:
+        """Use of quotas."""
         ...
 
     @property
@@ -261,6 +272,78 @@ class SwitchStore(Protocol):
         ...
 
 
+class QuotaStore(Protocol):
+    """The quotas of the owners that have their own."""
+
+    def read(self, *, consistent: bool) -> StoredQuotas:
+        """Read all of them; there are none while nothing is stored."""
+        ...
+
+    def save(self, quotas: StoredQuotas, nonce: str) -> bool:
+        """Store all of them, if they still have the version that was read.
+
+        Safe to resend: a rejection by an item with the save's own nonce is a success.
+
+        Returns:
+            Whether they are stored.
+        """
+        ...
+
+
+class QuotaUseStore(Protocol):
+    """What owners use of their quotas."""
+
+    def counts(self, owner: str, now: Millis) -> WindowCounts:
+        """Read what an owner has used in the present window and the two before it, eventually consistent."""
+        ...
+
+    def add(
+        self, owner: str, window: int, quota: Quota, amount: int, below: int | None, expires_at: Millis
+    ) -> tuple[bool, Mapping[Quota, int]]:
+        """Add to a count of a window. A request that is sent twice may be counted twice.
+
+        Args:
+            owner: the owner.
+            window: number of the window.
+            quota: the quota.
+            amount: use of the quota.
+            below: only if the count is below this number; `None` for whatever it is.
+            expires_at: when the counts may be removed.
+
+        Returns:
+            Whether it was added, and the counts of the window.
+        """
+        ...
+
+    def holds(self, owner: str, quota: Quota) -> Mapping[str, Hold]:
+        """Read what an owner has at once, by name, consistently."""
+        ...
+
+    def hold(self, owner: str, quota: Quota, name: str, hold: Hold, expires_at: Millis) -> None:
+        """Store that an owner has something. Safe to resend."""
+        ...
+
+    def take(self, owner: str, quota: Quota, place: int, nonce: str, now: Millis, until: Millis) -> bool:
+        """Take a place, unless another taker has it; the same taker renews it. Safe to resend.
+
+        Args:
+            owner: the owner.
+            quota: the quota that the place is a part of.
+            place: number of the place.
+            nonce: identifies the taker.
+            now: a hold that has ended by this time does not count.
+            until: when the hold ends if the place is not dropped.
+
+        Returns:
+            Whether it is taken.
+        """
+        ...
+
+    def drop(self, owner: str, quota: Quota, name: str, nonce: str = "") -> None:
+        """Remove what an owner has no longer; with a nonce, only if that taker still has it. Safe to resend."""
+        ...
+
+
 class CircuitStore(Protocol):
     """The circuits of HTTP hosts that have failed, each of one owner's calls."""
 
@@ -330,6 +413,10 @@ class ScheduleStore(Protocol):
         Returns:
             Whether it is stored, at the next version.
         """
+        ...
+
+    def count(self, owner: str, most: int) -> int:
+        """The number of an owner's schedules, at most `most`; eventually consistent."""
         ...
 
     def list_after(self, owner: str, after: str, limit: int) -> list[StoredSchedule]:

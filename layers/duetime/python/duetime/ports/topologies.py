@@ -156,6 +156,18 @@ class TopologyStore(Protocol):
         ...
 
 
+class TopologyQuota(Protocol):
+    """Limits the topologies that an owner runs at once."""
+
+    def refusal(self, task: Task, nodes: int) -> str | None:
+        """Why a topology of so many nodes must not run now; `None` if it may.
+
+        Raises:
+            Unavailable: the store did not answer.
+        """
+        ...
+
+
 class TopologyRollback(Protocol):
     """Rolls back topologies that are nodes of others."""
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
-    from duetime.ports.queues import WorkQueues
+    from duetime.ports.queues import MessagePace, WorkQueues
     from duetime.ports.runtime import Clock, Runtime
     from duetime.ports.stores import ShardStore
     from duetime.ports.tasks import TaskStore
@@ -139,6 +139,7 @@ class Enqueuer:
     Attributes:
         look_ahead: how far ahead of the clock the trigger reads, in milliseconds.
         precision: how the wait is split between the queue and the worker.
+        pace: delays the messages of owners with a quota; `None` if there are no quotas.
     """
 
     tasks: TaskStore
@@ -146,6 +147,7 @@ class Enqueuer:
     runtime: Runtime
     look_ahead: Millis
     precision: Precision
+    pace: MessagePace | None
 
     def create(self, task: Task, taking: KeyTaking | None = None) -> bool:
         """Write a new record in its minute and send nothing; set a timer first if the minute may have been read.
@@ -196,9 +198,11 @@ class Enqueuer:
         """
         now = self.runtime.now()
         due = [task for task in tasks if is_direct(task.next_at, now, self.look_ahead)]
-        self.queues.send(
-            [Outgoing(message_for(task), delay_seconds(task.next_at, now, self.precision)) for task in due]
-        )
+        self.queues.send([Outgoing(message_for(task), self._delay(task, now)) for task in due])
+
+    def _delay(self, task: Task, now: Millis) -> int:
+        seconds = delay_seconds(task.next_at, now, self.precision)
+        return seconds if self.pace is None or task.pull_queue else self.pace.delay_seconds(task.owner, seconds)
 
     def move(
         self, task: Task, move: Move, at: Millis, guard: Guard, sets: TaskChanges, key_write: KeyWrite | None = None

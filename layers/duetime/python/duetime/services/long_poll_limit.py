@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import LongPollStore
+    from duetime.services.quotas.at_once import WaitingRequests
 
 _TRIES = 3
 """Places tried at random: with half of them taken, seven of eight requests find one."""
@@ -26,19 +27,33 @@ class LongPolls:
 
     Attributes:
         most: number of places; 0 means no limit.
+        of_owners: places of each owner; `None` if there are no quotas.
     """
 
     store: LongPollStore
     runtime: Runtime
     most: int
+    of_owners: WaitingRequests | None
 
     @contextmanager
-    def place(self, longest: Millis) -> Iterator[bool]:
-        """Whether a request may wait while the context is open. Never raises: a request without a place does not wait.
+    def place(self, owner: str, longest: Millis) -> Iterator[bool]:
+        """Whether a request may wait while the context is open: a request without a place does not wait.
 
         Args:
+            owner: owner of the request.
             longest: longest wait of the request; a place that is not released becomes free after that.
+
+        Raises:
+            QuotaExceeded: as many requests of the owner wait as may.
         """
+        with (
+            nullcontext() if self.of_owners is None else self.of_owners.place(owner, longest),
+            self._any(longest) as it,
+        ):
+            yield it
+
+    @contextmanager
+    def _any(self, longest: Millis) -> Iterator[bool]:
         if not self.most:
             yield True
             return

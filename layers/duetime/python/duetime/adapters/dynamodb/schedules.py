@@ -155,6 +155,11 @@ class DynamoScheduleStore:
         }
         return save_next(self._client, self._table, item, activity.version, nonce)
 
+    def count(self, owner: str, most: int) -> int:
+        """The number of an owner's schedules, at most `most`; eventually consistent."""
+        place = (owner, schema.SCHEDULE_LIST_MARK, schema.SCHEDULE_HEAD_MARK)
+        return len(listed(self._client, self._table, self._executor, place, most))
+
     def list_after(self, owner: str, after: str, limit: int) -> list[StoredSchedule]:
         """An owner's schedules in order of name, eventually consistent."""
         place = (owner, schema.SCHEDULE_LIST_MARK, f"{schema.SCHEDULE_HEAD_MARK}{after}")

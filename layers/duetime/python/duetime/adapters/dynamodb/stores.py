@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from duetime.adapters.dynamodb.live_updates import DynamoWatchStore
     from duetime.adapters.dynamodb.locks import DynamoLockStore
     from duetime.adapters.dynamodb.long_polls import DynamoLongPollStore
+    from duetime.adapters.dynamodb.quotas import DynamoQuotaStore, DynamoQuotaUse
     from duetime.adapters.dynamodb.rates import DynamoRateStore
     from duetime.adapters.dynamodb.schedules import DynamoCalendarStore, DynamoScheduleStore
     from duetime.adapters.dynamodb.switches import DynamoSwitchStore
@@ -138,6 +139,20 @@ class DynamoStores:
         from duetime.adapters.dynamodb.switches import DynamoSwitchStore
 
         return DynamoSwitchStore(self._client, self._table)
+
+    @cached_property
+    def quotas(self) -> DynamoQuotaStore:
+        """Quotas of owners."""
+        from duetime.adapters.dynamodb.quotas import DynamoQuotaStore
+
+        return DynamoQuotaStore(self._client, self._table)
+
+    @cached_property
+    def quota_use(self) -> DynamoQuotaUse:
+        """Use of quotas."""
+        from duetime.adapters.dynamodb.quotas import DynamoQuotaUse
+
+        return DynamoQuotaUse(self._client, self._table)
 
     @cached_property
     def type_defaults(self) -> DynamoTypeDefaultsStore:

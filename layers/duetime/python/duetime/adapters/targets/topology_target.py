@@ -14,15 +14,16 @@ if TYPE_CHECKING:
 
     from duetime.domain.tasks.attempt_results import TargetEnding
     from duetime.ports.targets import Work
-    from duetime.ports.topologies import StateMachine, TopologyRollback
+    from duetime.ports.topologies import StateMachine, TopologyQuota, TopologyRollback
 
 
 @dataclass(frozen=True, slots=True)
 class TopologyRunner:
-    """Starts a run of the state machine for each attempt."""
+    """Starts a run of the state machine for each attempt, within the quota of its owner."""
 
     machine: Callable[[], StateMachine]
     rollback: Callable[[], TopologyRollback]
+    quota: Callable[[], TopologyQuota | None]
 
     def run(self, work: Work) -> TargetEnding:
         """Start the run; it is deferred until the state machine notifies.
@@ -34,10 +35,13 @@ class TopologyRunner:
         if work.phase is Phase.ROLLBACK:
             return self.rollback().step(work.task, work.deadline)
         # Few tasks are topologies, so the module is not imported at start.
-        from duetime.domain.topologies.maps import ending_without_items  # noqa: PLC0415 - see the line above
+        from duetime.domain.topologies.maps import ending_without_items, node_count  # noqa: PLC0415 - see the line above
 
         if (ending := ending_without_items(work.payload)) is not None:
             return ending
+        quota = self.quota()
+        if quota is not None and (refusal := quota.refusal(work.task, node_count(work.payload))):
+            return NotSent(refusal)
         try:
             self.machine().start(work.task.id, work.task.fence)
         except Unavailable as error:

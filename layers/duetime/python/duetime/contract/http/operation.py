@@ -105,6 +105,7 @@ _OF_A_CALLER = (
     request_errors.CallerForbidden,
     errors.RoleRequired,
     errors.OwnerForbidden,
+    errors.QuotaExceeded,
     errors.Unavailable,
 )
 _OF_A_BODY = (

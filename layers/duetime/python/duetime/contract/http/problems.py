@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -41,6 +41,7 @@ class Problem(TypedDict):
     instance: str
     code: ProblemCode
     errors: list[ProblemFault]
+    quota: NotRequired[str]
 
 
 def problem_of(error: Exception, instance: str) -> Problem:
@@ -51,7 +52,7 @@ def problem_of(error: Exception, instance: str) -> Problem:
         instance: identifies the request.
     """
     kind = kind_of(error)
-    return Problem(
+    problem = Problem(
         type=f"urn:duetime:problem:{kind.code}",
         title=kind.title,
         status=kind.status.value,
@@ -60,6 +61,9 @@ def problem_of(error: Exception, instance: str) -> Problem:
         code=kind.code,
         errors=[ProblemFault(field=fault.field, reason=fault.reason, code=fault.code) for fault in faults_of(error)],
     )
+    if isinstance(error, errors.QuotaExceeded):
+        problem["quota"] = error.quota
+    return problem
 
 
 def faults_of(error: Exception) -> tuple[Fault, ...]:
@@ -110,6 +114,10 @@ class ProblemCode(StrEnum):
     API_KEYS_OFF = "api_keys_off"
     SWITCH_NOT_FOUND = "switch_not_found"
     SWITCHES_FULL = "switches_full"
+    QUOTA_EXCEEDED = "quota_exceeded"
+    QUOTAS_OFF = "quotas_off"
+    QUOTAS_NOT_FOUND = "quotas_not_found"
+    QUOTAS_FULL = "quotas_full"
     TYPE_NOT_FOUND = "type_not_found"
     TYPES_FULL = "types_full"
     SUBSCRIPTIONS_FULL = "subscriptions_full"
@@ -182,6 +190,14 @@ KINDS: Mapping[type[Exception], Kind] = {
     errors.ApiKeysOff: Kind(HTTPStatus.CONFLICT, ProblemCode.API_KEYS_OFF, "The deployment accepts no API keys"),
     errors.SwitchNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.SWITCH_NOT_FOUND, "There is no such switch"),
     errors.SwitchesFull: Kind(HTTPStatus.CONFLICT, ProblemCode.SWITCHES_FULL, "There are too many switches"),
+    errors.QuotaExceeded: Kind(HTTPStatus.TOO_MANY_REQUESTS, ProblemCode.QUOTA_EXCEEDED, "A quota is used up"),
+    errors.QuotasOff: Kind(HTTPStatus.CONFLICT, ProblemCode.QUOTAS_OFF, "The deployment has no quotas"),
+    errors.QuotasNotFound: Kind(
+        HTTPStatus.NOT_FOUND, ProblemCode.QUOTAS_NOT_FOUND, "The owner has no quotas of its own"
+    ),
+    errors.QuotasFull: Kind(
+        HTTPStatus.CONFLICT, ProblemCode.QUOTAS_FULL, "There are too many owners with quotas of their own"
+    ),
     errors.TypeNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.TYPE_NOT_FOUND, "There is no such type"),
     errors.TypesFull: Kind(HTTPStatus.CONFLICT, ProblemCode.TYPES_FULL, "There are too many types with defaults"),
     errors.SubscriptionsFull: Kind(

@@ -36,6 +36,7 @@ DECLARED_IN: Mapping[str, Sequence[str]] = {
     "leases": ("duetime.contract.pull.operations",),
     "types": ("duetime.contract.task_types",),
     "switches": ("duetime.contract.switches",),
+    "quotas": ("duetime.contract.quotas",),
     "schedules": (_SCHEDULES, _EXPLANATIONS),
     "calendars": (_SCHEDULES,),
     "forecast": ("duetime.contract.schedules.forecast",),

@@ -214,6 +214,7 @@ MEANINGS: Mapping[str, str] = {
     "leases": "The leases, each with its task.",
     "locks": "The locks on this page.",
     "message": "A text for people.",
+    "quota": "With the code `quota_exceeded`: the quota that is used up, such as `creates_per_second`.",
     "mode": "How the Lambda function is called.",
     "node": "Name of the node.",
     "nodes": "Names of the nodes, in order.",

@@ -46,6 +46,7 @@ class WaitReason(StrEnum):
 _BEGINNINGS = (
     ("lock ", WaitReason.LOCK),
     ("a lock that it lost", WaitReason.LOCK),
+    ("quota ", WaitReason.CONCURRENCY_LIMIT),
     ("rate ", WaitReason.RATE),
     ("the switches could not be read", WaitReason.SWITCH),
     ("the circuit of ", WaitReason.CIRCUIT),

@@ -6,6 +6,7 @@ the items, and one node as its user wrote it. It always leads to the same graph.
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -93,6 +94,12 @@ def ending_without_items(payload: bytes) -> Ending | None:
     if payload.startswith(_UNKNOWN):
         return failure("MapFailed", _ITEMS_UNKNOWN, retriable=False)
     return None
+
+
+def node_count(payload: bytes) -> int:
+    """The number of nodes of a topology, or of items of a map, by its task's payload."""
+    document = json.loads(payload)
+    return len(document[ITEMS] if is_map(document) else document["nodes"])
 
 
 def is_map(payload: object) -> bool:

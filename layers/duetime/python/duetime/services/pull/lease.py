@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, cycle, repeat
 from typing import TYPE_CHECKING
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Runtime
     from duetime.services.long_poll_limit import LongPolls
     from duetime.services.pull.claims import LeaseClaims, PullMessages
+    from duetime.services.quotas.at_once import LeaseQuota
 
 _LONGEST_POLL = 3
 """Seconds that one request waits at a queue, which is less than our client's response timeout. With several types the
@@ -44,6 +45,7 @@ class LeaseService:
     messages: PullMessages
     pullers: Pullers
     long_polls: LongPolls
+    quota: LeaseQuota | None
     runtime: Runtime
 
     def lease(self, caller: str, wanted: LeaseRequest) -> list[Leased]:
@@ -51,18 +53,24 @@ class LeaseService:
 
         Raises:
             TypeNotPulled: the caller is not allowed to pull one of the types.
+            QuotaExceeded: the caller has as many leases, or waiting requests, as it may.
             Unavailable: store or queue did not answer, and nothing was leased.
         """
         self.pullers.check(caller, wanted.types)
+        if self.quota is not None:
+            wanted = replace(wanted, max_tasks=self.quota.room(caller, wanted.max_tasks))
         leases: list[Leased] = []
         try:
-            self._fill(leases, wanted)
+            self._fill(caller, leases, wanted)
         except Unavailable as error:
             if not leases:
                 raise
             # A leased task must reach its worker, or it is lost until its lease ends.
             self.runtime.telemetry.note("a queue could not be read", error=str(error))
-        return self._with_time_left(leases, wanted.first)
+        useful = self._with_time_left(leases, wanted.first)
+        if self.quota is not None:
+            self.quota.note(caller, [lease.task for lease in useful])
+        return useful
 
     def _with_time_left(self, leases: Sequence[Leased], length: Millis) -> list[Leased]:
         """The leases with enough time left to be useful; the others are returned.
@@ -77,7 +85,7 @@ class LeaseService:
                 self._put_back(lease, "a lease with time left")
         return useful
 
-    def _fill(self, leases: list[Leased], wanted: LeaseRequest) -> None:
+    def _fill(self, caller: str, leases: list[Leased], wanted: LeaseRequest) -> None:
         """Ask every type once without waiting, starting with another one in each request; then wait at each in turn."""
         first = self.runtime.random_source.below(len(wanted.types))
         types = (*wanted.types[first:], *wanted.types[:first])
@@ -90,7 +98,7 @@ class LeaseService:
                 seconds = max(0, min(longest, round(left / SECOND)))
                 if len(leases) >= wanted.max_tasks or (longest and (leases or not seconds)):
                     return
-                if number == len(types) and not places.enter_context(self.long_polls.place(left)):
+                if number == len(types) and not places.enter_context(self.long_polls.place(caller, left)):
                     return
                 began = self.runtime.now()
                 # Tasks leased already must not wait for tasks that are not due: the wait could outlast a lease.

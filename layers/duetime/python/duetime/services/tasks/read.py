@@ -220,11 +220,12 @@ class OutcomeWaiter:
             The task as last read, with or without an outcome.
 
         Raises:
+            QuotaExceeded: as many requests of the owner wait as may.
             TaskNotFound: it was deleted during the wait.
         """
         if task.is_terminal:
             return task
-        with self.long_polls.place(limit) as may_wait:
+        with self.long_polls.place(task.owner, limit) as may_wait:
             return self._seen(task, limit) if may_wait else task
 
     def _seen(self, task: Task, limit: Millis) -> Task:

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from duetime.domain.dispatch.cursors import ShardHistory
     from duetime.domain.dispatch.enqueue_plan import SendGroup
     from duetime.domain.ids import TaskId
-    from duetime.ports.queues import WorkQueues
+    from duetime.ports.queues import MessagePace, WorkQueues
     from duetime.ports.runtime import FanOut, Heartbeat, Runtime, Telemetry
     from duetime.ports.stores import Stores
     from duetime.ports.tasks import MinuteItem, TaskStore
@@ -81,6 +81,7 @@ class DueMessages:
         bulk_operations: starts the bulk operations whose timers are met.
         look_ahead: how far ahead of the clock minutes are read, in milliseconds.
         precision: how the wait is split between the queue and the worker.
+        pace: delays the messages of owners with a quota; `None` if there are no quotas.
     """
 
     tasks: TaskStore
@@ -90,6 +91,7 @@ class DueMessages:
     runtime: Runtime
     look_ahead: Millis
     precision: Precision
+    pace: MessagePace | None
 
     def send(self, messages: Sequence[Message]) -> Served:
         """Send messages; returns the queues that did not acknowledge all of theirs as rejected."""
@@ -108,9 +110,14 @@ class DueMessages:
         self.runtime.clock.sleep_until(group.at)
         now = self.runtime.now()
         since = group.at if now <= group.at + LATEST_SEND else now
-        return self.queues.send(
-            [Outgoing(message, delay_seconds(message.due, since, self.precision)) for message in group.messages]
-        )
+        return self.queues.send([Outgoing(message, self._delay(message, since)) for message in group.messages])
+
+    def _delay(self, message: Message, since: Millis) -> int:
+        seconds = delay_seconds(message.due, since, self.precision)
+        # Pull workers take no more than they can run.
+        if self.pace is None or message.pull_queue:
+            return seconds
+        return self.pace.delay_seconds(message.owner, seconds)
 
     def follow_timers(self, items: Sequence[MinuteItem], wants: Callable[[str], bool]) -> frozenset[str]:
         """Handle the schedules, bulk operations and late tasks whose timers are among the items; returns rejected ones.

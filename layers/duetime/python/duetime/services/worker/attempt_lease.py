@@ -11,6 +11,7 @@ from duetime.domain.tasks.attempt_results import Postponed
 from duetime.domain.tasks.attempt_run import Arrival
 from duetime.domain.tasks.notices import time_to_tell
 from duetime.domain.tasks.states import LEGAL, Move, State
+from duetime.domain.tasks.task_options import LockScope
 from duetime.domain.times import SECOND, Millis
 
 if TYPE_CHECKING:
@@ -20,12 +21,12 @@ if TYPE_CHECKING:
     from duetime.domain.locks import LockClaim
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.task import Progress, RequestedAction, Task
-    from duetime.domain.tasks.task_options import LockScope
     from duetime.ports.queues import Delivery
     from duetime.ports.runtime import Runtime
     from duetime.ports.targets import BatchGroups
     from duetime.ports.tasks import TaskStore
     from duetime.services.locking import LockManager
+    from duetime.services.quotas.at_once import AttemptQuota
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +91,20 @@ class AttemptLease:
 
 @dataclass(frozen=True, slots=True)
 class AttemptLocks:
-    """Takes, renews and releases the locks of attempts."""
+    """Takes, renews and releases the locks of attempts.
+
+    Attributes:
+        quota: limits the attempts of each owner; `None` if there are no quotas.
+    """
 
     lock_manager: LockManager
+    quota: AttemptQuota | None
 
     def take(self, delivery_state: DeliveryState, task: Task, scope: LockScope) -> Postponed | None:
         """Take the locks of a scope; if one is taken, those taken before are released after the attempt."""
+        is_first = scope is LockScope.TASK and not task.is_terminal
+        if self.quota is not None and is_first and (held := self.quota.held(task, delivery_state.leased_until)):
+            return held
         for claim in self.lock_manager.claims(task, {scope}):
             if claim in delivery_state.locks:
                 continue
@@ -106,6 +115,8 @@ class AttemptLocks:
 
     def renew(self, delivery_state: DeliveryState, task: Task, until: Millis) -> bool:
         """Extend the attempt's locks until the given time; returns whether it still holds all of them."""
+        if self.quota is not None:
+            self.quota.renew(task, until)
         # Renewing a lock that is released meanwhile is rejected, which does no harm.
         return all(
             self.lock_manager.renew(task, claim, until) or claim not in delivery_state.locks
@@ -114,6 +125,9 @@ class AttemptLocks:
 
     def release(self, delivery_state: DeliveryState, task: Task, end: WriteResult, scope: LockScope) -> None:
         """Release the attempt's locks, and hand on a lock that it did not get, unless the target still works."""
+        if self.quota is not None:
+            # After an accepted call, too: the target works elsewhere.
+            self.quota.leave(task)
         if isinstance(end, Applied) and end.task.state is State.RUNNING:
             return
         claims = {claim for claim in delivery_state.locks if claim.scope is scope}

@@ -1,0 +1,187 @@
+"""Quotas over REST: bodies, responses and operations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+from pydantic import AfterValidator, Field
+from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
+
+from duetime.contract.http.operation import Operation, Returns
+from duetime.contract.http.request_errors import FaultCode, ParametersInvalid
+from duetime.contract.http.request_model import Body
+from duetime.contract.http.validation_errors import read_body
+from duetime.contract.mapping import response_of, value_of
+from duetime.contract.tasks.fields import OWNER_PATTERN, OWNER_RULE, printable
+from duetime.contract.tasks.responses import Instant
+from duetime.domain import errors
+from duetime.domain.limits import MAX_QUOTA, MAX_SWITCH_REASON_LENGTH
+from duetime.domain.quotas import OwnerQuotas, Quotas
+from duetime.domain.times import to_iso
+
+if TYPE_CHECKING:
+    from duetime.contract.http.request_json import Document
+    from duetime.domain.quotas import Quota, QuotaStatus
+
+_OWNER = re.compile(OWNER_PATTERN)
+_KEPT_ESCAPE = "%25"
+"""The gateway decodes everything in a path except this (Source: observed in `rawPath` of HTTP APIs)."""
+_Limit: TypeAlias = Annotated[int | None, Field(ge=1, le=MAX_QUOTA)]
+_CREATES = "Tasks, topologies and schedules that requests of the owner create in a second."
+_BYTES = "Bytes of the bodies of these requests in a second."
+_READS = "Requests that read (GET) in a second."
+_OPEN = "Tasks that have not ended: at the limit, no request creates another one."
+_ATTEMPTS = "Attempts that worker functions run at once: at the limit, due tasks wait."
+_NODES = "Nodes of topologies that run at once: at the limit, due topologies wait."
+_POLLS = "Requests that wait (`wait_seconds`) at once."
+_LEASES = "Tasks that the owner, as a pull worker, has leased at once."
+
+
+class QuotasPut(Body):
+    """Quotas of an owner; they replace its earlier ones as a whole. Null: the default of the deployment."""
+
+    creates_per_second: Annotated[_Limit, Field(description=_CREATES)] = None
+    payload_bytes_per_second: Annotated[_Limit, Field(description=_BYTES)] = None
+    reads_per_second: Annotated[_Limit, Field(description=_READS)] = None
+    open_tasks: Annotated[_Limit, Field(description=_OPEN)] = None
+    concurrent_attempts: Annotated[_Limit, Field(description=_ATTEMPTS)] = None
+    schedules: Annotated[_Limit, Field(description="Schedules.")] = None
+    topology_nodes: Annotated[_Limit, Field(description=_NODES)] = None
+    long_polls: Annotated[_Limit, Field(description=_POLLS)] = None
+    pull_leases: Annotated[_Limit, Field(description=_LEASES)] = None
+    reason: Annotated[
+        str,
+        Field(max_length=MAX_SWITCH_REASON_LENGTH, description="Why."),
+        AfterValidator(printable),
+    ] = ""
+
+
+class QuotaLimits(TypedDict):
+    """A limit of each quota; null for none."""
+
+    creates_per_second: Annotated[int | None, Field(description=_CREATES)]
+    payload_bytes_per_second: Annotated[int | None, Field(description=_BYTES)]
+    reads_per_second: Annotated[int | None, Field(description=_READS)]
+    open_tasks: Annotated[int | None, Field(description=_OPEN)]
+    concurrent_attempts: Annotated[int | None, Field(description=_ATTEMPTS)]
+    schedules: Annotated[int | None, Field(description="Schedules.")]
+    topology_nodes: Annotated[int | None, Field(description=_NODES)]
+    long_polls: Annotated[int | None, Field(description=_POLLS)]
+    pull_leases: Annotated[int | None, Field(description=_LEASES)]
+
+
+class OwnQuotas(TypedDict):
+    """The quotas that an operator has set for an owner."""
+
+    owner: str
+    own: Annotated[QuotaLimits, Field(description="Its own quotas; null: the default.")]
+    reason: str
+    updated_at: Annotated[Instant | None, Field(description="When they were set; null if none are.")]
+    updated_by: str
+
+
+class OwnerQuotasResponse(OwnQuotas):
+    """The quotas of an owner, and what it uses."""
+
+    limits: Annotated[QuotaLimits, Field(description="The quotas in force: its own ones, and the defaults.")]
+    used: Annotated[
+        Mapping[str, float],
+        Field(description="What it uses of each limited quota: in a second, averaged over five, or at once."),
+    ]
+
+
+class QuotaList(TypedDict):
+    """The quotas of a deployment."""
+
+    defaults: Annotated[QuotaLimits, Field(description="Quotas of owners without their own.")]
+    owners: Annotated[Sequence[OwnQuotas], Field(description="The owners with quotas of their own, by name.")]
+
+
+def quota_owner(parameters: Mapping[str, str]) -> str:
+    """Parses the owner in a path.
+
+    Raises:
+        ParametersInvalid: it is no valid owner.
+    """
+    owner = parameters["owner"].replace(_KEPT_ESCAPE, "%")
+    if _OWNER.fullmatch(owner) is None:
+        raise ParametersInvalid.of("owner", OWNER_RULE, FaultCode.PATTERN)
+    return owner
+
+
+def quotas_of(owner: str, document: Document) -> OwnerQuotas:
+    """Decodes the quotas of an owner.
+
+    Raises:
+        FieldsInvalid: some fields are invalid.
+    """
+    body = read_body(QuotasPut, document)
+    return OwnerQuotas(owner, value_of(Quotas, body), body.reason)
+
+
+def limits_response(quotas: Quotas) -> QuotaLimits:
+    """The response for some limits."""
+    return response_of(QuotaLimits, quotas)
+
+
+def used_response(used: Mapping[Quota, float]) -> Mapping[str, float]:
+    """The response for the use of quotas."""
+    return {quota.value: number for quota, number in used.items()}
+
+
+def quotas_response(status: QuotaStatus) -> OwnerQuotasResponse:
+    """The response for the quotas of an owner."""
+    limits, used = limits_response(status.limits), used_response(status.used)
+    return OwnerQuotasResponse(**_own(status.own), limits=limits, used=used)
+
+
+def quota_list(defaults: Quotas, owners: Sequence[OwnerQuotas]) -> QuotaList:
+    """The response with the quotas of a deployment."""
+    return QuotaList(defaults=limits_response(defaults), owners=[_own(each) for each in owners])
+
+
+def _own(quotas: OwnerQuotas) -> OwnQuotas:
+    at = to_iso(quotas.updated_at) if quotas.updated_at else None
+    return response_of(OwnQuotas, quotas, own=limits_response(quotas.own), updated_at=at)
+
+
+_OFF = (errors.QuotasOff,)
+LIST = Operation(
+    "listQuotas",
+    "GET /v1/quotas",
+    "List quotas",
+    Returns(QuotaList, "The defaults, and the owners with quotas of their own."),
+    description="Operators see all owners; other callers see themselves.",
+    errors=_OFF,
+)
+READ = Operation(
+    "getQuotas",
+    "GET /v1/quotas/{owner}",
+    "Get the quotas of an owner",
+    Returns(OwnerQuotasResponse, "The quotas, and what the owner uses."),
+    description="Operators see any owner; other callers only themselves.",
+    errors=(*_OFF, errors.QuotasNotFound),
+    has_open_path=True,
+)
+PUT = Operation(
+    "putQuotas",
+    "PUT /v1/quotas/{owner}",
+    "Set the quotas of an owner",
+    Returns(OwnerQuotasResponse, "The quotas, and what the owner uses."),
+    description="For operators. They replace the owner's earlier ones as a whole, and are in force within ten seconds. "
+    "A body without limits deletes them.",
+    body=QuotasPut,
+    errors=(*_OFF, errors.OperatorRequired, errors.QuotasFull),
+    has_open_path=True,
+)
+DELETE = Operation(
+    "deleteQuotas",
+    "DELETE /v1/quotas/{owner}",
+    "Delete the quotas of an owner",
+    Returns(OwnerQuotasResponse, "The quotas as they were."),
+    description="For operators. The defaults are in force within ten seconds.",
+    errors=(*_OFF, errors.OperatorRequired, errors.QuotasNotFound),
+    has_open_path=True,
+)

@@ -1,0 +1,229 @@
+"""Quotas limit what one owner may use of a deployment. Decisions as values."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from duetime.domain.operating_parameters import QUOTA_WINDOW
+from duetime.domain.times import SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.domain.times import Millis
+
+
+class Quota(StrEnum):
+    """What a quota limits; the name of its field in `Quotas`."""
+
+    CREATES = "creates_per_second"
+    PAYLOAD_BYTES = "payload_bytes_per_second"
+    READS = "reads_per_second"
+    OPEN_TASKS = "open_tasks"
+    CONCURRENT_ATTEMPTS = "concurrent_attempts"
+    SCHEDULES = "schedules"
+    TOPOLOGY_NODES = "topology_nodes"
+    LONG_POLLS = "long_polls"
+    PULL_LEASES = "pull_leases"
+
+
+@dataclass(frozen=True, slots=True)
+class Quotas:
+    """The quotas of an owner, or the defaults of a deployment; `None` for no limit."""
+
+    creates_per_second: int | None = None
+    """Tasks, topologies and schedules that its requests create in a second."""
+    payload_bytes_per_second: int | None = None
+    """Bytes of the bodies of these requests in a second."""
+    reads_per_second: int | None = None
+    """Requests that read (`GET`) in a second."""
+    open_tasks: int | None = None
+    """Tasks that have not ended: at the limit, no request creates another one. Needs `summary_spread`."""
+    concurrent_attempts: int | None = None
+    """Attempts that worker functions run at once: at the limit, due tasks wait. An attempt that waits for a
+    notification, for a job or for a pull worker does not count."""
+    schedules: int | None = None
+    """Schedules."""
+    topology_nodes: int | None = None
+    """Nodes of the topologies that run at once: at the limit, due topologies wait."""
+    long_polls: int | None = None
+    """Requests that wait (`wait_seconds`) at once."""
+    pull_leases: int | None = None
+    """Tasks that a pull worker with this identity has leased at once, whoever owns them."""
+
+    def limit(self, quota: Quota) -> int | None:
+        """The limit of one quota; `None` for no limit."""
+        limit: int | None = getattr(self, quota.value)
+        return limit
+
+    def over(self, defaults: Quotas) -> Quotas:
+        """These quotas, with the defaults for those that are not set."""
+        own = {name: limit for name in _NAMES if (limit := getattr(self, name)) is not None}
+        return replace(defaults, **own)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it limits nothing."""
+        return self == _NONE
+
+
+_NAMES = tuple(each.name for each in fields(Quotas))
+_NONE = Quotas()
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerQuotas:
+    """Quotas that an operator has set for one owner.
+
+    Attributes:
+        own: those that differ from the defaults.
+        reason: for people.
+        updated_at: when they were set.
+        updated_by: who set them.
+    """
+
+    owner: str
+    own: Quotas = Quotas()
+    reason: str = ""
+    updated_at: Millis = 0
+    updated_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredQuotas:
+    """The quotas of all owners that differ from the defaults.
+
+    Attributes:
+        version: incremented by every change; 0 if nothing is stored.
+    """
+
+    by_owner: Mapping[str, OwnerQuotas] = field(default_factory=dict)
+    version: int = 0
+
+    def with_owner(self, quotas: OwnerQuotas) -> StoredQuotas:
+        """A copy with the quotas of an owner set; quotas that set nothing are removed."""
+        others = {name: other for name, other in self.by_owner.items() if name != quotas.owner}
+        return replace(self, by_owner=others if quotas.own.is_empty else {**others, quotas.owner: quotas})
+
+    def limits(self, owner: str, defaults: Quotas) -> Quotas:
+        """The quotas of an owner."""
+        own = self.by_owner.get(owner)
+        return defaults if own is None else own.own.over(defaults)
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaStatus:
+    """The quotas of an owner, and what it uses.
+
+    Attributes:
+        own: the quotas that an operator has set.
+        limits: the quotas in force.
+        used: what it uses of each quota that is counted: a second, or at once.
+    """
+
+    own: OwnerQuotas
+    limits: Quotas
+    used: Mapping[Quota, float]
+
+
+RATES = (Quota.CREATES, Quota.PAYLOAD_BYTES, Quota.READS)
+"""Quotas of what happens in a second; the others limit what there is at once."""
+OPEN_TASKS_PER_CREATE = 100
+"""If creates are not limited themselves, they are counted as if this part of `open_tasks` were their limit."""
+_COARSE, _FINE = 20, 100
+"""Parts of a second's limit in which processes count: below half of the limit, and above it."""
+
+
+def window_at(now: Millis) -> int:
+    """The number of the window of `QUOTA_WINDOW` that is open."""
+    return now // QUOTA_WINDOW
+
+
+@dataclass(frozen=True, slots=True)
+class WindowCounts:
+    """What an owner has used in the present window and in the two before it.
+
+    Attributes:
+        window: number of the present window.
+        present: number used in it, by quota.
+        previous: number used in the one before.
+        earlier: number used in the one before that.
+    """
+
+    window: int
+    present: Mapping[Quota, int] = field(default_factory=dict)
+    previous: Mapping[Quota, int] = field(default_factory=dict)
+    earlier: Mapping[Quota, int] = field(default_factory=dict)
+
+    def at(self, now: Millis) -> WindowCounts:
+        """The counts in the window that is open by now."""
+        passed = window_at(now) - self.window
+        if passed <= 0:
+            return self
+        known = (self.present, self.previous, self.earlier)
+        return WindowCounts(self.window + passed, *[{}] * min(passed, 3), *known[: max(0, 3 - passed)])
+
+    def with_present(self, present: Mapping[Quota, int]) -> WindowCounts:
+        """The counts with newer numbers for the present window."""
+        return replace(self, present={**self.present, **present})
+
+    def used(self, quota: Quota, now: Millis) -> float:
+        """Estimated use in the last `QUOTA_WINDOW`: the previous window counts for the part that lies in it."""
+        counts = self.at(now)
+        passed = (now - counts.window * QUOTA_WINDOW) / QUOTA_WINDOW
+        rest = max(0.0, 1 - passed)
+        return counts.present.get(quota, 0) + counts.previous.get(quota, 0) * rest
+
+    def lately(self, quota: Quota, now: Millis) -> int:
+        """Use in the present window and the two before it."""
+        counts = self.at(now)
+        return sum(each.get(quota, 0) for each in (counts.present, counts.previous, counts.earlier))
+
+    def room(self, quota: Quota, limit: int, now: Millis) -> int:
+        """The number in the present window below which more may be used, rounded up; the previous one is final."""
+        counts = self.at(now)
+        return math.ceil(in_window(limit) - counts.used(quota, now) + counts.present.get(quota, 0))
+
+    def retry_after(self, quota: Quota, limit: int, now: Millis) -> Millis:
+        """Time until the use is below a limit per second if nothing more is used; 0 if it is."""
+        most = in_window(limit)
+        if self.used(quota, now) < most:
+            return 0
+        counts = self.at(now)
+        present, previous = counts.present.get(quota, 0), counts.previous.get(quota, 0)
+        start = counts.window * QUOTA_WINDOW
+        if present >= most:
+            start, present, previous = start + QUOTA_WINDOW, 0, present
+        passed = 1 - (most - present) / previous
+        return max(1, start + int(passed * QUOTA_WINDOW) + 1 - now)
+
+
+def in_window(limit: int) -> int:
+    """What may be used in `QUOTA_WINDOW` at a limit per second."""
+    return limit * QUOTA_WINDOW // SECOND
+
+
+def is_close(limit: int, used: float) -> bool:
+    """Whether an owner has used so much that every process must ask before it uses more."""
+    return used * 2 >= in_window(limit)
+
+
+def portion(limit: int, *, close: bool) -> int:
+    """How much a process uses for each report, if an owner may use `limit` a second."""
+    return max(1, limit // (_FINE if close else _COARSE))
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Something that an owner has at once: a place, a topology that runs, or a lease.
+
+    Attributes:
+        number: number of nodes of a topology, fence of a lease; else 1.
+        until: when it ends by itself; 0 if it does not.
+    """
+
+    number: int = 1
+    until: Millis = 0

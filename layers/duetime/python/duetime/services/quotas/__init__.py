@@ -1,0 +1,1 @@
+"""Quotas: what each owner may use, what it uses, and who may change that."""

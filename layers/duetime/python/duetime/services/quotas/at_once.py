@@ -1,0 +1,252 @@
+"""Limits what owners have at once: attempts, topologies, requests that wait, and leases."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import QuotaExceeded, Unavailable
+from duetime.domain.ids import TaskId
+from duetime.domain.operating_parameters import (
+    LONGEST_LOCK_HOLD,
+    LONGEST_QUOTA_WAIT,
+    MAX_CLOCK_DIFFERENCE,
+    QUOTA_COUNT_WAIT,
+    RUN_STATE_LIFE,
+    SHORTEST_QUOTA_WAIT,
+)
+from duetime.domain.quotas import Hold, Quota
+from duetime.domain.tasks.attempt_results import Postponed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import QuotaUseStore
+    from duetime.ports.tasks import TaskStore
+    from duetime.services.quotas.book import QuotaBook
+
+_PLACE_TRIES = 3
+_FULL: Millis = 200
+"""How long a process that has found no place does not look for one."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunningTopologies:
+    """Counts the nodes of the topologies that owners run at once."""
+
+    book: QuotaBook
+    use: QuotaUseStore
+    tasks: TaskStore
+    runtime: Runtime
+
+    def nodes(self, owner: str) -> int:
+        """Number of nodes; topologies that have ended are forgotten."""
+        holds = self.use.holds(owner, Quota.TOPOLOGY_NODES)
+        return sum(hold.number for hold in self._open(owner, holds).values())
+
+    def refusal(self, task: Task, nodes: int) -> str | None:
+        """Why a topology must not run now; `None` if it may. A topology that is alone may run, whatever its size.
+
+        Stored first and counted then, so that no two topologies are admitted to the same room.
+        """
+        limit = self.book.of(task.owner).topology_nodes
+        if limit is None:
+            return None
+        quota, name = Quota.TOPOLOGY_NODES, task.id.text
+        self.use.hold(task.owner, quota, name, Hold(nodes), expires_at=self.runtime.now() + RUN_STATE_LIFE)
+        holds = self.use.holds(task.owner, quota)
+        if sum(hold.number for hold in holds.values()) > limit:
+            holds = self._open(task.owner, holds)
+        others = sum(hold.number for other, hold in holds.items() if other != name)
+        if not others or others + nodes <= limit:
+            return None
+        self.use.drop(task.owner, quota, name)
+        return f"quota {quota.value}: the owner runs topologies of {others} nodes, and may run {limit}"
+
+    def _open(self, owner: str, holds: Mapping[str, Hold]) -> Mapping[str, Hold]:
+        """The topologies that have not ended; the others are forgotten."""
+        found = self.tasks.read_many([TaskId(name) for name in holds], consistent=True)
+        ended = [name for name in holds if (task := found.get(TaskId(name))) is None or task.is_terminal]
+        for name in ended:
+            self.use.drop(owner, Quota.TOPOLOGY_NODES, name)
+        return {name: hold for name, hold in holds.items() if name not in ended}
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingRequests:
+    """Places for the requests of each owner that wait."""
+
+    book: QuotaBook
+    use: QuotaUseStore
+    runtime: Runtime
+
+    @contextmanager
+    def place(self, owner: str, longest: Millis) -> Iterator[None]:
+        """A place while the context is open.
+
+        Raises:
+            QuotaExceeded: as many requests of the owner wait as may.
+            Unavailable: the store did not answer.
+        """
+        limit = self.book.of(owner).long_polls
+        if limit is None:
+            yield
+            return
+        quota, nonce = Quota.LONG_POLLS, self.runtime.nonce()
+        place = taken_place(self.use, self.runtime, Place(owner, quota, nonce, longest + MAX_CLOCK_DIFFERENCE), limit)
+        if place is None:
+            raise QuotaExceeded(quota.value, limit, QUOTA_COUNT_WAIT)
+        try:
+            yield
+        finally:
+            with suppress(Unavailable):
+                self.use.drop(owner, quota, str(place), nonce)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place that is wanted, or taken.
+
+    Attributes:
+        nonce: identifies the taker.
+        life: after how long it is free if it is not dropped, in milliseconds.
+        number: its number, if it is taken.
+    """
+
+    owner: str
+    quota: Quota
+    nonce: str
+    life: Millis
+    number: int = 0
+
+
+def taken_place(use: QuotaUseStore, runtime: Runtime, wanted: Place, count: int) -> int | None:
+    """Take one of `count` places; `None` if none is free.
+
+    Most owners are far from their limits, so the first place is tried without knowing which are free.
+
+    Raises:
+        Unavailable: the store did not answer.
+    """
+    now = runtime.now()
+    first = runtime.random_source.below(count)
+    if use.take(wanted.owner, wanted.quota, first, wanted.nonce, now, now + wanted.life):
+        return first
+    held = {int(name) for name, hold in use.holds(wanted.owner, wanted.quota).items() if hold.until >= now}
+    free = [place for place in range(count) if place not in held]
+    for _ in range(_PLACE_TRIES):
+        if not free:
+            return None
+        place = free.pop(runtime.random_source.below(len(free)))
+        if use.take(wanted.owner, wanted.quota, place, wanted.nonce, now, now + wanted.life):
+            return place
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseQuota:
+    """Counts the leases that pull workers have at once."""
+
+    book: QuotaBook
+    use: QuotaUseStore
+    tasks: TaskStore
+    runtime: Runtime
+
+    def room(self, caller: str, wanted: int) -> int:
+        """How many of the wanted tasks a worker may lease; at least one.
+
+        Raises:
+            QuotaExceeded: none.
+            Unavailable: the store did not answer.
+        """
+        limit = self.book.of(caller).pull_leases
+        if limit is None:
+            return wanted
+        holds = self.use.holds(caller, Quota.PULL_LEASES)
+        if len(holds) + wanted > limit:
+            holds = self._open(caller, holds)
+        if len(holds) >= limit:
+            raise QuotaExceeded(Quota.PULL_LEASES.value, limit, QUOTA_COUNT_WAIT)
+        return min(wanted, limit - len(holds))
+
+    def note(self, caller: str, leased: Sequence[Task]) -> None:
+        """Count new leases."""
+        if self.book.of(caller).pull_leases is None:
+            return
+        expires_at = self.runtime.now() + LONGEST_LOCK_HOLD
+        with suppress(Unavailable):
+            # The worker must get its leases, whether they are counted or not.
+            for task in leased:
+                self.use.hold(caller, Quota.PULL_LEASES, task.id.text, Hold(task.fence), expires_at=expires_at)
+
+    def used(self, caller: str) -> int:
+        """Number of leases."""
+        return len(self._open(caller, self.use.holds(caller, Quota.PULL_LEASES)))
+
+    def _open(self, caller: str, holds: Mapping[str, Hold]) -> Mapping[str, Hold]:
+        """The leases that have not ended; the others are forgotten."""
+        found, now = self.tasks.read_many([TaskId(name) for name in holds], consistent=True), self.runtime.now()
+        ended = [name for name, hold in holds.items() if not _is_leased(found.get(TaskId(name)), hold.number, now)]
+        for name in ended:
+            self.use.drop(caller, Quota.PULL_LEASES, name)
+        return {name: hold for name, hold in holds.items() if name not in ended}
+
+
+def _is_leased(task: Task | None, fence: int, now: Millis) -> bool:
+    return task is not None and task.fence == fence and (task.lease_expires_at or 0) > now and not task.is_terminal
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptQuota:
+    """Limits how many attempts of each owner worker functions run at once: each has a place, renewed with its lease.
+
+    It never raises: a store that does not answer limits nobody.
+    """
+
+    book: QuotaBook
+    use: QuotaUseStore
+    runtime: Runtime
+    _places: dict[tuple[TaskId, int], Place] = field(default_factory=dict, init=False)
+    _full_until: dict[str, Millis] = field(default_factory=dict, init=False)
+
+    def held(self, task: Task, until: Millis) -> Postponed | None:
+        """Whether a just-claimed task must wait, and until when; else it has a place until its lease ends."""
+        limit = self.book.of(task.owner).concurrent_attempts
+        if limit is None or (task.id, task.fence) in self._places:
+            return None
+        now = self.runtime.now()
+        if now < self._full_until.get(task.owner, 0):
+            return self._postponed(task, limit)
+        wanted = Place(task.owner, Quota.CONCURRENT_ATTEMPTS, self.runtime.nonce(), until + MAX_CLOCK_DIFFERENCE - now)
+        with suppress(Unavailable):
+            place = taken_place(self.use, self.runtime, wanted, limit)
+            if place is None:
+                self._full_until[task.owner] = self.runtime.now() + _FULL
+                return self._postponed(task, limit)
+            self._places[task.id, task.fence] = replace(wanted, number=place)
+        return None
+
+    def renew(self, task: Task, until: Millis) -> None:
+        """Keep the place of an attempt that goes on."""
+        if (place := self._places.get((task.id, task.fence))) is not None:
+            with suppress(Unavailable):
+                now = self.runtime.now()
+                self.use.take(place.owner, place.quota, place.number, place.nonce, now, until + MAX_CLOCK_DIFFERENCE)
+
+    def leave(self, task: Task) -> None:
+        """Give the place of an attempt to others."""
+        if (place := self._places.pop((task.id, task.fence), None)) is not None:
+            with suppress(Unavailable):
+                self.use.drop(place.owner, place.quota, str(place.number), place.nonce)
+
+    def _postponed(self, task: Task, limit: int) -> Postponed:
+        # Each check has raised the fence and given the attempt back.
+        checks = max(0, task.fence - task.attempt)
+        longest = min(SHORTEST_QUOTA_WAIT << min(checks, 10), LONGEST_QUOTA_WAIT)
+        wait = longest // 2 + self.runtime.random_source.below(longest // 2 + 1)
+        reason = f"quota {Quota.CONCURRENT_ATTEMPTS.value}: the owner runs {limit} attempts already"
+        return Postponed(self.runtime.now() + wait, reason)

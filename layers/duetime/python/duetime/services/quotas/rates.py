@@ -1,0 +1,180 @@
+"""Counts what owners use in a second, and how many open tasks they have.
+
+The use of a rate is counted by portions. Below half of the limit, a process counts for itself, and reports to the store
+when it has used a portion; it begins at a random part of one. So on average the reports are what was used, however
+short the lives of the processes are, and most requests write nothing. Above half of the limit, a process asks the store
+for a portion before it uses it, so that many processes cannot exceed the limit together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import QuotaExceeded, Unavailable
+from duetime.domain.operating_parameters import QUOTA_COUNTS_KEPT, QUOTA_USE_LIFE
+from duetime.domain.quotas import OPEN_TASKS_PER_CREATE, Quota, WindowCounts, is_close, portion
+from duetime.domain.tasks.states import TERMINAL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from duetime.domain.quotas import Quotas
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import QuotaUseStore
+    from duetime.services.summary import SummaryReader
+
+_MOST_OWNERS = 1_000
+"""How many owners' use a process caches."""
+
+
+@dataclass(slots=True)
+class _Use:
+    """The use of an owner as one process knows it.
+
+    Attributes:
+        read_at: when the counts were read.
+        unreported: what the process has used and not reported, by quota.
+        granted: what the store has granted and the process has not used, by quota.
+    """
+
+    counts: WindowCounts
+    read_at: Millis
+    unreported: dict[Quota, int] = field(default_factory=dict)
+    granted: dict[Quota, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RateMeter:
+    """Counts what owners use in a second. A store that does not answer limits nobody."""
+
+    store: QuotaUseStore
+    runtime: Runtime
+    _known: dict[str, _Use] = field(default_factory=dict, init=False)
+
+    def counts(self, owner: str) -> WindowCounts:
+        """What an owner has used, at most `QUOTA_USE_LIFE` ago."""
+        return self._use(owner).counts
+
+    def check(self, owner: str, limits: Quotas, quotas: Sequence[Quota]) -> None:
+        """Reject a request if a rate is used up.
+
+        Raises:
+            QuotaExceeded: it is.
+        """
+        for quota in quotas:
+            limit = limits.limit(quota)
+            if limit is not None and (wait := self.counts(owner).retry_after(quota, limit, self.runtime.now())):
+                raise QuotaExceeded(quota.value, limit, wait)
+
+    def count(self, owner: str, limits: Quotas, amounts: Mapping[Quota, int]) -> None:
+        """Count what a request uses.
+
+        Raises:
+            QuotaExceeded: a rate is used up.
+        """
+        use, now = self._use(owner), self.runtime.now()
+        for quota, amount in amounts.items():
+            limit, counted = limits.limit(quota), _counted(limits, quota)
+            if counted is None:
+                continue
+            if limit is not None and is_close(limit, use.counts.used(quota, now)):
+                self._ask(owner, use, quota, limit, amount)
+            else:
+                self._report(owner, use, quota, portion(counted, close=False), amount)
+
+    def _report(self, owner: str, use: _Use, quota: Quota, size: int, amount: int) -> None:
+        """Count for this process, and report whole portions."""
+        if quota not in use.unreported:
+            use.unreported[quota] = self.runtime.random_source.below(size)
+        due, use.unreported[quota] = divmod(use.unreported[quota] + amount, size)
+        if due:
+            self._add(owner, use, quota, due * size, None)
+
+    def _ask(self, owner: str, use: _Use, quota: Quota, limit: int, amount: int) -> None:
+        """Use what was granted, or ask for a portion.
+
+        Raises:
+            QuotaExceeded: there is none.
+        """
+        # The next portion begins at random again, so what is not reported is made up for by what was reported early.
+        use.unreported.pop(quota, None)
+        granted = use.granted.pop(quota, 0)
+        if granted < amount:
+            more = max(amount - granted, portion(limit, close=True))
+            if not self._add(owner, use, quota, more, use.counts.room(quota, limit, self.runtime.now())):
+                wait = use.counts.retry_after(quota, limit, self.runtime.now())
+                raise QuotaExceeded(quota.value, limit, max(wait, 1))
+            granted += more
+        use.granted[quota] = granted - amount
+
+    def _add(self, owner: str, use: _Use, quota: Quota, amount: int, below: int | None) -> bool:
+        """Add to a count of the present window, if it is below a number; returns whether it was."""
+        now = self.runtime.now()
+        counts = use.counts.at(now)
+        try:
+            done, present = self.store.add(
+                owner, counts.window, quota, amount, below, expires_at=now + QUOTA_COUNTS_KEPT
+            )
+        except Unavailable as error:
+            self.runtime.telemetry.note("the use of a quota was not counted", error=str(error))
+            return True
+        use.counts = counts.with_present(present)
+        return done
+
+    def _use(self, owner: str) -> _Use:
+        now, use = self.runtime.now(), self._known.get(owner)
+        if use is not None and now - use.read_at < QUOTA_USE_LIFE:
+            return use
+        if len(self._known) >= _MOST_OWNERS:
+            self._known.clear()
+        try:
+            counts = self.store.counts(owner, now)
+        except Unavailable as error:
+            self.runtime.telemetry.note("the use of a quota could not be read", error=str(error))
+            counts = WindowCounts(0) if use is None else use.counts
+        if use is None:
+            use = self._known[owner] = _Use(counts.at(now), now)
+        use.counts, use.read_at = counts.at(now), now
+        return use
+
+
+def _counted(limits: Quotas, quota: Quota) -> int | None:
+    """The limit by which a quota is counted; `None` if it is not."""
+    limit = limits.limit(quota)
+    if quota is Quota.CREATES and limit is None and limits.open_tasks is not None:
+        return max(1, limits.open_tasks // OPEN_TASKS_PER_CREATE)
+    return limit
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTasks:
+    """Counts the open tasks of owners: those in the summary, and those created since, which it lacks.
+
+    Attributes:
+        summary: reads the counts of tasks; `None` if they are not counted in this deployment.
+    """
+
+    summary: Callable[[], SummaryReader] | None
+    rate_meter: RateMeter
+    runtime: Runtime
+    _known: dict[str, tuple[Millis, int]] = field(default_factory=dict, init=False)
+
+    def count(self, owner: str) -> int:
+        """The number of open tasks, too high by at most the creates of the last three `QUOTA_WINDOW`s.
+
+        Raises:
+            Unavailable: the store did not answer.
+        """
+        if self.summary is None:
+            return 0
+        now = self.runtime.now()
+        read_at, number = self._known.get(owner, (None, 0))
+        if read_at is None or now - read_at >= QUOTA_USE_LIFE:
+            counts = self.summary().read(owner).counts
+            number = sum(each for group, each in counts.items() if group.state not in TERMINAL)
+            if len(self._known) >= _MOST_OWNERS:
+                self._known.clear()
+            self._known[owner] = now, number
+        return number + self.rate_meter.counts(owner).lately(Quota.CREATES, now)

@@ -1,0 +1,66 @@
+"""Quotas: limits, and what is counted of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from duetime.domain.operating_parameters import QUOTA_WINDOW
+from duetime.domain.quotas import OwnerQuotas, Quota, Quotas, StoredQuotas, WindowCounts, is_close, portion
+from duetime.domain.times import SECOND
+
+START = 1_000 * QUOTA_WINDOW
+CREATES = Quota.CREATES
+
+
+def test_every_quota_is_a_field() -> None:
+    """So a new quota cannot be left out of one of the two."""
+    assert [quota.value for quota in Quota] == list(Quotas.__dataclass_fields__)
+
+
+def test_the_defaults_hold_for_what_an_owner_has_not() -> None:
+    """Its own quotas come first; without any it is as the others are."""
+    defaults = Quotas(creates_per_second=10, open_tasks=100)
+    stored = StoredQuotas().with_owner(OwnerQuotas("ann", Quotas(creates_per_second=50, schedules=1)))
+    assert stored.limits("ann", defaults) == Quotas(creates_per_second=50, open_tasks=100, schedules=1)
+    assert stored.limits("bob", defaults) == defaults
+    assert stored.with_owner(OwnerQuotas("ann")).by_owner == {}
+
+
+def test_the_use_of_the_previous_window_fades() -> None:
+    """It counts for the part that lies in the last five seconds."""
+    counts = WindowCounts(1_000, {CREATES: 10}, {CREATES: 40}, {CREATES: 7})
+    assert counts.used(CREATES, START) == 50
+    assert counts.used(CREATES, START + QUOTA_WINDOW // 4) == 40
+    assert counts.used(CREATES, START + QUOTA_WINDOW) == 10
+    assert counts.used(CREATES, START + 3 * QUOTA_WINDOW) == 0
+    assert counts.lately(CREATES, START) == 57
+    assert counts.lately(CREATES, START + QUOTA_WINDOW) == 50
+
+
+@pytest.mark.parametrize(
+    ("present", "previous", "passed"), [(50, 0, 0), (10, 60, 100), (0, 500, 0), (90, 90, 4_900), (50, 50, 2_500)]
+)
+def test_a_request_that_is_repeated_when_it_is_told_to_passes(present: int, previous: int, passed: int) -> None:
+    """And none passes a moment before."""
+    counts, now = WindowCounts(1_000, {CREATES: present}, {CREATES: previous}), START + passed
+    wait = counts.retry_after(CREATES, 10, now)
+    assert 0 < wait <= 2 * QUOTA_WINDOW
+    assert counts.retry_after(CREATES, 10, now + wait) == 0
+    assert counts.used(CREATES, now + wait - 2) >= 50
+
+
+def test_below_a_limit_nobody_waits() -> None:
+    """An owner may use five seconds of its limit at once."""
+    counts = WindowCounts(1_000, {CREATES: 49})
+    assert counts.retry_after(CREATES, 10, START) == 0
+    assert counts.room(CREATES, 10, START) == 50
+
+
+def test_processes_count_more_finely_close_to_a_limit() -> None:
+    """Far from it, a process reports every twentieth of a second's limit; from half of it on, every hundredth."""
+    assert not is_close(1_000, 2_499)
+    assert is_close(1_000, 2_500)
+    assert portion(1_000, close=False) == 50
+    assert portion(1_000, close=True) == 10
+    assert portion(5, close=False) == portion(5, close=True) == 1
+    assert QUOTA_WINDOW == 5 * SECOND
