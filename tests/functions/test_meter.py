@@ -21,6 +21,7 @@ from duetime.adapters.targets.aws_target import AwsRunner
 from duetime.adapters.targets.http_messages import HttpResponse
 from duetime.adapters.targets.job_calls import Resources
 from duetime.composition import composed
+from duetime.composition.api_keys import ApiKeyServices
 from duetime.composition.attempts import SwitchServices
 from duetime.composition.bulk import BulkExecutorServices, FilterActionServices
 from duetime.composition.core import BulkServices, CoreServices
@@ -30,6 +31,7 @@ from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
 from duetime.composition.worker import TargetServices
 from duetime.contract.bulk.bodies import read_stored
+from duetime.domain.api_keys import NewApiKey
 from duetime.domain.bulk.filter_action import FilterAction
 from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.callers import Caller, Role
@@ -61,6 +63,7 @@ from duetime.domain.times import MINUTE, SECOND
 from duetime.environment_variables import Variable
 from duetime.handlers import REGISTRY, Batch, Context, Registered
 from duetime.ports.queues import Outgoing
+from duetime.services.api_keys import ApiKeyAdmin
 from duetime.services.enqueue import message_for
 from duetime.services.tasks.approvals import Decision
 from duetime_common.cost_estimate import lines_of
@@ -710,6 +713,19 @@ def test_switches_cost_a_worker_one_small_reading_every_five_seconds(metered: tu
         stack.clock.at += SECOND
         stack.work(Priority.NORMAL)
     assert (meter.requests["Query"], meter.read_units) == (3, 1.5)
+
+
+def test_a_request_with_a_key_costs_a_consistent_reading_and_a_write_an_hour(metered: tuple[Stack, Meter]) -> None:
+    """One item is read, so that a revoked key is found revoked; its use is written with the first request only."""
+    stack, meter = metered
+    admin = ApiKeyAdmin(composed(ApiKeyServices).check.store, composed().runtime, is_on=True)
+    _, text = admin.create(Caller(OWNER), NewApiKey("n", (Role.WRITER,)))
+    meter.reset()
+    for _ in range(3):
+        assert stack.call("authorizer", {"headers": {"authorization": f"Bearer {text}"}})["isAuthorized"]
+        stack.clock.at += SECOND
+    assert (meter.requests, meter.read_units) == ({"GetItem": 3, "UpdateItem": 1}, 3)
+    assert (meter.table_units, meter.index_units) == (1, 0)
 
 
 def test_a_look_at_a_stopped_task_costs_two_units(metered: tuple[Stack, Meter]) -> None:
