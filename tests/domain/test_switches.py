@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from duetime.domain.admins import Admins
+from duetime.domain.callers import Admins
 from duetime.domain.locks import LockClaim, LockName
 from duetime.domain.switches import ALL_TASKS, SYSTEM, Switch, Switches, SwitchKey, SwitchScope
 from duetime.domain.tasks.task_options import LockScope

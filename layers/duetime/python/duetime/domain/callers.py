@@ -7,6 +7,9 @@ from enum import StrEnum
 
 from duetime.domain.errors import OperatorRequired, RoleRequired
 
+EVERYBODY = "*"
+"""In a list of identities, stands for every caller: for a deployment that nobody else uses."""
+
 
 class Role(StrEnum):
     """What a caller may do.
@@ -72,3 +75,18 @@ class Caller:
         """
         if not self.has(role):
             raise OperatorRequired if role is Role.OPERATOR else RoleRequired(role)
+
+
+@dataclass(frozen=True, slots=True)
+class Admins:
+    """The identities that may perform operations on all owners.
+
+    Attributes:
+        names: identities as owners are named, or `EVERYBODY`.
+    """
+
+    names: frozenset[str] = frozenset()
+
+    def include(self, caller: str) -> bool:
+        """Whether an identity is one of them."""
+        return caller in self.names or EVERYBODY in self.names
