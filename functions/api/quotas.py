@@ -41,5 +41,5 @@ def put_quotas(request: Request) -> Response:
 def delete_quotas(request: Request) -> Response:
     """Delete the quotas of an owner."""
     request.reject_body()
-    found = composed(QuotaServices).admin.delete(request.caller, quotas.quota_owner(request.parameters))
+    found = composed(QuotaServices).admin.delete(quotas.quota_owner(request.parameters))
     return answer(json_text(quotas.quotas_response(found)))

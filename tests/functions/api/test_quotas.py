@@ -130,8 +130,12 @@ def test_open_tasks_are_not_limited_where_they_are_not_counted(
     assert "summary_spread" in refused.problem["errors"][0]["reason"]
 
 
-def test_without_the_setting_there_are_no_quotas(api: Gateway) -> None:
-    """They can neither be set nor seen, and limit nothing."""
+def test_without_the_setting_there_are_no_quotas(
+    environ: dict[str, str], compose: Callable[[], None], api: Gateway
+) -> None:
+    """They can neither be set nor seen, even by operators, and limit nothing."""
+    environ[Variable.OPERATORS] = "*"
+    compose()
     for method, body in (("GET", None), ("PUT", {"schedules": 1}), ("DELETE", None)):
         refused = api.send(method, ANN, body)
         assert (refused.status, refused.problem["code"]) == (409, "quotas_off")

@@ -17,6 +17,7 @@ from duetime.contract.mapping import response_of, value_of
 from duetime.contract.tasks.fields import OWNER_PATTERN, OWNER_RULE, printable
 from duetime.contract.tasks.responses import Instant
 from duetime.domain import errors
+from duetime.domain.callers import Role
 from duetime.domain.limits import MAX_QUOTA, MAX_SWITCH_REASON_LENGTH
 from duetime.domain.quotas import OwnerQuotas, Quotas
 from duetime.domain.times import to_iso
@@ -173,7 +174,8 @@ PUT = Operation(
     description="For operators. They replace the owner's earlier ones as a whole, and are in force within ten seconds. "
     "A body without limits deletes them.",
     body=QuotasPut,
-    errors=(*_OFF, errors.OperatorRequired, errors.QuotasFull),
+    role=Role.OPERATOR,
+    errors=(*_OFF, errors.QuotasFull),
     has_open_path=True,
 )
 DELETE = Operation(
@@ -182,6 +184,7 @@ DELETE = Operation(
     "Delete the quotas of an owner",
     Returns(OwnerQuotasResponse, "The quotas as they were."),
     description="For operators. The defaults are in force within ten seconds.",
-    errors=(*_OFF, errors.OperatorRequired, errors.QuotasNotFound),
+    role=Role.OPERATOR,
+    errors=(*_OFF, errors.QuotasNotFound),
     has_open_path=True,
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.callers import Role
 from duetime.domain.errors import FieldInvalid, QuotasFull, QuotasNotFound, Unavailable
 from duetime.domain.limits import MAX_QUOTA_OWNERS
 from duetime.domain.operating_parameters import QUOTA_WINDOW
@@ -93,12 +92,10 @@ class QuotaAdmin:
         """Set the quotas of an owner, replacing earlier ones; those without any are removed.
 
         Raises:
-            OperatorRequired: the caller is not an operator.
             FieldInvalid: open tasks are not counted in this deployment.
             QuotasFull: too many owners have quotas of their own.
             Unavailable: too many concurrent writes.
         """
-        caller.require(Role.OPERATOR)
         if quotas.own.open_tasks is not None and self.usage.open_tasks.summary is None:
             raise FieldInvalid(Quota.OPEN_TASKS.value, "needs the setting `summary_spread`")
         wanted = replace(quotas, updated_at=self.runtime.now(), updated_by=caller.owner)
@@ -111,15 +108,13 @@ class QuotaAdmin:
 
         return self._status(quotas.owner, self._change(change)[1])
 
-    def delete(self, caller: Caller, owner: str) -> QuotaStatus:
+    def delete(self, owner: str) -> QuotaStatus:
         """Delete the quotas of an owner, who has the defaults from then on; returns them as they were.
 
         Raises:
-            OperatorRequired: the caller is not an operator.
             QuotasNotFound: the owner has none of its own.
             Unavailable: too many concurrent writes.
         """
-        caller.require(Role.OPERATOR)
 
         def change(stored: StoredQuotas) -> StoredQuotas:
             if owner not in stored.by_owner:
