@@ -158,10 +158,10 @@ lock: $(VENV)/.uv ## update the pinned versions in constraints.txt (UPGRADE=1: n
 		$(if $(UPGRADE),--upgrade) --quiet --output-file constraints.txt
 	@grep '^uv==' constraints.txt > /dev/null
 
-sbom: $(SUPPLY)/.installed ## write CycloneDX documents of what is deployed, with licences, to build/sbom (ENV=prod)
+sbom: $(SUPPLY)/.installed ## write CycloneDX documents of what is deployed, with licences, to build/sbom (ENV=local)
 	@$(BIN)/python -m infra.supply_chain $(if $(ENV),--env $(ENV))
 
-audit: $(SUPPLY)/.installed ## look up known vulnerabilities of what is deployed; needs PyPI (ENV=prod)
+audit: $(SUPPLY)/.installed ## look up known vulnerabilities of what is deployed; needs PyPI (ENV=local)
 	@$(BIN)/python -m infra.supply_chain --audit $(if $(ENV),--env $(ENV))
 
 clean: ## remove build results

@@ -1,4 +1,4 @@
-"""Generates sections of the pages of reference and migrations from the code: `python docs/generate.py`.
+"""Generates sections of the pages of reference, migrations and security from the code: `python docs/generate.py`.
 
 A page marks a section with `<!-- generated: NAME -->` and `<!-- end -->`; the text between is generated.
 With `--check`, nothing is written, and outdated pages are listed.
@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docs.sections import api, celery, cron, events, limits, metrics, prices, settings, states
+from docs.sections import api, celery, cron, events, limits, metrics, prices, roles, settings, states
 from docs.site import llms
 from duetime.contract.live_updates import asyncapi
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 REFERENCE = Path(__file__).resolve().parent / "reference"
 MIGRATIONS = REFERENCE.parent / "migrations"
+SECURITY = REFERENCE.parent / "security.md"
 SECTION = re.compile(r"(<!-- generated: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 SECTIONS: Mapping[str, Callable[[], str]] = {
@@ -63,6 +64,7 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "answer-fields": api.answer_fields,
     "parameters": api.parameters,
     "problems": api.problem_table,
+    "roles": roles.role_table,
     "first-design-states": states.first_design_table,
     "names-first-designs": partial(api.foreign_names, "First designs"),
     "names-celery": partial(api.foreign_names, "Celery"),
@@ -116,7 +118,7 @@ def generated_in(page: str) -> list[str]:
 
 def generated_pages() -> list[Path]:
     """The pages that may have generated sections."""
-    return sorted([*REFERENCE.glob("*.md"), *MIGRATIONS.glob("*.md")])
+    return sorted([*REFERENCE.glob("*.md"), *MIGRATIONS.glob("*.md"), SECURITY])
 
 
 def main() -> int:

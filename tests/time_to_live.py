@@ -106,7 +106,14 @@ WATCH_CONNECTION = Rule(
     "test_a_connection_is_kept_for_longer_than_it_can_be_open",
 )
 
+API_KEY = Rule(
+    "its end, after which it is refused with or without its item, and the time for which it can be seen",
+    "test_a_key_is_listed_for_some_time_after_its_end",
+)
+
 WRITERS: dict[str, Rule] = {
+    "adapters/dynamodb/api_keys.py:DynamoApiKeyStore.revoke": API_KEY,
+    "adapters/dynamodb/api_keys.py:_item_of": API_KEY,
     "adapters/content_store.py:SplitContentStore._expire_item": CONTENT,
     "adapters/content_store.py:SplitContentStore._retain_item": CONTENT,
     "adapters/content_store.py:SplitContentStore.expire_items": CONTENT,
@@ -156,9 +163,11 @@ DECIDERS: dict[str, Rule] = {
     "domain/topologies/run_state.py:status_of": NODE,
     "domain/live_updates.py:Connection.opened": WATCH_CONNECTION,
     "domain/live_updates.py:Ticket.issued": WATCH_TICKET,
+    "services/api_keys.py:ApiKeyAdmin.create": API_KEY,
     "services/worker/target_caller.py:CircuitBreakers._save": CIRCUIT,
     "services/bulk/manage.py:BulkOperations._note_latest": BULK_LATEST,
     "services/bulk/filter_actions.py:BulkRequests._remembered": KEY,
+    "services/purges.py:Purges.start": CONTENT,
     "services/bulk/filter_actions.py:BulkRequests.take": CONTENT,
     "services/tasks/approvals.py:Approvals._written": RECORD,
     "services/tasks/update.py:TaskUpdater._apply": CONTENT,

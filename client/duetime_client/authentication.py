@@ -17,16 +17,17 @@ class Authentication(StrEnum):
     NONE = "none"
     BEARER = "bearer"
     IAM = "iam"
+    KEY = "key"
 
 
 def authenticated(authentication: Authentication, token: str) -> httpx.Auth | None:
-    """The authentication for a chosen method.
+    """The authentication for a chosen method, but for that of an API key, which also changes the address.
 
     Raises:
         CredentialsMissing: The token, the AWS credentials or a package is missing.
     """
     match authentication:
-        case Authentication.NONE:
+        case Authentication.NONE | Authentication.KEY:
             return None
         case Authentication.BEARER:
             if not token:

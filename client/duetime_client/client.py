@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     import httpx
 
+    from duetime_client.api_keys import ApiKeys, AsyncApiKeys
     from duetime_client.bulk_operations import AsyncBulkOperations, BulkOperations
     from duetime_client.calendars import AsyncCalendars, Calendars
     from duetime_client.dead_letters import AsyncDeadLetters, DeadLetters
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from duetime_client.watch_tickets import AsyncWatchTickets, WatchTickets
 
 OWNER_HEADER = "X-Duetime-Owner"
-"""Names the owner to a deployment without authentication (the local stack); all others ignore it."""
+"""Names the owner to act for: the caller itself, or a team of its; on the local stack, any."""
 TIMEOUT_SECONDS = 35.0
 """The API's gateway times out after 30 seconds, so waiting much longer is useless."""
 
@@ -55,7 +56,8 @@ class Client:
     Args:
         url: The address of the API.
         auth: How requests are authenticated: `BearerToken`, or `SigV4` of `duetime_client.sigv4`.
-        owner: Owner of the tasks, for a deployment without authentication.
+        api_key: An API key of the deployment, instead of `auth`.
+        owner: The owner to act for: a team of the caller; by default the caller itself.
         timeout: Timeout of one request in seconds, of which at most 5 to connect.
         retries: How often requests are retried, where that is safe; three times by default.
         sleep: Waits for the given number of seconds.
@@ -70,6 +72,7 @@ class Client:
         url: str,
         *,
         auth: httpx.Auth | None = None,
+        api_key: str | None = None,
         owner: str | None = None,
         timeout: float | httpx.Timeout = TIMEOUT_SECONDS,
         retries: Retries | None = None,
@@ -81,10 +84,11 @@ class Client:
     ) -> None:
         import httpx
 
-        from duetime_client.http import checked, http_options
+        from duetime_client.http import authorized, checked, http_options
         from duetime_client.io_runners import Runner
 
-        session = Session(checked(url), retries or Retries(), random_source, now)
+        url, auth = authorized(checked(url), auth, api_key)
+        session = Session(url, retries or Retries(), random_source, now)
         options = http_options(session.url, {OWNER_HEADER: owner} if owner else {}, timeout)
         http = httpx.Client(auth=auth, transport=http_transport, **options)
         self._runner = Runner(session, http, sleep, connect)
@@ -224,6 +228,13 @@ class Client:
         return Purges(self._runner)
 
     @cached_property
+    def api_keys(self) -> ApiKeys:
+        """API keys, for administrators."""
+        from duetime_client.api_keys import ApiKeys
+
+        return ApiKeys(self._runner)
+
+    @cached_property
     def signing_secrets(self) -> SigningSecretsResource:
         """The secrets that sign HTTP calls for you."""
         from duetime_client.signing_secrets import SigningSecretsResource
@@ -250,6 +261,7 @@ class AsyncClient:
         url: str,
         *,
         auth: httpx.Auth | None = None,
+        api_key: str | None = None,
         owner: str | None = None,
         timeout: float | httpx.Timeout = TIMEOUT_SECONDS,
         retries: Retries | None = None,
@@ -263,10 +275,11 @@ class AsyncClient:
 
         import httpx
 
-        from duetime_client.http import checked, http_options
+        from duetime_client.http import authorized, checked, http_options
         from duetime_client.io_runners import AsyncRunner
 
-        session = Session(checked(url), retries or Retries(), random_source, now)
+        url, auth = authorized(checked(url), auth, api_key)
+        session = Session(url, retries or Retries(), random_source, now)
         options = http_options(session.url, {OWNER_HEADER: owner} if owner else {}, timeout)
         http = httpx.AsyncClient(auth=auth, transport=http_transport, **options)
         self._runner = AsyncRunner(session, http, sleep or asyncio.sleep, connect)
@@ -404,6 +417,13 @@ class AsyncClient:
         from duetime_client.purges import AsyncPurges
 
         return AsyncPurges(self._runner)
+
+    @cached_property
+    def api_keys(self) -> AsyncApiKeys:
+        """API keys, for administrators."""
+        from duetime_client.api_keys import AsyncApiKeys
+
+        return AsyncApiKeys(self._runner)
 
     @cached_property
     def signing_secrets(self) -> AsyncSigningSecretsResource:

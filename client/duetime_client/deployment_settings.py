@@ -46,12 +46,16 @@ class DeploymentSettings(ResponseModel):
     """What the deployment allows, and how it identifies the caller.
 
     Attributes:
-        owner: The caller, as the owner of its tasks.
+        owner: The owner that the caller acts for; by default, its own identity.
+        owners: All owners that it may act for.
+        roles: What it may do.
         handler_types: Types with a Python handler; `None` if unknown.
         quotas: The quotas that limit the caller; `None` if the deployment has no quotas.
     """
 
     owner: str
+    owners: list[str] = Field(default_factory=list)
+    roles: list[str] = Field(default_factory=list)
     is_operator: bool
     authentication: str
     handler_types: list[str] | None = None

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 CONNECT_SECONDS = 5.0
+KEY_PREFIX = "/key"
+"""Begins the paths of requests with an API key, which the gateway authorizes in another way."""
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
@@ -58,6 +60,27 @@ def unreachable(url: str, error: httpx.RequestError) -> Unreachable:
     """The error for a request without a response."""
     reason = str(error) or type(error).__name__
     return Unreachable(url, reason, sent=not isinstance(error, _NEVER_SENT))
+
+
+def authorized(url: str, auth: httpx.Auth | None, api_key: str | None) -> tuple[str, httpx.Auth | None]:
+    """The address and the authentication of requests: those with an API key have paths of their own.
+
+    Args:
+        url: The address of the API, without a trailing slash.
+        auth: How requests are authenticated without a key.
+        api_key: The key.
+
+    Raises:
+        CredentialsMissing: The key is empty.
+        ValueError: Both are given.
+    """
+    if api_key is None:
+        return url, auth
+    if auth is not None:
+        raise ValueError("give either auth or api_key")
+    from duetime_client.bearer_token import BearerToken  # noqa: PLC0415 - most deployments use other credentials
+
+    return f"{url}{KEY_PREFIX}", BearerToken(api_key)
 
 
 def checked(url: str) -> str:

@@ -3,18 +3,23 @@ import { useSignal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { unreachableSince } from "./api/client";
-import { connect, liveState } from "./api/live";
+import { connect, liveState, reconnect } from "./api/live";
 import { SwitchBanner } from "./components/banner";
 import { HelpAndPalette, opened } from "./components/keyboard";
 import { LastCall } from "./components/last_call";
 import { SignIn } from "./components/sign_in";
 import { GROUPS, PAGES } from "./navigation";
 import { href, place } from "./router";
-import { theme, zone, type Theme } from "./settings";
+import { actsFor, theme, zone, type Theme } from "./settings";
 import { duration, now, serverNow, zoneLabel } from "./time";
 
 export function App() {
-  useEffect(() => void connect(), []);
+  const owner = useRef(actsFor.value);
+  useEffect(() => {
+    if (owner.current === actsFor.value) void connect();
+    else reconnect();
+    owner.current = actsFor.value;
+  }, [actsFor.value]);
   return (
     <>
       <a class="skip" href="#main" onClick={skip}>
@@ -24,7 +29,7 @@ export function App() {
       <div class="column">
         <Header />
         <SwitchBanner />
-        <main id="main" tabIndex={-1}>
+        <main id="main" tabIndex={-1} key={actsFor.value}>
           <CurrentPage />
         </main>
       </div>
@@ -107,6 +112,11 @@ function Header() {
         Go to… <kbd>Ctrl K</kbd>
       </button>
       <Freshness />
+      {actsFor.value && (
+        <a class="acts-for" href={href(["settings"])} title="The owner that you act for">
+          {actsFor.value}
+        </a>
+      )}
       <select aria-label="Time zone" value={zone.value} onChange={(event) => (zone.value = event.currentTarget.value)}>
         {zones.map((each) => (
           <option key={each} value={each}>

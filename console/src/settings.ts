@@ -27,6 +27,8 @@ export const theme = kept<Theme>("theme", "system");
 export const zone = kept<string>("zone", "local");
 /** Saved views of the task list, by name: the query of the address, with search and order. */
 export const savedViews = kept<Record<string, string>>("views", {});
+/** The owner to act for; empty for the caller itself. */
+export const actsFor = kept<string>("owner", "");
 /** The columns of the task list. */
 export const columns = kept<readonly string[]>("columns", ["due", "late", "attempt", "note"]);
 

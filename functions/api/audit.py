@@ -16,7 +16,7 @@ from duetime.domain.audit import AuditRecord
 from duetime.domain.errors import RequestError, Unavailable
 from duetime.domain.limits import MAX_ACTION_REASON_LENGTH
 
-from . import requests
+from . import callers, requests
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,14 +69,16 @@ def _record(event: Mapping[str, Any], response: Response, operation: str, path: 
 
 
 def _identity(event: Mapping[str, Any]) -> tuple[str, str]:
-    """The owner and the caller; both empty if the caller is unknown."""
-    handler = (event["requestContext"].get("authorizer") or {}).get(requests.HANDLER)
+    """The owner and the caller: empty if unknown, as the owner is if the caller may not act for it."""
+    handler = (event["requestContext"].get("authorizer") or {}).get(callers.HANDLER)
     if handler is not None:
         return handler["owner"], f"handler of {handler['task_id']}"
-    authentication = composed().settings.authentication
+    settings = composed().settings
+    owner, actor = "", ""
     with suppress(RequestError):
-        return requests.owner_of(event, authentication), requests.caller_of(event, authentication)
-    return "", ""
+        actor = callers.identity_of(event, settings).actor
+        owner = callers.caller_of(event, settings).owner
+    return owner, actor
 
 
 def _reason(event: Mapping[str, Any]) -> str:

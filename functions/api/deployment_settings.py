@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
@@ -15,12 +16,18 @@ from duetime.contract.deployment_settings import (
     UsableSecret,
 )
 from duetime.contract.tasks.encoding import json_text
+from duetime.domain.callers import Role
+from duetime.domain.owner_patterns import Reservations
 from duetime.domain.times import DAY, SECOND
 
+from .callers import owners_of_caller
 from .responses import Response, answer
 from .routing import route
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.domain.callers import Caller
     from duetime.domain.tasks.allowed_targets import TargetRules
     from duetime.settings import Settings
 
@@ -30,7 +37,9 @@ if TYPE_CHECKING:
 @route(GET)
 def get_settings(request: Request) -> Response:
     """Read the settings of the deployment that concern the caller."""
-    return answer(json_text(_settings(composed().settings, request.owner, composed(CoreServices).target_rules)))
+    settings = composed().settings
+    owners = [request.owner] if request.parent else owners_of_caller(request.event, settings)
+    return answer(json_text(_settings(settings, request.caller, owners, composed(CoreServices).target_rules)))
 
 
 def _quotas(owner: str) -> list[OwnQuota]:
@@ -43,14 +52,19 @@ def _quotas(owner: str) -> list[OwnQuota]:
     return [OwnQuota(quota=each.value, limit=limits.limit(each) or 0, used=number) for each, number in used.items()]
 
 
-def _settings(settings: Settings, owner: str, rules: TargetRules) -> DeploymentSettings:
-    """The settings visible to a caller."""
+def _settings(settings: Settings, caller: Caller, owners: Sequence[str], rules: TargetRules) -> DeploymentSettings:
+    """The settings visible to a caller; operators see what is reserved for others, too."""
+    owner = caller.owner
     stack, region, log_group = settings.worker_logs
     pullers = settings.pullers
     leased = {name for name in pullers.by_type if pullers.allow(owner, name)}
+    if caller.is_operator:
+        rules = replace(rules, type_owners=Reservations(), arn_owners=Reservations())
     return DeploymentSettings(
         owner=owner,
-        is_operator=settings.operators.include(owner),
+        owners=owners,
+        roles=[role for role in Role if caller.has(role)],
+        is_operator=caller.is_operator,
         authentication=settings.authentication.value,
         handler_types=None if rules.handled is None else sorted(rules.usable_types(owner, rules.handled)),
         pulled_types=[
@@ -62,7 +76,7 @@ def _settings(settings: Settings, owner: str, rules: TargetRules) -> DeploymentS
         http_secrets=[
             UsableSecret(name=name, hosts=sorted(secret.hosts))
             for name, secret in sorted(settings.http_secrets.by_name.items())
-            if settings.http_secrets.refusal_of_owner(name, owner) is None
+            if caller.is_operator or settings.http_secrets.refusal_of_owner(name, owner) is None
         ],
         retention_days=settings.retention_ms / DAY,
         is_archived=bool(settings.archive_bucket),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @route(GET)
-def get_dispatch_status(request: Request) -> Response:
+def get_dispatch_status(request: Request) -> Response:  # noqa: ARG001 - no parameters
     """Read the progress of dispatch; for operators."""
-    found = composed(DispatchStatusServices).reader.read(request.owner)
+    found = composed(DispatchStatusServices).reader.read()
     return answer(json_text(dispatch_response(found)))

@@ -48,4 +48,5 @@ def _document() -> str:
     # Imported and built on request, so that no task waits for it.
     from duetime.contract.openapi.document import document  # noqa: PLC0415 - see the line above
 
-    return json_text(document(composed().settings.authentication.value))
+    settings = composed().settings
+    return json_text(document(settings.authentication.value, keys=settings.accepts_api_keys))

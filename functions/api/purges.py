@@ -29,7 +29,7 @@ def create_purge(request: Request) -> Response:
     """Start a purge."""
     wanted = purges.purge_of(request.document(), request.owner)
     wanted = replace(wanted, by=request.attributed(wanted.by.reason))
-    operation = composed(PurgeServices).purges.start(request.owner, wanted, request.text())
+    operation = composed(PurgeServices).purges.start(request.caller, wanted, request.text())
     location = {"Location": purges.READ.url(operation_id=operation.id)}
     return answer(_text(operation), HTTPStatus.ACCEPTED, location)
 

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 def list_quotas(request: Request) -> Response:
     """List the owners with quotas of their own."""
     admin = composed(QuotaServices).admin
-    return answer(json_text(quotas.quota_list(admin.defaults, admin.list(request.owner))))
+    return answer(json_text(quotas.quota_list(admin.defaults, admin.list(request.caller))))
 
 
 @route(quotas.READ)
 def get_quotas(request: Request) -> Response:
     """Read the quotas of an owner."""
-    found = composed(QuotaServices).admin.get(request.owner, quotas.quota_owner(request.parameters))
+    found = composed(QuotaServices).admin.get(request.caller, quotas.quota_owner(request.parameters))
     return answer(json_text(quotas.quotas_response(found)))
 
 
@@ -34,12 +34,12 @@ def get_quotas(request: Request) -> Response:
 def put_quotas(request: Request) -> Response:
     """Set the quotas of an owner."""
     wanted = quotas.quotas_of(quotas.quota_owner(request.parameters), request.document())
-    return answer(json_text(quotas.quotas_response(composed(QuotaServices).admin.put(request.owner, wanted))))
+    return answer(json_text(quotas.quotas_response(composed(QuotaServices).admin.put(request.caller, wanted))))
 
 
 @route(quotas.DELETE)
 def delete_quotas(request: Request) -> Response:
     """Delete the quotas of an owner."""
     request.reject_body()
-    found = composed(QuotaServices).admin.delete(request.owner, quotas.quota_owner(request.parameters))
+    found = composed(QuotaServices).admin.delete(request.caller, quotas.quota_owner(request.parameters))
     return answer(json_text(quotas.quotas_response(found)))

@@ -1,7 +1,4 @@
-"""A request of API Gateway's HTTP API (payload format 2.0), parsed as its operation declares.
-
-Its owner is as verified by the gateway, never from a body.
-"""
+"""A request of API Gateway's HTTP API (payload format 2.0), parsed as its operation declares."""
 
 from __future__ import annotations
 
@@ -20,21 +17,19 @@ from duetime.contract.http.etags import version_wanted
 from duetime.contract.http.query_parameters import no_query, read_query
 from duetime.contract.http.request_errors import (
     BodyUnreadable,
-    CallerForbidden,
-    CallerUnknown,
     Fault,
     FaultCode,
     ParametersInvalid,
 )
 from duetime.contract.http.routes import reference_to
 from duetime.contract.tasks.actions import EmptyRequest, action_reason, reject_fields
-from duetime.contract.tasks.fields import OWNER_PATTERN, OWNER_RULE
-from duetime.domain.errors import LeaseOnlyCreates, TaskNotFound
+from duetime.domain.errors import TaskNotFound
 from duetime.domain.ids import TRACEPARENT, InvalidTaskId, TaskId, read_traceparent
 from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, MAX_IDEMPOTENCY_KEY_LENGTH, MAX_JSON_DEPTH, MIN_KEY_SECONDS
 from duetime.domain.tasks.action_history import Attribution
 from duetime.domain.times import SECOND
-from duetime.settings import Authentication
+
+from .callers import header_of, sender_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,25 +37,16 @@ if TYPE_CHECKING:
     from duetime.contract.http.operation import Operation
     from duetime.contract.http.query_parameters import Parameters
     from duetime.contract.http.request_json import Document
+    from duetime.domain.callers import Caller
     from duetime.domain.times import Millis
+
+    from .callers import Sender
 
 ICALENDAR = "text/calendar"
 Q = TypeVar("Q", bound="Parameters", default=Any)
 _KEY = re.compile(rf"[!-~]{{1,{MAX_IDEMPOTENCY_KEY_LENGTH}}}")
 _ULIDS = ("task_id", "topology_id", "operation_id")
 """Path parameters that ignore upper and lower case."""
-HANDLER = "duetime"
-"""The authorizer of requests from handlers, whose functions invoke this function without the gateway.
-
-It names the task and its owner, and whether the handler can only create tasks. Authorizers of requests through the
-gateway are written by the gateway.
-"""
-OWNER_HEADER = "x-duetime-owner"
-"""Header with the owner if nobody is authenticated: on the local stack."""
-LOCAL_OWNER = "local"
-_OWNER = re.compile(OWNER_PATTERN)
-_ARN_PARTS = 6
-_EPOCH_SECONDS = re.compile(r"[0-9]{1,11}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +57,7 @@ class Request(Generic[Q]):
         event: the gateway's event.
         operation: requested operation.
         parameters: path parameters.
-        owner: owner of the request; empty if the operation is public.
+        caller: who sends it, with the owner that it acts for.
         query: query parameters, parsed by the operation's model.
         version: version required by `If-Match`; `None` for any.
         key: idempotency key.
@@ -82,12 +68,17 @@ class Request(Generic[Q]):
     event: Mapping[str, Any]
     operation: Operation[Q]
     parameters: Mapping[str, str]
-    owner: str
+    caller: Caller
     query: Q
     version: int | None
     key: str | None
     key_life: Millis
     parent: TaskId | None = None
+
+    @property
+    def owner(self) -> str:
+        """The owner that the request acts for; empty if the operation is public."""
+        return self.caller.owner
 
     @property
     def name(self) -> str:
@@ -113,11 +104,9 @@ class Request(Generic[Q]):
 
     def attributed(self, reason: str) -> Attribution:
         """The caller and reason of the request."""
-        caller = self.owner if self.parent is None else f"handler of {self.parent}"
-        if self.parent is None:
-            caller = caller_of(self.event, composed().settings.authentication)
+        actor = self.caller.actor if self.parent is None else f"handler of {self.parent}"
         # The record already has the owner.
-        return Attribution(name="" if caller == self.owner else caller, reason=reason)
+        return Attribution(name="" if actor == self.owner else actor, reason=reason)
 
     @property
     def attribution(self) -> Attribution:
@@ -217,92 +206,10 @@ def read(event: Mapping[str, Any], operation: Operation[Q], parameters: Mapping[
     if declared.IF_MATCH in operation.headers:
         version = version_wanted(header_of(event, declared.IF_MATCH.name))
     known = _with_capitals(parameters)
-    request = Request(event, operation, known, sender.owner, query, version, key, key_life, sender.task_id)
+    request = Request(event, operation, known, sender.caller, query, version, key, key_life, sender.task_id)
     if operation.body is EmptyRequest or (operation.body is None and operation.method != "GET"):
         request.reject_body()
     return request
-
-
-@dataclass(frozen=True, slots=True)
-class Sender:
-    """Who sends a request, and for whom.
-
-    Attributes:
-        owner: the owner that the request acts for; empty if the operation is public.
-        task_id: the task whose handler sends the request; `None` for other callers.
-    """
-
-    owner: str
-    task_id: TaskId | None = None
-
-
-def sender_of(event: Mapping[str, Any], operation: Operation[Any]) -> Sender:
-    """The sender of a request.
-
-    Raises:
-        RequestError: the caller is unknown or invalid, or may not act for the task that it names.
-    """
-    handler = _authorizer(event).get(HANDLER)
-    if handler is not None:
-        if handler.get("only_creates") and declared.LEASE not in operation.headers:
-            raise LeaseOnlyCreates
-        return Sender(handler["owner"], TaskId.parse(handler["task_id"]))
-    if operation.is_public:
-        return Sender("")
-    owner = owner_of(event, composed().settings.authentication)
-    lease = header_of(event, declared.LEASE.name)
-    return Sender(owner) if lease is None else _sender_with_lease(owner, lease, operation)
-
-
-def _sender_with_lease(caller: str, lease: str, operation: Operation[Any]) -> Sender:
-    """The handler of a pull worker, which acts for the task that it runs."""
-    # Few requests have a lease, so the modules are imported only for them.
-    from duetime.composition.attempts import PullServices  # noqa: PLC0415 - see the line above
-    from duetime.contract.pull.lease_decoding import key_of  # noqa: PLC0415 - same
-
-    task = composed(PullServices).reports.leased_task(caller, key_of(lease))
-    if task.owner != caller and declared.LEASE not in operation.headers:
-        raise LeaseOnlyCreates
-    return Sender(task.owner, task.id)
-
-
-def owner_of(event: Mapping[str, Any], authentication: Authentication) -> str:
-    """The owner that a request acts for.
-
-    Raises:
-        CallerUnknown: the gateway passed no identity.
-        CallerForbidden: the identity is no valid owner.
-        ParametersInvalid: the header of an unauthenticated deployment is no valid owner.
-    """
-    if authentication is Authentication.NONE:
-        return _named_by_header(event)
-    authorizer = _authorizer(event)
-    if authentication is Authentication.IAM:
-        owner = _owner_of_arn((authorizer.get("iam") or {}).get("userArn"))
-    else:
-        owner = ((authorizer.get("jwt") or {}).get("claims") or {}).get("sub")
-    if not owner:
-        raise CallerUnknown
-    if _OWNER.fullmatch(owner) is None:
-        raise CallerForbidden(OWNER_RULE)
-    return owner
-
-
-def caller_of(event: Mapping[str, Any], authentication: Authentication) -> str:
-    """The caller for the owner: for a role, the session, which distinguishes its users; else the owner."""
-    owner = owner_of(event, authentication)
-    if authentication is not Authentication.IAM:
-        return owner
-    arn: str = event["requestContext"]["authorizer"]["iam"]["userArn"]
-    _, _, session = arn.partition(":assumed-role/")[2].partition("/")
-    return f"{owner}/{session}" if session else owner
-
-
-def session_end(event: Mapping[str, Any]) -> Millis | None:
-    """When the caller's token expires; `None` if the caller has none."""
-    authorizer = event.get("requestContext", {}).get("authorizer") or {}
-    seconds = str(((authorizer.get("jwt") or {}).get("claims") or {}).get("exp", ""))
-    return int(seconds) * SECOND if _EPOCH_SECONDS.fullmatch(seconds) else None
 
 
 def request_id(event: Mapping[str, Any]) -> str:
@@ -319,12 +226,6 @@ def body_hash(value: object) -> str:
     """A hash of a body's meaning, independent of the order of fields and of whitespace."""
     canonical = json.dumps(value, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
-
-
-def header_of(event: Mapping[str, Any], name: str) -> str | None:
-    """A header of a request; the gateway passes names in lower case."""
-    value = (event.get("headers") or {}).get(name.lower())
-    return value if isinstance(value, str) else None
 
 
 def _reject_ignored_conditions(event: Mapping[str, Any], operation: Operation[Any]) -> None:
@@ -373,30 +274,3 @@ def _key_life(event: Mapping[str, Any], key: str | None, sender: Sender) -> Mill
         reason = f"should be a whole number of seconds, {MIN_KEY_SECONDS} to {most}"
         raise ParametersInvalid.of(name, reason, FaultCode.OUT_OF_RANGE)
     return int(text) * SECOND
-
-
-def _authorizer(event: Mapping[str, Any]) -> Mapping[str, Any]:
-    return event.get("requestContext", {}).get("authorizer") or {}
-
-
-def _named_by_header(event: Mapping[str, Any]) -> str:
-    owner: str = (event.get("headers") or {}).get(OWNER_HEADER, LOCAL_OWNER)
-    if _OWNER.fullmatch(owner) is None:
-        raise ParametersInvalid.of("X-Duetime-Owner", OWNER_RULE, FaultCode.PATTERN)
-    return owner
-
-
-def _owner_of_arn(arn: str | None) -> str | None:
-    """Account and user or role: every session of a role is the same owner.
-
-    `arn:aws:sts::123456789012:assumed-role/Reports/i-0abc` becomes `123456789012:role/Reports`. Partition and service
-    are left out, as the owner is part of every record and index key.
-    """
-    parts = (arn or "").split(":", 5)
-    if len(parts) != _ARN_PARTS:
-        return None
-    *_, account, resource = parts
-    kind, _, rest = resource.partition("/")
-    if kind == "assumed-role":
-        return f"{account}:role/{rest.partition('/')[0]}"
-    return f"{account}:{resource}"

@@ -21,7 +21,8 @@ from duetime.domain.errors import QuotaExceeded
 from duetime.domain.tasks.poll_interval import poll_interval
 from duetime.domain.times import SECOND
 
-from .requests import header_of, request_id
+from .callers import header_of
+from .requests import request_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -41,6 +41,7 @@ _HANDLED_IN: Mapping[str, Sequence[str]] = {
     "dispatch": ("dispatch_status",),
     "watch-tickets": ("watch_tickets",),
     "signing-secrets": ("signing_secrets",),
+    "keys": ("api_keys",),
     "signing-keys": ("signing_secrets",),
     "": ("health_and_openapi",),
     "health": ("health_and_openapi",),

@@ -27,5 +27,5 @@ def list_owner_summaries(request: Request[summary.OwnerSummaryQuery]) -> Respons
     """Read each owner's counts of tasks; for operators."""
     query, scope = request.query, summary.LIST_OWNERS.path
     after = summary.owner_after(query.next_token, scope)
-    found, last = composed(SummaryServices).reader.read_owners(request.owner, after, query.limit)
+    found, last = composed(SummaryServices).reader.read_owners(after, query.limit)
     return answer(json_text(summary.owner_summary_page(found, last, scope)))

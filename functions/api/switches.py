@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 @route(switches.LIST)
 def list_switches(request: Request) -> Response:
     """List what postpones tasks: switches and open circuits."""
-    return answer(json_text(switches.switches_response(*composed(SwitchServices).admin.list(request.owner))))
+    return answer(json_text(switches.switches_response(*composed(SwitchServices).admin.list(request.caller))))
 
 
 @route(switches.READ)
 def get_switch(request: Request) -> Response:
     """Read one switch."""
-    switch = composed(SwitchServices).admin.get(request.owner, switches.switch_key(request.parameters))
+    switch = composed(SwitchServices).admin.get(request.caller, switches.switch_key(request.parameters))
     return answer(json_text(switches.switch_response(switch)))
 
 
@@ -33,7 +33,7 @@ def get_switch(request: Request) -> Response:
 def put_switch(request: Request) -> Response:
     """Set a switch."""
     wanted = switches.switch_of(switches.switch_key(request.parameters), request.document())
-    switch = composed(SwitchServices).admin.put(request.owner, wanted)
+    switch = composed(SwitchServices).admin.put(request.caller, wanted)
     return answer(json_text(switches.switch_response(switch)))
 
 
@@ -41,5 +41,5 @@ def put_switch(request: Request) -> Response:
 def delete_switch(request: Request) -> Response:
     """Delete a switch."""
     request.reject_body()
-    switch = composed(SwitchServices).admin.delete(request.owner, switches.switch_key(request.parameters))
+    switch = composed(SwitchServices).admin.delete(request.caller, switches.switch_key(request.parameters))
     return answer(json_text(switches.switch_response(switch)))

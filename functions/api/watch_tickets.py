@@ -10,7 +10,7 @@ from duetime.composition.stream import WatchTicketServices
 from duetime.contract.live_updates import operations
 from duetime.contract.tasks.encoding import json_text
 
-from .requests import session_end
+from .callers import session_end
 from .responses import Response, answer
 from .routing import route
 
@@ -22,5 +22,5 @@ if TYPE_CHECKING:
 def create_watch_ticket(request: Request) -> Response:
     """Issue a ticket."""
     tickets = composed(WatchTicketServices).tickets
-    ticket = tickets.issue(request.owner, session_end(request.event))
+    ticket = tickets.issue(request.owner, session_end(request.event, composed().runtime.now()))
     return answer(json_text(operations.ticket_response(ticket, tickets.url)), HTTPStatus.CREATED)

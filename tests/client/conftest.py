@@ -51,7 +51,7 @@ def client(deployment: Deployment, waits: list[float]) -> Iterator[Client]:
 @pytest.fixture
 def duetime(deployment: Deployment, waits: list[float], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     """The command, in Tokyo at noon UTC, pointed at the deployment by its environment."""
-    for variable in ("DUETIME_AUTH", "DUETIME_TOKEN", "DUETIME_OWNER"):
+    for variable in ("DUETIME_AUTH", "DUETIME_TOKEN", "DUETIME_API_KEY", "DUETIME_OWNER"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("DUETIME_URL", deployment.url)
     clock = Clock(now=lambda: NOW, zone=timezone(timedelta(hours=9), "JST"), sleep=waits.append)

@@ -189,3 +189,43 @@ def test_an_identity_that_cannot_be_sent_is_a_usage_error(
     assert message in result.stderr
     assert "naïve" not in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [[], ["--auth", "key"]])
+def test_an_api_key_has_paths_of_its_own(
+    duetime: Callable[..., Result], deployment: Deployment, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    """It is sent as a bearer token to the same paths below `/key`; from the environment it needs no option."""
+    deployment.scripted += [Answer(200, {"tasks": [], "next_token": None})] * 2
+    monkeypatch.setenv("DUETIME_API_KEY", "dtk_1_2")
+    assert duetime("tasks", "list", *arguments).exit_code == 0
+    with Client(deployment.url, api_key="dtk_1_2") as client:
+        assert list(client.tasks.list()) == []
+    for request in deployment.received:
+        assert (request.path, request.headers["Authorization"]) == ("/stage/key/v1/tasks", "Bearer dtk_1_2")
+
+
+def test_a_key_of_the_environment_is_for_those_who_choose_nothing_else(
+    duetime: Callable[..., Result], deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A chosen way to authenticate is the one that is used, and the key is not sent."""
+    monkeypatch.setenv("DUETIME_API_KEY", "dtk_1_2")
+    monkeypatch.setenv("DUETIME_TOKEN", "t0ken")
+    for arguments, header in ((["--auth", "bearer"], "Bearer t0ken"), (["--auth", "none"], None)):
+        assert duetime("tasks", "list", *arguments).exit_code == 0
+        request = deployment.received.pop()
+        assert (request.path, request.headers["Authorization"]) == ("/stage/v1/tasks", header)
+
+
+def test_a_key_that_is_missing_is_a_usage_error(
+    duetime: Callable[..., Result], deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is sent; a key and another way at once is a mistake of the program."""
+    monkeypatch.delenv("DUETIME_API_KEY", raising=False)
+    result = duetime("tasks", "list", "--auth", "key")
+    assert (result.exit_code, deployment.received) == (2, [])
+    assert "DUETIME_API_KEY" in result.stderr
+    with pytest.raises(CredentialsMissing):
+        Client(deployment.url, api_key="")
+    with pytest.raises(ValueError, match="either"):
+        AsyncClient(deployment.url, api_key="dtk_1_2", auth=BearerToken("t0ken"))

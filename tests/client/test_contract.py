@@ -60,6 +60,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "switches.delete": (("type", "mail"), {}),
     "types.delete": (("mail",), {}),
     "types.get": (("mail",), {}),
+    "api_keys.create": (("billing", ["writer"]), {"owner": "billing", "expires_at": "2027-01-01T00:00:00Z"}),
     "types.put": (("mail",), {"timeout_seconds": 30, "retry": {"max_attempts": 3}, "lock": None}),
     "leases.fail": (("a", "Boom", "no such row"), {"retriable": False, "traceback": "at main.go:17"}),
     "switches.get": (("type", "mail"), {}),
@@ -114,6 +115,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
             *(
                 "bulk_operations.cancel",
                 "leases.acknowledge_cancel",
+                "api_keys.revoke",
                 "calendars.delete",
                 "schedules.delete",
             ),
@@ -156,6 +158,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
         (
             "watch_tickets.create",
             "signing_secrets.list",
+            "api_keys.list",
             "settings.get",
             "dispatch.get_status",
             "summary.get",

@@ -17,6 +17,7 @@ from duetime.contract.openapi.document import document
 from duetime_client.assistant.calls import bounded, call
 from duetime_client.assistant.tools import tools_of
 from duetime_client.commands.clock import Clock
+from duetime_client.commands.connection import Deployment as Chosen
 from duetime_client.commands.connection import runner_of
 from tests.client.test_worker import server as server_of_the_api
 
@@ -38,9 +39,10 @@ LEFT_OUT = {
     *("acquire_leases", "renew_lease", "complete_lease", "fail_lease", "release_lease"),
     *("acknowledge_lease_pause", "acknowledge_lease_cancel", "create_watch_ticket"),
     *("list_lease_steps", "put_lease_step"),
+    *("create_api_key", "list_api_keys", "revoke_api_key"),
     *("report_outcome", "report_heartbeat", "report_progress", "get_api_index", "get_open_api_document"),
 }
-"""Operations of workers, and of no use to an assistant."""
+"""Operations of workers, of no use to an assistant, or with secrets."""
 
 
 @cache
@@ -56,7 +58,7 @@ def _with(url: str, act: Callable[[Client], Awaitable[R]], *, allow_writes: bool
     from duetime_client.assistant.server import server_of  # noqa: PLC0415 - see above
 
     async def run() -> R:
-        with runner_of(url, None, None, Clock(sleep=lambda _: None)) as runner:
+        with runner_of(Chosen(url), Clock(sleep=lambda _: None)) as runner:
             tools = _tools(allow_writes=allow_writes)
             async with Client(server_of(runner, tools, allow_writes=allow_writes)) as client:
                 return await act(client)
@@ -158,7 +160,7 @@ def test_a_wrong_call_gets_a_problem(server: ApiServer, name: str, arguments: di
 
 def test_a_body_that_json_cannot_have_is_told() -> None:
     """Before anything is sent: there is no such address."""
-    with runner_of("http://127.0.0.1:1", None, None, Clock()) as runner:
+    with runner_of(Chosen("http://127.0.0.1:1"), Clock()) as runner:
         made = call(runner, _tools(allow_writes=True)["create_task"], {"body": {"payload": float("nan")}})
     assert made.is_error
     assert json.loads(made.text)["code"] == "arguments_invalid"

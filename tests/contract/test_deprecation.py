@@ -23,7 +23,7 @@ def test_a_response_says_when_its_operation_goes() -> None:
 def test_the_document_says_which_operations_go() -> None:
     """They are marked, and their headers are described."""
     examples: dict[str, object] = {}
-    going, staying = (document._operation(one, "none", examples) for one in (GOING, STAYING))
+    going, staying = (document._operation(one, document.Access("none"), examples) for one in (GOING, STAYING))
     assert going["deprecated"] is True
     assert "deprecated" not in staying
     assert set(responses(GOING)["200"]["headers"]) == {"Deprecation", "Sunset", "Request-Id", "ETag"}

@@ -212,14 +212,19 @@ def test_every_field_says_what_it_is() -> None:
 
 
 def test_the_document_of_a_deployment_names_its_ways_in_only() -> None:
-    """Its credentials, the owner's header only where nobody is authenticated, and the address it was read from."""
+    """Its credentials, with the role that each operation needs, and the address it was read from."""
     for authentication, scheme in (("iam", "sigv4"), ("jwt", "bearer"), ("none", None)):
         found = document(authentication)
         assert found["security"] == ([{scheme: []}] if scheme else [])
         assert list(found["components"]["securitySchemes"]) == ([scheme] if scheme else [])
-        assert ("X-Duetime-Owner" in json.dumps(found)) == (authentication == "none")
+        assert found["paths"]["/v1/tasks"]["get"]["security"] == ([{scheme: ["reader"]}] if scheme else [])
+        assert found["paths"]["/v1/dispatch"]["get"]["security"] == ([{scheme: ["operator"]}] if scheme else [])
         assert found["paths"]["/v1/health"]["get"]["security"] == []
-    assert DOCUMENT["security"] == [{"sigv4": []}, {"bearer": []}]
+    assert DOCUMENT["security"] == [{"sigv4": []}, {"bearer": []}, {"key": []}]
+    with_keys = document("iam", keys=True)
+    assert with_keys["paths"]["/v1/keys"]["get"]["security"] == [{"sigv4": ["admin"]}, {"key": ["admin"]}]
+    assert [each["url"] for each in with_keys["servers"]] == ["..", "../key"]
+    assert document("none", keys=True)["security"] == []
     (server,) = DOCUMENT["servers"]
     for prefix in ("https://api.example.org", "http://127.0.0.1:4566/_aws/execute-api/a1b2"):
         base = urljoin(f"{prefix}/v1/openapi.json", server["url"])

@@ -91,7 +91,7 @@ def test_what_a_declaration_says_of_itself_fits_together(operation: Operation) -
 
 def _allows(operation: Operation, name: str, word: str) -> bool:
     """Whether a parameter of a path may be a word, by the document."""
-    (schema,) = (each["schema"] for each in parameters(operation, names_owner=True) if each["name"] == name)
+    (schema,) = (each["schema"] for each in parameters(operation) if each["name"] == name)
     return re.fullmatch(schema["pattern"].strip("^$"), word) is not None if "pattern" in schema else True
 
 

@@ -26,6 +26,7 @@ BUDGET = {
     "intake": 215,
     "handlers": 167,
     "attempts": 167,
+    "authorizer": 167,
 }
 """How many modules of libraries each function imports when it starts. How long that takes is measured in `bench`."""
 MOST_COLLECTIONS = 2

@@ -21,6 +21,7 @@ from duetime.adapters.targets.aws_target import AwsRunner
 from duetime.adapters.targets.http_messages import HttpResponse
 from duetime.adapters.targets.job_calls import Resources
 from duetime.composition import composed
+from duetime.composition.api_keys import ApiKeyServices
 from duetime.composition.attempts import SwitchServices
 from duetime.composition.bulk import BulkExecutorServices, FilterActionServices
 from duetime.composition.core import BulkServices, CoreServices
@@ -30,9 +31,10 @@ from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
 from duetime.composition.worker import TargetServices
 from duetime.contract.bulk.bodies import read_stored
-from duetime.domain.admins import Admins
+from duetime.domain.api_keys import NewApiKey
 from duetime.domain.bulk.filter_action import FilterAction
 from duetime.domain.bulk.operation import BulkKind
+from duetime.domain.callers import Caller, Role
 from duetime.domain.dispatch.enqueue_plan import BulkTimer
 from duetime.domain.limits import (
     INLINE_CONTENT_BYTES,
@@ -61,6 +63,7 @@ from duetime.domain.times import MINUTE, SECOND
 from duetime.environment_variables import Variable
 from duetime.handlers import REGISTRY, Batch, Context, Registered
 from duetime.ports.queues import Outgoing
+from duetime.services.api_keys import ApiKeyAdmin
 from duetime.services.enqueue import message_for
 from duetime.services.tasks.approvals import Decision
 from duetime_common.cost_estimate import lines_of
@@ -712,11 +715,24 @@ def test_switches_cost_a_worker_one_small_reading_every_five_seconds(metered: tu
     assert (meter.requests["Query"], meter.read_units) == (3, 1.5)
 
 
+def test_a_request_with_a_key_costs_a_consistent_reading_and_a_write_an_hour(metered: tuple[Stack, Meter]) -> None:
+    """One item is read, so that a revoked key is found revoked; its use is written with the first request only."""
+    stack, meter = metered
+    admin = ApiKeyAdmin(composed(ApiKeyServices).check.store, composed().runtime, is_on=True)
+    _, text = admin.create(Caller(OWNER), NewApiKey("n", (Role.WRITER,)))
+    meter.reset()
+    for _ in range(3):
+        assert stack.call("authorizer", {"headers": {"authorization": f"Bearer {text}"}})["isAuthorized"]
+        stack.clock.at += SECOND
+    assert (meter.requests, meter.read_units) == ({"GetItem": 3, "UpdateItem": 1}, 3)
+    assert (meter.table_units, meter.index_units) == (1, 0)
+
+
 def test_a_look_at_a_stopped_task_costs_two_units(metered: tuple[Stack, Meter]) -> None:
     """A claim, and back: about once a minute; beyond the home minute's scan a timer is one more."""
     stack, meter = metered
-    switching = replace(composed(SwitchServices).admin, operators=Admins(frozenset({OWNER})))
-    switching.put(OWNER, Switch(SwitchKey(SwitchScope.TYPE, "report"), stopped=True))
+    operator = Caller(OWNER, frozenset({Role.OPERATOR}))
+    composed(SwitchServices).admin.put(operator, Switch(SwitchKey(SwitchScope.TYPE, "report"), stopped=True))
     task = create(stack)
     meter.reset()
     assert stack.work(Priority.NORMAL) == []

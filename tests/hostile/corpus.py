@@ -145,6 +145,12 @@ BODIES: Mapping[str, Any] = {
         "expires_seconds": 600,
         "unique": {"key": "one"},
     },
+    "createApiKey": {
+        "name": "billing worker",
+        "roles": ["writer", "worker"],
+        "owner": "billing",
+        "expires_at": "2027-11-21T00:00:00Z",
+    },
     "putQuotas": {
         "creates_per_second": 1_000_000,
         "payload_bytes_per_second": 1_000_000_000,

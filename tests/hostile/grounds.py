@@ -67,6 +67,8 @@ class InProcess:
             Variable.BUCKET: BUCKET,
             Variable.AUTHENTICATION: "none",
             Variable.OPERATORS: "local",
+            Variable.ADMINS: "local",
+            Variable.API_KEYS: "on",
             Variable.QUOTAS: "{}",
             Variable.SUMMARY_SPREAD: "1",
             Variable.WATCH_URL: "wss://live.example.org/live",

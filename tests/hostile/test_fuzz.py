@@ -129,15 +129,15 @@ def test_every_request_of_fuzzing_is_answered(fuzzer: Fuzzer) -> None:
     assert set(fuzzer.answers) - {502, 504} <= set(range(500))
 
 
-def test_the_corpus_begins_with_good_requests(fresh: Fuzzer) -> None:
+def test_the_corpus_begins_with_good_requests(fresh: Fuzzer, grounds: InProcess) -> None:
     """Of every operation; else its hostile requests would all be refused at the door, and show nothing."""
     assert isinstance(fresh.grounds, InProcess)
     corpus = Corpus(0, fresh.grounds.fresh_world())
-    tables = fresh.grounds.tables()
+    tables = grounds.tables()
     answers = {}
     for one in OPERATIONS:
         # What an earlier request has changed may be what a later one needs.
-        fresh.grounds.restore(tables)
+        grounds.restore(tables)
         answers[one.id] = fresh.send(corpus.good(one, existing=1))
     codes = {name: answer.problem["code"] for name, answer in answers.items() if answer and answer.status >= 400}
     assert {name: code for name, code in codes.items() if code in AT_THE_DOOR} == {}

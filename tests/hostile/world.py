@@ -48,6 +48,7 @@ def furnished(api: Api) -> dict[str, Sequence[str]]:
         _made(api, "POST", "/v1/schedules", {**SCHEDULE, "name": name})
     backfill = _made(api, "POST", f"/v1/schedules/{NAMES[0]}/backfills", BODIES["createBackfill"])
     _made(api, "PUT", "/v1/switches/type/mail", BODIES["putSwitch"])
+    api_key = _made(api, "POST", "/v1/keys", BODIES["createApiKey"])
     _made(api, "PUT", "/v1/quotas/local", BODIES["putQuotas"])
     tasks = [
         _made(api, "POST", "/v1/tasks", task)["id"]
@@ -61,6 +62,7 @@ def furnished(api: Api) -> dict[str, Sequence[str]]:
         "scope": ("type", "owner"),
         "owner": ("local", "ann"),
         "key": (LOCK,),
+        "key_id": [api_key["id"]],
         "backfill_id": [backfill["id"]],
         "step": ("charge",),
         "lease_id": _leases(api),

@@ -313,8 +313,8 @@ def test_requests_act_for_the_owner(
     monkeypatch: pytest.MonkeyPatch, authentication: str, owner: str, identity: dict[str, Any]
 ) -> None:
     """The API takes the owner from the identity that the gateway would pass on."""
-    from duetime.settings import Authentication
-    from functions.api.requests import owner_of
+    from duetime.settings import Settings
+    from functions.api.callers import caller_of
 
     events: list[dict[str, Any]] = []
     monkeypatch.setenv(function.API_FUNCTION, "api")
@@ -327,4 +327,4 @@ def test_requests_act_for_the_owner(
     monkeypatch.setattr(function, "invoke", invoke)
     function.call(owner, "GET", "/v1/schedules/daily")
     assert events[0]["requestContext"]["authorizer"] == identity
-    assert owner_of(events[0], Authentication(authentication)) == owner
+    assert caller_of(events[0], Settings({"DUETIME_AUTHENTICATION": authentication})).owner == owner

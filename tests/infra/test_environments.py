@@ -233,6 +233,21 @@ def test_an_operator_that_cannot_be_told_is_refused(name: str) -> None:
     assert environment_named("local").operators == ("*",)
 
 
+def test_teams_are_owners_and_identities() -> None:
+    """A name that cannot own tasks, a mere string of members, or a claim without tokens is refused by its setting."""
+    dev = environment_named("dev")
+    assert replace(dev, teams={"billing": ("123456789012:role/Billing",)}).teams
+    refused: list[Any] = [{"a b": ("ann",)}, {"billing": ("a#b",)}, {"billing": "ann"}]
+    for teams in refused:
+        with pytest.raises(UnsafeEnvironment, match="`teams`"):
+            replace(dev, teams=teams)
+    with pytest.raises(UnsafeEnvironment, match="`teams_claim`"):
+        replace(dev, teams_claim="groups")
+    with pytest.raises(UnsafeEnvironment, match="operator"):
+        replace(dev, admins=("two words",))
+    assert (environment_named("prod").admins, environment_named("local").admins) == ((), ("*",))
+
+
 def test_every_setting_is_documented() -> None:
     """Each field of an environment is followed by a sentence that says what it sets."""
     source = Path(environments.__file__)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.composition import Composition, Part, Platform
+from duetime.composition.api_keys import ApiKeyServices
 from duetime.composition.attempts import DeadLetterServices, LockServices, OutcomeServices, PullServices, SwitchServices
 from duetime.composition.bulk import BulkExecutorServices, FilterActionServices
 from duetime.composition.core import BulkServices, CoreServices, DispatchStatusServices
@@ -57,6 +58,10 @@ USED = {
     "api": EVERYWHERE
     | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AUTHENTICATION, Variable.OPERATORS, Variable.EGRESS_FUNCTION}
     | {
+        Variable.ADMINS,
+        Variable.API_KEYS,
+        Variable.TEAMS,
+        Variable.TEAMS_CLAIM,
         Variable.PULLERS,
         Variable.AWS_TARGETS,
         Variable.TYPE_OWNERS,
@@ -139,6 +144,12 @@ USED = {
         Variable.TABLE,
         Variable.ARCHIVE_BUCKET,
     },
+    "authorizer": {
+        Variable.SERVICE_NAME,
+        Variable.METRICS_NAMESPACE,
+        Variable.LOG_LEVEL,
+        Variable.TABLE,
+    },
     "egress": {
         Variable.SERVICE_NAME,
         Variable.METRICS_NAMESPACE,
@@ -200,6 +211,7 @@ PARTS: dict[str, dict[type[Part], tuple[str, ...]]] = {
     "watch": {WatchServices: ("connections", "sender", "encoder")},
     "archive": {ArchiveServices: ("archiver",)},
     "egress": {HttpServices: ("egress",)},
+    "authorizer": {ApiKeyServices: ("check",)},
     "handlers": {PackageServices: ("function",)},
     "attempts": {AttemptServices: ("function",), OutcomeServices: ("attempt_steps",)},
     "intake": {TaskServices: ("event_tasks",)},
@@ -234,7 +246,8 @@ def test_every_function_that_sends_knows_the_queues_of_the_pulled_types(every: S
     functions = every.functions()
     pulled = every.environment.pulled_types
     named = {each["QueueName"] for each in every.properties("AWS::SQS::Queue").values() if "QueueName" in each}
-    for name in functions.keys() - {"egress", "broadcast", "watch", "archive", "console", "handlers", "attempts"}:
+    apart = {"egress", "broadcast", "watch", "archive", "console", "handlers", "attempts", "authorizer"}
+    for name in functions.keys() - apart:
         told = json.loads(functions[name]["Environment"]["Variables"][Variable.PULLED_QUEUES.value])
         assert told.keys() == pulled.keys()
         assert set(told.values()) == named
@@ -259,6 +272,7 @@ def test_the_functions_are_those_of_the_stack(every: Synthesis) -> None:
         "console": not environment.console,
         "handlers": not environment.handlers_packages,
         "attempts": not environment.handlers_packages,
+        "authorizer": not environment.api_keys,
     }
     assert set(every.functions()) == {name for name in USED if not without.get(name)}
 

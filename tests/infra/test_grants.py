@@ -47,7 +47,7 @@ def test_every_environment_grants_no_more_than_the_one_that_is_tested(every: Syn
         (name, action, each) for name, of in policies(every).items() for action, all_ in of.items() for each in all_
     }
     assert found <= kept
-    lacking = {"intake", "archive", "attempts", "handlers"} - every.functions().keys()
+    lacking = {"intake", "archive", "attempts", "handlers", "authorizer"} - every.functions().keys()
     pulled = set() if every.environment.pulled_types else {grants.queue("pulled")}
     buses = set() if every.environment.event_bus else {"events:PutEvents"}
     unmonitored = set() if every.environment.heartbeat_url else {MONITORING}

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 
 MAIN = "ANY /v1/{proxy+}"
+WITH_KEY = "ANY /key/v1/{proxy+}"
 ORIGINS = ("https://console.example.org", "https://console.example.org:8443")
 
 
@@ -49,7 +51,8 @@ def test_what_is_public_needs_no_credentials(every: Synthesis) -> None:
     preflight = {"OPTIONS /v1/{proxy+}"} if every.environment.cors_origins else set()
     paths = ("/console", "/console/{proxy+}") if every.environment.console else ()
     console = {f"{method} {path}" for path in paths for method in ("GET", "HEAD")}
-    assert routes_of(every).keys() == {MAIN} | public | preflight | console
+    keys = {WITH_KEY, *(["OPTIONS /key/v1/{proxy+}"] if preflight else [])} if every.environment.api_keys else set()
+    assert routes_of(every).keys() == {MAIN} | public | preflight | console | keys
 
 
 def test_local_api_is_open(every: Synthesis) -> None:
@@ -104,6 +107,39 @@ def test_api_with_an_identity_provider_wants_its_tokens(layers: Layers, tmp_path
     assert synthesis.functions()["api"]["Environment"]["Variables"][Variable.AUTHENTICATION.value] == "jwt"
 
 
+def test_api_keys_have_a_route_with_an_authorizer_of_its_own(layers: Layers, tmp_path: Path) -> None:
+    """Beside the route for signed requests; without a cache, unless the settings allow one for a known time."""
+    environment = replace(environment_named("prod"), api_keys=True)
+    for seconds in (0, 60):
+        (folder := tmp_path / str(seconds)).mkdir()
+        synthesis = Synthesis(replace(environment, key_cache_seconds=seconds), layers, folder)
+        assert (routes_of(synthesis)[MAIN], routes_of(synthesis)[WITH_KEY]) == ("AWS_IAM", "CUSTOM")
+        (authorizer,) = synthesis.properties("AWS::ApiGatewayV2::Authorizer").values()
+        uri = json.dumps(authorizer["AuthorizerUri"])
+        assert any(f'"{id_}"' in uri for id_ in synthesis.of_type("AWS::Lambda::Function") if "Authorizer" in id_)
+        assert authorizer["AuthorizerResultTtlInSeconds"] == seconds
+        assert (authorizer["EnableSimpleResponses"], authorizer["AuthorizerPayloadFormatVersion"]) == (True, "2.0")
+        assert authorizer["IdentitySource"] == ["$request.header.Authorization"]
+        assert synthesis.functions()["api"]["Environment"]["Variables"][Variable.API_KEYS.value] == "on"
+
+
+def test_the_authorizer_reaches_nothing_but_keys(layers: Layers, tmp_path: Path) -> None:
+    """Its role may read and change the items of keys only, and no other part of the table."""
+    synthesis = Synthesis(replace(environment_named("prod"), api_keys=True), layers, tmp_path)
+    (statement,) = [
+        each for each in synthesis.statements_of("authorizer") if str(each["Action"]).find("dynamodb:") >= 0
+    ]
+    assert set(statement["Action"]) == {"dynamodb:GetItem", "dynamodb:UpdateItem"}
+    assert statement["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["ak#*"]}}
+
+
+def test_no_revoked_key_is_accepted_for_long() -> None:
+    """A cache of more than five minutes is refused."""
+    with pytest.raises(UnsafeEnvironment, match="key_cache_seconds"):
+        replace(environment_named("dev"), key_cache_seconds=301)
+    assert environment_named("prod").key_cache_seconds == 0
+
+
 @pytest.mark.parametrize("name", ["dev", "staging", "prod"])
 def test_no_cloud_environment_can_be_open(name: str) -> None:
     """An environment of a real account that lets anyone in is refused before anything is synthesised."""
@@ -147,9 +183,10 @@ def test_api_sends_everything_to_the_api_function(every: Synthesis) -> None:
 
 
 def test_a_console_that_could_not_call_the_api_is_refused() -> None:
-    """A browser cannot sign requests, so a deployment that wants signatures has no console."""
+    """A browser cannot sign requests, so a deployment that wants signatures has no console, unless it takes keys."""
     with pytest.raises(UnsafeEnvironment, match="console"):
         replace(environment_named("dev"), console=True)
+    assert replace(environment_named("dev"), console=True, api_keys=True).console
     assert replace(
         environment_named("dev"),
         console=True,
@@ -189,6 +226,17 @@ def test_the_access_log_says_who_called(authentication: Authentication, caller: 
     """Whatever the authorizer: with tokens there is no ARN of a user, but the token's subject."""
     text = access_log_format(authentication)
     assert json.loads(text.replace("$context.error.messageString", '"-"'))["caller"] == caller
+
+
+@pytest.mark.parametrize("authentication", Authentication)
+def test_the_access_log_has_nothing_that_a_caller_writes(authentication: Authentication) -> None:
+    """The gateway escapes no value but the error's message: a path with quotes would forge fields of the line."""
+    used = set(re.findall(r"\$context\.([\w.]+)", access_log_format(authentication)))
+    assert used <= {
+        *("requestId", "requestTime", "httpMethod", "routeKey", "status", "responseLatency", "integrationLatency"),
+        *("identity.sourceIp", "identity.userArn", "authorizer.claims.sub", "authorizer.key"),
+        "error.messageString",
+    }
 
 
 def test_services_write_to_log_groups_that_need_no_policy_of_their_own(every: Synthesis) -> None:

@@ -41,6 +41,7 @@ def ask_for_everything(account: Recorder) -> None:
     _dead_letters(account)
     _locks_and_leases(account)
     _switches(account)
+    _api_keys(account)
     _types(account)
     _schedules(account)
     _topologies(account)
@@ -207,6 +208,14 @@ def _switches(account: Recorder) -> None:
     account.ask("GET", reports)
     account.ask("DELETE", reports)
     account.ask("DELETE", reports)
+
+
+def _api_keys(account: Recorder) -> None:
+    body = {"name": "billing worker", "roles": ["writer"], "owner": "billing", "expires_at": to_iso(account.now + DAY)}
+    key = account.ask("POST", "/v1/keys", body).body["id"]
+    account.ask("GET", "/v1/keys")
+    account.ask("DELETE", f"/v1/keys/{key}")
+    account.ask("DELETE", "/v1/keys/00000000000000000000")
 
 
 def _quotas(account: Recorder) -> None:

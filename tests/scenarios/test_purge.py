@@ -150,7 +150,7 @@ def resources_of(account: Archived) -> dict[str, list[str]]:
 
 def test_everything_of_an_owner_is_purged_by_an_operator_only(account: Archived) -> None:
     """Schedules, calendars, definitions, defaults, tasks and nodes are gone; other owners keep theirs."""
-    account.environ[Variable.OPERATORS] = "somebody"
+    account.environ |= {Variable.OPERATORS: "somebody", Variable.ADMINS: ""}
     lists = resources_of(account)
     other = account.ask("POST", "/v1/tasks", {"type": PLAIN}, headers=OTHER).body["id"]
     account.run(2 * HOUR)

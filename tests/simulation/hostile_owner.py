@@ -168,7 +168,7 @@ class HostileSimulation(FaultSimulation):
 
     def __init__(self, seed: int, rate: float | None = None) -> None:
         super().__init__(seed, rate, Theme.TASKS)
-        self.environ[Variable.OPERATORS] = VICTIM
+        self.environ[Variable.ADMINS] = self.environ[Variable.OPERATORS] = VICTIM
         self.environ[Variable.PULLERS] = f'{{"{PULLED}": ["{VICTIM}"]}}'
         self.hostile = HostileOwner(self)
 

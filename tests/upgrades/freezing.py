@@ -183,6 +183,23 @@ def stopped(life: Life) -> None:
     assert life.api.send("PUT", "/v1/switches/all/all", {"stopped": True}).status == 200
 
 
+def authorized(life: Life) -> None:
+    """API keys: one that was used, and one that was revoked."""
+    body = {
+        "name": "billing api",
+        "roles": ["writer", "worker"],
+        "owner": "billing",
+        "expires_at": "2027-11-21T00:00:00Z",
+    }
+    for _ in range(2):
+        key = life.api.send("POST", "/v1/keys", body).body
+        life.stack.clock.at += SECOND
+    decision = life.stack.call("authorizer", {"headers": {"authorization": f"Bearer {key['key']}"}})
+    assert decision["isAuthorized"]
+    first = life.api.send("GET", "/v1/keys").body["keys"][0]["id"]
+    assert life.api.send("DELETE", f"/v1/keys/{first}").status == 200
+
+
 def defaulted(life: Life) -> None:
     """Defaults of a type, a task that has them, a child of it, and a schedule that overrides one."""
     options = {"priority": "low", "retry": {"max_attempts": 2}, "lock": {"key": "db-17"}}
@@ -301,6 +318,7 @@ SCENES: tuple[Callable[[Life], None], ...] = (
     switched,
     limited,
     stopped,
+    authorized,
     defaulted,
     broken,
     recurring,
@@ -321,6 +339,7 @@ READ = (
         "/v1/calendars",
         "/v1/bulk-operations",
     ),
+    "/v1/keys",
     *(f"{DEFINITIONS}/nightly", f"{DEFINITIONS}/nightly/versions"),
 )
 """What is read besides tasks, where it is there."""

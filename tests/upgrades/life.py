@@ -73,7 +73,10 @@ class Life:
         """An empty deployment."""
         REGISTRY.update(HANDLERS)
         return cls(
-            Stack.faked({Variable.OPERATORS: OWNER, Variable.QUOTAS: "{}"}), Gateway(headers={"X-Duetime-Owner": OWNER})
+            Stack.faked(
+                {Variable.OPERATORS: OWNER, Variable.ADMINS: OWNER, Variable.API_KEYS: "on", Variable.QUOTAS: "{}"}
+            ),
+            Gateway(headers={"X-Duetime-Owner": OWNER}),
         )
 
     def create(self, kind: str = "report", **fields: Any) -> str:  # noqa: ANN401 - fields of a task

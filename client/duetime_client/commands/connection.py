@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from duetime_client.io_runners import Runner
 
+API_KEY_VARIABLE = "DUETIME_API_KEY"
 TOKEN_VARIABLE = "DUETIME_TOKEN"  # noqa: S105 - the name of a variable, not a secret
 PANEL = "Deployment"
 
@@ -55,7 +56,8 @@ Auth = Annotated[
     typer.Option(
         "--auth",
         envvar="DUETIME_AUTH",
-        help=f"iam: sign with the AWS credentials of the environment; bearer: send the token in {TOKEN_VARIABLE}.",
+        help=f"iam: sign with the AWS credentials of the environment; bearer: send the token in {TOKEN_VARIABLE}; "
+        f"key: send the API key in {API_KEY_VARIABLE}, the default if that is set.",
         rich_help_panel=PANEL,
     ),
 ]
@@ -64,7 +66,7 @@ Owner = Annotated[
     typer.Option(
         "--owner",
         envvar="DUETIME_OWNER",
-        help="Owner of the tasks, for a deployment without authentication.",
+        help="Owner to act for: a team of yours; on the local stack, any.",
         rich_help_panel=PANEL,
         metavar="NAME",
     ),
@@ -96,7 +98,22 @@ class Deployment:
         if self.url is not None:
             return self
         context = resolved().context
-        return Deployment(context.url, self.auth or Authentication(context.auth), self.owner or context.owner or None)
+        auth = Authentication(context.auth)
+        # A context without authentication leaves the choice to the environment.
+        known = None if auth is Authentication.NONE else auth
+        return Deployment(context.url, self.auth or known, self.owner or context.owner or None)
+
+    @property
+    def api_key(self) -> str | None:
+        """The API key of the environment, if requests are authorized by it.
+
+        Raises:
+            CredentialsMissing: It is chosen, and there is none.
+        """
+        key = os.environ.get(API_KEY_VARIABLE, "")
+        if self.auth is Authentication.KEY and not key:
+            raise CredentialsMissing(f"authentication by an API key needs one in {API_KEY_VARIABLE}")
+        return key or None if self.auth in {None, Authentication.KEY} else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +171,9 @@ def connected(context: typer.Context, deployment: Deployment) -> Iterator[Client
     with _errors():
         used = deployment.resolved()
         signed = _authentication(used)
-        with Client(used.url or "", auth=signed, owner=used.owner, sleep=clock.sleep, now=clock.now) as client:
+        with Client(
+            used.url or "", auth=signed, api_key=used.api_key, owner=used.owner, sleep=clock.sleep, now=clock.now
+        ) as client:
             yield client
 
 
@@ -163,20 +182,21 @@ def connected_runner(context: typer.Context, deployment: Deployment) -> Iterator
     """A runner without the client's methods, for requests that are known only at run time."""
     with _errors():
         used = deployment.resolved()
-        with runner_of(used.url or "", _authentication(used), used.owner, context.ensure_object(Clock)) as runner:
+        with runner_of(used, context.ensure_object(Clock)) as runner:
             yield runner
 
 
 @contextmanager
-def runner_of(url: str, auth: "httpx.Auth | None", owner: str | None, clock: Clock) -> Iterator["Runner"]:
+def runner_of(used: Deployment, clock: Clock) -> Iterator["Runner"]:
     """A runner that sends requests with the client's retries."""
     import httpx  # noqa: PLC0415 - its import takes a while
 
-    from duetime_client.http import checked, http_options  # noqa: PLC0415 - as above
+    from duetime_client.http import authorized, checked, http_options  # noqa: PLC0415 - as above
     from duetime_client.io_runners import Runner  # noqa: PLC0415 - as above
 
-    session = Session(checked(url), Retries(), random.random, clock.now)
-    options = http_options(session.url, {OWNER_HEADER: owner} if owner else {}, TIMEOUT_SECONDS)
+    url, auth = authorized(checked(used.url or ""), _authentication(used), used.api_key)
+    session = Session(url, Retries(), random.random, clock.now)
+    options = http_options(session.url, {OWNER_HEADER: used.owner} if used.owner else {}, TIMEOUT_SECONDS)
     with closing(httpx.Client(auth=auth, **options)) as http:
         yield Runner(session, http, clock.sleep, WebSocketConnection)
 

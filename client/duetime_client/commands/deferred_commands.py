@@ -66,6 +66,7 @@ _SUMMARIES = {
     "calendars": "Manage calendars: times at which scheduled tasks may not run, or may.",
     "types": "See the types of tasks, and set the options of their tasks.",
     "switches": "Stop or limit a type, an owner or all tasks.",
+    "keys": "Manage API keys, with which programs call the API; for administrators.",
     "quotas": "Limit what single owners may use, and see what they use.",
     "secrets": "Show and change the secrets that sign HTTP calls.",
     "topologies": "Run graphs of tasks, and follow their progress.",

@@ -1,5 +1,6 @@
 /** Requests to the API, which has the console's origin: `../v1`. */
 import { signal } from "@preact/signals";
+import { actsFor } from "../settings";
 import { setServerClock } from "../time";
 import type { Problem } from "./types";
 
@@ -44,10 +45,21 @@ export const tokenWanted = signal(false);
 /** When the API last became unreachable, by this computer's clock; null while it responds. */
 export const unreachableSince = signal<number | null>(null);
 
-export const url = (path: string): string => new URL(path.replace(/^\//, ""), ROOT).href;
+/** Whether the token is an API key, for which the gateway has paths of its own. */
+const isKey = () => token.value.startsWith("dtk_");
 
+export const url = (path: string): string => new URL(`${isKey() ? "key/" : ""}${path.replace(/^\//, "")}`, ROOT).href;
+
+const OWNER = "X-Duetime-Owner";
 const known = new Map<string, { etag: string; data: unknown }>();
 const MOST_KNOWN = 60;
+
+/** Act for another owner: nothing that was read for the one before is shown again. */
+export function actFor(owner: string): void {
+  known.clear();
+  pending.clear();
+  actsFor.value = owner;
+}
 
 /** The version last read from a path, for conditional changes. */
 export const etagOf = (path: string): string | undefined => known.get(path)?.etag;
@@ -107,6 +119,7 @@ export async function ask<T>(path: string, body?: unknown, signal?: AbortSignal)
 async function send(path: string, options: RequestInit): Promise<Response> {
   const headers = { ...(options.headers as Record<string, string>) };
   if (token.value) headers["Authorization"] = `Bearer ${token.value}`;
+  if (actsFor.value) headers[OWNER] = actsFor.value;
   let response: Response;
   try {
     // ETags are sent explicitly, because the browser's own cache would hide a 304.
@@ -118,9 +131,17 @@ async function send(path: string, options: RequestInit): Promise<Response> {
   }
   unreachableSince.value = null;
   setServerClock(response.headers.get("Date"));
-  if (response.status === 401) tokenWanted.value = true;
-  if (!response.ok && response.status !== 304) throw await problem(response);
+  if (!response.ok && response.status !== 304) throw noticed(await problem(response));
   return response;
+}
+
+/** A problem, after what it means for further requests. */
+function noticed(problem: ApiProblem): ApiProblem {
+  // The gateway answers 403, not 401, to a wrong key and to a request that is not signed.
+  if (problem.status === 401 || problem.code === "http_403") tokenWanted.value = true;
+  // The caller is no longer in the team that was chosen here.
+  if (problem.code === "owner_forbidden") actFor("");
+  return problem;
 }
 
 async function json(response: Response): Promise<unknown> {
@@ -150,7 +171,8 @@ const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 /** A call as a curl command line. */
 export function curl(call: Call): string {
   const parts = ["curl", ...(call.method === "GET" ? [] : ["-X", call.method]), quoted(url(call.path))];
-  const headers = { ...call.headers, ...(call.body === undefined ? {} : { "Content-Type": "application/json" }) };
+  const headers: Record<string, string> = { ...call.headers, ...(call.body === undefined ? {} : { "Content-Type": "application/json" }) };
+  if (actsFor.value) headers[OWNER] = actsFor.value;
   for (const [name, value] of Object.entries(headers)) parts.push("-H", quoted(`${name}: ${value}`));
   if (call.body !== undefined) parts.push("-d", quoted(JSON.stringify(call.body)));
   return parts.join(" ");
@@ -158,4 +180,4 @@ export function curl(call: Call): string {
 
 /** A `duetime` command, with arguments quoted where necessary. */
 export const command = (...words: string[]): string =>
-  ["duetime", ...words.map((word) => (/^[\w.:/@=+-]+$/.test(word) ? word : quoted(word)))].join(" ");
+  ["duetime", ...words, ...(actsFor.value ? ["--owner", actsFor.value] : [])].map((word) => (/^[\w.:/@=+-]+$/.test(word) ? word : quoted(word))).join(" ");

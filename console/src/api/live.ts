@@ -94,6 +94,18 @@ export async function connect(): Promise<void> {
   }
 }
 
+/** Connect anew, for another owner. */
+export function reconnect(): void {
+  if (socket) {
+    socket.onclose = null;
+    socket.close();
+  }
+  timers.forEach(clearInterval);
+  socket = null;
+  reread();
+  void connect();
+}
+
 function open(address: string): void {
   const mine = (socket = new WebSocket(address));
   mine.onopen = () => {

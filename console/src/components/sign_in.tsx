@@ -49,7 +49,7 @@ export function SignIn() {
         </>
       )}
       <form onSubmit={submit}>
-        <Field label="Token" hint={`${issuer ? "Or a" : "A"} bearer token of your identity provider. It is kept in memory only, and gone with the page.`}>
+        <Field label="Token" hint={`${issuer ? "Or a" : "A"} bearer token of your identity provider, or an API key. It is kept in memory only, and gone with the page.`}>
           <input type="password" required autocomplete="off" value={typed.value} onInput={(event) => (typed.value = event.currentTarget.value)} autofocus={!issuer} />
         </Field>
         <footer>

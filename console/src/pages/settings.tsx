@@ -1,8 +1,9 @@
 /** The deployment's limits and setup, and the caller's identity. */
 import type { ComponentChildren } from "preact";
+import { actFor } from "../api/client";
 import { useResource } from "../api/resource";
 import type { DeploymentSettings, QuotaList } from "../api/types";
-import { Command, Facts, ProblemBox } from "../components/basics";
+import { Command, Facts, ProblemBox, useLater } from "../components/basics";
 import { href } from "../router";
 import { counted } from "../time";
 
@@ -20,9 +21,22 @@ const AUTHENTICATION: Record<DeploymentSettings["authentication"], string> = {
 
 const days = (count: number): string => counted(count, "day");
 
+/** The owner that the viewer acts for, with a choice if there are several. */
+function Owner({ owner, owners }: { owner: string; owners: readonly string[] }) {
+  if (owners.length < 2) return <code>{owner}</code>;
+  return (
+    <select aria-label="Owner to act for" value={owner} onChange={(event) => actFor(event.currentTarget.value)}>
+      {owners.map((each) => (
+        <option key={each}>{each}</option>
+      ))}
+    </select>
+  );
+}
+
 export function Settings() {
   const page = useResource<DeploymentSettings>("/v1/settings");
   const read = page.data.value;
+  const ApiKeys = useLater(read?.roles.includes("admin") ?? false, async () => (await import("../components/api_keys")).ApiKeys);
   return (
     <>
       <div class="page-head">
@@ -37,7 +51,8 @@ export function Settings() {
           <Card title="You">
             <Facts
               rows={[
-                ["Signed in as", <code>{read.owner}</code>],
+                [read.owners.length > 1 ? "Acting for" : "Signed in as", <Owner owner={read.owner} owners={read.owners} />],
+                ["Roles", read.roles.join(", ")],
                 ["Operator", read.is_operator ? "yes: you may use switches for all owners, and see the trigger and all queues" : "no: you cannot see or change what concerns all owners"],
                 ["Sign-in", AUTHENTICATION[read.authentication]],
               ]}
@@ -106,6 +121,7 @@ export function Settings() {
           )}
         </div>
       )}
+      {ApiKeys && <ApiKeys />}
     </>
   );
 }

@@ -43,6 +43,8 @@ LOCAL = "local"
 """The environment that is deployed to the embedded AWS of one machine."""
 MAX_BATCHING_SECONDS = 300
 """Longest batching window of a queue (Source: AWS Lambda API Reference, "CreateEventSourceMapping")."""
+MAX_KEY_CACHE_SECONDS = 300
+"""Longest time for which a revoked API key may still be accepted."""
 MAX_QUOTA_BATCHING_SECONDS = 5
 """Longest batching window of the table's stream with which open tasks are counted in time for a quota."""
 _LEAST_UNRESERVED = 100
@@ -133,6 +135,8 @@ class FunctionName(StrEnum):
     """Serves the files of the web console; deployed if the settings enable it."""
     ARCHIVE = "archive"
     """Copies tasks removed by TTL to S3; deployed if `archive_days` is set."""
+    AUTHORIZER = "authorizer"
+    """Checks the API keys of requests; deployed if the settings accept them."""
     EGRESS = "egress"
     """Makes the HTTP calls of the worker and the API; it has no other permissions."""
     HANDLERS = "handlers"
@@ -179,6 +183,8 @@ SIZES: Mapping[FunctionName, FunctionSize] = {
     FunctionName.HANDLERS: FunctionSize(memory_mb=512, timeout_seconds=900),
     # It waits for the API, and repeats writes that the store does not answer.
     FunctionName.ATTEMPTS: FunctionSize(memory_mb=512, timeout_seconds=60),
+    # Source: API Gateway quotas, at most ten seconds for a Lambda authorizer.
+    FunctionName.AUTHORIZER: FunctionSize(memory_mb=512, timeout_seconds=10),
 }
 """Default size of each function."""
 
@@ -191,6 +197,8 @@ _SELDOM = {
     # Once in five minutes for each shard of the table's stream.
     FunctionName.ARCHIVE: 2,
     FunctionName.ATTEMPTS: 10,
+    # A request with a key takes it some milliseconds.
+    FunctionName.AUTHORIZER: 10,
 }
 """Concurrency assumed for rarely invoked functions without a reservation."""
 
@@ -262,11 +270,26 @@ class Environment:
     pattern that matches a type decides; a type that matches none is open to all."""
     operators: tuple[str, ...] = ()
     """Who may use switches for all owners: identities in the form of owners, such as `123456789012:role/Operations`."""
+    admins: tuple[str, ...] = ()
+    """Who may do everything, also create API keys: identities in the form of owners, such as
+    `123456789012:role/Platform`."""
+    api_keys: bool = False
+    """Whether programs may also call the API with API keys, which administrators create, at `/key/v1` instead of
+    `/v1`."""
+    key_cache_seconds: int = 0
+    """How long API Gateway may accept a key again without asking, 0 to 300 seconds. A key that is revoked may be
+    accepted for so long; with 0, it is refused at once, and each request with a key invokes the authorizer."""
+    teams: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Owners that several callers act for, by name, and who they are: identities in the form of owners, such as
+    `{"billing": ("123456789012:role/Billing", "auth0|5f7c")}`. A request names the owner in `X-Duetime-Owner`."""
+    teams_claim: str = ""
+    """`jwt` only: the claim of a token that lists the owners that its caller may act for, such as `cognito:groups`: a
+    list, or text with spaces. Empty: `teams` alone decides."""
     cors_origins: tuple[str, ...] = ()
     """Origins whose pages may call the API from a browser, such as `https://console.example.org`. Empty: none may."""
     console: bool = False
-    """Whether the web console is served, at `/console` of the API; not with `iam`, because a browser cannot sign
-    requests."""
+    """Whether the web console is served, at `/console` of the API; with `iam` only if there are `api_keys`, because a
+    browser cannot sign requests."""
     sign_in_client_id: str = ""
     """Client id of the console at the identity provider (`jwt_issuer`): people sign in there with OpenID Connect's code
     flow and PKCE. A public client, without a secret, whose redirect URL is the console's. One of `jwt_audience`, unless
@@ -400,6 +423,7 @@ class Environment:
         without = {
             FunctionName.HANDLERS: True,
             FunctionName.ATTEMPTS: not self.handlers_packages,
+            FunctionName.AUTHORIZER: not self.api_keys,
             FunctionName.INTAKE: not self.intake_owner,
             FunctionName.ARCHIVE: not self.archive_days,
             FunctionName.CONSOLE: not self.console,
@@ -521,9 +545,10 @@ class Environment:
             raise UnsafeEnvironment(f"environment {self.name!r} would let anyone call its API; use `iam` or `jwt`")
         if (self.authentication is Authentication.JWT) != bool(self.jwt_issuer and self.jwt_audience):
             raise UnsafeEnvironment(f"environment {self.name!r}: `jwt` needs issuer and audience, and only `jwt` does")
-        if self.console and self.authentication is Authentication.IAM:
+        if self.console and self.authentication is Authentication.IAM and not self.api_keys:
             raise UnsafeEnvironment(
-                f"environment {self.name!r}: a browser cannot sign requests for `iam`; the console needs `jwt`"
+                f"environment {self.name!r}: a browser cannot sign requests for `iam`; the console needs `jwt` or"
+                " `api_keys`"
             )
         if self.sign_in_client_id and not (self.console and self.authentication is Authentication.JWT):
             raise UnsafeEnvironment(f"environment {self.name!r}: people sign in to a console with `jwt` only")
@@ -535,10 +560,29 @@ class Environment:
                 )
         self._check_domain()
         self._check_key()
-        if any(not name or set(name) & set(" \t\n#") for name in self.operators):
-            raise UnsafeEnvironment(f"environment {self.name!r}: an operator's identity has neither spaces nor `#`")
+        self._check_roles_and_teams()
         if self.intake_owner and _OWNER.fullmatch(self.intake_owner) is None:
             raise UnsafeEnvironment(f"environment {self.name!r}: {self.intake_owner!r} cannot own tasks")
+
+    def _check_roles_and_teams(self) -> None:
+        """Check the identities that may do more than others, and for whom they act."""
+        if any(not name or set(name) & set(" \t\n#") for name in (*self.operators, *self.admins)):
+            raise UnsafeEnvironment(f"environment {self.name!r}: an operator's identity has neither spaces nor `#`")
+        for owner, members in self.teams.items():
+            if _OWNER.fullmatch(owner) is None:
+                raise UnsafeEnvironment(f"environment {self.name!r}: {owner!r} in `teams` cannot own tasks")
+            if isinstance(members, str) or any(_OWNER.fullmatch(each) is None for each in members):
+                raise UnsafeEnvironment(
+                    f"environment {self.name!r}: `teams` needs identities in the form of owners for {owner!r}, such as"
+                    ' ("123456789012:role/Billing",)'
+                )
+        if not 0 <= self.key_cache_seconds <= MAX_KEY_CACHE_SECONDS:
+            raise UnsafeEnvironment(
+                f"environment {self.name!r}: `key_cache_seconds` must be 0 to {MAX_KEY_CACHE_SECONDS}, as a revoked key"
+                " may be accepted for so long"
+            )
+        if self.teams_claim and self.authentication is not Authentication.JWT:
+            raise UnsafeEnvironment(f"environment {self.name!r}: only tokens (`jwt`) have a `teams_claim`")
 
     def _check_key(self) -> None:
         """Check the customer's key; an alias could lead to another key later."""
@@ -668,6 +712,8 @@ LOCAL_STACK = replace(
     concurrency={Priority.HIGH: 4, Priority.NORMAL: 4, Priority.LOW: 4},
     authentication=Authentication.NONE,
     operators=("*",),
+    admins=("*",),
+    api_keys=True,
     console=True,
     long_polls=20,
     # The owner of requests without an owner.

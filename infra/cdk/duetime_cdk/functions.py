@@ -103,6 +103,7 @@ class Functions(Construct):
         self.broadcast = self._broadcast()
         self.watch = self._watch()
         self.console = self._console() if environment.console else None
+        self.authorizer = self._authorizer() if environment.api_keys else None
         self.stream = TableStream(
             self, "Stream", environment=environment, tables=stores.tables, function=self.broadcast
         )
@@ -121,6 +122,10 @@ class Functions(Construct):
                 Variable.OPERATORS: " ".join(settings.operators),
                 # Of the construct `AuditLog`, if there is one.
                 Variable.AUDIT_LOG_GROUP: "",
+                Variable.ADMINS: " ".join(settings.admins),
+                Variable.API_KEYS: "on" if settings.api_keys else "",
+                Variable.TEAMS: json.dumps({owner: sorted(who) for owner, who in settings.teams.items()}),
+                Variable.TEAMS_CLAIM: settings.teams_claim,
                 Variable.PULLERS: json.dumps({name: sorted(who) for name, who in settings.pulled_types.items()}),
                 Variable.LONG_POLLS: str(settings.long_polls),
                 Variable.QUOTAS: _json_of(settings.quotas),
@@ -407,6 +412,17 @@ class Functions(Construct):
             self, FunctionName.CONSOLE, environment=self._environment, layers=self._layers, variables=variables
         )
 
+    def _authorizer(self) -> LambdaFunction:
+        """The function that checks API keys; it can reach the items of keys only."""
+        tasks = self._stores.tables.tasks
+        variables = {Variable.TABLE: tasks.table_name}
+        function = LambdaFunction(
+            self, FunctionName.AUTHORIZER, environment=self._environment, layers=self._layers, variables=variables
+        )
+        keys = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{schema.API_KEY_PREFIX}*"]}}
+        function.allow(["dynamodb:GetItem", "dynamodb:UpdateItem"], [tasks.table_arn], keys)
+        return function
+
     def _live_function(self, name: FunctionName, more: Mapping[Variable, str] | None = None) -> LambdaFunction:
         """A function that creates no tasks and sends to WebSocket connections."""
         variables = {
@@ -464,6 +480,7 @@ class Functions(Construct):
             *([(FunctionName.INTAKE, self.intake)] if self.intake else []),
             *([(FunctionName.CONSOLE, self.console)] if self.console else []),
             *([(FunctionName.ARCHIVE, self.archive)] if self.archive else []),
+            *([(FunctionName.AUTHORIZER, self.authorizer)] if self.authorizer else []),
         ]
 
     @property

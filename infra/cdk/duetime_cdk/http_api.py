@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from duetime_cdk.environments import Environment
 
 EVERYTHING = "/v1/{proxy+}"
+WITH_KEY = "/key/v1/{proxy+}"
+"""Paths of requests with an API key: an HTTP API has one authorizer a route."""
 CONSOLE = ("/console", "/console/{proxy+}")
 PUBLIC = tuple(
     operation.path
@@ -43,7 +45,7 @@ PREFLIGHT_LIFE = Duration.hours(1)
 ALLOWED_HEADERS = (
     *("Authorization", "X-Amz-Date", "X-Amz-Security-Token", "X-Amz-Content-Sha256"),
     *("Content-Type", "Content-Encoding", "If-Match", "If-None-Match", "Idempotency-Key", "Idempotency-Key-Seconds"),
-    *("X-Duetime-Lease", "traceparent"),
+    *("X-Duetime-Lease", "X-Duetime-Owner", "traceparent"),
 )
 """Request headers allowed from other origins."""
 EXPOSED_HEADERS = (
@@ -55,26 +57,31 @@ ACCESS_LOG_FIELDS = {
     "requestId": "$context.requestId",
     "time": "$context.requestTime",
     "sourceIp": "$context.identity.sourceIp",
-    "request": "$context.httpMethod $context.path",
+    "method": "$context.httpMethod",
+    "route": "$context.routeKey",
     "status": "$context.status",
     "latencyMs": "$context.responseLatency",
     "integrationLatencyMs": "$context.integrationLatency",
 }
+"""Fields of an access-log line. The gateway inserts values as they are, except the message of an error, so a value that
+a caller writes, such as `$context.path`, could forge fields and lines."""
 
 _CALLERS = {
     Authentication.IAM: "$context.identity.userArn",
     Authentication.JWT: "$context.authorizer.claims.sub",
     Authentication.NONE: "$context.identity.sourceIp",
 }
-"""The caller's identity in access logs, by kind of authentication (Source: API Gateway Developer Guide, "Customize HTTP
-API access logs")."""
+"""The caller's identity in access logs, by kind of authentication: an ARN, whose characters IAM limits, or the subject
+of a verified token, which its issuer writes (Source: API Gateway Developer Guide, "Customize HTTP API access logs")."""
+_KEY = "$context.authorizer.key"
+"""The id of the API key, which our authorizer tells."""
 _ERROR = "$context.error.messageString"
 """The gateway's error message, already quoted and escaped (Source: the same)."""
 
 
 def access_log_format(authentication: Authentication) -> str:
     """The format of an access-log line, by kind of authentication."""
-    fields = {**ACCESS_LOG_FIELDS, "caller": _CALLERS[authentication], "error": _ERROR}
+    fields = {**ACCESS_LOG_FIELDS, "caller": _CALLERS[authentication], "key": _KEY, "error": _ERROR}
     return json.dumps(fields).replace(f'"{_ERROR}"', _ERROR)
 
 
@@ -90,7 +97,8 @@ class HttpApi(Construct):
             create_default_stage=False,
             cors_preflight=_cors(environment.cors_origins) if environment.cors_origins else None,
         )
-        integration = integrations.HttpLambdaIntegration("Function", function)
+        self._environment = environment
+        self._integration = integration = integrations.HttpLambdaIntegration("Function", function)
         self.api.add_routes(
             path=EVERYTHING,
             methods=[apigateway.HttpMethod.ANY],
@@ -134,6 +142,22 @@ class HttpApi(Construct):
             )
         )
 
+    def accept_keys(self, function: lambda_.Function) -> None:
+        """Accept requests whose API key the function finds good, at paths of their own."""
+        authorizer = authorizers.HttpLambdaAuthorizer(
+            "ApiKeys",
+            function,
+            authorizer_name=f"{Stack.of(self).stack_name}-api-keys",
+            response_types=[authorizers.HttpLambdaResponseType.SIMPLE],
+            identity_source=["$request.header.Authorization"],
+            results_cache_ttl=Duration.seconds(self._environment.key_cache_seconds),
+        )
+        self.api.add_routes(
+            path=WITH_KEY, methods=[apigateway.HttpMethod.ANY], integration=self._integration, authorizer=authorizer
+        )
+        if self._environment.cors_origins:
+            self._open(WITH_KEY, (apigateway.HttpMethod.OPTIONS,), self._integration)
+
     def serve_console(self, function: lambda_.Function) -> str:
         """Serve the console under the API's origin, so that its page needs no CORS.
 
@@ -160,7 +184,7 @@ class HttpApi(Construct):
 
 @jsii.implements(apigateway.IAccessLogSettings)
 class _AccessLog:
-    """An access log with one JSON line per request: caller, path and result."""
+    """An access log with one JSON line per request: caller, route and result."""
 
     def __init__(self, log_group: logs.LogGroup, authentication: Authentication) -> None:
         self._authentication = authentication

@@ -37,6 +37,7 @@ _OUTSIDE_LOOPS = frozenset(
         FunctionName.ARCHIVE,
         FunctionName.WATCH,
         FunctionName.CONSOLE,
+        FunctionName.AUTHORIZER,
     }
 )
 """Functions in no chain of tasks that start tasks, for which recursive-loop detection stays on."""

@@ -158,6 +158,8 @@ class DuetimeStack(Stack):
         if audit:
             audit.receive_from(functions.api)
         http = HttpApi(self, "HttpApi", environment=environment, function=functions.api.function)
+        if functions.authorizer:
+            http.accept_keys(functions.authorizer.function)
         console_url = http.serve_console(functions.console.function) if functions.console else ""
         # The local stack's gateway has a different address than its template.
         if console_url and environment.name != LOCAL:

@@ -246,6 +246,8 @@ class Account:
             Variable.LEASE_SECONDS: str(LEASE_SECONDS),
             Variable.HANDLERS: self.handlers_package,
             Variable.OPERATORS: "*",
+            Variable.ADMINS: "*",
+            Variable.API_KEYS: "on",
             Variable.PULLED_QUEUES: json.dumps(dict.fromkeys(self.pulled_types, self.pulled)),
             Variable.PULLERS: json.dumps({each: ["*"] for each in self.pulled_types}),
             Variable.TOPOLOGY_MACHINE: _STATE_MACHINE,

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from duetime.contract.audit import NOT_RECORDED
 from duetime.contract.http.operations import OPERATIONS
 from duetime.environment_variables import Variable
+from tests.functions.api.gateway import Gateway
 from tests.functions.stack import Stack
-
-if TYPE_CHECKING:
-    from tests.functions.api.gateway import Gateway
 
 LATER = {"type": "later", "delay_seconds": 3600, "allow_unknown_type": True}
 
@@ -66,6 +64,17 @@ def test_a_refused_call_is_recorded_with_its_problem(api: Gateway, stack: Stack)
         ("putSwitch", 403, "operator_required", "an attempt"),
         ("cancelTasksByFilter", 400, "body_unreadable", ""),
     ]
+
+
+def test_an_attempt_to_act_for_a_foreign_owner_names_the_caller(api: Gateway) -> None:
+    """The record has nobody as the owner: the caller may not act for the one that it named."""
+    del api
+    stack = Stack.faked({Variable.AUDIT_LOG_GROUP: "audit", Variable.AUTHENTICATION: "jwt"})
+    eve = Gateway(authorizer={"jwt": {"claims": {"sub": "eve"}}})
+    answer = eve.send("POST", "/v1/tasks/cancel", {"filter": {"type": "a"}}, {"X-Duetime-Owner": "ann"})
+    (found,) = records(stack)
+    assert (answer.status, found["status"], found["code"]) == (403, 403, "owner_forbidden")
+    assert (found["owner"], found["caller"]) == ("", "eve")
 
 
 def test_a_bulk_operation_is_recorded_with_its_path(api: Gateway, stack: Stack) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from duetime.domain.callers import Caller, Role
 from duetime.domain.owner_patterns import OwnerPatterns, Reservations
 from duetime.domain.tasks.allowed_targets import TargetRules
 from duetime.domain.tasks.pull_leases import Pullers
@@ -21,21 +22,41 @@ JWT: dict[str, str] = {
     Variable.STACK: "duetime-prod",
     Variable.WORKER_LOGS: "worker-logs",
     Variable.REGION: "eu-west-1",
+    Variable.HTTP_SECRETS: '{"crm": {"arn": "arn", "hosts": ["crm.example"], "owners": ["bob"]}}',
 }
+ADA = Caller("ada", frozenset({Role.WRITER}))
+GRACE = Caller("grace", frozenset({Role.OPERATOR}))
 
 
 def test_a_caller_reads_what_the_deployment_allows_it() -> None:
     """Its identity and rights, the types, the targets, and where the logs are; never who else may do what."""
-    found = _settings(Settings(JWT), "ada", TargetRules(handled={"report", "canary"}))
+    found = _settings(Settings(JWT), ADA, ["ada"], TargetRules(handled={"report", "canary"}))
     assert (found["owner"], found["is_operator"], found["authentication"]) == ("ada", False, "jwt")
     assert found["handler_types"] == ["canary", "report"]
     assert found["pulled_types"] == [{"type": "mail", "may_lease": True}, {"type": "render", "may_lease": True}]
     assert (found["is_archived"], found["is_counted"], found["retention_days"]) == (True, False, 7)
     assert found["logs"] == {"stack": "duetime-prod", "region": "eu-west-1", "log_group": "worker-logs"}
-    other = _settings(Settings(JWT), "grace", TargetRules())
+    other = _settings(Settings(JWT), GRACE, ["grace"], TargetRules())
     assert (other["is_operator"], other["handler_types"]) == (True, None)
     assert other["pulled_types"][1] == {"type": "render", "may_lease": False}
     assert "ada" not in str(other)
+
+
+def test_operators_see_the_secrets_of_all_owners() -> None:
+    """Others see those that they may use; nobody sees whose they are."""
+    assert _settings(Settings(JWT), ADA, ["ada"], TargetRules())["http_secrets"] == []
+    found = _settings(Settings(JWT), GRACE, ["grace"], TargetRules())
+    assert found["http_secrets"] == [{"name": "crm", "hosts": ["crm.example"]}]
+    assert (found["roles"], "bob" in str(found)) == (["reader", "writer", "operator"], False)
+
+
+def test_a_caller_reads_for_whom_it_may_act() -> None:
+    """Itself, and the teams of the settings and of its token; those that cannot be owners are left out."""
+    with Scenario() as account:
+        account.environ |= {Variable.TEAMS: '{"b": ["ann"], "c": ["bob"]}'}
+        found = account.ask("GET", "/v1/settings", headers={"X-Duetime-Owner": "ann"}).body
+        assert (found["owner"], found["owners"]) == ("ann", ["ann", "b", "local"])
+        assert found["roles"] == ["reader", "writer", "worker", "operator", "admin"]
 
 
 def test_what_is_reserved_for_others_is_not_told() -> None:
@@ -45,7 +66,9 @@ def test_what_is_reserved_for_others_is_not_told() -> None:
         type_owners=Reservations({"billing.*": OwnerPatterns(("bil*",)), "render": OwnerPatterns(("bill",))}),
         arn_owners=Reservations({"*:b": OwnerPatterns(("bill",))}),
     )
-    found = {owner: _settings(Settings(JWT), owner, rules) for owner in ("ada", "bill", "carl")}
+    found = {
+        owner: _settings(Settings(JWT), Caller(owner, ADA.roles), [owner], rules) for owner in ("ada", "bill", "carl")
+    }
     assert found["ada"]["handler_types"] == ["report"]
     assert found["bill"]["handler_types"] == ["billing.invoice", "report"]
     assert [len(found[owner]["aws_targets"]) for owner in found] == [1, 2, 1]
@@ -54,18 +77,21 @@ def test_what_is_reserved_for_others_is_not_told() -> None:
         "bill": ["mail", "render"],
         "carl": ["mail"],
     }
+    operator = _settings(Settings(JWT), GRACE, ["grace"], rules)
+    assert operator["handler_types"] == ["billing.invoice", "report"]
+    assert (len(operator["aws_targets"]), len(operator["pulled_types"])) == (2, 2)
 
 
 def test_the_local_stack_has_no_console_of_cloudwatch() -> None:
     """Without a log group no region is named either; without a stack nothing is known of logs."""
     local = {name: value for name, value in JWT.items() if name != Variable.WORKER_LOGS}
-    assert _settings(Settings(local), "ada", TargetRules())["logs"] == {
+    assert _settings(Settings(local), ADA, ["ada"], TargetRules())["logs"] == {
         "stack": "duetime-prod",
         "region": None,
         "log_group": None,
     }
     unknown = {name: value for name, value in local.items() if name != Variable.STACK}
-    assert _settings(Settings(unknown), "ada", TargetRules())["logs"] is None
+    assert _settings(Settings(unknown), ADA, ["ada"], TargetRules())["logs"] is None
 
 
 def test_the_settings_are_read_over_rest() -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 GOOD = {"type": "report", "delay_seconds": 60}
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 VALUES = {
+    "key_id": "0" * 20,
     "task_id": "01M7XZ8CGJ0013P2ZBN3YDT3DX",
     "topology_id": "01M7XZ8CGJ0013P2ZBN3YDT3DX",
     "operation_id": "01M7XZ8CGJ0013P2ZBN3YDT3DX",

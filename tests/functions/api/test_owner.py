@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -99,12 +100,62 @@ def test_a_request_without_an_identity_is_unauthorized(caller: Gateway) -> None:
 
 @pytest.mark.parametrize("secured", ["iam", "jwt"], indirect=True)
 @pytest.mark.usefixtures("secured")
-def test_no_header_or_body_says_who_the_owner_is() -> None:
-    """Where callers are authenticated, the header of the local stack is ignored and a field is refused."""
-    caller = Gateway({"iam": {"userArn": f"{ROLE}/one"}, "jwt": {"claims": {"sub": "me"}}})
-    task = caller.create(headers={"X-Duetime-Owner": "somebody"})
+def test_a_caller_acts_for_nobody_else() -> None:
+    """A header with another owner is refused by the owner's name, a field by its own; its own name is allowed."""
+    caller = Gateway({"iam": {"userArn": f"{ROLE}/one"}, "jwt": {"claims": {"sub": "123456789012:role/Reports"}}})
+    refused = caller.send("POST", "/v1/tasks", {"type": "a"}, {"X-Duetime-Owner": "somebody"})
+    assert (refused.status, refused.problem["code"]) == (403, "owner_forbidden")
+    assert "'somebody'" in refused.problem["detail"]
+    task = caller.create(headers={"X-Duetime-Owner": "123456789012:role/Reports"})
     assert caller.listed() == [task["id"]]
     assert list(caller.send("POST", "/v1/tasks", {"type": "a", "owner": "somebody"}).faults) == ["owner"]
+    malformed = caller.send("GET", "/v1/tasks", headers={"X-Duetime-Owner": "a#b"})
+    assert (malformed.status, list(malformed.faults)) == (400, ["X-Duetime-Owner"])
+
+
+@pytest.mark.parametrize("secured", ["iam", "jwt"], indirect=True)
+@pytest.mark.usefixtures("secured")
+def test_members_of_a_team_act_for_it(environ: dict[str, str], compose: Callable[[], None]) -> None:
+    """Those whom the settings name own its tasks together; histories name who acted. Others are refused."""
+    environ[Variable.TEAMS] = '{"billing": ["123456789012:role/Reports", "ann"], "shipping": ["bob"]}'
+    compose()
+    headers = {"X-Duetime-Owner": "billing"}
+    ann = Gateway({"iam": {"userArn": f"{ROLE}/ann"}, "jwt": {"claims": {"sub": "ann"}}})
+    task = ann.create({"type": "report", "delay_seconds": 60}, headers=headers)
+    assert ann.listed() == []
+    assert replace(ann, headers=headers).listed() == [task["id"]]
+    assert replace(ann, headers=headers).send("POST", f"/v1/tasks/{task['id']}/pause").status == 200
+    events = replace(ann, headers=headers).send("GET", f"/v1/tasks/{task['id']}/events").body["events"]
+    assert events[-1]["actor"]["name"] in {"ann", "123456789012:role/Reports/ann"}
+    assert ann.send("GET", "/v1/tasks", headers={"X-Duetime-Owner": "shipping"}).status == 403
+    bob = Gateway({"iam": {"userArn": f"{ROLE}2/bob"}, "jwt": {"claims": {"sub": "cyd"}}})
+    assert bob.send("GET", "/v1/tasks", headers=headers).status == 403
+
+
+@pytest.mark.parametrize("secured", ["jwt"], indirect=True)
+@pytest.mark.usefixtures("secured")
+@pytest.mark.parametrize(
+    ("teams", "allowed"),
+    [
+        ("[billing shipping]", True),
+        ("billing", True),
+        ("a,billing", True),
+        (["billing"], True),
+        ("[billings]", False),
+        ("", False),
+        (None, False),
+        (7, False),
+    ],
+)
+def test_a_claim_lists_the_teams_of_a_caller(
+    environ: dict[str, str], compose: Callable[[], None], teams: object, allowed: object
+) -> None:
+    """In any form in which the gateway passes a list; without the setting no claim is read."""
+    caller = Gateway({"jwt": {"claims": {"sub": "ann", "cognito:groups": teams}}}, {"X-Duetime-Owner": "billing"})
+    assert caller.send("GET", "/v1/tasks").status == 403
+    environ[Variable.TEAMS_CLAIM] = "cognito:groups"
+    compose()
+    assert caller.send("GET", "/v1/tasks").status == (200 if allowed else 403)
 
 
 @pytest.mark.parametrize("secured", ["jwt"], indirect=True)

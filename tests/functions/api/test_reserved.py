@@ -111,7 +111,7 @@ def test_of_a_batch_only_what_is_reserved_is_refused(ann: Gateway) -> None:
 
 @pytest.mark.parametrize(("change", "field"), [({"target": CALL["target"]}, "target.arn"), (NOTICE, "notify_on.to")])
 def test_a_change_leads_to_nothing_reserved(ann: Gateway, change: dict[str, Any], field: str) -> None:
-    """Neither of a task nor of a schedule's task nor of all tasks that a filter matches."""
+    """Neither of a task nor of a schedule's task."""
     change = {name: value for name, value in change.items() if name != "type"}
     task_id = ann.create({"type": "any", **LATER})["id"]
     assert ann.send("POST", "/v1/schedules", {"name": "n", **NIGHTLY, "task": {"type": "any"}}).status == 201

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.adapters.dynamodb.summary import DynamoSummaryRecounts, DynamoSummaryStore
-from duetime.domain.admins import Admins
 from duetime.domain.change_events import Change, ChangeBatch, TaskSnapshot
 from duetime.domain.errors import Unavailable
 from duetime.domain.ids import TaskId
@@ -66,7 +65,7 @@ def recounts() -> DynamoSummaryRecounts:
 
 def totals(over: DynamoSummaryStore, owner: str, spread: int = 2) -> dict[Group, int]:
     """An owner's counts."""
-    return dict(SummaryReader(over, recounts(), runtime(), spread, Admins()).read(owner).counts)
+    return dict(SummaryReader(over, recounts(), runtime(), spread).read(owner).counts)
 
 
 def snapshot(number: int, **changes: Any) -> TaskSnapshot:  # noqa: ANN401 - any field

@@ -42,6 +42,14 @@ class Variable(StrEnum):
     """Name of the log group for the audit log; empty for none."""
     OPERATORS = "DUETIME_OPERATORS"
     """Identities, separated by spaces, that may act for all owners; `*` for everybody."""
+    ADMINS = "DUETIME_ADMINS"
+    """Identities, separated by spaces, that may do everything; `*` for everybody."""
+    API_KEYS = "DUETIME_API_KEYS"
+    """`on` if requests may be authorized by API keys."""
+    TEAMS = "DUETIME_TEAMS"
+    """JSON object: the identities that may act for an owner, by owner; empty for none."""
+    TEAMS_CLAIM = "DUETIME_TEAMS_CLAIM"
+    """The claim of a token that lists the owners that its caller may act for; empty for none."""
     HANDLERS = "DUETIME_HANDLERS"
     """Import name of the user's package of Python handlers; empty for none."""
     HANDLER_TYPES = "DUETIME_HANDLER_TYPES"
@@ -141,6 +149,8 @@ TABLES = frozenset(
         Variable.HTTP_SECRETS,
         Variable.HANDLER_SECRETS,
         Variable.OPERATORS,
+        Variable.ADMINS,
+        Variable.TEAMS,
         Variable.METRIC_OWNERS,
         Variable.METRIC_TYPES,
         Variable.SIGN_IN,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.admins import Admins
+from duetime.domain.callers import Admins
 from duetime.domain.dispatch.enqueue_plan import Precision
 from duetime.domain.owner_patterns import OwnerPatterns, Reservations
 from duetime.domain.tasks.arns import ArnPatterns
@@ -22,7 +22,7 @@ from duetime.domain.tasks.task_options import Priority
 from duetime.environment_variables import QUEUE_VARIABLES, Variable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from duetime.domain.quotas import Quotas
     from duetime.domain.tasks.allowed_targets import HttpSecrets
@@ -125,6 +125,24 @@ class Settings:
         """Identities that may act for all owners."""
         return Admins(frozenset(self.environ.get(Variable.OPERATORS, "").split()))
 
+    @property
+    def admins(self) -> Admins:
+        """Identities that may do everything."""
+        return Admins(frozenset(self.environ.get(Variable.ADMINS, "").split()))
+
+    @property
+    def accepts_api_keys(self) -> bool:
+        """Whether requests may be authorized by API keys."""
+        return self.environ.get(Variable.API_KEYS, "") == "on"
+
+    @property
+    def teams(self) -> Mapping[str, Sequence[str]]:
+        """The identities that may act for an owner, by owner."""
+        configured: dict[str, list[str]] = json.loads(self.environ.get(Variable.TEAMS, "") or "{}")
+        return configured
+
+    teams_claim = OptionalText(Variable.TEAMS_CLAIM)
+    """The claim of a token that lists the owners that its caller may act for."""
     handlers = OptionalText(Variable.HANDLERS)
     """Import name of the user's package of handlers."""
     handler_types = OptionalText(Variable.HANDLER_TYPES)

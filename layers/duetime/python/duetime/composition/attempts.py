@@ -65,7 +65,7 @@ class SwitchServices(Part):
         """Sets switches, and lists what postpones tasks."""
         from duetime.services.switch_admin import SwitchAdmin
 
-        return SwitchAdmin(self.part(CoreServices).stores, self.settings.operators, self.runtime)
+        return SwitchAdmin(self.part(CoreServices).stores, self.runtime)
 
 
 class OccurrenceServices(Part):

@@ -73,7 +73,7 @@ class PurgeServices(Part):
         from duetime.services.purges import Purges
 
         stores, operations = self.part(CoreServices).stores, self.part(BulkServices).operations
-        return Purges(operations, stores, self.settings.operators, self.runtime)
+        return Purges(operations, stores, self.runtime)
 
     @cached_property
     def steps(self) -> PurgeSteps:

@@ -240,5 +240,4 @@ class DispatchStatusServices(Part):
             runtime=self.runtime,
             look_ahead=settings.look_ahead_ms,
             pulled_types=sorted(settings.pulled_queue_urls),
-            operators=settings.operators,
         )

@@ -56,7 +56,7 @@ class QuotaServices(Part):
         from duetime.services.quotas.admin import QuotaAdmin
 
         store = self.part(CoreServices).stores.quotas
-        return QuotaAdmin(store, self.book.defaults, self.settings.operators, self.runtime, self.usage)
+        return QuotaAdmin(store, self.book.defaults, self.runtime, self.usage)
 
     @cached_property
     def usage(self) -> QuotaUsage:

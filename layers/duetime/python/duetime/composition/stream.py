@@ -115,7 +115,7 @@ class SummaryServices(Part):
         from duetime.services.summary import SummaryReader
 
         settings = self.settings
-        return SummaryReader(self.store, self.recounts, self.runtime, settings.summary_spread, settings.operators)
+        return SummaryReader(self.store, self.recounts, self.runtime, settings.summary_spread)
 
 
 class PushServices(Part):

@@ -9,6 +9,7 @@ from pydantic import Field
 from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
 
 from duetime.contract.http.operation import Operation, Returns
+from duetime.domain.callers import Role
 from duetime.domain.dispatch.enqueue_plan import Precision
 
 
@@ -47,7 +48,11 @@ class OwnQuota(TypedDict):
 class DeploymentSettings(TypedDict):
     """What the deployment allows its callers, and how it is set up."""
 
-    owner: Annotated[str, Field(description="The identity of the caller: the owner of its tasks.")]
+    owner: Annotated[str, Field(description="The owner that the caller acts for; by default, its own identity.")]
+    owners: Annotated[Sequence[str], Field(description="All owners that the caller may act for, in order of name.")]
+    roles: Annotated[
+        Sequence[Role], Field(description="What the caller may do: its roles, with those that they include.")
+    ]
     is_operator: Annotated[bool, Field(description="Whether the caller may use switches for all owners.")]
     authentication: Annotated[Literal["iam", "jwt", "none"], Field(description="How callers are authenticated.")]
     handler_types: Annotated[

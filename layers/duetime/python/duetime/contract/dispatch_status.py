@@ -11,7 +11,7 @@ from typing_extensions import TypedDict  # pydantic requires it before Python 3.
 from duetime.contract.http.operation import Operation, Returns
 from duetime.contract.mapping import response_of
 from duetime.contract.tasks.responses import Instant
-from duetime.domain.errors import OperatorRequired
+from duetime.domain.callers import Role
 from duetime.domain.tasks.task_options import Priority
 
 if TYPE_CHECKING:
@@ -71,5 +71,5 @@ GET = Operation(
     Returns(DispatchResponse, "The state of dispatch."),
     description="When the trigger last ran, and how many messages the queues have, for operators. It concerns the "
     "tasks of all owners.",
-    errors=(OperatorRequired,),
+    role=Role.OPERATOR,
 )

@@ -12,6 +12,7 @@ from duetime.contract.http.operation import Operation, Returns
 from duetime.contract.http.query_parameters import Parameters
 from duetime.contract.tasks.fields import OWNER_PATTERN
 from duetime.contract.tasks.responses import Instant
+from duetime.domain.callers import Role
 
 _PUBLIC_KEY = "Public key (Ed25519) in the form of Standard Webhooks: `whpk_` and base64."
 _IS_CURRENT = "Whether it is the newest; the previous one signs, too."
@@ -76,6 +77,8 @@ LIST = Operation(
     description="Every HTTP call for your tasks (targets, queries, callbacks, notices) is signed with them by Standard "
     "Webhooks: symmetrically (`v1`, by the secret) and asymmetrically (`v1a`, by the key pair). Other owners have "
     "others, so a call that verifies was made for you.",
+    # Who knows them can sign calls.
+    role=Role.WRITER,
 )
 KEYS = Operation(
     "listPublicKeys",

@@ -13,7 +13,8 @@ from duetime.contract.http import page_tokens
 from duetime.contract.http.operation import Operation, Returns
 from duetime.contract.http.query_parameters import Parameters, whole_number
 from duetime.contract.tasks.responses import Instant
-from duetime.domain.errors import OperatorRequired, SummaryOff
+from duetime.domain.callers import Role
+from duetime.domain.errors import SummaryOff
 from duetime.domain.limits import MAX_SUMMARY_OWNERS, MAX_SUMMARY_TYPES
 from duetime.domain.times import to_iso
 
@@ -189,5 +190,6 @@ LIST_OWNERS = Operation(
     description="How many tasks each owner has, for operators. Owners are ordered by name; those whose tasks are all "
     "gone are listed with none.",
     query=OwnerSummaryQuery,
-    errors=(SummaryOff, OperatorRequired),
+    role=Role.OPERATOR,
+    errors=(SummaryOff,),
 )

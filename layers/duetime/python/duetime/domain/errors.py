@@ -195,6 +195,37 @@ class OperatorRequired(RequestError):
         super().__init__("only an operator of this deployment may do this: it affects other owners too")
 
 
+class RoleRequired(RequestError):
+    """The caller has no role that allows the operation."""
+
+    def __init__(self, role: str) -> None:
+        super().__init__(f"the caller needs the role {role!r} for this operation")
+        self.role = role
+
+
+class OwnerForbidden(RequestError):
+    """The caller asks to act for an owner that it may not act for."""
+
+    def __init__(self, owner: str) -> None:
+        super().__init__(f"the caller may not act for the owner {owner!r}")
+        self.owner = owner
+
+
+class ApiKeyNotFound(RequestError):
+    """There is no API key with this id."""
+
+    def __init__(self, id_: str) -> None:
+        super().__init__(f"there is no API key {id_}")
+        self.id = id_
+
+
+class ApiKeysOff(RequestError):
+    """The deployment accepts no API keys."""
+
+    def __init__(self) -> None:
+        super().__init__("this deployment accepts no API keys: its setting `api_keys` is off")
+
+
 class QuotaExceeded(RequestError):
     """The owner has used what one of its quotas allows.
 

@@ -231,6 +231,8 @@ MAX_EVENT_NAME_LENGTH = 256
 """Characters of the id and the source of such an event."""
 MAX_REASON_LENGTH = 1_000
 """Characters of the stored reason why an event was rejected."""
+MAX_API_KEY_NAME_LENGTH = 128
+"""Characters of the name of an API key."""
 MAX_SWITCHES = 100
 """Switches that operators can set, and switches that owners can set for themselves, apart from that of all tasks. Each
 kind is stored in one item that every worker reads."""

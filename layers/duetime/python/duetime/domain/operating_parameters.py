@@ -136,6 +136,12 @@ CIRCUIT_OPEN = 30 * SECOND
 """How long a circuit is open at first; the time doubles after each failed probe."""
 CIRCUIT_LONGEST_OPEN = 10 * MINUTE
 """Longest time between a circuit's opening and the next probe."""
+API_KEY_USE_PRECISION = HOUR
+"""How exact the last use of an API key is known: at most one write in this time."""
+API_KEY_KEPT = 30 * DAY
+"""How long an API key can be seen after its end."""
+API_KEY_SESSION = 10 * MINUTE
+"""How long a WebSocket connection lasts that was opened with an API key: the key may be revoked meanwhile."""
 CIRCUIT_LIFE = 5 * SECOND
 """How long a process caches the state of a circuit."""
 CIRCUIT_SPREAD = 15 * SECOND

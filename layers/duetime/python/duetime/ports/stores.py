@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from duetime.domain.api_keys import ApiKey
     from duetime.domain.bulk.filter_action import BulkRequest, FilterAction, FilterResult
     from duetime.domain.bulk.operation import BulkKind, BulkOperation, BulkProgress, Latest
     from duetime.domain.bulk.purge import PurgeRequest
@@ -723,6 +724,34 @@ class AuditLog(Protocol):
         Raises:
             Unavailable: it could not be stored.
         """
+        ...
+
+
+class ApiKeyStore(Protocol):
+    """API keys."""
+
+    def put(self, key: ApiKey) -> None:
+        """Store a new key; safe to resend."""
+        ...
+
+    def read(self, id_: str) -> ApiKey | None:
+        """Read a key, consistently; `None` if there is none."""
+        ...
+
+    def revoke(self, key: ApiKey) -> bool:
+        """Store that a key is revoked, unless it is already; safe to resend.
+
+        Returns:
+            `False` if there is no such key.
+        """
+        ...
+
+    def note_use(self, id_: str, at: Millis, unless_since: Millis) -> None:
+        """Store a time of use, unless one after `unless_since` is stored, or the key is gone; safe to resend."""
+        ...
+
+    def list(self, after: str, limit: int) -> tuple[Sequence[ApiKey], str | None]:
+        """Keys after the given id, in order of creation, and the last id if there may be more."""
         ...
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from duetime.domain.bulk.filter_action import FilterAction
 from duetime.domain.bulk.operation import BulkKind, BulkProgress
 from duetime.domain.bulk.purge import PurgeStage, Removed
+from duetime.domain.callers import Caller, Role
 from duetime.domain.errors import OperatorRequired, RequestError, StateConflict, SwitchNotFound, TaskNotFound
 from duetime.domain.limits import MAX_PAGE
 from duetime.domain.operating_parameters import PURGE_PATIENCE
@@ -26,7 +27,6 @@ from duetime.domain.times import HOUR, MINUTE
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from duetime.domain.admins import Admins
     from duetime.domain.bulk.operation import BulkOperation
     from duetime.domain.bulk.purge import PurgeRequest
     from duetime.domain.tasks.task import Task
@@ -55,10 +55,9 @@ class Purges:
 
     operations: BulkOperations
     stores: Stores
-    operators: Admins
     runtime: Runtime
 
-    def start(self, caller: str, request: PurgeRequest, text: bytes) -> BulkOperation:
+    def start(self, caller: Caller, request: PurgeRequest, text: bytes) -> BulkOperation:
         """Start a purge.
 
         Args:
@@ -69,12 +68,12 @@ class Purges:
         Raises:
             OperatorRequired: it concerns another owner.
         """
-        if request.owner != caller:
-            self.operators.require(caller)
-        operation = self.operations.new(caller, BulkKind.PURGE)
+        if request.owner != caller.owner:
+            caller.require(Role.OPERATOR)
+        operation = self.operations.new(caller.owner, BulkKind.PURGE)
         content = self.stores.contents.keep(operation.id, REQUEST, text, unless_referenced(self.runtime.now()))
         progress = BulkProgress(stage=request.first_stage)
-        subject = "" if request.owner == caller else request.owner
+        subject = "" if request.owner == caller.owner else request.owner
         return self.operations.start(
             replace(operation, request=content, progress=progress, subject=subject, actor=request.by.name)
         )
@@ -275,7 +274,7 @@ class OwnerResources:
         ):
             removed[kind] += self._remove_each(owner, names, delete, until)
         with suppress(OperatorRequired, SwitchNotFound):
-            self.switches.delete(owner, SwitchKey(SwitchScope.OWNER, owner))
+            self.switches.delete(Caller(owner), SwitchKey(SwitchScope.OWNER, owner))
             removed[Removed.SWITCHES] += 1
         return +removed or None
 

@@ -15,7 +15,6 @@ from duetime.domain.times import MINUTE
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from duetime.domain.admins import Admins
     from duetime.domain.change_events import ChangeBatch
     from duetime.domain.summary import Group, Step, StepSet
     from duetime.domain.times import Millis
@@ -254,17 +253,13 @@ class SummaryReader:
         recounts: recounts of older tasks.
         runtime: clock; reads parts in parallel.
         spread: number of parts that each owner's counts are split into; 0 if counting is off.
-        operators: who may see the counts of all owners.
     """
 
-    def __init__(
-        self, store: SummaryStore, recounts: SummaryRecounts, runtime: Runtime, spread: int, operators: Admins
-    ) -> None:
+    def __init__(self, store: SummaryStore, recounts: SummaryRecounts, runtime: Runtime, spread: int) -> None:
         self._store = store
         self._recounts = recounts
         self._runtime = runtime
         self._spread = spread
-        self._operators = operators
 
     def read(self, owner: str) -> Summary:
         """An owner's counts.
@@ -274,7 +269,7 @@ class SummaryReader:
         """
         return self._read(owner, self._generation())
 
-    def read_owners(self, caller: str, after: str, limit: int) -> tuple[Sequence[tuple[str, Summary]], str | None]:
+    def read_owners(self, after: str, limit: int) -> tuple[Sequence[tuple[str, Summary]], str | None]:
         """The counts of the owners after the given one, in order of name.
 
         Returns:
@@ -282,9 +277,7 @@ class SummaryReader:
 
         Raises:
             SummaryOff: counting is off in the settings.
-            OperatorRequired: the caller may not see them.
         """
-        self._operators.require(caller)
         generation = self._generation()
         owners = self._recounts.owners(after, limit)
         found = [(owner, self._read(owner, generation)) for owner in owners]

@@ -12,7 +12,7 @@ from duetime.domain.switches import ALL_TASKS, SwitchKey, SwitchScope, SwitchSet
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from duetime.domain.admins import Admins
+    from duetime.domain.callers import Caller
     from duetime.domain.circuit_breakers import Circuit, CircuitState
     from duetime.domain.switches import StoredSwitches, Switch, Switches
     from duetime.ports.runtime import Runtime
@@ -27,31 +27,30 @@ class SwitchAdmin:
     """Sets switches: operators set all, other owners only the one for their own tasks."""
 
     stores: Stores
-    operators: Admins
     runtime: Runtime
 
-    def list(self, caller: str) -> tuple[Sequence[Switch], Sequence[tuple[Circuit, CircuitState]]]:
+    def list(self, caller: Caller) -> tuple[Sequence[Switch], Sequence[tuple[Circuit, CircuitState]]]:
         """The switches, and the circuits that are not closed; owners who are not operators get only their own."""
         found = sorted(
             self.stores.switches.read(consistent=True).in_force.by_key.values(), key=lambda switch: switch.key
         )
-        if not self.operators.include(caller):
-            return [switch for switch in found if _concerns(switch.key, caller)], []
+        if not caller.is_operator:
+            return [switch for switch in found if _concerns(switch.key, caller.owner)], []
         now = self.runtime.now()
         return found, [(circuit, circuit.state(now)) for circuit in self.stores.circuit_breakers.list_open(MAX_PAGE)]
 
-    def get(self, caller: str, key: SwitchKey) -> Switch:
+    def get(self, caller: Caller, key: SwitchKey) -> Switch:
         """One switch.
 
         Raises:
             SwitchNotFound: it does not exist, or concerns only other owners.
         """
         found = self.stores.switches.read(consistent=True).in_force.by_key.get(key)
-        if found is None or not (_concerns(key, caller) or self.operators.include(caller)):
+        if found is None or not (_concerns(key, caller.owner) or caller.is_operator):
             raise SwitchNotFound(key)
         return found
 
-    def put(self, caller: str, switch: Switch) -> Switch:
+    def put(self, caller: Caller, switch: Switch) -> Switch:
         """Set a switch, replacing an earlier one; a switch without effect is removed.
 
         Raises:
@@ -59,7 +58,7 @@ class SwitchAdmin:
             SwitchesFull: there are too many.
             Unavailable: too many concurrent writes.
         """
-        wanted = replace(switch, updated_at=self.runtime.now(), updated_by=caller)
+        wanted = replace(switch, updated_at=self.runtime.now(), updated_by=caller.owner)
 
         def change(switches: Switches) -> Switches:
             changed = switches.with_switch(wanted)
@@ -67,10 +66,10 @@ class SwitchAdmin:
                 raise SwitchesFull(MAX_SWITCHES)
             return changed
 
-        self._change(caller, switch.key, self._setter(caller), change)
+        self._change(caller, switch.key, _setter(caller), change)
         return wanted
 
-    def delete(self, caller: str, key: SwitchKey) -> Switch:
+    def delete(self, caller: Caller, key: SwitchKey) -> Switch:
         """Delete a switch; tasks that it postponed are checked again by themselves. An operator also lifts an owner's.
 
         Raises:
@@ -78,7 +77,7 @@ class SwitchAdmin:
             SwitchNotFound: it does not exist.
             Unavailable: too many concurrent writes.
         """
-        setters = SwitchSetter if self.operators.include(caller) else (SwitchSetter.OWNERS,)
+        setters = SwitchSetter if caller.is_operator else (SwitchSetter.OWNERS,)
         found = [self._change(caller, key, each, lambda switches: switches.without(key)) for each in setters]
         # The operator's comes first: it was in force.
         deleted = next((before.by_key[key] for before in found if key in before.by_key), None)
@@ -86,11 +85,8 @@ class SwitchAdmin:
             raise SwitchNotFound(key)
         return deleted
 
-    def _setter(self, caller: str) -> SwitchSetter:
-        return SwitchSetter.OPERATORS if self.operators.include(caller) else SwitchSetter.OWNERS
-
     def _change(
-        self, caller: str, key: SwitchKey, setter: SwitchSetter, change: Callable[[Switches], Switches]
+        self, caller: Caller, key: SwitchKey, setter: SwitchSetter, change: Callable[[Switches], Switches]
     ) -> Switches:
         """Apply a change to the present switches of a setter; returns them as they were before it."""
         for _ in range(_TRIES):
@@ -102,11 +98,15 @@ class SwitchAdmin:
                 return before
         raise Unavailable("too many concurrent writes to the switches; try again")
 
-    def _check(self, caller: str, key: SwitchKey, stored: StoredSwitches) -> None:
-        if self.operators.include(caller):
+    def _check(self, caller: Caller, key: SwitchKey, stored: StoredSwitches) -> None:
+        if caller.is_operator:
             return
-        if key != SwitchKey(SwitchScope.OWNER, caller) or key in stored.operators.by_key:
+        if key != SwitchKey(SwitchScope.OWNER, caller.owner) or key in stored.operators.by_key:
             raise OperatorRequired
+
+
+def _setter(caller: Caller) -> SwitchSetter:
+    return SwitchSetter.OPERATORS if caller.is_operator else SwitchSetter.OWNERS
 
 
 def _counted(switches: Switches) -> int:
@@ -114,5 +114,5 @@ def _counted(switches: Switches) -> int:
     return len(switches.by_key.keys() - {ALL_TASKS})
 
 
-def _concerns(key: SwitchKey, caller: str) -> bool:
-    return key.scope is not SwitchScope.OWNER or key.name == caller
+def _concerns(key: SwitchKey, owner: str) -> bool:
+    return key.scope is not SwitchScope.OWNER or key.name == owner

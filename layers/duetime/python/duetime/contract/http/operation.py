@@ -12,6 +12,7 @@ from duetime.contract.http import request_errors
 from duetime.contract.http.etags import IF_MATCH_PATTERN, IF_NONE_MATCH_PATTERN, MAX_CONDITION_LENGTH
 from duetime.domain import errors
 from duetime.domain.bulk import errors as for_bulk
+from duetime.domain.callers import Role
 from duetime.domain.limits import (
     IDEMPOTENCY_KEY_LIFE,
     MAX_IDEMPOTENCY_KEY_LENGTH,
@@ -45,8 +46,9 @@ class Header:
 
 OWNER = Header(
     "X-Duetime-Owner",
-    "Names the owner on a deployment without authentication (the local stack); ignored by all others.",
-    {"minLength": 1, "maxLength": MAX_OWNER_LENGTH, "default": "local"},
+    "The owner to act for: the caller itself (the default), or one that its token or the settings let it act for. On a "
+    "deployment without authentication (the local stack), any; by default `local`.",
+    {"minLength": 1, "maxLength": MAX_OWNER_LENGTH},
 )
 KEY = Header(
     "Idempotency-Key",
@@ -101,6 +103,8 @@ _ALWAYS = (request_errors.ParametersInvalid,)
 _OF_A_CALLER = (
     request_errors.CallerUnknown,
     request_errors.CallerForbidden,
+    errors.RoleRequired,
+    errors.OwnerForbidden,
     errors.QuotaExceeded,
     errors.Unavailable,
 )
@@ -118,6 +122,7 @@ _NOT_FOUND: Mapping[str, tuple[type[Exception], ...]] = {
     "/{operation_id}": (for_bulk.BulkNotFound,),
     "/leases/{lease_id}": (errors.LeaseNotFound,),
     "/locks/{key}": (errors.LockNotFound,),
+    "/keys/{key_id}": (errors.ApiKeyNotFound,),
     "/schedules/{name}": (for_schedules.ScheduleNotFound,),
     "/types/{name}": (errors.TypeNotFound,),
     "/calendars/{name}": (for_schedules.CalendarNotFound,),
@@ -177,6 +182,7 @@ class Operation(Generic[Q]):
         has_open_path: whether the last path parameter may contain slashes: the gateway passes paths on decoded.
         is_public: whether unauthenticated callers are accepted.
         is_question: whether it is safe although its method is not GET.
+        role: the role that it needs; `None` for a reader if it is safe, else a writer.
         deprecated: since which day another operation should be used, which the description names.
         sunset: the day of its removal.
     """
@@ -197,6 +203,7 @@ class Operation(Generic[Q]):
     has_open_path: bool = False
     is_public: bool = False
     is_question: bool = False
+    role: Role | None = None
     deprecated: date | None = None
     sunset: date | None = None
 
@@ -214,6 +221,11 @@ class Operation(Generic[Q]):
     def is_safe(self) -> bool:
         """Whether it changes nothing."""
         return self.method == "GET" or self.is_question
+
+    @property
+    def needs(self) -> Role:
+        """The role that a caller needs for it."""
+        return self.role or (Role.READER if self.is_safe else Role.WRITER)
 
     @property
     def media_types(self) -> tuple[str, ...]:
@@ -249,6 +261,7 @@ class Operation(Generic[Q]):
         return (
             *_ALWAYS,
             *(() if self.is_public else _OF_A_CALLER),
+            *((errors.OperatorRequired,) if self.needs is Role.OPERATOR else ()),
             # An operation without a body rejects one, so that no content is silently ignored.
             *(() if self.body is None and self.method == "GET" else _OF_A_BODY),
             *(error for part, found in _NOT_FOUND.items() if part in self.path for error in found),

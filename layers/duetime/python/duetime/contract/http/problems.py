@@ -108,6 +108,10 @@ class ProblemCode(StrEnum):
     TASK_DELETED = "task_deleted"
     CONTENT_EXPIRED = "content_expired"
     OPERATOR_REQUIRED = "operator_required"
+    ROLE_REQUIRED = "role_required"
+    OWNER_FORBIDDEN = "owner_forbidden"
+    API_KEY_NOT_FOUND = "api_key_not_found"
+    API_KEYS_OFF = "api_keys_off"
     SWITCH_NOT_FOUND = "switch_not_found"
     SWITCHES_FULL = "switches_full"
     QUOTA_EXCEEDED = "quota_exceeded"
@@ -178,6 +182,12 @@ KINDS: Mapping[type[Exception], Kind] = {
     errors.TaskDeleted: Kind(HTTPStatus.GONE, ProblemCode.TASK_DELETED, "The task was deleted"),
     errors.ContentExpired: Kind(HTTPStatus.GONE, ProblemCode.CONTENT_EXPIRED, "The content of the task has expired"),
     errors.OperatorRequired: Kind(HTTPStatus.FORBIDDEN, ProblemCode.OPERATOR_REQUIRED, "Only an operator can do this"),
+    errors.RoleRequired: Kind(HTTPStatus.FORBIDDEN, ProblemCode.ROLE_REQUIRED, "The caller lacks the role for this"),
+    errors.OwnerForbidden: Kind(
+        HTTPStatus.FORBIDDEN, ProblemCode.OWNER_FORBIDDEN, "The caller may not act for this owner"
+    ),
+    errors.ApiKeyNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.API_KEY_NOT_FOUND, "There is no such API key"),
+    errors.ApiKeysOff: Kind(HTTPStatus.CONFLICT, ProblemCode.API_KEYS_OFF, "The deployment accepts no API keys"),
     errors.SwitchNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.SWITCH_NOT_FOUND, "There is no such switch"),
     errors.SwitchesFull: Kind(HTTPStatus.CONFLICT, ProblemCode.SWITCHES_FULL, "There are too many switches"),
     errors.QuotaExceeded: Kind(HTTPStatus.TOO_MANY_REQUESTS, ProblemCode.QUOTA_EXCEEDED, "A quota is used up"),

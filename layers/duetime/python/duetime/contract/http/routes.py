@@ -46,6 +46,7 @@ DECLARED_IN: Mapping[str, Sequence[str]] = {
     "dispatch": ("duetime.contract.dispatch_status",),
     "watch-tickets": ("duetime.contract.live_updates.operations",),
     "signing-secrets": ("duetime.contract.signing_secrets",),
+    "keys": ("duetime.contract.api_keys",),
     "signing-keys": ("duetime.contract.signing_secrets",),
     "": (_HEALTH,),
     "health": (_HEALTH,),

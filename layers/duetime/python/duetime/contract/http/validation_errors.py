@@ -224,6 +224,7 @@ _RESOURCES = {
     AwsService.GLUE: "a Glue job, such as arn:aws:glue:eu-west-1:123456789012:job/orders",
 }
 _WORDS: Mapping[str, str] = {
+    f"^{OWNER_PATTERN}$": OWNER_RULE,
     DATE_PATTERN: "should be a date such as 2026-12-25",
     **{
         pattern: f"should be 1 to {longest} characters: letters A to Z, digits and _ {others}, and should begin with a"
@@ -245,6 +246,7 @@ _WORDS: Mapping[str, str] = {
     "^(https?://|arn:)": "should be a URL that begins with https:// or http://, or an ARN",
     "^[A-Za-z_][A-Za-z0-9_-]{0,63}$": "should be 1 to 64 characters: letters A to Z, digits, _ and -, and should begin"
     " with a letter or _",
+    "^[0-9a-f]{20}$": "should be the id of an API key: 20 digits and letters a to f",
     "^[0-9]{1,9}$": "should be a whole number of at most 9 digits",
     ":": "should be a key and a value with a colon between them",
     r"^\*$": "should be a single asterisk",
@@ -252,7 +254,6 @@ _WORDS: Mapping[str, str] = {
         rf"^[!-~]{{1,{longest}}}$": f"should be 1 to {longest} visible ASCII characters, without spaces"
         for longest in (MAX_IDEMPOTENCY_KEY_LENGTH, MAX_UNIQUE_KEY_LENGTH)
     },
-    f"^{OWNER_PATTERN}$": OWNER_RULE,
     CONTAINER_PATTERN: "should be 1 to 255 characters: letters A to Z, digits, _ and -",
 }
 

@@ -9,6 +9,7 @@ from typing_extensions import TypedDict  # pydantic requires it before Python 3.
 
 from duetime.contract.http.operation import Operation, Returns
 from duetime.contract.tasks.actions import EmptyRequest
+from duetime.domain.callers import Role
 from duetime.domain.limits import WATCH_TICKET_LIFE
 from duetime.domain.times import SECOND
 
@@ -37,4 +38,5 @@ CREATE_TICKET = Operation(
     description="Opens a WebSocket connection on which the changes of your tasks and schedules are sent as they "
     "happen. The messages are described in the AsyncAPI document.",
     body=EmptyRequest,
+    role=Role.READER,
 )

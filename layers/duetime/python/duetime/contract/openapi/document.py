@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,11 +18,14 @@ from duetime.contract.openapi.webhooks import WEBHOOKS, webhooks
 from duetime.contract.tasks.actions import OPTIONAL_BODIES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from duetime.contract.http.operation import Operation
+    from duetime.domain.callers import Role
 
 
+KEY = "key"
+"""The scheme of API keys."""
 ANY = "any"
 """Independent of a deployment: includes all ways to authenticate."""
 _SCHEMES: Mapping[str, Schema] = {
@@ -29,14 +33,23 @@ _SCHEMES: Mapping[str, Schema] = {
         "type": "apiKey",
         "name": "Authorization",
         "in": "header",
-        "description": "AWS Signature Version 4; the owner is the IAM user, or the role for all of its sessions.",
+        "description": "AWS Signature Version 4; the owner is the IAM user, or the role for all of its sessions. The "
+        "settings give the roles of the API to identities.",
         "x-amazon-apigateway-authtype": "awsSigv4",
     },
     "bearer": {
         "type": "http",
         "scheme": "bearer",
         "bearerFormat": "JWT",
-        "description": "A JWT of the deployment's issuer; the owner is its `sub` claim.",
+        "description": "A JWT of the deployment's issuer; the owner is its `sub` claim. Scopes such as "
+        "`duetime:reader` limit the caller to the role that they name.",
+    },
+    KEY: {
+        "type": "http",
+        "scheme": "bearer",
+        "bearerFormat": "API key",
+        "description": "An API key of the deployment, whose owner and roles the request has. The path begins with "
+        "`/key/v1` instead of `/v1`.",
     },
 }
 _ACCEPTED: Mapping[str, tuple[str, ...]] = {ANY: tuple(_SCHEMES), "iam": ("sigv4",), "jwt": ("bearer",), "none": ()}
@@ -44,19 +57,35 @@ _ACCEPTED: Mapping[str, tuple[str, ...]] = {ANY: tuple(_SCHEMES), "iam": ("sigv4
 SERVERS: list[Schema] = [{"url": "..", "description": "The deployment that serves this document."}]
 
 
-def names_owner(authentication: str) -> bool:
-    """Whether requests name their owner in a header, because there is no authentication."""
-    return authentication in (ANY, "none")
+_WITH_KEY: Schema = {"url": "../key", "description": "The same deployment, for requests with an API key."}
 
 
-def security(authentication: str) -> list[Schema]:
-    """The alternatives of authentication for a request; empty without authentication."""
-    return [{scheme: []} for scheme in _ACCEPTED[authentication]]
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How callers authenticate.
 
+    Attributes:
+        authentication: of a deployment: `iam`, `jwt` or `none`; `ANY` for all ways.
+        keys: whether the deployment accepts API keys besides.
+    """
 
-def security_schemes(authentication: str) -> dict[str, Schema]:
-    """The ways to authenticate."""
-    return {scheme: _SCHEMES[scheme] for scheme in _ACCEPTED[authentication]}
+    authentication: str = ANY
+    keys: bool = False
+
+    @property
+    def schemes(self) -> Sequence[str]:
+        """The names of the ways to authenticate; empty without authentication."""
+        known = _ACCEPTED[self.authentication]
+        return (*known, KEY) if self.keys and known and KEY not in known else known
+
+    @property
+    def servers(self) -> list[Schema]:
+        """The addresses of the deployment."""
+        return [*SERVERS, _WITH_KEY] if self.keys and self.schemes else SERVERS
+
+    def security(self, role: Role | None = None) -> list[Schema]:
+        """The alternatives of authentication for a request, with the role that it needs."""
+        return [{scheme: [role.value] if role else []} for scheme in self.schemes]
 
 
 FILE = Path(__file__).with_name("examples.json")
@@ -111,6 +140,7 @@ TAGS: Mapping[str, str] = {
     "locks": "Named resources that only a limited number of running tasks can hold.",
     "leases": "Leases on tasks, for your own workers that pull their work.",
     "switches": "Stop or limit the dispatch of a type, of an owner or of all tasks.",
+    "keys": "API keys, with which programs call the API.",
     "live updates": "Changes of tasks and schedules as they happen, over a WebSocket.",
     "service": "The API itself: its entry point, its health and this document.",
     WEBHOOKS: "Requests that the scheduler sends to your URLs.",
@@ -148,22 +178,24 @@ _INFO: Schema = {
 
 
 @cache
-def document(authentication: str = ANY) -> Schema:
+def document(authentication: str = ANY, *, keys: bool = False) -> Schema:
     """The complete document; it is built once and shared, so it must not be changed.
 
     Args:
         authentication: of the deployment; by default, all supported ones.
+        keys: whether the deployment accepts API keys besides.
     """
+    access = Access(authentication, keys)
     examples = recorded()
     paths: dict[str, Schema] = {}
     for operation in OPERATIONS:
-        described = _operation(operation, authentication, examples["operations"])
+        described = _operation(operation, access, examples["operations"])
         paths.setdefault(operation.path, {})[operation.method.lower()] = described
     return {
         "openapi": "3.1.0",
         "info": _INFO,
-        "servers": SERVERS,
-        "security": security(authentication),
+        "servers": access.servers,
+        "security": access.security(),
         "tags": [{"name": name, "description": text} for name, text in TAGS.items()],
         "paths": paths,
         "webhooks": _webhooks(examples["webhooks"]),
@@ -171,18 +203,18 @@ def document(authentication: str = ANY) -> Schema:
             "schemas": schemas(),
             "responses": shared_responses(),
             "examples": problem_examples(examples),
-            "securitySchemes": security_schemes(authentication),
+            "securitySchemes": {scheme: _SCHEMES[scheme] for scheme in access.schemes},
         },
     }
 
 
-def _operation(operation: Operation, authentication: str, examples: Mapping[str, Any]) -> Schema:
+def _operation(operation: Operation, access: Access, examples: Mapping[str, Any]) -> Schema:
     described: Schema = {
         "operationId": operation.id,
         "summary": operation.summary,
         "description": operation.description or operation.summary,
         "tags": [tag_of(operation)],
-        "parameters": parameters(operation, names_owner=names_owner(authentication)),
+        "parameters": parameters(operation),
         "responses": responses(operation),
     }
     if operation.body is not None:
@@ -192,8 +224,7 @@ def _operation(operation: Operation, authentication: str, examples: Mapping[str,
     if operation.is_question:
         # For read-only tools, because the method does not show whether an operation is safe.
         described["x-read-only"] = True
-    if operation.is_public:
-        described["security"] = []
+    described["security"] = [] if operation.is_public else access.security(operation.needs)
     if operation.deprecated is not None:
         described["deprecated"] = True
     add_examples(described, examples.get(operation.id, {}))

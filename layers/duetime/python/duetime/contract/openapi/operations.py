@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING
 
 from duetime.contract.http import problems
-from duetime.contract.http.operation import OWNER
 from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.openapi.descriptions import described, portable
 from duetime.contract.openapi.names import REFERENCE, Schema, reference
@@ -30,6 +29,7 @@ _IN_PATH: Mapping[str, tuple[str, Schema]] = {
     "operation_id": ("The bulk operation's id.", _ID),
     "lease_id": ("The lease's id.", {"type": "string", "pattern": TOKEN_PATTERN}),
     "key": ("The lock's key.", {"type": "string", "pattern": LOCK_KEY_PATTERN}),
+    "key_id": ("The API key's id.", {"type": "string", "pattern": "^[0-9a-f]{20}$"}),
     "backfill_id": ("The backfill's id.", {"type": "string"}),
     "scope": ("The scope of the switch.", {"type": "string", "enum": [scope.value for scope in SwitchScope]}),
     "name": ("The {subject}'s name.", _NAME),
@@ -42,15 +42,9 @@ _SWITCH_NAME: tuple[str, Schema] = (
 _NAMED = {"schedules": "schedule", "calendars": "calendar"}
 
 
-def parameters(operation: Operation, *, names_owner: bool) -> list[Schema]:
-    """All parameters of an operation.
-
-    Args:
-        operation: the operation.
-        names_owner: whether the deployment reads the owner from a header.
-    """
-    headers = [_header(header) for header in operation.all_headers if names_owner or header is not OWNER]
-    return [*_in_path(operation), *_in_query(operation), *headers]
+def parameters(operation: Operation) -> list[Schema]:
+    """All parameters of an operation."""
+    return [*_in_path(operation), *_in_query(operation), *map(_header, operation.all_headers)]
 
 
 def _in_path(operation: Operation) -> list[Schema]:

@@ -8,6 +8,7 @@ from duetime.contract.http.operation import Operation, Returns
 from duetime.contract.pull import leases
 from duetime.contract.tasks.actions import EmptyRequest
 from duetime.domain import errors
+from duetime.domain.callers import Role
 
 if TYPE_CHECKING:
     from duetime.contract.http.request_model import Body
@@ -26,6 +27,7 @@ LEASE = Operation(
     "the same: they become available again when the lease ends. A lease is an attempt from its first heartbeat or "
     "report on; one that ends without any is none.",
     body=leases.LeaseRequest,
+    role=Role.WORKER,
     errors=(errors.TypeNotPulled,),
 )
 
@@ -46,6 +48,7 @@ def _report(
         Returns(leases.LeaseStatus, "The state of the task."),
         description=description,
         body=body,
+        role=Role.WORKER,
         errors=refusals,
     )
 
@@ -82,6 +85,7 @@ LIST_STEPS = Operation(
     Returns(leases.StoredSteps, "The steps that are done."),
     description="Steps whose results earlier attempts, or this one, have stored: the worker must not repeat them. The "
     "first attempt of a task, whose `fence` is 1, need not ask.",
+    role=Role.WORKER,
     errors=_OF_A_LEASE,
 )
 PUT_STEP = Operation(
@@ -92,6 +96,7 @@ PUT_STEP = Operation(
     description="Stores the result of a step, unless one is stored: then that one is returned. Accepted after the end "
     "of the lease, too, as long as the task has not ended: the next attempt need not repeat the step.",
     body=leases.StepDone,
+    role=Role.WORKER,
     errors=_OF_A_LEASE,
 )
 RELEASE = _report(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from duetime.domain.callers import Role
 from duetime.domain.errors import FieldInvalid, QuotasFull, QuotasNotFound, Unavailable
 from duetime.domain.limits import MAX_QUOTA_OWNERS
 from duetime.domain.operating_parameters import QUOTA_WINDOW
@@ -14,7 +15,7 @@ from duetime.domain.times import SECOND
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from duetime.domain.admins import Admins
+    from duetime.domain.callers import Caller
     from duetime.domain.quotas import Quotas, StoredQuotas
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import QuotaStore, QuotaUseStore, ScheduleStore
@@ -69,27 +70,26 @@ class QuotaAdmin:
 
     store: QuotaStore
     defaults: Quotas
-    operators: Admins
     runtime: Runtime
     usage: QuotaUsage
 
-    def list(self, caller: str) -> Sequence[OwnerQuotas]:
+    def list(self, caller: Caller) -> Sequence[OwnerQuotas]:
         """The owners with quotas of their own, by name; callers who are not operators get only themselves."""
         found = self.store.read(consistent=True).by_owner
-        names = sorted(found) if self.operators.include(caller) else [caller] * (caller in found)
+        names = sorted(found) if caller.is_operator else [caller.owner] * (caller.owner in found)
         return [found[name] for name in names]
 
-    def get(self, caller: str, owner: str) -> QuotaStatus:
+    def get(self, caller: Caller, owner: str) -> QuotaStatus:
         """The quotas of an owner.
 
         Raises:
             QuotasNotFound: the caller is neither the owner nor an operator.
         """
-        if caller != owner and not self.operators.include(caller):
+        if caller.owner != owner and not caller.is_operator:
             raise QuotasNotFound(owner)
         return self._status(owner, self.store.read(consistent=True))
 
-    def put(self, caller: str, quotas: OwnerQuotas) -> QuotaStatus:
+    def put(self, caller: Caller, quotas: OwnerQuotas) -> QuotaStatus:
         """Set the quotas of an owner, replacing earlier ones; those without any are removed.
 
         Raises:
@@ -98,10 +98,10 @@ class QuotaAdmin:
             QuotasFull: too many owners have quotas of their own.
             Unavailable: too many concurrent writes.
         """
-        self.operators.require(caller)
+        caller.require(Role.OPERATOR)
         if quotas.own.open_tasks is not None and self.usage.open_tasks.summary is None:
             raise FieldInvalid(Quota.OPEN_TASKS.value, "needs the setting `summary_spread`")
-        wanted = replace(quotas, updated_at=self.runtime.now(), updated_by=caller)
+        wanted = replace(quotas, updated_at=self.runtime.now(), updated_by=caller.owner)
 
         def change(stored: StoredQuotas) -> StoredQuotas:
             changed = stored.with_owner(wanted)
@@ -111,7 +111,7 @@ class QuotaAdmin:
 
         return self._status(quotas.owner, self._change(change)[1])
 
-    def delete(self, caller: str, owner: str) -> QuotaStatus:
+    def delete(self, caller: Caller, owner: str) -> QuotaStatus:
         """Delete the quotas of an owner, who has the defaults from then on; returns them as they were.
 
         Raises:
@@ -119,7 +119,7 @@ class QuotaAdmin:
             QuotasNotFound: the owner has none of its own.
             Unavailable: too many concurrent writes.
         """
-        self.operators.require(caller)
+        caller.require(Role.OPERATOR)
 
         def change(stored: StoredQuotas) -> StoredQuotas:
             if owner not in stored.by_owner:

@@ -11,7 +11,6 @@ from duetime.domain.tasks.task_options import Priority
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime.domain.admins import Admins
     from duetime.domain.times import Millis
     from duetime.ports.queues import WorkQueues
     from duetime.ports.runtime import Runtime
@@ -26,7 +25,6 @@ class DispatchStatusReader:
     Attributes:
         look_ahead: how far ahead of the clock the trigger reads minutes, in milliseconds.
         pulled_types: types that have their own queue.
-        operators: owners who may see it, as it covers the tasks of all owners.
     """
 
     cursors: CursorStore
@@ -35,16 +33,13 @@ class DispatchStatusReader:
     runtime: Runtime
     look_ahead: Millis
     pulled_types: Sequence[str]
-    operators: Admins
 
-    def read(self, caller: str) -> DispatchStatus:
+    def read(self) -> DispatchStatus:
         """The progress of dispatch for all owners' tasks.
 
         Raises:
-            OperatorRequired: the caller is no operator.
             Unavailable: the table or a queue did not answer.
         """
-        self.operators.require(caller)
         groups = groups_of(self.shards.announced().number)
         # Pull queues have no priority of their own; any value works.
         names = [*((each, "") for each in Priority), *((Priority.NORMAL, name) for name in self.pulled_types)]

@@ -1,0 +1,88 @@
+"""`client.api_keys`: the API keys of a deployment, for its administrators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence  # noqa: TC003 - pydantic reads the annotations when the class is made
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from duetime_client.io_operations import Request
+from duetime_client.pages import pages
+from duetime_client.resource import AsyncResource, Operation, Resource, Stream, SyncResource
+from duetime_client.responses import one, read
+from duetime_client.session import segment
+from duetime_client.task import ResponseModel
+
+if TYPE_CHECKING:
+    from duetime_client.io_operations import Items
+
+API_KEYS = "/v1/keys"
+Role = Literal["reader", "writer", "worker", "operator", "admin"]
+
+
+class ApiKey(ResponseModel):
+    """A key, without its secret.
+
+    Attributes:
+        owner: The owner that requests with it act for.
+        roles: What they may do.
+        state: `active`, `expired` or `revoked`.
+        used_at: When it was last used, exact to the hour; `None` for never.
+    """
+
+    id: str
+    name: str
+    owner: str
+    roles: Sequence[str]
+    state: str
+    created_at: datetime
+    created_by: str = ""
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
+    used_at: datetime | None = None
+
+
+class CreatedApiKey(ApiKey):
+    """A new key; its text, `key`, cannot be read again."""
+
+    key: str
+
+
+class ApiKeyOperations(Resource):
+    """API keys."""
+
+    @Operation
+    def create(
+        self,
+        name: str,
+        roles: Sequence[Role],
+        *,
+        owner: str | None = None,
+        expires_at: datetime | str | None = None,
+    ) -> Request[CreatedApiKey]:
+        """Create a key for `owner`, by default that of the caller. It is not repeated if the response is lost."""
+        body: dict[str, Any] = {"name": name, "roles": [*roles]}
+        if owner is not None:
+            body["owner"] = owner
+        if expires_at is not None:
+            body["expires_at"] = expires_at.isoformat() if isinstance(expires_at, datetime) else expires_at
+        return Request("POST", API_KEYS, one(CreatedApiKey), body=body)
+
+    @Stream
+    def list(self) -> Items[ApiKey]:
+        """The keys of all owners, in order of creation, page by page."""
+        return pages(self._session, API_KEYS, "keys", partial(read, ApiKey))
+
+    @Operation
+    def revoke(self, id: str) -> Request[ApiKey]:  # noqa: A002 - the API's name
+        """Revoke a key: requests with it are refused from now on."""
+        return Request("DELETE", f"{API_KEYS}/{segment(id)}", one(ApiKey), repeatable=True)
+
+
+class ApiKeys(ApiKeyOperations, SyncResource):
+    """`client.api_keys` of `Client`."""
+
+
+class AsyncApiKeys(ApiKeyOperations, AsyncResource):
+    """`client.api_keys` of `AsyncClient`."""

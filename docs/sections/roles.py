@@ -1,0 +1,27 @@
+"""The roles of the API, and the operations that each of them allows."""
+
+from __future__ import annotations
+
+import inspect
+
+from docs.sections.markdown import code, table
+from duetime.contract.http.operations import OPERATIONS
+from duetime.contract.openapi.descriptions import parts_of
+from duetime.domain.callers import Role
+
+
+def role_table() -> str:
+    """Each role: what it is for, and the operations that need it."""
+    _, meanings = parts_of(inspect.getdoc(Role) or "")
+    rows = []
+    for role in Role:
+        included = [code(each) for each in Role if each in role.included and each is not role]
+        rows.append((code(role), meanings[role.name], ", ".join(included) or "none", _operations(role)))
+    return table(("role", "may", "includes", "operations that need it"), rows)
+
+
+def _operations(role: Role) -> str:
+    """The operations of a role; those of the usual roles are all others with their methods."""
+    usual = {Role.READER: "all others that read", Role.WRITER: "all others that change something"}
+    own = [one for one in OPERATIONS if one.role is role]
+    return ", ".join([*(code(one.route) for one in own), *([usual[role]] if role in usual else [])]) or "none"

@@ -1,0 +1,1 @@
+"""The watch function: the connections of the WebSocket API, and their subscriptions."""

@@ -1,0 +1,35 @@
+"""Checks the API key of a request for API Gateway, which passes the key's owner and roles on to the API.
+
+The API function itself is never given a key (Source: API Gateway Developer Guide, "Control access to HTTP APIs with AWS
+Lambda authorizers", payload format 2.0 with simple responses).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from duetime.composition import composed
+from duetime.composition.api_keys import ApiKeyServices
+from duetime.domain.times import SECOND
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.typing import LambdaContext
+
+    from duetime.domain.api_keys import ApiKey
+
+SCHEME = "bearer "
+
+
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
+    """Answer whether a request is authorized."""
+    header = str((event.get("headers") or {}).get("authorization", ""))
+    found = None
+    if header[: len(SCHEME)].lower() == SCHEME:
+        found = composed(ApiKeyServices).check.check(header[len(SCHEME) :].strip())
+    return {"isAuthorized": False} if found is None else {"isAuthorized": True, "context": _context(found)}
+
+
+def _context(key: ApiKey) -> dict[str, str]:
+    """What the API is told; texts only, which also the access log can show."""
+    expires = "" if key.expires_at is None else str(key.expires_at // SECOND)
+    return {"key": key.id, "owner": key.owner, "roles": " ".join(key.roles), "expires": expires}

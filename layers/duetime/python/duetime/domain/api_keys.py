@@ -1,0 +1,128 @@
+"""API keys: secrets of programs, of which only a digest is stored."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha256
+from hmac import compare_digest
+from typing import TYPE_CHECKING
+
+from duetime.domain.operating_parameters import API_KEY_KEPT, API_KEY_USE_PRECISION
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.domain.callers import Role
+    from duetime.domain.times import Millis
+
+PREFIX = "dtk"
+"""Begins every key, so that scanners for secrets can find one."""
+SECRET_BITS = 256
+ID_RANDOM_BITS = 32
+_ID = re.compile(r"[0-9a-f]{20}")
+_TEXT = re.compile(rf"{PREFIX}_(?P<id>[0-9a-f]{{20}})_[0-9a-f]{{64}}")
+
+
+class ApiKeyState(StrEnum):
+    """Whether a key can be used.
+
+    Attributes:
+        ACTIVE: requests with it are accepted.
+        EXPIRED: its time is over.
+        REVOKED: somebody has revoked it.
+    """
+
+    ACTIVE = "active"
+    EXPIRED = "expired"
+    REVOKED = "revoked"
+
+
+@dataclass(frozen=True, slots=True)
+class NewApiKey:
+    """What a new key should be.
+
+    Attributes:
+        owner: the owner that requests with it act for; `None` for that of its creator.
+        expires_at: from when on it is refused; `None` for never.
+    """
+
+    name: str
+    roles: Sequence[Role]
+    owner: str | None = None
+    expires_at: Millis | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """A key, without its secret.
+
+    Attributes:
+        id: public part of the key; ids sort by creation.
+        name: what it is for, for people.
+        owner: the owner that requests with it act for.
+        roles: what they may do.
+        digest: SHA-256 of the whole key, in hexadecimal. The secret has 256 random bits, so no slow hash is needed.
+        created_by: who created it.
+        expires_at: from when on it is refused; `None` for never.
+        revoked_at: when it was revoked.
+        used_at: a time of use, at most `API_KEY_USE_PRECISION` before the last one; `None` for never.
+    """
+
+    id: str
+    name: str
+    owner: str
+    roles: Sequence[Role]
+    digest: str
+    created_at: Millis
+    created_by: str
+    expires_at: Millis | None = None
+    revoked_at: Millis | None = None
+    used_at: Millis | None = None
+
+    def state(self, now: Millis) -> ApiKeyState:
+        """Whether it can be used."""
+        if self.revoked_at is not None:
+            return ApiKeyState.REVOKED
+        return ApiKeyState.EXPIRED if self.expires_at is not None and self.expires_at <= now else ApiKeyState.ACTIVE
+
+    def accepts(self, text: str, now: Millis) -> bool:
+        """Whether a request with this text is one with the key, and the key can be used."""
+        return compare_digest(self.digest, digest_of(text)) and self.state(now) is ApiKeyState.ACTIVE
+
+    def is_use_noted(self, now: Millis) -> bool:
+        """Whether the stored time of use is precise enough."""
+        return self.used_at is not None and now - self.used_at < API_KEY_USE_PRECISION
+
+    @property
+    def removable_at(self) -> Millis | None:
+        """When it may be removed: some time after its end, so that people can still see it; `None` for never."""
+        ends = [at for at in (self.revoked_at, self.expires_at) if at is not None]
+        return min(ends) + API_KEY_KEPT if ends else None
+
+
+def is_id(text: str) -> bool:
+    """Whether a text has the form of an id."""
+    return _ID.fullmatch(text) is not None
+
+
+def new_id(now: Millis, random_bits: int) -> str:
+    """The id of a key that is created now."""
+    return f"{now:012x}{random_bits:0{ID_RANDOM_BITS // 4}x}"
+
+
+def key_text(id_: str, secret: int) -> str:
+    """The key as its user sends it: `dtk_ID_SECRET`."""
+    return f"{PREFIX}_{id_}_{secret:0{SECRET_BITS // 4}x}"
+
+
+def id_in(text: str) -> str | None:
+    """The id in a key; `None` if the text cannot be a key."""
+    found = _TEXT.fullmatch(text)
+    return None if found is None else found["id"]
+
+
+def digest_of(text: str) -> str:
+    """The digest under which a key is stored."""
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

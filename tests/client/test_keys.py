@@ -1,0 +1,78 @@
+"""API keys: what the client and the command send, and how they show keys."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from tests.client.deployment import Answer, Deployment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typer.testing import Result
+
+    from duetime_client import Client
+
+    Run = Callable[..., Result]
+
+KEY = {
+    "id": "01a1fc020e348e0a2aaf",
+    "name": "billing api",
+    "owner": "billing",
+    "roles": ["writer", "worker"],
+    "state": "active",
+    "created_at": "2026-11-21T11:00:00Z",
+    "created_by": "ops",
+    "expires_at": "2027-02-19T12:00:00Z",
+    "revoked_at": None,
+    "used_at": "2026-11-21T11:00:00Z",
+}
+TEXT = f"dtk_{KEY['id']}_{'0' * 64}"
+
+
+def test_a_key_is_created_and_printed_once(duetime: Run, deployment: Deployment) -> None:
+    """The key alone is the output, for a script; what it may do is said on the error stream."""
+    deployment.scripted.append(Answer(201, {**KEY, "key": TEXT}))
+    wanted = ("--role", "writer", "--role", "worker", "--for", "billing", "--expires", "90d")
+    result = duetime("keys", "create", "billing api", *wanted)
+    assert (result.exit_code, result.stdout) == (0, f"{TEXT}\n")
+    assert "key 01a1fc020e348e0a2aaf of billing, writer, worker until 2027-02-19 12:00 UTC" in result.stderr
+    body = deployment.received[0].document
+    assert body["roles"] == ["writer", "worker"]
+    assert (body["name"], body["owner"], body["expires_at"][:10]) == ("billing api", "billing", "2027-02-19")
+
+
+def test_a_creation_is_not_repeated(client: Client, deployment: Deployment) -> None:
+    """A second key whose text nobody has would stay behind; what is left out is the API's to choose."""
+    deployment.scripted.append(Answer(201, {**KEY, "key": TEXT}))
+    assert client.api_keys.create("n", ["reader"]).key == TEXT
+    assert deployment.received[0].document == {"name": "n", "roles": ["reader"]}
+    assert "Idempotency-Key" not in deployment.received[0].headers
+
+
+def test_keys_are_listed_page_by_page(duetime: Run, deployment: Deployment) -> None:
+    """As a table, or as one array; nothing of them is secret."""
+    revoked = {**KEY, "state": "revoked", "used_at": None, "expires_at": None}
+    pages = [Answer(200, {"keys": [KEY], "next_token": "t"}), Answer(200, {"keys": [revoked], "next_token": None})]
+    deployment.scripted += pages
+    table = duetime("keys", "list").stdout
+    assert "billing api" in table
+    assert ("writer, worker" in table, "revoked" in table, "never" in table) == (True, True, True)
+    deployment.scripted += pages
+    assert json.loads(duetime("keys", "list", "--json").stdout) == [KEY, revoked]
+
+
+def test_a_key_is_revoked_by_its_id(duetime: Run, deployment: Deployment) -> None:
+    """The command says whose it was."""
+    deployment.scripted.append(Answer(200, {**KEY, "state": "revoked"}))
+    result = duetime("keys", "revoke", str(KEY["id"]))
+    assert result.stdout == "revoked the key 01a1fc020e348e0a2aaf (billing api) of billing\n"
+    assert (deployment.received[0].method, deployment.received[0].path) == ("DELETE", f"/stage/v1/keys/{KEY['id']}")
+
+
+def test_a_role_or_a_duration_that_is_none_is_a_usage_error(duetime: Run, deployment: Deployment) -> None:
+    """Before anything is sent."""
+    for arguments in (["--role", "root"], ["--role", "reader", "--expires", "soon"], []):
+        assert duetime("keys", "create", "n", *arguments).exit_code == 2
+    assert deployment.received == []

@@ -1,0 +1,91 @@
+"""For whom the viewer acts, in a browser."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from duetime.environment_variables import Variable
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Route
+
+    from tests.console.conftest import Console
+    from tests.console.world import World
+
+pytestmark = pytest.mark.slow
+
+
+def test_the_viewer_chooses_the_owner(console: Console, world: World) -> None:
+    """The page shows what the owner has, live; commands and requests name it; it is remembered in this browser."""
+    world.do(lambda live: live.environ.__setitem__(Variable.TEAMS, '{"billing": ["local"]}'))
+    world.create(name="of my own")
+    page = console.open("/tasks")
+    expect(page.get_by_text("of my own").first).to_be_visible()
+    page.goto(f"{world.url}#/settings")
+    page.get_by_label("Owner to act for").select_option("billing")
+    expect(page.locator(".acts-for")).to_have_text("billing")
+    page.goto(f"{world.url}#/tasks")
+    expect(page.get_by_role("heading", name="No tasks yet")).to_be_visible()
+    console.check_accessibility(page)
+    page.reload()
+    expect(page.get_by_role("heading", name="No tasks yet")).to_be_visible()
+    # Whoever is no longer in the team is shown what is its own.
+    console.expected = ("status of 403",)
+    page.route("**/v1/**", _refused)
+    page.reload()
+    expect(page.locator(".acts-for")).to_have_count(0)
+    expect(page.get_by_text("of my own").first).to_be_visible()
+
+
+def _refused(route: Route) -> None:
+    """Answer as the API does to a caller who may not act for the owner that it names."""
+    if "x-duetime-owner" not in route.request.headers:
+        route.continue_()
+        return
+    problem = {"status": 403, "code": "owner_forbidden", "title": "no", "detail": "no", "errors": []}
+    route.fulfill(status=403, content_type="application/problem+json", body=json.dumps(problem))
+
+
+def test_an_api_key_signs_in(console: Console, world: World) -> None:
+    """It is typed where a token is, and goes to the paths of keys."""
+    world.accepted = f"dtk_{'0' * 20}_{'1' * 64}"
+    console.expected = ("status of 401",)
+    page = console.open("/tasks")
+    page.locator("dialog").get_by_label("Token").fill(world.accepted)
+    page.locator("dialog").get_by_role("button", name="Use this token").click()
+    expect(page.get_by_role("heading", name="No tasks yet")).to_be_visible()
+    assert any(re.match("/key/v1/tasks", path) for _, path in world.requests)
+
+
+def test_an_administrator_creates_and_revokes_keys(console: Console) -> None:
+    """The key is shown once, and listed with what it may do."""
+    page = console.open("/settings")
+    page.get_by_role("button", name="Create a key").click()
+    dialog = page.locator("dialog")
+    dialog.get_by_label("Name").fill("billing api")
+    dialog.get_by_label("Acts for").fill("billing")
+    dialog.get_by_label("Role").select_option("reader")
+    dialog.get_by_role("button", name="Create").click()
+    expect(dialog.locator("code.key")).to_have_text(re.compile("^dtk_[0-9a-f]{20}_[0-9a-f]{64}$"))
+    console.check_accessibility(page)
+    dialog.get_by_role("button", name="Close").click()
+    row = page.get_by_role("table", name="API keys").get_by_role("row", name="billing api")
+    expect(row).to_contain_text(re.compile("billing.*reader.*never.*active until"))
+    row.get_by_role("button", name="Revoke").click()
+    dialog.get_by_role("button", name="Revoke").click()
+    expect(row).to_contain_text("revoked")
+    console.check_accessibility(page)
+
+
+def test_others_than_administrators_see_no_keys(console: Console, world: World) -> None:
+    """The page does not ask for what would be refused."""
+    world.do(lambda live: live.environ.__setitem__(Variable.ADMINS, "boss"))
+    page = console.open("/settings")
+    expect(page.get_by_role("heading", name="What is kept")).to_be_visible()
+    expect(page.get_by_role("heading", name="API keys")).to_have_count(0)
+    assert all("/v1/keys" not in path for _, path in world.requests)

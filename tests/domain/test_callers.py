@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+import pytest
+
+from duetime.domain.callers import Caller, Role
+from duetime.domain.errors import OperatorRequired, RoleRequired
+
+
+def test_a_role_includes_others() -> None:
+    """Operators write, writers read, administrators do everything; workers only work."""
+    assert Role.READER.included == {Role.READER}
+    assert Role.WRITER.included == {Role.READER, Role.WRITER}
+    assert Role.WORKER.included == {Role.WORKER}
+    assert Role.OPERATOR.included == {Role.READER, Role.WRITER, Role.OPERATOR}
+    assert Role.ADMIN.included == set(Role)
+
+
+def test_a_caller_without_the_role_is_refused() -> None:
+    """By an error that names the role, or says that all owners are concerned; nobody has no role."""
+    with pytest.raises(RoleRequired, match="'writer'"):
+        Caller("ann", frozenset({Role.READER, Role.WORKER})).require(Role.WRITER)
+    with pytest.raises(OperatorRequired):
+        Caller("ann", frozenset({Role.WRITER})).require(Role.OPERATOR)
+    Caller("ann", frozenset({Role.ADMIN})).require(Role.OPERATOR)
+    assert not any(Caller("ann").has(role) for role in Role)

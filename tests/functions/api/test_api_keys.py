@@ -1,0 +1,291 @@
+"""API keys: created, listed and revoked by administrators, and checked by the authorizer for the gateway."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.adapters.dynamodb import schema
+from duetime.domain.api_keys import SECRET_BITS
+from duetime.domain.operating_parameters import API_KEY_KEPT
+from duetime.domain.times import DAY, MINUTE, SECOND
+from duetime.environment_variables import Variable
+from functions.api.callers import session_end
+from functions.authorizer.handler import handler as authorize
+from tests import grants
+from tests.functions.api.gateway import Answer, Context, Gateway
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tests.clocks import StandingClock
+    from tests.fakes.session import FakeSession
+
+ADMIN = Gateway({"jwt": {"claims": {"sub": "root"}}})
+
+
+@pytest.fixture
+def admin(environ: dict[str, str], compose: Callable[[], None]) -> Gateway:
+    """The administrator of a deployment that accepts keys besides tokens."""
+    environ |= {Variable.AUTHENTICATION: "jwt", Variable.ADMINS: "root", Variable.API_KEYS: "on"}
+    compose()
+    return ADMIN
+
+
+def decided(text: str) -> dict[str, Any]:
+    """What the authorizer says to a request with a header."""
+    event: dict[str, Any] = {"version": "2.0", "type": "REQUEST", "headers": {"authorization": text}}
+    with grants.acting("authorizer"):
+        return authorize(event, Context())  # type: ignore[arg-type] # a stand-in for Lambda's own context
+
+
+@dataclass(frozen=True)
+class WithKey:
+    """Sends requests with a key, as through the gateway."""
+
+    key: str
+
+    def send(
+        self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None
+    ) -> Answer | None:
+        """The answer; `None` if the gateway refuses the request."""
+        decision = decided(f"Bearer {self.key}")
+        if not decision["isAuthorized"]:
+            return None
+        return Gateway({"lambda": decision["context"]}).send(method, path, body, headers)
+
+
+def created(admin: Gateway, **more: object) -> dict[str, Any]:
+    """A key that is created."""
+    answer = admin.send("POST", "/v1/keys", {"name": "n", "roles": ["writer"], "owner": "billing", **more})
+    assert answer.status == 201, answer.text
+    found: dict[str, Any] = answer.body
+    return found
+
+
+def test_a_key_acts_for_its_owner_with_its_roles(admin: Gateway) -> None:
+    """What is created with it belongs to its owner, histories name the key, and another owner is refused."""
+    key = created(admin)
+    program = WithKey(key["key"])
+    task = program.send("POST", "/key/v1/tasks", {"type": "report", "delay_seconds": 60})
+    assert task is not None
+    assert task.status == 201
+    team = Gateway({"jwt": {"claims": {"sub": "billing"}}})
+    assert team.listed() == [task.body["id"]]
+    paused = program.send("POST", f"/key/v1/tasks/{task.body['id']}/pause")
+    assert paused is not None
+    assert paused.status == 200
+    events = team.send("GET", f"/v1/tasks/{task.body['id']}/events").body["events"]
+    assert events[-1]["actor"]["name"] == f"key {key['id']}"
+    foreign = program.send("GET", "/key/v1/tasks", headers={"X-Duetime-Owner": "shipping"})
+    assert foreign is not None
+    assert (foreign.status, foreign.problem["code"]) == (403, "owner_forbidden")
+    for path in ("/key/v1/dispatch", "/key/v1/keys"):
+        refused = program.send("GET", path)
+        assert refused is not None
+        assert refused.status == 403
+    found = program.send("GET", "/key/v1/settings")
+    assert found is not None
+    assert (found.body["owner"], found.body["owners"], found.body["roles"]) == (
+        "billing",
+        ["billing"],
+        ["reader", "writer"],
+    )
+
+
+def test_the_settings_do_not_widen_a_key(admin: Gateway, environ: dict[str, str], compose: Callable[[], None]) -> None:
+    """A key of an operator's or administrator's own owner has the roles that it was given, and no others."""
+    environ |= {Variable.OPERATORS: "*", Variable.ADMINS: "*"}
+    compose()
+    refused = WithKey(created(admin, roles=["reader"])["key"]).send("POST", "/key/v1/tasks", {"type": "a"})
+    assert refused is not None
+    assert refused.problem["code"] == "role_required"
+
+
+def test_the_local_stack_holds_a_key_to_its_owner(environ: dict[str, str], compose: Callable[[], None]) -> None:
+    """Where a request without a key may name any owner, one with a key may not."""
+    environ |= {Variable.ADMINS: "*", Variable.API_KEYS: "on"}
+    compose()
+    program = WithKey(created(Gateway())["key"])
+    found = program.send("GET", "/key/v1/settings")
+    assert found is not None
+    assert (found.body["owner"], found.body["owners"]) == ("billing", ["billing"])
+    foreign = program.send("GET", "/key/v1/tasks", headers={"X-Duetime-Owner": "local"})
+    assert foreign is not None
+    assert foreign.problem["code"] == "owner_forbidden"
+
+
+def test_only_a_digest_of_a_key_is_stored(admin: Gateway, session: FakeSession, environ: dict[str, str]) -> None:
+    """The id is in clear, the secret nowhere: not in the table, and in no answer but the first."""
+    key = created(admin)
+    prefix, id_, secret = key["key"].split("_")
+    assert (prefix, id_, len(secret) * 4) == ("dtk", key["id"], SECRET_BITS)
+    stored = session.client("dynamodb").get_item(
+        TableName=environ[Variable.TABLE], Key={"p": {"S": f"ak#{id_}"}, "s": {"S": id_}}
+    )["Item"]
+    assert secret not in str(stored)
+    assert sha256(key["key"].encode()).hexdigest() in str(stored)
+    (listed,) = admin.send("GET", "/v1/keys").body["keys"]
+    assert listed == {name: value for name, value in key.items() if name != "key"}
+    assert secret not in admin.send("DELETE", f"/v1/keys/{id_}").text
+
+
+def test_a_revoked_key_is_refused_at_once(admin: Gateway, clock: StandingClock) -> None:
+    """By the next request; another key of the same name goes on, so that programs can change from one to the other."""
+    first = created(admin)
+    clock.at += SECOND
+    second = created(admin)
+    assert WithKey(first["key"]).send("GET", "/key/v1/tasks") is not None
+    revoked = admin.send("DELETE", f"/v1/keys/{first['id']}").body
+    assert (revoked["state"], revoked["revoked_at"]) == ("revoked", "2026-11-21T02:33:08.250Z")
+    assert WithKey(first["key"]).send("GET", "/key/v1/tasks") is None
+    assert WithKey(second["key"]).send("GET", "/key/v1/tasks") is not None
+    assert admin.send("DELETE", f"/v1/keys/{first['id']}").body == revoked
+    assert [each["state"] for each in admin.send("GET", "/v1/keys").body["keys"]] == ["revoked", "active"]
+
+
+def test_an_expired_key_is_refused(admin: Gateway, clock: StandingClock) -> None:
+    """From its time on; that time has to be ahead."""
+    key = created(admin, expires_at="2026-11-21T02:34:07.250Z")
+    clock.at += MINUTE - 1
+    assert WithKey(key["key"]).send("GET", "/key/v1/tasks") is not None
+    clock.at += 1
+    assert WithKey(key["key"]).send("GET", "/key/v1/tasks") is None
+    assert admin.send("GET", "/v1/keys").body["keys"][0]["state"] == "expired"
+    past = admin.send("POST", "/v1/keys", {"name": "n", "roles": ["reader"], "expires_at": "2026-11-20T00:00:00Z"})
+    assert (past.status, list(past.faults)) == (422, ["expires_at"])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: f"Basic {text}",
+        lambda text: text,
+        lambda _: "",
+        lambda _: "Bearer",
+        lambda _: "Bearer dtk__",
+        lambda text: f"Bearer {text[:-1]}",
+        lambda text: f"Bearer {text[:-1]}{'0' if text[-1] != '0' else '1'}",
+        lambda text: f"Bearer {text.upper()}",
+        lambda text: f"Bearer dtk_{'0' * 20}_{text.rpartition('_')[2]}",
+        lambda text: f"Bearer {text}\u00e9\ud800",
+    ],
+)
+def test_what_is_no_key_is_refused(admin: Gateway, change: Callable[[str], str]) -> None:
+    """Another scheme, another secret, another id, or something that is no key at all; never an error."""
+    text = created(admin)["key"]
+    assert decided(f"bearer  {text}")["isAuthorized"]
+    assert decided(change(text)) == {"isAuthorized": False}
+
+
+def test_a_use_is_noted_once_an_hour(admin: Gateway, clock: StandingClock) -> None:
+    """Not with each request."""
+    key = created(admin)
+    assert admin.send("GET", "/v1/keys").body["keys"][0]["used_at"] is None
+    for _ in range(3):
+        decided(f"Bearer {key['key']}")
+        clock.at += 20 * MINUTE - SECOND
+    assert admin.send("GET", "/v1/keys").body["keys"][0]["used_at"] == "2026-11-21T02:33:07.250Z"
+    clock.at += 3 * SECOND
+    decided(f"Bearer {key['key']}")
+    assert admin.send("GET", "/v1/keys").body["keys"][0]["used_at"] == "2026-11-21T03:33:07.250Z"
+
+
+def test_a_key_is_listed_for_some_time_after_its_end(
+    admin: Gateway, clock: StandingClock, session: FakeSession, environ: dict[str, str]
+) -> None:
+    """Its item expires 30 days after it was revoked or has expired; an open one never does."""
+
+    def expiry(key: Mapping[str, Any]) -> int | None:
+        item = session.client("dynamodb").get_item(
+            TableName=environ[Variable.TABLE], Key={"p": {"S": f"ak#{key['id']}"}, "s": {"S": key["id"]}}
+        )["Item"]
+        return int(item[schema.TTL]["N"]) * SECOND if schema.TTL in item else None
+
+    ending, endless = created(admin, expires_at="2026-12-21T00:00:00Z"), created(admin)
+    found = expiry(ending)
+    assert found is not None
+    assert found >= clock.at + 29 * DAY + API_KEY_KEPT
+    assert expiry(endless) is None
+    admin.send("DELETE", f"/v1/keys/{endless['id']}")
+    found = expiry(endless)
+    assert found is not None
+    assert 0 <= found - clock.at - API_KEY_KEPT < SECOND
+
+
+def test_keys_are_listed_page_by_page(admin: Gateway, clock: StandingClock) -> None:
+    """In order of creation, of all owners."""
+    names = [f"key-{number}" for number in range(5)]
+    for name in names:
+        created(admin, name=name, owner=name)
+        clock.at += SECOND
+    found: list[str] = []
+    token = ""
+    while token is not None:
+        page = admin.send("GET", "/v1/keys", query=f"limit=2{token and f'&next_token={token}'}").body
+        found += [each["name"] for each in page["keys"]]
+        token = page["next_token"]
+    assert found == names
+
+
+def test_keys_are_for_administrators(admin: Gateway) -> None:
+    """Nobody else creates, lists or revokes one; the default owner is that of the administrator."""
+    key = admin.send("POST", "/v1/keys", {"name": "n", "roles": ["worker", "reader", "reader"]}).body
+    assert (key["owner"], key["created_by"], key["roles"]) == ("root", "root", ["reader", "worker"])
+    other = Gateway({"jwt": {"claims": {"sub": "ann"}}})
+    for method, path in (("POST", "/v1/keys"), ("GET", "/v1/keys"), ("DELETE", f"/v1/keys/{key['id']}")):
+        refused = other.send(method, path, {"name": "n", "roles": ["admin"]} if method == "POST" else None)
+        assert (refused.status, refused.problem["code"]) == (403, "role_required")
+    handler = Gateway({"duetime": {"owner": "root", "task_id": "01M7XZ8CGJ0013P2ZBN3YDT3DX"}})
+    assert handler.send("GET", "/v1/keys").problem["code"] == "role_required"
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"name": "", "roles": ["reader"]}, "name"),
+        ({"name": "n" * 129, "roles": ["reader"]}, "name"),
+        ({"name": "n", "roles": []}, "roles"),
+        ({"name": "n", "roles": ["root"]}, "roles[0]"),
+        ({"name": "n"}, "roles"),
+        ({"name": "n", "roles": ["reader"], "owner": "a#b"}, "owner"),
+        ({"name": "n", "roles": ["reader"], "expires_at": "soon"}, "expires_at"),
+        ({"name": "n", "roles": ["reader"], "secret": "mine"}, "secret"),
+    ],
+)
+def test_a_key_that_cannot_be_is_refused_by_its_field(admin: Gateway, body: dict[str, Any], field: str) -> None:
+    """The field is named, and nothing is created."""
+    refused = admin.send("POST", "/v1/keys", body)
+    assert (refused.status, list(refused.faults)) == (422, [field])
+    assert admin.send("GET", "/v1/keys").body["keys"] == []
+
+
+@pytest.mark.parametrize("id_", ["0" * 20, "x", "a%23b", "0" * 2000])
+def test_an_unknown_key_is_not_found(admin: Gateway, id_: str) -> None:
+    """Whatever its id looks like."""
+    refused = admin.send("DELETE", f"/v1/keys/{id_}")
+    assert (refused.status, refused.problem["code"]) == (404, "api_key_not_found")
+
+
+def test_a_deployment_without_keys_creates_none(
+    admin: Gateway, environ: dict[str, str], compose: Callable[[], None]
+) -> None:
+    """A key that nothing accepts would be a surprise; its setting is named."""
+    environ[Variable.API_KEYS] = ""
+    compose()
+    refused = admin.send("POST", "/v1/keys", {"name": "n", "roles": ["reader"]})
+    assert (refused.status, refused.problem["code"]) == (409, "api_keys_off")
+    assert "`api_keys`" in refused.problem["detail"]
+
+
+def test_a_live_connection_of_a_key_is_short(admin: Gateway, clock: StandingClock) -> None:
+    """It ends after ten minutes, or with the key, as nothing tells an open connection that its key was revoked."""
+    for expires, ends in (("", 10 * MINUTE), ("2026-11-21T02:35:00Z", None)):
+        key = created(admin, **({"expires_at": expires} if expires else {}))
+        context = decided(f"Bearer {key['key']}")["context"]
+        found = session_end({"requestContext": {"authorizer": {"lambda": context}}}, clock.at)
+        assert found is not None
+        assert found == (clock.at + ends if ends else clock.at + 112_750)

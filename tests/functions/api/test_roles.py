@@ -1,0 +1,112 @@
+"""Roles: each operation declares the role that it needs, and callers without it are refused before anything is read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.contract.http.operations import OPERATIONS
+from duetime.domain.callers import Role
+from duetime.environment_variables import Variable
+from tests.functions.api.gateway import Gateway
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duetime.contract.http.operation import Operation
+
+
+@pytest.fixture
+def secured(environ: dict[str, str], compose: Callable[[], None]) -> None:
+    """A deployment that wants tokens, with `ops` as an operator and `root` as an administrator."""
+    environ |= {Variable.AUTHENTICATION: "jwt", Variable.OPERATORS: "ops", Variable.ADMINS: "root"}
+    environ[Variable.PULLERS] = '{"render": ["*"]}'
+    compose()
+
+
+CALLER = "ann"
+
+
+def scoped(scope: str | None, sub: str = CALLER, claim: str = "scope") -> Gateway:
+    """A caller whose token has these scopes."""
+    return Gateway({"jwt": {"claims": {"sub": sub} if scope is None else {"sub": sub, claim: scope}}})
+
+
+def path_of(operation: Operation[Any]) -> str:
+    """A path of an operation, about things that do not exist, and the caller's own switch."""
+    names = {"task_id": "0" * 26, "topology_id": "0" * 26, "operation_id": "0" * 26, "scope": "owner"}
+    parts = [names.get(part[1:-1], CALLER) if part.startswith("{") else part for part in operation.path.split("/")]
+    return "/".join(parts)
+
+
+def codes_of(caller: Gateway) -> dict[str, str]:
+    """What each operation answers to a caller: the code of a refusal by role, or nothing."""
+    found = {}
+    for operation in OPERATIONS:
+        answer = caller.send(operation.method, path_of(operation))
+        code = answer.body.get("code", "") if answer.status == 403 else ""
+        found[operation.id] = code if code in {"role_required", "operator_required"} else ""
+    return found
+
+
+@pytest.mark.usefixtures("secured")
+@pytest.mark.parametrize("role", Role)
+def test_a_role_allows_what_is_declared_and_nothing_else(role: Role) -> None:
+    """Every operation of the API, as every role: refused exactly if the role does not include the declared one."""
+    found = codes_of(scoped(f"openid duetime:{role}"))
+    for operation in OPERATIONS:
+        refusal = "operator_required" if operation.needs is Role.OPERATOR else "role_required"
+        is_allowed = operation.is_public or operation.needs in role.included
+        assert found[operation.id] == ("" if is_allowed else refusal), operation.id
+
+
+@pytest.mark.usefixtures("secured")
+def test_a_token_without_scopes_of_ours_is_not_limited() -> None:
+    """It may do what it always could, except what concerns all owners; those whom the settings name may do that too."""
+    plain = codes_of(scoped("openid profile"))
+    assert {plain[one.id] for one in OPERATIONS if one.needs not in {Role.OPERATOR, Role.ADMIN}} == {""}
+    assert plain["getDispatchStatus"] == "operator_required"
+    assert codes_of(scoped(None, "ops"))["getDispatchStatus"] == ""
+    assert set(codes_of(scoped(None, "root")).values()) == {""}
+
+
+@pytest.mark.usefixtures("secured")
+def test_a_scope_limits_even_an_operator() -> None:
+    """A token that says `reader` only reads, whoever has it; one that says `operator` makes an operator."""
+    assert codes_of(scoped("duetime:reader", "ops"))["getDispatchStatus"] == "operator_required"
+    assert codes_of(scoped("duetime:operator"))["getDispatchStatus"] == ""
+    put = scoped("duetime:operator").send("PUT", "/v1/switches/all/all", {"stopped": True})
+    assert put.status == 200
+
+
+@pytest.mark.usefixtures("secured")
+@pytest.mark.parametrize(
+    ("scope", "claim", "allowed"),
+    [
+        ("duetime/reader", "scope", True),
+        ("duetime:reader", "scp", True),
+        ("[duetime:reader other]", "scp", True),
+        ("duetime:raeder", "scope", False),
+        ("duetime:raeder duetime:reader", "scope", True),
+        ("duetime:", "scope", False),
+        ("xduetime:admin", "scope", True),
+    ],
+)
+def test_a_misspelt_scope_gives_nothing(scope: str, claim: str, allowed: object) -> None:
+    """Scopes are read from both usual claims; one of ours that names no role does not leave its caller unlimited."""
+    assert (scoped(scope, claim=claim).send("GET", "/v1/tasks").status == 200) == allowed
+    assert scoped(scope, claim=claim).send("GET", "/v1/dispatch").status == 403
+
+
+@pytest.mark.usefixtures("secured")
+def test_a_worker_may_create_for_what_it_runs_only() -> None:
+    """With a lease it needs no other role; without one it cannot create."""
+    worker = scoped("duetime:worker")
+    assert worker.send("POST", "/v1/tasks", {"type": "a"}).problem["code"] == "role_required"
+    forged = worker.send("POST", "/v1/tasks", {"type": "a"}, {"X-Duetime-Lease": "none"})
+    assert (forged.status, forged.problem["code"]) == (404, "lease_not_found")
+    refused = worker.send("GET", "/v1/tasks", headers={"X-Duetime-Lease": "none"})
+    assert refused.problem["code"] == "role_required"
+    reader = scoped("duetime:reader").send("POST", "/v1/tasks", {"type": "a"}, {"X-Duetime-Lease": "none"})
+    assert reader.problem["code"] == "role_required"
