@@ -131,6 +131,7 @@ def test_every_request_of_fuzzing_is_answered(fuzzer: Fuzzer) -> None:
 
 def test_the_corpus_begins_with_good_requests(fresh: Fuzzer, grounds: InProcess) -> None:
     """Of every operation; else its hostile requests would all be refused at the door, and show nothing."""
+    assert isinstance(fresh.grounds, InProcess)
     corpus = Corpus(0, fresh.grounds.fresh_world())
     tables = grounds.tables()
     answers = {}

@@ -113,6 +113,7 @@ class AttemptRunner:
             )
             delivery_state.disposition = self._later(class_name(error))
         finally:
+            self.phases.locks.leave(delivery_state.task)
             delivery_state.task = None
 
     def finish_overdue(self, delivery_state: DeliveryState, process_ends_at: Millis) -> None:

@@ -123,11 +123,15 @@ class AttemptLocks:
             for claim in delivery_state.locks
         )
 
+    def leave(self, task: Task | None) -> None:
+        """Give up the attempt's place in the quota of its owner, if it still has one."""
+        if self.quota is not None and task is not None:
+            self.quota.leave(task)
+
     def release(self, delivery_state: DeliveryState, task: Task, end: WriteResult, scope: LockScope) -> None:
         """Release the attempt's locks, and hand on a lock that it did not get, unless the target still works."""
-        if self.quota is not None:
-            # After an accepted call, too: the target works elsewhere.
-            self.quota.leave(task)
+        # After an accepted call, too: the target works elsewhere.
+        self.leave(task)
         if isinstance(end, Applied) and end.task.state is State.RUNNING:
             return
         claims = {claim for claim in delivery_state.locks if claim.scope is scope}
