@@ -40,7 +40,7 @@ def purge(  # noqa: PLR0913 - a command's options are its parameters
     reason: Reason = "",
     yes: Yes = False,
 ) -> None:
-    """Remove all that is stored of tasks or of an owner, also in the archive, and print what is left.
+    """Remove all that is stored of tasks or of an owner; print what is left.
 
     Exit code 1 if tasks were refused or the purge was cancelled.
     """
