@@ -237,7 +237,7 @@ def test_the_settings_show_quotas_and_what_is_used(console: Console, world: Worl
     owners = page.locator("section", has_text="Quotas of owners")
     expect(owners).to_contain_text("By default")
     expect(owners).to_contain_text("1:role/reports")
-    expect(owners).to_contain_text("creates_per_second 20: a loop")
+    expect(owners).to_contain_text("creations 20 a second: a loop")
     expect(owners.locator(".command")).to_contain_text("duetime quotas set OWNER creates_per_second=20")
 
 

@@ -330,6 +330,14 @@ def test_the_tasks_of_all_pages_are_counted_when_asked(console: Console, world: 
     expect(page.get_by_role("button", name="Count all")).to_be_visible()
 
 
+def test_a_whole_list_is_summed_up_when_asked(console: Console, world: World) -> None:
+    """Where one page has all tasks, their number is known, and their cost is offered."""
+    world.create(type=PLAIN, delay_seconds=LATER)
+    page = console.open(f"/tasks?q=type:{PLAIN}")
+    page.get_by_role("button", name="Total cost").click()
+    expect(page.get_by_text("1 task in all")).to_contain_text("µ$")
+
+
 def test_a_bulk_cancel_counts_first_and_asks_for_the_number(console: Console, world: World) -> None:
     """Nothing is offered without a filter; above a hundred the count is typed; only what was counted is cancelled."""
     kept = world.create(type=PLAIN, delay_seconds=LATER, tags={"team": "docs"})

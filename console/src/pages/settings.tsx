@@ -19,6 +19,21 @@ const AUTHENTICATION: Record<DeploymentSettings["authentication"], string> = {
   iam: "requests signed with AWS credentials",
 };
 
+type Quota = keyof QuotaList["defaults"];
+
+/** Quotas in words, and what their limits are for. */
+const QUOTAS: Record<Quota, readonly [string, string]> = {
+  creates_per_second: ["Creations", " a second"],
+  payload_bytes_per_second: ["Payload", " bytes a second"],
+  reads_per_second: ["Reads", " a second"],
+  open_tasks: ["Open tasks", ""],
+  concurrent_attempts: ["Attempts", " at once"],
+  schedules: ["Schedules", ""],
+  topology_nodes: ["Nodes", " at once"],
+  long_polls: ["Waiting", " requests at once"],
+  pull_leases: ["Leases", " at once"],
+};
+
 const days = (count: number): string => counted(count, "day");
 
 /** The owner that the viewer acts for, with a choice if there are several. */
@@ -42,7 +57,7 @@ export function Settings() {
       <div class="page-head">
         <div>
           <h1>Settings</h1>
-          <p class="muted">What this deployment allows. They are changed in its code, and take effect with the next deploy.</p>
+          <p class="muted">What this deployment allows. Settings are changed in its code, and take effect with the next deploy; quotas of owners and API keys at once.</p>
         </div>
       </div>
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
@@ -87,7 +102,7 @@ export function Settings() {
           </Card>
           {read.quotas && (
             <Card title="Your quotas">
-              <Facts rows={read.quotas.map(({ quota, limit, used }) => [quota, `${used.toLocaleString("en")} of ${limit.toLocaleString("en")}`])} />
+              <Facts rows={read.quotas.map(({ quota, limit, used }) => [QUOTAS[quota as Quota][0], `${used.toLocaleString("en")} of ${limit.toLocaleString("en")}${QUOTAS[quota as Quota][1]}`])} />
               {read.quotas.length === 0 && <p class="muted">No quota limits you.</p>}
             </Card>
           )}
@@ -156,9 +171,9 @@ function OwnerQuotas() {
 }
 
 const limits = (quotas: QuotaList["defaults"]): string =>
-  Object.entries(quotas)
-    .filter(([, limit]) => limit !== null)
-    .map(([quota, limit]) => `${quota} ${limit?.toLocaleString("en")}`)
+  (Object.keys(QUOTAS) as Quota[])
+    .filter((quota) => quotas[quota] !== null)
+    .map((quota) => `${QUOTAS[quota][0].toLowerCase()} ${quotas[quota]?.toLocaleString("en")}${QUOTAS[quota][1]}`)
     .join(", ") || "no limits";
 
 /** Names as tags; types link to their tasks. */

@@ -200,8 +200,8 @@ function Nothing({ filtered, named }: { filtered: boolean; named: string }) {
   );
 }
 
-/** Counts the tasks of all pages when asked, because that examines up to a thousand tasks. */
-function Count({ text }: { text: string }) {
+/** Counts the tasks of all pages and what they cost, when asked, because that examines up to a thousand tasks. */
+function Count({ text, label }: { text: string; label: string }) {
   const count = useSignal<{ tasks: number; is_exact: boolean; cost_dollars: number } | "counting" | "unknown" | null>(null);
   const read = async () => {
     count.value = "counting";
@@ -218,7 +218,7 @@ function Count({ text }: { text: string }) {
   if (known === null)
     return (
       <button type="button" class="quiet small" onClick={() => void read()}>
-        Count all
+        {label}
       </button>
     );
   const number = typeof known === "string" ? "" : counted(known.tasks, "task");
@@ -237,7 +237,7 @@ function Pager({ page, token, text }: { page: Found<TaskPage, ListedTask>; token
         {page.entries.length} shown, {page.examined.toLocaleString("en")} examined
         {page.page.applied.changes_until && <>, changes up to <Time at={page.page.applied.changes_until} short /></>}
       </span>
-      {page.token && <Count text={text} />}
+      {page.entries.length > 0 && <Count text={text} label={page.token ? "Count all" : "Total cost"} />}
       {token && (
         <button type="button" onClick={() => setQuery({ page: "" })}>
           First page
