@@ -113,7 +113,7 @@ def test_an_operator_sees_the_trigger_and_the_queues(console: Console, world: Wo
 @pytest.mark.slow
 def test_others_than_operators_ask_for_nothing_that_is_refused(console: Console, world: World) -> None:
     """The page of somebody who is no operator has no trigger in it, and no request for it was sent."""
-    world.do(lambda live: live.environ.__setitem__(Variable.OPERATORS, "boss"))
+    world.do(lambda live: live.environ.update({Variable.OPERATORS: "boss", Variable.ADMINS: ""}))
     page = console.open("/overview")
     expect(page.locator(".health")).to_contain_text("Due tasks start")
     expect(page.locator(".health")).not_to_contain_text("trigger")

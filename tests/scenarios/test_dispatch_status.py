@@ -52,7 +52,7 @@ def test_messages_are_counted_by_queue() -> None:
 def test_others_than_operators_are_not_told() -> None:
     """It concerns the tasks of all owners."""
     with Scenario() as account:
-        account.environ[Variable.OPERATORS] = "boss"
+        account.environ |= {Variable.OPERATORS: "boss", Variable.ADMINS: ""}
         refused = account.ask("GET", PATH)
         assert (refused.status, refused.body["code"]) == (403, "operator_required")
         assert account.ask("GET", PATH, headers={"X-Duetime-Owner": "boss"}).status == 200

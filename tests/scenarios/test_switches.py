@@ -267,7 +267,7 @@ def test_a_switch_that_others_change_again_and_again_is_answered_503() -> None:
 def test_an_owner_sees_no_switch_of_another_owner() -> None:
     """Operators see all; others see that for all tasks, those of types and their own, in the list and one by one."""
     with Switched() as tasks:
-        tasks.environ[Variable.OPERATORS] = "boss"
+        tasks.environ |= {Variable.OPERATORS: "boss", Variable.ADMINS: ""}
         boss, you = {"X-Duetime-Owner": "boss"}, {"X-Duetime-Owner": "you"}
         yours = f"{PATH}/owner/you"
         every = [ALL, MINE, yours, PLAINS]
@@ -288,7 +288,7 @@ def test_an_owner_sees_no_switch_of_another_owner() -> None:
 def test_an_owner_cannot_lift_what_an_operator_has_stopped() -> None:
     """Neither by lifting the switch nor by setting it anew; what it has stopped itself, it can lift."""
     with Switched() as tasks:
-        tasks.environ[Variable.OPERATORS] = "boss"
+        tasks.environ |= {Variable.OPERATORS: "boss", Variable.ADMINS: ""}
         assert tasks.ask("PUT", MINE, {"stopped": True}, headers={"X-Duetime-Owner": "boss"}).status == 200
         for refused in (tasks.lift(MINE), tasks.put(MINE), tasks.put(MINE, stopped=True)):
             assert (refused.status, refused.body["code"]) == (403, "operator_required")
