@@ -330,6 +330,18 @@ def test_the_tasks_of_all_pages_are_counted_when_asked(console: Console, world: 
     expect(page.get_by_role("button", name="Count all")).to_be_visible()
 
 
+def test_new_tasks_are_announced_by_the_present_search(console: Console, world: World) -> None:
+    """Not by the one that the page was opened with."""
+    page = console.open("/tasks?q=type:other")
+    page.get_by_label("Search tasks").fill(f"type:{PLAIN}")
+    page.get_by_label("Search tasks").press("Enter")
+    page.wait_for_url(re.compile(f"type%3A{PLAIN}"))
+    expect(page.locator(".live")).to_have_text("Live")
+    expect(page.get_by_role("heading", name="No task matches")).to_be_visible()
+    world.create(type=PLAIN, delay_seconds=LATER)
+    expect(page.locator(".pill")).to_have_text("1 new")
+
+
 def test_a_whole_list_is_summed_up_when_asked(console: Console, world: World) -> None:
     """Where one page has all tasks, their number is known, and their cost is offered."""
     world.create(type=PLAIN, delay_seconds=LATER)

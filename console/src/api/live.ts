@@ -1,6 +1,6 @@
 /** Live updates over a WebSocket. REST remains the source of truth; without a connection pages poll. */
 import { effect, signal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { ask, unreachableSince } from "./client";
 import type { TaskState, WatchTicket } from "./types";
 
@@ -64,9 +64,12 @@ let pending = new Set<string>();
 /** Call back on each change of a topic while the component is mounted. */
 export function useLive(topic: string | null, changed: (change: Change) => void, filter?: Record<string, unknown>): void {
   const key = JSON.stringify([topic, filter]);
+  // What the latest rendering would do: a subscription outlives the one that began it.
+  const latest = useRef(changed);
+  latest.current = changed;
   useEffect(() => {
     if (topic === null) return undefined;
-    const one = { ref: String(++refs), topic, filter, changed };
+    const one = { ref: String(++refs), topic, filter, changed: (change: Change) => latest.current(change) };
     subscriptions.set(one.ref, one);
     say({ do: "subscribe", ref: one.ref, topic, filter });
     return () => {
