@@ -108,12 +108,12 @@ class ExportOperations(Resource):
         if not part.entries:
             value = yield from self._session.send(_get(part.path))
             return [value], ""
-        found, token = yield from self._session.send(page(part.path, part.entries, _whole, part.query, token))
+        found, token = yield from self._session.send(page(part.path, part.entries, _as_listed, part.query, token))
         if part.is_summarized:
-            whole = []
+            objects = []
             for each in found:
-                whole.append((yield from self._session.send(_get(f"{part.path}/{segment(each['name'])}"))))  # noqa: PERF401 - no yield in a comprehension
-            found = whole
+                objects.append((yield from self._session.send(_get(f"{part.path}/{segment(each['name'])}"))))  # noqa: PERF401 - no yield in a comprehension
+            found = objects
         return found, token
 
 
@@ -140,7 +140,7 @@ def _document(response: httpx.Response) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", document_of(response))
 
 
-def _whole(_response: httpx.Response, entry: object) -> Mapping[str, Any]:
+def _as_listed(_response: httpx.Response, entry: object) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", entry)
 
 

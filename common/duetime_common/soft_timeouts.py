@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ctypes
-from contextlib import ContextDecorator
+from functools import wraps
+from inspect import iscoroutinefunction
 from threading import Lock, Timer, get_ident
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class SoftTimeout(TimeoutError):
@@ -18,7 +23,7 @@ class SoftTimeout(TimeoutError):
         super().__init__(message)
 
 
-class soft_timeout(ContextDecorator):  # noqa: N801 - used like a function
+class soft_timeout:  # noqa: N801 - used like a function
     """Raise `SoftTimeout` in a block or function that does not end within some seconds.
 
         @handler("report", timeout_seconds=60)
@@ -33,7 +38,7 @@ class soft_timeout(ContextDecorator):  # noqa: N801 - used like a function
         seconds: More than 0. Choose less than the task's `timeout_seconds`, after which the attempt fails anyway.
 
     Raises:
-        TypeError: `seconds` is not a number.
+        TypeError: `seconds` is not a number, or it decorates a coroutine function.
         ValueError: `seconds` is not positive.
     """
 
@@ -44,14 +49,23 @@ class soft_timeout(ContextDecorator):  # noqa: N801 - used like a function
         if not seconds > 0:
             raise ValueError(f"soft_timeout takes more than 0 seconds, not {seconds!r}")
         self._seconds = seconds
-        self._lock = Lock()
-        self._has_ended = False
-        self._was_raised = False
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        """Limit each call of a function, which may run in several threads."""
+        if iscoroutinefunction(function):
+            raise TypeError(f"soft_timeout takes no coroutine such as {function.__name__}: use asyncio.timeout in it")
+
+        @wraps(function)
+        def limited(*args: P.args, **kwargs: P.kwargs) -> R:
+            with soft_timeout(self._seconds):
+                return function(*args, **kwargs)
+
+        return limited
 
     def __enter__(self) -> None:
-        """Start the timer."""
-        self._thread = get_ident()
-        self._timer = Timer(self._seconds, self._interrupt)
+        """Start a timer."""
+        self._limit = _Limit(get_ident())
+        self._timer = Timer(self._seconds, self._limit.interrupt)
         self._timer.daemon = True
         self._timer.start()
 
@@ -59,22 +73,33 @@ class soft_timeout(ContextDecorator):  # noqa: N801 - used like a function
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Stop the timer."""
-        with self._lock:
-            self._has_ended = True
+        self._limit.end()
         self._timer.cancel()
-        if self._was_raised:
-            # It must not reach the code after the block, if the block ended just before it.
-            _raise_in(self._thread, None)
 
-    def _recreate_cm(self) -> soft_timeout:
-        """A timer of its own for each call of a decorated function, which may run in several threads."""
-        return soft_timeout(self._seconds)
 
-    def _interrupt(self) -> None:
+class _Limit:
+    """The limit of one block."""
+
+    def __init__(self, thread: int) -> None:
+        self._thread = thread
+        self._lock = Lock()
+        self._has_ended = False
+        self._was_raised = False
+
+    def interrupt(self) -> None:
+        """Raise the exception in the thread, unless the block has ended."""
         with self._lock:
             if not self._has_ended:
                 self._was_raised = True
                 _raise_in(self._thread, SoftTimeout)
+
+    def end(self) -> None:
+        """End the limit with its block."""
+        with self._lock:
+            self._has_ended = True
+        if self._was_raised:
+            # It must not reach the code after the block, if the block ended just before it.
+            _raise_in(self._thread, None)
 
 
 def _raise_in(thread: int, error: type[BaseException] | None) -> None:

@@ -36,7 +36,7 @@ It names the task and its owner, and whether the handler can only create tasks. 
 gateway are written by the gateway.
 """
 API_KEY = "lambda"
-"""Where the gateway puts what our authorizer tells of an API key."""
+"""Where the gateway puts the context that our authorizer returns for an API key."""
 OWNER_HEADER = declared.OWNER.name.lower()
 """Header with the owner that the caller wants to act for."""
 LOCAL_OWNER = "local"

@@ -30,6 +30,6 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  #
 
 
 def _context(key: ApiKey) -> dict[str, str]:
-    """What the API is told; texts only, which also the access log can show."""
+    """The context for the API: texts only, so that the access log can show them, too."""
     expires = "" if key.expires_at is None else str(key.expires_at // SECOND)
     return {"key": key.id, "owner": key.owner, "roles": " ".join(key.roles), "expires": expires}

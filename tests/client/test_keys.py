@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
+from duetime.domain.callers import Role
+from duetime_client import api_keys
+from duetime_client.commands.keys import RoleName
 from tests.client.deployment import Answer, Deployment
 
 if TYPE_CHECKING:
@@ -29,6 +32,11 @@ KEY = {
     "used_at": "2026-11-21T11:00:00Z",
 }
 TEXT = f"dtk_{KEY['id']}_{'0' * 64}"
+
+
+def test_client_and_command_know_every_role() -> None:
+    """Those of the API, in its order."""
+    assert [*RoleName] == [*get_args(api_keys.Role)] == [*Role]
 
 
 def test_a_key_is_created_and_printed_once(duetime: Run, deployment: Deployment) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from duetime.domain.quotas import Quota
 from duetime_client import Client, RateLimited
 from duetime_client.commands.quotas import NAMES
 from tests.client.deployment import Answer, Deployment, problem
@@ -30,6 +31,11 @@ STATUS = {
     "limits": {**UNSET, "creates_per_second": 20, "open_tasks": 10_000},
     "used": {"creates_per_second": 3.5, "open_tasks": 1_234},
 }
+
+
+def test_the_command_knows_every_quota() -> None:
+    """Those of the API, in its order."""
+    assert tuple(Quota) == NAMES
 
 
 def test_quotas_are_put_whole_and_read_by_their_path(client: Client, deployment: Deployment) -> None:

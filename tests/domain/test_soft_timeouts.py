@@ -97,7 +97,7 @@ def test_an_exception_that_was_not_yet_raised_ends_with_the_block(monkeypatch: p
     monkeypatch.setattr(soft_timeouts, "_raise_in", lambda thread, error: sent.append((thread, error)))
     limit = soft_timeout(20)
     with limit:
-        limit._interrupt()
+        limit._limit.interrupt()
         limit._timer.cancel()
     assert sent == [(threading.get_ident(), SoftTimeout), (threading.get_ident(), None)]
 
@@ -126,6 +126,35 @@ def test_each_call_has_a_limit_of_its_own(timers: Timers) -> None:
     may_end.set()
     long.join()
     assert ended == ["in time", "late"]
+
+
+def test_a_limit_holds_again_in_the_next_block(timers: Timers) -> None:
+    """One that was kept is not used up by its first block, whose late timer does nothing in the second."""
+    limit = soft_timeout(20)
+    with limit:
+        pass
+    with limit:
+        timers.made[0].call()
+        assert sum(range(1000)) == 499_500
+        with pytest.raises(SoftTimeout):
+            interrupted(timers.made[1])
+
+
+def interrupted(timer: Timers.Timer) -> None:
+    """Let the time of a limit pass, and go on until that is noticed."""
+    timer.call()
+    while True:
+        pass
+
+
+def test_a_coroutine_cannot_be_limited() -> None:
+    """The limit would end before the coroutine begins: an error at import says what to use."""
+
+    async def work() -> None:
+        """Do nothing."""
+
+    with pytest.raises(TypeError, match="no coroutine such as work"):
+        soft_timeout(20)(work)
 
 
 @pytest.mark.parametrize("seconds", [True, "20", None])

@@ -60,8 +60,8 @@ def create(
 
 def _show_created(key: CreatedApiKey, _: Clock) -> None:
     ends = f" until {key.expires_at:%Y-%m-%d %H:%M} UTC" if key.expires_at else ""
-    told = f"key {key.id} of {key.owner}, {', '.join(key.roles)}{ends}; it is not shown again:"
-    console(stderr=True).print(printable(told), soft_wrap=True)
+    facts = f"key {key.id} of {key.owner}, {', '.join(key.roles)}{ends}; it is not shown again:"
+    console(stderr=True).print(printable(facts), soft_wrap=True)
     say(key.key)
 
 

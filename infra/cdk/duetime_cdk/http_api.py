@@ -74,7 +74,7 @@ _CALLERS = {
 """The caller's identity in access logs, by kind of authentication: an ARN, whose characters IAM limits, or the subject
 of a verified token, which its issuer writes (Source: API Gateway Developer Guide, "Customize HTTP API access logs")."""
 _KEY = "$context.authorizer.key"
-"""The id of the API key, which our authorizer tells."""
+"""The id of the API key, from the context that our authorizer returns."""
 _ERROR = "$context.error.messageString"
 """The gateway's error message, already quoted and escaped (Source: the same)."""
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from duetime.services.bulk.manage import BulkOperations
     from duetime.services.long_poll_limit import LongPolls
     from duetime.services.quotas.book import QuotaBook
-    from duetime.services.quotas.pacing import DispatchPace
+    from duetime.services.quotas.dispatch_pace import DispatchPace
     from duetime.services.rate_limiter import RateLimiter
     from duetime.services.task_types import TypeAdmin, TypeDefaults
     from duetime.services.tasks.creation_rules import CreationRules
@@ -99,7 +99,7 @@ class CoreServices(Part):
         """Spreads the messages of owners with a quota; `None` if there are no quotas."""
         if not self.settings.has_quotas:
             return None
-        from duetime.services.quotas.pacing import DispatchPace
+        from duetime.services.quotas.dispatch_pace import DispatchPace
 
         return DispatchPace(self.quota_book, self.runtime.clock)
 

@@ -41,7 +41,7 @@ _LEASES = "Tasks that the owner, as a pull worker, has leased at once."
 
 
 class QuotasPut(Body):
-    """Quotas of an owner; they replace its earlier ones as a whole. Null: the default of the deployment."""
+    """Quotas of an owner; they replace all that were set before. Null: the default of the deployment."""
 
     creates_per_second: Annotated[_Limit, Field(description=_CREATES)] = None
     payload_bytes_per_second: Annotated[_Limit, Field(description=_BYTES)] = None

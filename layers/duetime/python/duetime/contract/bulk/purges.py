@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from duetime.contract.archive.rows import archived_task
@@ -38,17 +38,8 @@ NESTING = 1
 """Levels of nesting around a filter in a body."""
 
 
-def _as_filter(schema: dict[str, Any]) -> None:
-    """Writes omitted times as optional, not as nullable."""
-    for field in schema["properties"].values():
-        if field.get("format") == "date-time":
-            field.pop("default", None)
-
-
 class PurgeFilter(Conditions):
     """A filter for tasks in any state; a task must meet all conditions."""
-
-    model_config = ConfigDict(json_schema_extra=_as_filter)
 
     state: Annotated[States, Field(description="Only tasks in this state, or in one of these.")] = ()
     finished_after: FinishedAfter = None

@@ -65,6 +65,8 @@ class DispatchPace:
             self._forgotten_at = now
             for each in self._owners.values():
                 each.forget(now // SECOND)
+            for name in [name for name, each in self._owners.items() if not each.by_second]:
+                del self._owners[name]
         sent = self._owners.setdefault(owner, _Sent())
         second = sent.place(now // SECOND + delay_seconds, limit * QUOTA_DISPATCHES_PER_ATTEMPT)
         return min(second - now // SECOND, _LONGEST)
