@@ -126,6 +126,7 @@ def test_each_call_has_a_limit_of_its_own(timers: Timers) -> None:
     may_end.set()
     long.join()
     assert ended == ["in time", "late"]
+    assert [timer.is_running for timer in timers.made] == [False, False]
 
 
 def test_a_limit_holds_again_in_the_next_block(timers: Timers) -> None:
