@@ -10,7 +10,7 @@ from duetime.domain.operating_parameters import ROLLBACK_CHECK_PAUSE
 from duetime.domain.times import DAY
 from duetime.handlers import Unretriable
 from tests.scenarios.graphs import PATH, Graphs
-from tests.scenarios.scenario import MINUTE, PLAIN, SECOND, UNDONE
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -212,6 +212,21 @@ def test_a_rollback_undoes_the_nodes_within_before_what_they_depend_on() -> None
         assert graphs.run_until_ended().state == "failed"
         assert graphs.undone == ["last", "b", "a", "first"]
         assert (graphs.inner().state, graphs.inner_node("a").state) == ("rolled_back", "rolled_back")
+
+
+def test_a_rollback_passes_over_a_topology_within_that_never_began() -> None:
+    """Its only worker dies before its nodes exist: there is nothing to undo in it, and the rollback goes on."""
+    with Nested() as graphs:
+        graphs.faulty = True
+        graphs.submit(outer(chain("a", task_type=UNDONE), task_type=UNDONE), on_failure="rollback")
+        died = graphs.once(
+            lambda call: call.operation == "start_execution" and graphs.topology not in str(call),
+            lambda call: call.machine.die(),
+        )
+        assert graphs.run_until(lambda: graphs.whole().finished_at, HOUR)
+        assert died
+        assert (graphs.whole().state, graphs.undone) == ("failed", ["first"])
+        assert graphs.inner().state == "rolled_back"
 
 
 def test_a_rollback_within_goes_on_as_soon_as_a_node_is_undone() -> None:

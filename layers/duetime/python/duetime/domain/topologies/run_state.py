@@ -374,6 +374,9 @@ def shown_statuses(task: Task, statuses: Statuses) -> Statuses:
         task: of the topology.
         statuses: of the nodes, according to the records of their tasks.
     """
-    if not task.is_terminal:
-        return statuses
+    return never_begun(statuses) if task.is_terminal else statuses
+
+
+def never_begun(statuses: Statuses) -> Statuses:
+    """The statuses of a run whose nodes without a task will not start."""
     return {key: _NEVER_BEGAN if status.is_missing else status for key, status in statuses.items()}

@@ -16,7 +16,7 @@ from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.topologies.graph import OnFailure
 from duetime.domain.topologies.next_actions import NextAction, is_stopped, next_action, rollback_action
 from duetime.domain.topologies.node_status import Reason, decided
-from duetime.domain.topologies.run_state import Begun, RunState, is_held_by_topology, is_in_progress
+from duetime.domain.topologies.run_state import Begun, RunState, is_held_by_topology, is_in_progress, never_begun
 from duetime.domain.topologies.trigger_rules import Verdict
 
 if TYPE_CHECKING:
@@ -241,6 +241,9 @@ class TopologyReconciler:
     def roll_back(self, topology_run: TopologyRun, until: Millis | None = None) -> tuple[NextAction, Statuses]:
         """Roll back the nodes that are ready for it, in a topology that is rolled back as a node of another."""
         statuses = self.topology_repository.statuses(topology_run)
+        if topology_run.run_state.dissolved:
+            # Its worker may have been lost before it created them.
+            statuses = never_begun(statuses)
         found = rollback_action(topology_run.graph, statuses)
         self.do(self._undone(topology_run, found, statuses), until)
         return found, statuses
